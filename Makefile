@@ -55,9 +55,10 @@ stories: setup ## Kills, floods and restarts of whole processes (STORIES=short f
 bench: setup ## Measure throughput, latency and start-up (BENCH="--help" for its options)
 	$(PYTHON) -m bench $(BENCH)
 
-lock: setup ## Write requirements.lock anew from pyproject.toml (needs uv)
-	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-emit-find-links --no-annotate --no-header -o requirements.lock
+lock: ## Write requirements.lock anew from pyproject.toml (needs uv)
+	uv pip compile pyproject.toml --all-extras --universal --fork-strategy fewest \
+		--python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--no-annotate --no-header -o requirements.lock
 
 clean: ## Remove what runs made; the environment and the JARs stay
 	rm -rf .rivermark lake spark-warehouse metastore_db derby.log artifacts \
