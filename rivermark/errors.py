@@ -1,0 +1,46 @@
+"""The errors of the platform: each names the thing it is about and says what to do next."""
+
+
+class RivermarkError(Exception):
+    """Anything the platform refuses or cannot do, with a message for the person who must act."""
+
+
+class DeclarationError(RivermarkError):
+    """A stream, table or contract is declared in a way that cannot work; raised on import."""
+
+
+class TableSchemaMismatch(RivermarkError):
+    """A table on disk has another schema than its declaration, beyond added nullable columns."""
+
+
+class VersionNotAvailable(RivermarkError):
+    """A version or moment of a table was asked for that its log or files no longer hold."""
+
+
+class StreamAlreadyRunning(RivermarkError):
+    """Another live process holds the stream; two writers on one checkpoint are never allowed."""
+
+
+class CheckpointIncompatible(RivermarkError):
+    """A checkpoint was made by another declaration, or is damaged; a restart cannot mend it."""
+
+
+class PartitionStillOpen(RivermarkError):
+    """A day was to be recomputed that the live stream has not finished yet."""
+
+
+class ReplayUnprovable(RivermarkError):
+    """The log no longer shows whether the batch to be replayed was committed."""
+
+
+class UnknownStream(RivermarkError):
+    """A name was given that no stream has."""
+
+
+class StreamFailed(RivermarkError):
+    """A query of a run ended with an error; `stream` names it and the cause is chained."""
+
+    def __init__(self, stream: str, message: str) -> None:
+        """Keep the stream's name beside the message, so that a run can report it first."""
+        super().__init__(f"stream '{stream}' failed: {message}")
+        self.stream = stream

@@ -1,0 +1,1 @@
+"""Great Expectations suites as code, run on pinned table versions, with the pages they draw."""

@@ -1,0 +1,193 @@
+"""What a stream is: a value that says what is read, how it is turned, and what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal
+
+from rivermark.admission.contract import QUARANTINE_SCHEMA, RAW_SCHEMA, Contract
+from rivermark.errors import DeclarationError
+from rivermark.lake.table import NAME, Daily, Table
+from rivermark.sources.files import FileSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from rivermark.quality.suite import Suite
+    from rivermark.runtime.restart import RestartStrategy
+
+    Build = Callable[..., DataFrame]
+    Condition = Callable[[], Column]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ingest:
+    """A stream that brings events in: landing files -> raw -> the door -> admitted, late, set aside.
+
+    `lateness` is how far an event's time may lie behind the newest admitted in earlier files before
+    the event counts as late; None is for dumps (a month's file is complete in itself and nothing in
+    it is late). `late_below` is the highest share of late rows that its check lets pass.
+    """
+
+    name: str
+    source: FileSource
+    contract: Contract
+    lateness: timedelta | None
+    description: str
+    group: str
+    days: Daily | None = None
+    personal: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
+    late_below: float = 0.05
+    quarantine_below: float = 0.05
+    fresh_within: timedelta | None = None
+    suite: Suite | None = None
+    restart: RestartStrategy | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a lateness of zero: an event as new as the newest would be late by its batch."""
+        if not NAME.fullmatch(self.name):
+            raise DeclarationError(f"stream name {self.name!r}: expected like 'taxi/rides'")
+        if self.lateness is not None and self.lateness <= timedelta(0):
+            raise DeclarationError(
+                f"stream '{self.name}': a lateness of zero would call an event late that is as new "
+                "as the newest one of the file before; give at least one millisecond, or None for dumps"
+            )
+
+    @property
+    def raw(self) -> Table:
+        """What came, row by row, as text: the log from which everything else can be rebuilt."""
+        return Table(
+            name=f"{self.name}_raw",
+            schema=RAW_SCHEMA,
+            description=f"What landed for '{self.name}', untouched, with its file and line.",
+            personal=("payload",) if self.personal else (),
+        )
+
+    @property
+    def admitted(self) -> Table:
+        """The typed events that passed the door, in commit order."""
+        return Table(
+            name=self.name,
+            schema=self.contract.admitted_schema(),
+            description=self.description,
+            event_time=self.contract.event_time,
+            keys=self.contract.keys,
+            days=self.days,
+            personal=self.personal,
+        )
+
+    @property
+    def late(self) -> Table:
+        """Valid events that came too late, with the watermark they missed."""
+        return Table(
+            name=f"{self.name}_late",
+            schema=self.contract.late_schema(),
+            description=f"Events of '{self.name}' behind the watermark when they arrived.",
+            event_time=self.contract.event_time,
+            personal=self.personal,
+        )
+
+    @property
+    def quarantine(self) -> Table:
+        """What was set aside, with its reasons and its raw text."""
+        return Table(
+            name=f"{self.name}_quarantine",
+            schema=QUARANTINE_SCHEMA,
+            description=f"Rows and files of '{self.name}' that were set aside, each with its reasons.",
+            personal=("payload", "details") if self.personal else (),
+        )
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Every table this stream writes."""
+        return (self.admitted, self.raw, self.late, self.quarantine)
+
+
+@dataclass(frozen=True)
+class Output:
+    """One table of a stream, and which of the built rows go to it (all, where no condition is given)."""
+
+    table: Table
+    where: Condition | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """A stream that derives tables from tables. The same `build` serves stream, backfill and test.
+
+    `reads` are streams or tables, given to `build` as DataFrames in that order. `build` is pure and
+    never asks how it is run. `writes` is a table, or several with conditions.
+
+    `kind`:
+    - `append`: a streaming query with a watermark of `lateness` on each input's event time; rows are
+      final when they appear. `lateness` must be at least the largest of the inputs' (default: that).
+    - `refresh`: for dumps without a watermark: each micro-batch finds the days it touches and
+      recomputes those days of the output from the whole input. Needs `days` on the written tables and
+      `touches` where the day is not simply that of the input's event time. Reads one input by stream;
+      further inputs are looked up whole.
+
+    `volume`: `events` when a batch gives about as many rows as it takes (executors write them);
+    `results` when it gives few (the driver commits them; an empty batch leaves no commit).
+    `margin`: how much more input, before and after, a recomputed day must see (windows, sessions and
+    joins across midnight). `static` are tables looked up whole in each batch, given to `build` last.
+    """
+
+    name: str
+    reads: tuple[AnyStream | Table, ...]
+    build: Build
+    writes: Table | tuple[Output, ...]
+    description: str
+    group: str
+    kind: Literal["append", "refresh"] = "append"
+    volume: Literal["events", "results"] = "results"
+    lateness: timedelta | None = None
+    margin: timedelta = timedelta(0)
+    touches: Condition | None = None
+    static: tuple[AnyStream | Table, ...] = ()
+    state_store: Literal["heap", "rocksdb"] = "heap"
+    owners: tuple[str, ...] = ()
+    fresh_within: timedelta | None = None
+    suite: Suite | None = None
+    restart: RestartStrategy | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a declaration that no mode could run."""
+        if not NAME.fullmatch(self.name):
+            raise DeclarationError(f"stream name {self.name!r}: expected like 'taxi/hourly_tips'")
+        if not self.reads:
+            raise DeclarationError(f"stream '{self.name}' reads nothing")
+        for read in self.reads:
+            if table_of(read).event_time is None and self.kind == "append":
+                raise DeclarationError(
+                    f"stream '{self.name}' reads '{table_of(read).name}', which has no event time"
+                )
+        if self.kind == "refresh" and any(o.table.days is None for o in self.outputs):
+            raise DeclarationError(f"stream '{self.name}': a refreshed table needs its days")
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The written tables with their conditions."""
+        return (Output(self.writes),) if isinstance(self.writes, Table) else self.writes
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Every table this stream writes."""
+        return tuple(o.table for o in self.outputs)
+
+    @property
+    def days(self) -> Daily | None:
+        """The days of its first table: what a backfill page offers."""
+        return self.outputs[0].table.days
+
+
+AnyStream = Ingest | Stream
+
+
+def table_of(read: AnyStream | Table) -> Table:
+    """The table that a reader of `read` sees: the admitted one, or the first one written."""
+    if isinstance(read, Table):
+        return read
+    return read.admitted if isinstance(read, Ingest) else read.outputs[0].table
