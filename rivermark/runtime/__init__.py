@@ -1,0 +1,1 @@
+"""Starting, watching and stopping streams, and what must survive the death of a process."""
