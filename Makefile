@@ -22,8 +22,8 @@ help: ## Show this list
 setup: ## Prepare Java, packages, JARs and the class archive (the other targets do it by themselves)
 	@setup/java.sh
 	@setup/venv.sh
-	@$(PYTHON) setup/jars.py delta
-	@$(PYTHON) setup/class_archive.py
+	@$(PYTHON) -m setup.jars delta
+	@$(PYTHON) -m setup.class_archive
 
 demo: setup ## Real trips and readings flow from files to published tables
 	@.venv/bin/rivermark demo
@@ -55,10 +55,12 @@ stories: setup ## Kills, floods and restarts of whole processes (STORIES=short f
 bench: setup ## Measure throughput, latency and start-up (BENCH="--help" for its options)
 	$(PYTHON) -m bench $(BENCH)
 
+# Extras stay in the lock, because pip with hashes refuses to add one to a package that is pinned
+# without it.
 lock: ## Write requirements.lock anew from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --all-extras --universal --fork-strategy fewest \
-		--python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
-		--no-annotate --no-header -o requirements.lock
+		--python-version 3.11 --generate-hashes --no-strip-extras --no-emit-index-url \
+		--no-emit-find-links --no-annotate --no-header --quiet -o requirements.lock
 
 clean: ## Remove what runs made; the environment and the JARs stay
 	rm -rf .rivermark lake spark-warehouse metastore_db derby.log artifacts \

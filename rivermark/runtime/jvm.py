@@ -1,0 +1,85 @@
+"""What the driver's JVM is started with: JARs, class archive, compiler, collector, heap.
+
+Nothing here starts Spark or needs it: `make setup` fills the cache folder and these functions
+find what it left. The settings only count when the JVM is born, so they belong into the builder
+of the first session of a process.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import Final, Literal
+
+from rivermark.errors import RivermarkError
+
+Kind = Literal["short", "long"]
+
+_HEAP_SIZE: Final = re.compile(r"[1-9]\d*[mg]")
+
+_FOR_ALL: Final = (
+    # A JVM reads its default time zone when it starts; event time is UTC everywhere.
+    "-Duser.timezone=UTC",
+    # Nobody attaches jps or jstat here, and the counters are a file that each driver writes.
+    "-XX:-UsePerfData",
+)
+_FOR_KIND: Final[dict[Kind, tuple[str, ...]]] = {
+    # Most of a short run is code that runs once: the quick compiler and one collector thread.
+    "short": ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+    # A stream runs the same code for days: all compilers, and no collector that works beside it.
+    "long": ("-XX:+UseParallelGC",),
+}
+
+
+class JarsMissing(RivermarkError):
+    """A set of JARs is not in the cache folder."""
+
+
+def driver_options(
+    kind: Kind, *, heap: str = "2g", connectors: tuple[str, ...] = ()
+) -> dict[str, str]:
+    """Spark settings for the driver of a short run (minutes) or a long one (streams).
+
+    `heap` is the largest heap, such as `2g` or `512m`. `connectors` names further sets of JARs
+    (`kafka`) that `make setup` or `python -m setup.jars` fetched. Raises `JarsMissing`.
+    """
+    if not _HEAP_SIZE.fullmatch(heap):
+        raise ValueError(f"a heap is a number with m or g, such as 2g, not {heap!r}")
+    delta = jar_set("delta")
+    flags = [*_FOR_ALL, *_FOR_KIND[kind]]
+    archive = class_archive()
+    if archive.is_file():
+        # Refused in silence by a JVM that it does not fit; the run is slower, that is all.
+        flags += [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:cds=off"]
+    return {
+        "spark.driver.memory": heap,
+        # Executors elsewhere get the JARs from here.
+        "spark.jars": ",".join(
+            str(jar) for name in ("delta", *connectors) for jar in jar_set(name)
+        ),
+        # The archive holds only classes of the class path itself, and only for this very path.
+        "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in delta),
+        "spark.driver.extraJavaOptions": " ".join(flags),
+    }
+
+
+def jar_set(name: str) -> tuple[Path, ...]:
+    """The JARs of a set, sorted, because a class archive fits one order only."""
+    folder = cache_folder() / "jars" / name
+    jars = tuple(sorted(folder.glob("*.jar")))
+    if not jars:
+        raise JarsMissing(
+            f"no JARs of set {name!r} in {folder}: run `make setup`, "
+            "or let RIVERMARK_CACHE name the folder that holds jars/"
+        )
+    return jars
+
+
+def class_archive() -> Path:
+    """Where the class-data archive of the driver lies, if `make setup` could build one."""
+    return cache_folder() / "cds" / "spark.jsa"
+
+
+def cache_folder() -> Path:
+    """`.cache` beside the code, or the folder that RIVERMARK_CACHE names."""
+    named = os.environ.get("RIVERMARK_CACHE")
+    return Path(named).resolve() if named else Path(__file__).resolve().parents[2] / ".cache"

@@ -1,0 +1,96 @@
+"""Fetching JARs with the Ivy that lies among Spark's own JARs: neither Spark nor Maven starts."""
+
+import importlib.util
+import os
+import re
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+from xml.sax.saxutils import quoteattr
+
+ROOT = Path(__file__).resolve().parent.parent
+PATIENCE_SECONDS = 600
+
+
+class Problem(Exception):
+    """Something that the person at the keyboard must mend; the text says how."""
+
+
+class Module(NamedTuple):
+    """A Maven coordinate."""
+
+    organisation: str
+    name: str
+    version: str
+
+    @classmethod
+    def parse(cls, text: str) -> "Module":
+        """Read `org:name:version`."""
+        parts = text.split(":")
+        if len(parts) != 3 or not all(re.fullmatch(r"[\w.-]+", part) for part in parts):
+            raise Problem(f"{text!r} is not ORG:NAME:VERSION")
+        return cls(*parts)
+
+    @property
+    def file(self) -> str:
+        """The name under which the JAR is kept."""
+        return f"{self.name}-{self.version}.jar"
+
+
+def retrieve(
+    modules: Iterable[Module],
+    scratch: Path,
+    *,
+    transitive: bool,
+    pattern: str = "[module]-[revision].[ext]",
+) -> Path:
+    """Fetch the modules' JARs, with all that they need or not, into a folder below `scratch`."""
+    (scratch / "ivy.xml").write_text(_ivy_module(modules, transitive=transitive))
+    home = os.environ.get("JAVA_HOME")
+    settings = os.environ.get("RIVERMARK_IVY_SETTINGS") or ROOT / "setup" / "ivysettings.xml"
+    command = [
+        str(Path(home, "bin", "java")) if home else "java",
+        f"-Drivermark.ivy.cache={scratch / 'ivy'}",
+        f"-Divy.home={scratch / 'ivy'}",
+        *("-cp", f"{spark_jars()}/*", "org.apache.ivy.Main"),
+        *("-settings", str(settings), "-ivy", str(scratch / "ivy.xml"), "-confs", "default"),
+        *("-retrieve", str(scratch / "jars" / pattern)),
+    ]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+        )
+        complaint = done.stdout + done.stderr if done.returncode else ""
+    except subprocess.TimeoutExpired:
+        complaint = f"no end after {PATIENCE_SECONDS} s"
+    if complaint:
+        raise Problem(
+            f"the JARs could not be fetched; Ivy's last words:\n{complaint.strip()[-1500:]}\n"
+            "Nothing half-done was kept. Check the network (a proxy goes into "
+            "JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=..., a mirror into an Ivy settings file that "
+            "RIVERMARK_IVY_SETTINGS names) and run `make setup` again."
+        )
+    return scratch / "jars"
+
+
+def spark_jars() -> Path:
+    """The folder of the JARs that PySpark ships; found without importing it."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise Problem("pyspark is not installed: run `make setup`")
+    return Path(spec.origin).parent / "jars"
+
+
+def _ivy_module(modules: Iterable[Module], *, transitive: bool) -> str:
+    dependencies = "\n".join(
+        f"    <dependency org={quoteattr(module.organisation)} name={quoteattr(module.name)} "
+        f"rev={quoteattr(module.version)} transitive={quoteattr(str(transitive).lower())} "
+        'conf="default->default"/>'
+        for module in modules
+    )
+    return (
+        '<ivy-module version="2.0">\n  <info organisation="rivermark" module="setup"/>\n'
+        '  <configurations><conf name="default"/></configurations>\n'
+        f"  <dependencies>\n{dependencies}\n  </dependencies>\n</ivy-module>\n"
+    )
