@@ -1,0 +1,159 @@
+"""From raw rows to typed ones: what each payload says, and everything that is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from rivermark.admission.contract import FLAGS, Contract, Field
+from rivermark.admission.read import reader_for
+
+PROBLEMS: Final = "_problems"
+DETAILS: Final = "_details"
+END: Final = "\u0002"
+"""Put behind a CSV line: it must come out as the value after the last column, or the line has too
+few values, too many, or a quote that never closes. Spark alone fills up and cuts in silence."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """The shape that payloads of one kind of file have: format, and column names where known."""
+
+    format: str
+    columns: str | None
+
+    @property
+    def names(self) -> list[str]:
+        """The column names in the file's own order and spelling."""
+        return list(json.loads(self.columns)) if self.columns else []
+
+
+def parse(raw: DataFrame, heads: Iterable[Head], contract: Contract, delimiter: str) -> DataFrame:
+    """Add the typed fields, `flags`, `_problems` (reasons to set the row aside) and `_details`.
+
+    `raw` has `payload`, `_format`, `_columns`, `_landed_at` and `_file`. Nothing is dropped and
+    nothing raises: a row's problems are named in the order malformed, fields, time, rules.
+    """
+    shapes = sorted(set(heads), key=lambda h: (h.format, h.columns or ""))
+    cells = F.lit(None)
+    for head in reversed(shapes):
+        mine = (F.col("_format") == head.format) & F.col("_columns").eqNullSafe(F.lit(head.columns))
+        cells = F.when(mine, cells_of(head, contract.fields, delimiter)).otherwise(cells)
+    with_cells = raw.withColumn("_cells", cells)
+    typed = with_cells.select(
+        *raw.columns,
+        "_cells",
+        *[value_of(f).alias(f.name) for f in contract.fields],
+    )
+    return typed.select(
+        *raw.columns,
+        *[f.name for f in contract.fields],
+        named(((r.name, r.broken()) for r in contract.rules if r.action == "flag")).alias(FLAGS),
+        named(problems(contract)).alias(PROBLEMS),
+        unreadable_details(contract.fields).alias(DETAILS),
+    )
+
+
+def cells_of(head: Head, fields: Sequence[Field], delimiter: str) -> Column:
+    """The text of each field in a payload of this shape, and `_malformed`."""
+    if head.format == "csv":
+        return csv_cells(head, fields, delimiter)
+    return json_cells(head, fields)
+
+
+def csv_cells(head: Head, fields: Sequence[Field], delimiter: str) -> Column:
+    """Cut a CSV line by the columns of its file's header."""
+    width = len(head.names)
+    schema = ", ".join([*(f"c{i} string" for i in range(width)), "_end string"])
+    options = {"sep": delimiter, "quote": '"', "escape": '"'}
+    row = F.from_csv(F.concat("payload", F.lit(delimiter + END)), schema, options)
+    by_name = {name.lower(): i for i, name in reversed(list(enumerate(head.names)))}
+    cells = [
+        cell(f, [row[f"c{by_name[n.lower()]}"] for n in spellings(f) if n.lower() in by_name])
+        for f in fields
+    ]
+    whole = row["_end"].eqNullSafe(F.lit(END))
+    return F.struct(*cells, F.when(~whole, "wrong_number_of_values").alias("_malformed"))
+
+
+def json_cells(head: Head, fields: Sequence[Field]) -> Column:
+    """Take an object's values as text; names are matched as the file's first object spells them."""
+    there = {name.lower(): name for name in reversed(head.names)}
+    wanted: dict[str, str] = {}
+    for field in fields:
+        for name in spellings(field):
+            wanted.setdefault(name.lower(), there.get(name.lower(), name))
+    schema = ", ".join([*(f"`{name}` string" for name in wanted.values()), "`_bad` string"])
+    row = F.from_json("payload", schema, {"columnNameOfCorruptRecord": "_bad"})
+    cells = [cell(f, [row[wanted[n.lower()]] for n in spellings(f)]) for f in fields]
+    # from_json reads the first of two objects on a line, and ignores what follows an object.
+    broken = (
+        row.isNull()
+        | row["_bad"].isNotNull()
+        | ~F.col("payload").rlike(r"\}\s*$")
+        | F.col("payload").rlike(r"\}\s*\{")
+    )
+    return F.struct(*cells, F.when(broken, "unparsable_json").alias("_malformed"))
+
+
+def spellings(field: Field) -> list[str]:
+    """The names of a field, its own first, each once."""
+    return list(dict.fromkeys((field.name, *field.names)))
+
+
+def cell(field: Field, found: list[Column]) -> Column:
+    """The field's text: the first spelling that is there; null for its words for 'no value'."""
+    if not found:
+        return F.lit(None).cast("string").alias(field.name)
+    text = F.coalesce(*found) if len(found) > 1 else found[0]
+    return F.when(~F.trim(text).isin(*field.nulls), text).alias(field.name)
+
+
+def value_of(field: Field) -> Column:
+    """The field's typed value; null where it is missing or its text cannot be read."""
+    read = field.read or reader_for(field.type)
+    return read(F.col("_cells")[field.name]).cast(field.type)
+
+
+def problems(contract: Contract) -> list[tuple[str, Column]]:
+    """Each reason for which a row is set aside, with its condition."""
+    malformed = F.col("_cells")["_malformed"]
+    found = [
+        ("unparsable_json", malformed == "unparsable_json"),
+        ("wrong_number_of_values", malformed == "wrong_number_of_values"),
+        ("undecodable_text", F.contains("payload", F.lit("\ufffd"))),
+    ]
+    whole = malformed.isNull()
+    for f in contract.fields:
+        text = F.col("_cells")[f.name]
+        found.append((f"unreadable_{f.name}", whole & text.isNotNull() & F.col(f.name).isNull()))
+        if f.required:
+            found.append((f"missing_{f.name}", whole & text.isNull()))
+    ahead = F.unix_micros(contract.event_time) - F.unix_micros("_landed_at")
+    limit = int(contract.max_ahead.total_seconds() * 1_000_000)
+    found.append(("event_time_ahead", ahead > limit))
+    found += [(r.name, whole & r.broken()) for r in contract.rules if r.action == "quarantine"]
+    return found
+
+
+def named(conditions: Iterable[tuple[str, Column]]) -> Column:
+    """The names whose condition holds, in order."""
+    names = [F.when(condition, F.lit(name)) for name, condition in conditions]
+    return F.array_compact(F.array(*names)) if names else F.array().cast("array<string>")
+
+
+def unreadable_details(fields: Sequence[Field]) -> Column:
+    """The texts that could not be read, as 'field=text', for whoever looks at the row."""
+    shown = [
+        F.when(
+            F.col("_cells")[f.name].isNotNull() & F.col(f.name).isNull(),
+            F.concat(F.lit(f"{f.name}="), F.substring(F.col("_cells")[f.name], 1, 200)),
+        )
+        for f in fields
+    ]
+    return F.concat_ws("; ", *shown)

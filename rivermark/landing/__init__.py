@@ -1,0 +1,1 @@
+"""Landing files: written so that a reader meets whole files only, in the order of landing."""

@@ -1,0 +1,50 @@
+"""One typed settings object, read once at the edge from the environment (prefix RIVERMARK_)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from rivermark.lake.lake import Lake
+
+
+class Settings(BaseSettings):
+    """Where the platform keeps its things, and how large its Spark driver may be.
+
+    `lake_root`, `landing_root`: a folder or a URI that both Spark and Arrow can reach.
+    `state_root`: a folder on a disk that every run, sensor and console shares: heartbeats, leases,
+    desired states. `master` is Spark's; `environment` picks defaults in the deployment guide only.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="RIVERMARK_", extra="ignore")
+
+    environment: Literal["local", "cluster"] = "local"
+    home: Path = Path(".rivermark")
+    lake_root: str = ""
+    landing_root: str = ""
+    state_root: Path | None = None
+    master: str = "local[2]"
+    driver_memory: str = Field("2g", pattern=r"^\d+[mg]$")
+    shuffle_partitions: int = Field(2, ge=1, le=4096)
+    trigger_seconds: float = Field(2.0, gt=0)
+    files_per_trigger: int = Field(64, ge=1)
+
+    def model_post_init(self, _context: object) -> None:
+        """Derive what was not given from `home`; relative paths count from the working folder."""
+        self.home = self.home.resolve()
+        self.lake_root = self.lake_root or str(self.home / "lake")
+        self.landing_root = self.landing_root or str(self.home / "landing")
+        self.state_root = (self.state_root or self.home / "state").resolve()
+
+    def lake(self) -> Lake:
+        """The lake at `lake_root`."""
+        return Lake(self.lake_root)
+
+    @property
+    def state(self) -> Path:
+        """`state_root`, never None after construction."""
+        assert self.state_root is not None
+        return self.state_root
