@@ -51,8 +51,8 @@ class FixedDelay:
     def _failures(self, starts: Sequence[datetime], died_at: datetime) -> int:
         """How many incarnations died young, one after the other, up to the last."""
         young = 0
-        ends = [*starts[1:], died_at]
-        for began, ended in zip(reversed(starts), reversed(ends), strict=True):
+        ended_by = [*starts[1:], died_at][: len(starts)]
+        for began, ended in zip(reversed(starts), reversed(ended_by), strict=True):
             if ended - began >= self.reset_after:
                 break
             young += 1

@@ -20,7 +20,7 @@ from pyarrow import fs
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from rivermark.lake.create import create_table
-from rivermark.lake.files import filesystem
+from rivermark.lake.files import filesystem, is_local
 from rivermark.lake.lake import Lake
 from rivermark.lake.table import Table
 from rivermark.lake.writer import Origin, TableWriter
@@ -79,7 +79,9 @@ class Lister:
         create_table(lake, self.table)
         origin = Origin(f"{ingest.name}:arrivals", 0, EPOCH, run_id)
         self._writer = TableWriter(lake, self.table, origin)
-        self._fs, self._folder = filesystem(f"{landing_root}/{ingest.source.folder}")
+        self._root = f"{landing_root.rstrip('/')}/{ingest.source.folder}"
+        self._fs, self._folder = filesystem(self._root)
+        self._prefix = self._folder if is_local(self._root) else self._root
         known = DeltaTable(lake.path(self.table)).to_pyarrow_table(columns=["path", "arrival"])
         self._known: set[str] = set(known["path"].to_pylist())
         self._arrival = max(known["arrival"].to_pylist(), default=-1)
@@ -109,10 +111,14 @@ class Lister:
             info
             for info in self._fs.get_file_info(selector)
             if info.type == fs.FileType.File
-            and info.path not in self._known
+            and self._path(info) not in self._known
             and not hidden(info.path[len(self._folder) :])
             and any(fnmatchcase(info.base_name, p) for p in patterns)
         ]
+
+    def _path(self, info: fs.FileInfo) -> str:
+        """The file's path as Spark can open it: absolute on a disk, with its scheme elsewhere."""
+        return f"{self._prefix}{info.path[len(self._folder) :]}"
 
     def _judge(self, info: fs.FileInfo) -> Screening:
         source = self.ingest.source
@@ -127,7 +133,9 @@ class Lister:
             return Screening("waiting", reason="changed a moment ago")
         verdict = screen(self._fs, info.path, info.size, source)
         if verdict.doubtful and quiet < source.unterminated_settle.total_seconds():
-            return Screening("waiting", reason=f"looks unfinished: {verdict.reason or 'no line end'}")
+            return Screening(
+                "waiting", reason=f"looks unfinished: {verdict.reason or 'no line end'}"
+            )
         return verdict
 
     def _commit(self, files: list[tuple[fs.FileInfo, Screening]]) -> None:
@@ -136,7 +144,7 @@ class Lister:
         rows = [
             {
                 "arrival": self._arrival,
-                "path": info.path,
+                "path": self._path(info),
                 "name": info.path[prefix:],
                 "size": info.size,
                 "modified_at": datetime.fromtimestamp(info.mtime_ns // 1000 / 1e6, UTC),
@@ -150,7 +158,7 @@ class Lister:
         ]
         self._writer.append_once(pa.Table.from_pylist(rows, ARROW_SCHEMA), self._arrival)
         for info, _ in files:
-            self._known.add(info.path)
+            self._known.add(self._path(info))
             self._seen.pop(info.path, None)
 
 

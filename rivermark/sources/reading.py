@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -53,6 +52,8 @@ def read_files(spark: SparkSession, files: Sequence[Arrived], source: FileSource
     for group in by_schema([f for f in files if f.format == "parquet"]):
         frame = spark.read.parquet(*[escape(f.path) for f in group])
         frames.append(place(frame, as_json(frame, group[0])))
+    if not frames:
+        return spark.createDataFrame([], "_uri string, payload string, _mid long, _part int")
     return reduce(DataFrame.unionByName, frames)
 
 
@@ -66,7 +67,12 @@ def read_lines(spark: SparkSession, files: Sequence[Arrived], encoding: str) -> 
     if encoding.upper().replace("-", "") == "UTF8":
         return spark.read.text(paths)
     reader = spark.read.options(
-        sep="\u0001", quote="", escape="", encoding=encoding, maxCharsPerColumn=-1, nullValue="\u0001"
+        sep="\u0001",
+        quote="",
+        escape="",
+        encoding=encoding,
+        maxCharsPerColumn=-1,
+        nullValue="\u0001",
     )
     return reader.schema("value string").csv(paths)
 
@@ -109,11 +115,11 @@ def arrow_schema(path: str) -> pa.Schema:
         return pq.read_schema(file)
 
 
-def path_of(uri: str) -> str:
-    """A path as Spark's file metadata spells it ('file:/a%20b'), as the arrivals table does ('/a b')."""
-    if uri.startswith("file:"):
-        return "/" + unquote(uri.removeprefix("file:")).lstrip("/")
-    return unquote(uri)
+def uri_of(spark: SparkSession, path: str) -> str:
+    """A path as Spark's file metadata spells it, for example 'file:/a%20b' for '/a b'."""
+    java = spark.sparkContext._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
+    found = java("file", None, path) if path.startswith("/") else java(path)
+    return str(found.toUri().toString())
 
 
 def escape(path: str) -> str:

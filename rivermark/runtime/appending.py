@@ -1,0 +1,117 @@
+"""The query of a stream whose rows are final when they appear: windows, joins, cleansing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rivermark.lake.create import create_table
+from rivermark.lake.log import CommitLog
+from rivermark.lake.table import Table
+from rivermark.lake.writer import TableWriter
+from rivermark.runtime.generation import batch_watermark
+from rivermark.runtime.query import QueryHost, Written
+from rivermark.settings import Settings
+from rivermark.stream import Ingest, Stream, table_of
+
+STORES = {
+    "heap": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+    "rocksdb": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+}
+
+
+class AppendHost(QueryHost):
+    """Hosts an append stream: one query, one watermark an input, one commit a batch and table."""
+
+    def __init__(
+        self, spark: SparkSession, settings: Settings, stream: Stream, run_id: str
+    ) -> None:
+        """Create the written tables where needed."""
+        super().__init__(spark, settings, stream, run_id)
+        self.declared = stream
+        for table in stream.tables:
+            create_table(self.lake, table)
+        self._writers = [TableWriter(self.lake, t, self.origin) for t in stream.tables]
+
+    def conf(self) -> dict[str, str]:
+        """State store by declaration; batches without data only where they close something."""
+        closes = self.declared.volume == "results"
+        return super().conf() | {
+            "spark.sql.streaming.stateStore.providerClass": STORES[self.declared.state_store],
+            "spark.sql.streaming.noDataMicroBatches.enabled": str(closes).lower(),
+        }
+
+    def frame(self) -> DataFrame:
+        """The built stream, with a column for each further condition of its outputs."""
+        lateness = lateness_of(self.declared)
+        inputs = [self._read(table_of(r), lateness) for r in self.declared.reads]
+        lookups = [
+            self.spark.read.format("delta").load(self.lake.path(table_of(s)))
+            for s in self.declared.static
+        ]
+        built = self.declared.build(*inputs, *lookups)
+        conditions = {
+            f"_to_{i}": F.coalesce(o.where(), F.lit(False))
+            for i, o in enumerate(self.declared.outputs)
+            if o.where is not None
+        }
+        return built.withColumns(conditions) if conditions else built
+
+    def _read(self, table: Table, lateness: timedelta) -> DataFrame:
+        """A table as a stream in the order of its commits, with its watermark."""
+        path = self.lake.path(table)
+        reader = self.spark.readStream.format("delta").option("skipChangeCommits", "true")
+        reader = reader.option("maxFilesPerTrigger", str(self.settings.files_per_trigger))
+        if CommitLog(path).complete():
+            # From the first commit on: a snapshot would be read in no order of time.
+            reader = reader.option("startingVersion", "0")
+        else:
+            reader = reader.option("withEventTimeOrder", "true")
+        assert table.event_time is not None  # noqa: S101 - checked by the declaration
+        delay = f"{int(lateness.total_seconds() * 1000)} milliseconds"
+        return reader.load(path).withWatermark(table.event_time, delay)
+
+    def write(self, frame: DataFrame, batch: int) -> Written:
+        """Commit the batch's rows to each table that takes them."""
+        watermark = batch_watermark(self.checkpoint, batch)
+        told = {"watermark": watermark.isoformat() if watermark else None}
+        if all(w.has(batch) for w in self._writers):
+            # The rows are there already, but the state of this batch is not: run it into nothing.
+            frame.write.format("noop").mode("append").save()
+            return Written(watermark=watermark)
+        if self.declared.volume == "events" and len(self._writers) == 1:
+            writer = self._writers[0]
+            names = writer.table.schema.fieldNames()
+            writer.append_once(frame.select(*names), batch, metadata=told)
+            return Written(rows_out=writer.rows_written(batch), watermark=watermark)
+        found = frame.toArrow()
+        total = 0
+        for i, (writer, output) in enumerate(
+            zip(self._writers, self.declared.outputs, strict=True)
+        ):
+            mine = found.filter(found[f"_to_{i}"]) if output.where is not None else found
+            rows = mine.select(writer.table.schema.fieldNames())
+            total += rows.num_rows
+            if rows.num_rows:
+                writer.append_once(rows, batch, metadata=told)
+        return Written(rows_out=total, watermark=watermark)
+
+
+def lateness_of(stream: Stream) -> timedelta:
+    """The watermark delay on a stream's inputs: its own, or the largest of the ingests it reads.
+
+    What a derived table holds is already final and in the order of its commits, so reading one needs
+    no delay.
+    """
+    if stream.lateness is not None:
+        return stream.lateness
+    found = [r.lateness for r in stream.reads if isinstance(r, Ingest) and r.lateness is not None]
+    inherited = [lateness_of(r) for r in stream.reads if isinstance(r, Stream) and passes_on(r)]
+    return max([*found, *inherited], default=timedelta(0))
+
+
+def passes_on(stream: Stream) -> bool:
+    """Whether a stream gives events on as they came, so that its readers need the same lateness."""
+    return stream.volume == "events"

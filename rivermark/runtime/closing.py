@@ -1,0 +1,67 @@
+"""Which days of a stream became final, told once, also across restarts."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from rivermark.lake.table import Daily
+from rivermark.runtime.tally import StreamSummary
+from rivermark.stream import AnyStream, Stream
+
+
+class ClosedDays:
+    """Remembers for each stream through which day it was told, in `<state root>/closed`."""
+
+    def __init__(self, state_root: Path) -> None:
+        """Remember the folder."""
+        self._folder = state_root / "closed"
+
+    def newly_closed(self, stream: AnyStream, summary: StreamSummary) -> tuple[date, ...]:
+        """Days that the stream finished since it was last asked, oldest first.
+
+        For a refreshing stream: the days it computed. For others: the days that its watermark has
+        passed, from the first one on which it was seen.
+        """
+        if isinstance(stream, Stream) and stream.kind == "refresh":
+            days = tuple(sorted(summary.touched_days))
+            summary.touched_days.clear()
+            return days
+        if stream.days is None or summary.watermark is None:
+            return ()
+        through = last_closed(stream.days, summary.watermark)
+        told = self.through(stream.name)
+        if told is None:
+            # The first look: the day before the one that is open has not been seen by this stream.
+            self._remember(stream.name, through)
+            return ()
+        if told >= through:
+            return ()
+        self._remember(stream.name, through)
+        return tuple(told + timedelta(days=n + 1) for n in range((through - told).days))
+
+    def through(self, stream: str) -> date | None:
+        """The last day told for a stream."""
+        try:
+            return date.fromisoformat(json.loads(self._path(stream).read_text())["through"])
+        except (FileNotFoundError, ValueError, KeyError):
+            return None
+
+    def _remember(self, stream: str, day: date) -> None:
+        path = self._path(stream)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_suffix(".new")
+        new.write_text(json.dumps({"through": day.isoformat()}))
+        os.replace(new, path)
+
+    def _path(self, stream: str) -> Path:
+        return self._folder / f"{stream.replace('/', '.')}.json"
+
+
+def last_closed(days: Daily, watermark: datetime) -> date:
+    """The last day that lies wholly at or before the watermark, in the zone of the days."""
+    local = watermark.astimezone(ZoneInfo(days.zone))
+    return local.date() - timedelta(days=1)

@@ -1,0 +1,104 @@
+"""The generation of a stream's checkpoint: which one is in use, and whether it may be."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from pyarrow import fs
+
+from rivermark.errors import CheckpointIncompatible
+from rivermark.lake.files import filesystem
+from rivermark.lake.lake import Lake
+from rivermark.lake.writer import Origin, TableWriter
+from rivermark.stream import AnyStream
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A checkpoint's life: its number, since when (UTC), and the Spark settings frozen in it."""
+
+    number: int
+    since: datetime
+    shuffle_partitions: int
+
+    def origin(self, stream: AnyStream, run_id: str) -> Origin:
+        """Who writes, in this generation and run."""
+        return Origin(stream.name, self.number, self.since, run_id)
+
+
+def open_generation(lake: Lake, stream: AnyStream, shuffle_partitions: int) -> Generation:
+    """The stream's current generation; its first start writes down what must not change later.
+
+    The number of shuffle partitions in force is that of the first start (Spark freezes it with the
+    state), whatever the settings say since.
+    """
+    store, path = filesystem(f"{lake.root}/checkpoints/{stream.name}/generation.json")
+    try:
+        with store.open_input_stream(path) as file:
+            found: dict[str, Any] = json.loads(file.read())
+        since = datetime.fromisoformat(found["since"])
+        return Generation(int(found["number"]), since, int(found["shuffle_partitions"]))
+    except FileNotFoundError:
+        made = Generation(0, datetime.now(UTC), shuffle_partitions)
+    store.create_dir(path.rsplit("/", 1)[0], recursive=True)
+    text = {
+        "number": made.number,
+        "since": made.since.isoformat(),
+        "shuffle_partitions": made.shuffle_partitions,
+    }
+    with store.open_output_stream(f"{path}.new") as file:
+        file.write(json.dumps(text).encode())
+    store.move(f"{path}.new", path)
+    return made
+
+
+def check_checkpoint(lake: Lake, stream: AnyStream, origin: Origin) -> str:
+    """Folder of the checkpoint, after a look at whether it and the tables tell the same story.
+
+    Raises CheckpointIncompatible when parts were deleted: Spark would start from nothing and write
+    what is in the tables already, or build on state that belongs to other offsets.
+    """
+    folder = lake.checkpoint(stream.name, origin.generation)
+    store, path = filesystem(folder)
+    offsets = newest_entry(store, f"{path}/offsets")
+    state = store.get_file_info(f"{path}/state").type == fs.FileType.Directory
+    reset = (
+        f"Put the checkpoint back, or start over on purpose: rivermark reset {stream.name} "
+        "(new checkpoint, tables rebuilt from their inputs)."
+    )
+    if offsets is None and state:
+        raise CheckpointIncompatible(
+            f"stream '{stream.name}': checkpoint {folder} has state but no offsets; "
+            f"somebody deleted a part of it. {reset}"
+        )
+    for table in stream.tables:
+        last = TableWriter(lake, table, origin).last if lake.exists(table) else None
+        if last is not None and (offsets is None or int(last.metadata["batch"]) > offsets):
+            raise CheckpointIncompatible(
+                f"stream '{stream.name}': table '{table.name}' holds batch {last.metadata['batch']} "
+                f"but checkpoint {folder} knows of {offsets or 'none'}; it was deleted or is an "
+                f"older copy. {reset}"
+            )
+    return folder
+
+
+def newest_entry(store: fs.FileSystem, folder: str) -> int | None:
+    """The highest batch number among the entries of a checkpoint's log, or None."""
+    selector = fs.FileSelector(folder, allow_not_found=True)
+    names = [f.base_name for f in store.get_file_info(selector)]
+    return max((int(n) for n in names if n.isdigit()), default=None)
+
+
+def batch_watermark(checkpoint: str, batch: int) -> datetime | None:
+    """The watermark (UTC) by which Spark runs a batch, from the offset log written before it."""
+    store, path = filesystem(f"{checkpoint}/offsets/{batch}")
+    try:
+        with store.open_input_stream(path) as file:
+            lines = file.read().decode().splitlines()
+        millis = int(json.loads(lines[1]).get("batchWatermarkMs", 0))
+    except (FileNotFoundError, IndexError, ValueError):
+        return None
+    return datetime.fromtimestamp(millis / 1000, UTC) if millis > 0 else None

@@ -1,0 +1,82 @@
+"""The query of an ingest: arrivals in, the door's four tables out."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC
+from typing import cast
+
+from pyspark.sql import DataFrame, SparkSession
+
+from rivermark.admission.door import Door
+from rivermark.runtime.query import QueryHost, Written
+from rivermark.settings import Settings
+from rivermark.sources.arrivals import Lister, Poll
+from rivermark.sources.reading import Arrived
+from rivermark.stream import Ingest
+
+
+class IngestHost(QueryHost):
+    """Hosts an ingest. `poll` looks into the landing folder and writes new arrivals down."""
+
+    def __init__(
+        self, spark: SparkSession, settings: Settings, stream: Ingest, run_id: str
+    ) -> None:
+        """Open the door and the lister."""
+        super().__init__(spark, settings, stream, run_id)
+        self.ingest = stream
+        self.door = Door(spark, self.lake, stream, self.origin)
+        self.lister = Lister(self.lake, settings.landing_root, stream, run_id)
+        self.last_poll = Poll()
+
+    def poll(self) -> int:
+        """Take the files that are ready."""
+        self.last_poll = self.lister.poll()
+        return self.last_poll.taken
+
+    def settle(self) -> None:
+        """Poll until no file is waiting for being quiet; what cannot be read stays waiting."""
+        source = self.ingest.source
+        longest = max(source.settle, source.unterminated_settle).total_seconds()
+        deadline = time.monotonic() + longest + 1
+        while True:
+            self.poll()
+            waits = [w for w in self.last_poll.waiting if not w.reason.startswith("cannot be read")]
+            if not waits or time.monotonic() > deadline:
+                return
+            time.sleep(0.2)
+
+    def pending(self) -> list[str]:
+        """Files that are there and not taken."""
+        return [f"file {w.path}: {w.reason}" for w in self.last_poll.waiting]
+
+    def frame(self) -> DataFrame:
+        """The arrivals, some at a time: each holds at most the source's `max_files`."""
+        return (
+            self.spark.readStream.format("delta")
+            .option("maxFilesPerTrigger", "4")
+            .load(self.lake.path(self.lister.table))
+        )
+
+    def write(self, frame: DataFrame, batch: int) -> Written:
+        """Take the files of the batch through the door."""
+        rows = frame.collect()
+        if not rows:
+            return Written(rows_in=0)
+        files = []
+        for row in rows:
+            found = row.asDict()
+            found["modified_at"] = found["modified_at"].astimezone(UTC)
+            files.append(Arrived(**cast(dict[str, str], found)))  # type: ignore[arg-type]
+        done = self.door.admit(files, batch)
+        lateness = self.ingest.lateness
+        newest = self.door.clock.newest
+        return Written(
+            rows_in=done.rows,
+            rows_out=done.admitted,
+            admitted=done.admitted,
+            late=done.late,
+            quarantined=done.quarantined,
+            files=done.files,
+            watermark=newest - lateness if newest and lateness is not None else newest,
+        )

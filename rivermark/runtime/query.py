@@ -1,0 +1,156 @@
+"""One running query of a stream: what it has in common whatever kind of stream it serves."""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+
+from rivermark.lake.lake import Lake
+from rivermark.runtime.generation import check_checkpoint, open_generation
+from rivermark.runtime.tally import BatchTally
+from rivermark.settings import Settings
+from rivermark.stream import AnyStream
+
+
+@dataclass
+class Written:
+    """What the writing side knows of a batch that Spark's report does not say."""
+
+    rows_in: int | None = None
+    rows_out: int = 0
+    admitted: int | None = None
+    late: int | None = None
+    quarantined: int | None = None
+    files: int | None = None
+    watermark: datetime | None = None
+    touched: frozenset[date] = frozenset()
+
+
+class QueryHost(ABC):
+    """Hosts the streaming query of one stream. Subclasses say what is read and how a batch is written.
+
+    The host owns the stream's generation and checkpoint; the caller holds the stream's lease.
+    """
+
+    # A query takes its settings from the session at its start; two starts must not mix them up.
+    _starting = threading.Lock()
+
+    def __init__(
+        self, spark: SparkSession, settings: Settings, stream: AnyStream, run_id: str
+    ) -> None:
+        """Open the generation and look whether checkpoint and tables belong together."""
+        self.spark = spark
+        self.settings = settings
+        self.lake: Lake = settings.lake()
+        self.stream = stream
+        self.run_id = run_id
+        self.generation = open_generation(self.lake, stream, settings.shuffle_partitions)
+        self.origin = self.generation.origin(stream, run_id)
+        self.checkpoint = check_checkpoint(self.lake, stream, self.origin)
+        self.query: StreamingQuery | None = None
+        self.written: dict[int, Written] = {}
+        self.busy = False
+
+    @abstractmethod
+    def frame(self) -> DataFrame:
+        """The streaming DataFrame whose batches are written."""
+
+    @abstractmethod
+    def write(self, frame: DataFrame, batch: int) -> Written:
+        """Write one micro-batch; may be called again with the same batch after a restart."""
+
+    def conf(self) -> dict[str, str]:
+        """Spark settings of this query alone."""
+        return {"spark.sql.shuffle.partitions": str(self.generation.shuffle_partitions)}
+
+    def poll(self) -> int:
+        """Look for new input outside Spark's own sources; gives how much was found."""
+        return 0
+
+    def pending(self) -> list[str]:
+        """What waits, in words."""
+        return []
+
+    def start(self, *, bounded: bool) -> StreamingQuery:
+        """Start the query: to drain what is there, or to go on."""
+        with self._starting:
+            for name, value in self.conf().items():
+                self.spark.conf.set(name, value)
+            self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", self.stream.name)
+            writer: DataStreamWriter = (
+                self.frame()
+                .writeStream.queryName(self.stream.name)
+                .option("checkpointLocation", self.checkpoint)
+                .foreachBatch(self._batch)
+            )
+            if bounded:
+                writer = writer.trigger(availableNow=True)
+            else:
+                writer = writer.trigger(processingTime=f"{self.settings.trigger_seconds} seconds")
+            self.query = writer.start()
+        return self.query
+
+    def _batch(self, frame: DataFrame, batch: int) -> None:
+        self.busy = True
+        try:
+            self.written[batch] = self.write(frame, batch)
+        finally:
+            self.busy = False
+
+    def stop(self, patience: float = 30.0) -> None:
+        """Stop between two batches; after `patience` seconds also within one, which is safe."""
+        query = self.query
+        if query is None:
+            return
+        deadline = time.monotonic() + patience
+        while query.isActive and time.monotonic() < deadline:
+            if not self.busy and not query.status["isTriggerActive"]:
+                break
+            time.sleep(0.02)
+        query.stop()
+
+    def tally(self, progress: dict[str, Any]) -> BatchTally:
+        """Join Spark's report of a batch with what the writing side knew."""
+        batch = int(progress["batchId"])
+        written = self.written.pop(batch, Written())
+        for older in [b for b in self.written if b < batch - 8]:
+            del self.written[older]
+        operators = progress.get("stateOperators") or []
+        watermark = (progress.get("eventTime") or {}).get("watermark")
+        rows_in = written.rows_in
+        spark_watermark = moment(watermark) if watermark else None
+        return BatchTally(
+            stream=self.stream.name,
+            generation=self.generation.number,
+            run_id=self.run_id,
+            batch_id=batch,
+            started_at=moment(progress["timestamp"]) or datetime.now(UTC),
+            duration_ms=int(progress.get("batchDuration", 0)),
+            rows_in=int(progress.get("numInputRows", 0)) if rows_in is None else rows_in,
+            rows_out=written.rows_out,
+            admitted=written.admitted,
+            late=written.late,
+            quarantined=written.quarantined,
+            files=written.files,
+            watermark=written.watermark or spark_watermark,
+            state_rows=sum(int(o.get("numRowsTotal", 0)) for o in operators),
+            state_bytes=sum(int(o.get("memoryUsedBytes", 0)) for o in operators),
+            dropped_by_watermark=sum(int(o.get("numRowsDroppedByWatermark", 0)) for o in operators),
+            duplicates=sum(
+                int((o.get("customMetrics") or {}).get("numDroppedDuplicateRows", 0))
+                for o in operators
+            ),
+        )
+
+
+def moment(text: str) -> datetime | None:
+    """An instant of Spark's report; the epoch means that there is none yet."""
+    found = datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
+    return found if found.year > 1970 else None

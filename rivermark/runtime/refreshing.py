@@ -1,0 +1,111 @@
+"""The query of a refreshing stream: whatever days a batch touches are computed again, whole."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import date, timedelta
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rivermark.lake.create import create_table
+from rivermark.lake.days import condition, day_column, days_of
+from rivermark.lake.lake import Lake
+from rivermark.lake.replace import replace_days
+from rivermark.runtime.query import QueryHost, Written
+from rivermark.settings import Settings
+from rivermark.stream import Stream, table_of
+
+
+class RefreshHost(QueryHost):
+    """Hosts a refreshing stream. It keeps no state but its place in the input's log."""
+
+    def __init__(
+        self, spark: SparkSession, settings: Settings, stream: Stream, run_id: str
+    ) -> None:
+        """Create the written tables where needed."""
+        super().__init__(spark, settings, stream, run_id)
+        self.declared = stream
+        for table in stream.tables:
+            create_table(self.lake, table)
+
+    def frame(self) -> DataFrame:
+        """New rows of the first input, by their day."""
+        path = self.lake.path(table_of(self.declared.reads[0]))
+        reader = self.spark.readStream.format("delta").option("skipChangeCommits", "true")
+        return (
+            reader.option("maxFilesPerTrigger", str(self.settings.files_per_trigger))
+            .load(path)
+            .select(touched_day(self.declared).alias("day"))
+        )
+
+    def write(self, frame: DataFrame, batch: int) -> Written:
+        """Compute the touched days again from the whole input, and replace them."""
+        counted = frame.groupBy("day").count().collect()
+        days = sorted(r["day"] for r in counted if r["day"] is not None)
+        rows_in = sum(int(r["count"]) for r in counted)
+        if not days:
+            return Written(rows_in=rows_in)
+        told = {
+            "stream": self.stream.name,
+            "generation": self.generation.number,
+            "refresh": batch,
+            "run": self.run_id,
+        }
+        built = build_days(self.spark, self.lake, self.declared, days)
+        rows_out = write_days(self.lake, self.declared, built, days, told)
+        return Written(rows_in=rows_in, rows_out=rows_out, touched=frozenset(days))
+
+
+def touched_day(stream: Stream) -> Column:
+    """The day of the output that an input row belongs to."""
+    if stream.touches is not None:
+        return stream.touches()
+    event_time = table_of(stream.reads[0]).event_time
+    assert event_time is not None  # noqa: S101 - every ingest has one
+    return day_column(days_of(stream.tables[0]), event_time)
+
+
+def build_days(
+    spark: SparkSession, lake: Lake, stream: Stream, days: Collection[date]
+) -> DataFrame:
+    """The stream's rows for those days, from its whole input as it is now."""
+    first, last = min(days), max(days)
+    margin = timedelta(days=-(-stream.margin // timedelta(days=1)))
+    source = table_of(stream.reads[0])
+    rows = spark.read.format("delta").load(lake.path(source))
+    day = touched_day(stream)
+    wanted = day.between(F.lit(first - margin), F.lit(last + margin))
+    if not margin:
+        wanted = wanted & day.isin(*[F.lit(d) for d in days])
+    if source.event_time is not None:
+        # Delta skips files by the statistics of the plain column, not of an expression over it.
+        around = timedelta(days=2) + margin
+        bounds = (F.lit(first - around).cast("timestamp"), F.lit(last + around).cast("timestamp"))
+        wanted = F.col(source.event_time).between(*bounds) & wanted
+    others = [
+        spark.read.format("delta").load(lake.path(table_of(r)))
+        for r in (*stream.reads[1:], *stream.static)
+    ]
+    return stream.build(rows.where(wanted), *others)
+
+
+def write_days(
+    lake: Lake,
+    stream: Stream,
+    built: DataFrame,
+    days: Collection[date],
+    metadata: dict[str, object],
+) -> int:
+    """Replace the days in each table that the stream writes; gives the number of rows."""
+    total = 0
+    for output in stream.outputs:
+        rows = built if output.where is None else built.where(output.where())
+        mine = rows.where(condition(output.table, days)).select(*output.table.schema.fieldNames())
+        if stream.volume == "results":
+            found = mine.toArrow()
+            total += found.num_rows
+            replace_days(lake, output.table, found, days, metadata)
+        else:
+            replace_days(lake, output.table, mine, days, metadata)
+    return total

@@ -1,0 +1,203 @@
+"""Running streams: until what is there is drained, or until somebody says stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import Literal
+
+from pyspark.sql import SparkSession
+
+from rivermark.runtime.closing import ClosedDays
+from rivermark.runtime.ingesting import IngestHost
+from rivermark.runtime.supervisor import Supervisor
+from rivermark.runtime.tally import StreamSummary
+from rivermark.settings import Settings
+from rivermark.stream import AnyStream
+from rivermark.topology import Topology
+
+POLL_SECONDS = 0.25
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a stream did since its last report; numbers as in the asset's metadata.
+
+    `closed_days` are days that became final (or were computed again) since the last report.
+    """
+
+    stream: str
+    at: datetime
+    kind: Literal["progress", "final"]
+    numbers: dict[str, int | float]
+    watermark: datetime | None = None
+    closed_days: tuple[date, ...] = ()
+    pending: tuple[str, ...] = ()
+
+
+OnReport = Callable[[Report], None]
+
+
+@dataclass
+class _Reporter:
+    """Turns running totals into reports of what is new."""
+
+    supervisor: Supervisor
+    on_report: OnReport | None
+    closing: ClosedDays
+    _before: dict[str, tuple[int, int, int, float]] = field(default_factory=dict)
+    _began: float = field(default_factory=time.monotonic)
+
+    def report(self, stream: AnyStream, kind: Literal["progress", "final"]) -> None:
+        """Report one stream, if anybody listens."""
+        summary = self.supervisor.summaries[stream.name]
+        closed = self.closing.newly_closed(stream, summary)
+        if self.on_report is None:
+            return
+        before = self._before.get(stream.name, (0, 0, 0, self._began))
+        now = time.monotonic()
+        self._before[stream.name] = (summary.rows_in, summary.rows_out, summary.batches, now)
+        rows_in = summary.rows_in - before[0]
+        lag = (datetime.now(UTC) - summary.watermark).total_seconds() if summary.watermark else None
+        numbers: dict[str, int | float] = {
+            "rows_in": rows_in,
+            "rows_out": summary.rows_out - before[1],
+            "rows_per_second": round(rows_in / max(now - before[3], 0.001), 3),
+            "batches": summary.batches - before[2],
+            "batch_ms": summary.batch_ms,
+            "late": summary.late,
+            "quarantined": summary.quarantined,
+            "duplicates": summary.duplicates,
+            "state_rows": summary.state_rows,
+            "state_bytes": summary.state_bytes,
+        }
+        if lag is not None:
+            numbers["watermark_lag_seconds"] = round(lag, 3)
+        pending = tuple(self.supervisor.hosts[stream.name].pending())
+        self.on_report(
+            Report(
+                stream.name, datetime.now(UTC), kind, numbers, summary.watermark, closed, pending
+            )
+        )
+
+
+def run_bounded(
+    spark: SparkSession,
+    settings: Settings,
+    topology: Topology,
+    streams: Sequence[AnyStream],
+    *,
+    run_id: str,
+    on_report: OnReport | None = None,
+    stop: threading.Event | None = None,
+) -> dict[str, StreamSummary]:
+    """Drain what is there through the streams, in dependency order, then end.
+
+    Streams that do not read each other run side by side. Windows that the watermark has not passed
+    stay open, in state, for the next run; the summary says so. Raises StreamFailed with the first
+    query's own error after the others were stopped, and StreamAlreadyRunning.
+    """
+    with Supervisor(spark, settings, streams, run_id) as supervisor:
+        reporter = _Reporter(supervisor, on_report, ClosedDays(settings.state))
+        for level in levels(topology, streams):
+            for stream in level:
+                host = supervisor.hosts[stream.name]
+                if isinstance(host, IngestHost):
+                    host.settle()
+                supervisor.start(stream.name, bounded=True)
+            while any(_active(supervisor, s) for s in level):
+                if stop is not None and stop.is_set():
+                    return supervisor.summaries
+                _step(supervisor)
+            _step(supervisor)
+            _wait_for_last_reports(supervisor, level)
+            for stream in level:
+                reporter.report(stream, "final")
+                _note_pending(supervisor, stream)
+    return supervisor.summaries
+
+
+def run_continuous(
+    spark: SparkSession,
+    settings: Settings,
+    topology: Topology,
+    streams: Sequence[AnyStream],
+    *,
+    run_id: str,
+    stop: threading.Event,
+    on_report: OnReport | None = None,
+    report_every: timedelta = timedelta(seconds=60),
+) -> dict[str, StreamSummary]:
+    """Run the streams together until `stop` is set; then stop each between two batches.
+
+    Reports every stream every `report_every`, and once at the end. Raises as run_bounded does.
+    """
+    with Supervisor(spark, settings, streams, run_id) as supervisor:
+        reporter = _Reporter(supervisor, on_report, ClosedDays(settings.state))
+        ordered = [s for level in levels(topology, streams) for s in level]
+        for stream in ordered:
+            supervisor.start(stream.name, bounded=False)
+        supervisor.beat(force=True)
+        due = time.monotonic() + report_every.total_seconds()
+        while not stop.is_set():
+            _step(supervisor)
+            for host in supervisor.hosts.values():
+                host.poll()
+            if time.monotonic() >= due:
+                due = time.monotonic() + report_every.total_seconds()
+                for stream in ordered:
+                    reporter.report(stream, "progress")
+        supervisor.stop_all()
+        supervisor.count()
+        for stream in ordered:
+            reporter.report(stream, "final")
+            _note_pending(supervisor, stream)
+    return supervisor.summaries
+
+
+def levels(topology: Topology, streams: Iterable[AnyStream]) -> list[list[AnyStream]]:
+    """The streams in steps: each step reads only what earlier steps (or other runs) write."""
+    wanted = {s.name for s in streams}
+    depth: dict[str, int] = {}
+    for stream in topology.streams:
+        if stream.name in wanted:
+            above = [depth[u.name] for u in topology.upstreams(stream) if u.name in depth]
+            depth[stream.name] = 1 + max(above, default=-1)
+    steps: list[list[AnyStream]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
+    for stream in topology.streams:
+        if stream.name in depth:
+            steps[depth[stream.name]].append(stream)
+    return steps
+
+
+def _active(supervisor: Supervisor, stream: AnyStream) -> bool:
+    query = supervisor.hosts[stream.name].query
+    return query is not None and bool(query.isActive)
+
+
+def _step(supervisor: Supervisor) -> None:
+    supervisor.count()
+    supervisor.look()
+    supervisor.beat()
+    time.sleep(POLL_SECONDS)
+
+
+def _wait_for_last_reports(supervisor: Supervisor, level: Sequence[AnyStream]) -> None:
+    """Wait until Spark has reported every batch that was written: reports come a moment later."""
+    deadline = time.monotonic() + 5
+    while any(supervisor.hosts[s.name].written for s in level) and time.monotonic() < deadline:
+        supervisor.count()
+        time.sleep(0.02)
+
+
+def _note_pending(supervisor: Supervisor, stream: AnyStream) -> None:
+    summary = supervisor.summaries[stream.name]
+    summary.pending += supervisor.hosts[stream.name].pending()
+    if summary.state_rows and summary.watermark:
+        summary.pending.append(
+            f"{summary.state_rows} rows of state wait for event time past "
+            f"{summary.watermark.isoformat()}"
+        )

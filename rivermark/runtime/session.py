@@ -1,0 +1,59 @@
+"""The Spark session of a run, with the settings that event time and small machines need."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from rivermark.runtime.jvm import Kind, driver_options
+from rivermark.settings import Settings
+
+
+def spark_conf(settings: Settings, kind: Kind = "short") -> dict[str, str]:
+    """Spark settings of a run: `short` for minutes (CI, backfills), `long` for streams.
+
+    The session zone is UTC, always: readers, windows and days depend on it.
+    """
+    conf = {
+        "spark.app.name": "rivermark",
+        "spark.master": settings.master,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # Tasks and state files a batch are this times the stateful steps; 200 cost seconds a batch.
+        "spark.sql.shuffle.partitions": str(settings.shuffle_partitions),
+        # Delta reads a table's log with 50 tasks otherwise.
+        "spark.databricks.delta.snapshotPartitions": "1",
+        # Planning again within a batch costs more than it gives on small ones.
+        "spark.sql.adaptive.enabled": "false",
+        # Several queries share the cores in turn instead of one after the other.
+        "spark.scheduler.mode": "FAIR",
+        "spark.locality.wait": "0",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.ui.retainedExecutions": "10",
+        "spark.sql.streaming.ui.enabled": "false",
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        "spark.sql.streaming.maxBatchesToRetainInMemory": "1",
+        # Nanosecond times arrive as numbers and are turned into times by the reader.
+        "spark.sql.legacy.parquet.nanosAsLong": "true",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        **driver_options(kind, heap=settings.driver_memory),
+    }
+    if settings.master.startswith("local"):
+        conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return conf
+
+
+def open_session(settings: Settings, kind: Kind = "short") -> SparkSession:
+    """The session of this process; JVM settings count only when the first one is opened."""
+    builder = SparkSession.builder.config(map=spark_conf(settings, kind))
+    session: SparkSession = builder.getOrCreate()
+    return session
+
+
+def engine_pid(spark: SparkSession) -> int | None:
+    """Process id of the driver's JVM, where this process started it."""
+    gateway = spark.sparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    return int(process.pid) if process is not None else None

@@ -1,0 +1,202 @@
+"""Watches the queries of one run: counts their batches, beats their hearts, notices their death."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from socket import gethostname
+from types import TracebackType
+from typing import Literal, Self
+
+from pyspark.sql import SparkSession
+
+from rivermark.errors import StreamFailed
+from rivermark.lake.create import create_table
+from rivermark.runtime.faults import explain
+from rivermark.runtime.heartbeat import Heartbeat, HeartbeatStore
+from rivermark.runtime.hosts import host_for
+from rivermark.runtime.lease import Lease
+from rivermark.runtime.progress import ProgressLog, Reports
+from rivermark.runtime.query import QueryHost
+from rivermark.runtime.session import engine_pid
+from rivermark.runtime.tally import StreamSummary
+from rivermark.settings import Settings
+from rivermark.stream import AnyStream
+
+State = Literal["starting", "running", "idle", "stopping", "stopped", "failed"]
+BEAT_SECONDS = 5.0
+FLUSH_SECONDS = 10.0
+
+
+class Supervisor:
+    """Holds the leases and hosts of a run's streams, from before the first start to after the last stop.
+
+    Use it as a context manager; leaving it stops what still runs and gives the leases back.
+    """
+
+    def __init__(
+        self, spark: SparkSession, settings: Settings, streams: Iterable[AnyStream], run_id: str
+    ) -> None:
+        """Remember what to run; nothing is taken yet."""
+        self.spark = spark
+        self.settings = settings
+        self.streams = list(streams)
+        self.run_id = run_id
+        self.hosts: dict[str, QueryHost] = {}
+        self.summaries = {s.name: StreamSummary(s.name) for s in self.streams}
+        self._groups = {s.name: s.group for s in self.streams}
+        self._stack = ExitStack()
+        self._beats = HeartbeatStore(settings.state)
+        self._states: dict[str, State] = {}
+        self._progressed: dict[str, datetime] = {}
+        self._last_beat = self._last_flush = 0.0
+        self._jvm = engine_pid(spark)
+
+    def __enter__(self) -> Self:
+        """Take every lease, then open every host; all or nothing."""
+        try:
+            lake = self.settings.lake()
+            for stream in self.streams:
+                lease = Lease(self.settings.state, stream.name)
+                self._stack.enter_context(lease.acquire(self.run_id, self._jvm))
+            self._log = ProgressLog(lake)
+            self._reports = Reports()
+            self.spark.streams.addListener(self._reports)
+            for stream in self.streams:
+                for table in stream.tables:
+                    create_table(lake, table)
+            for stream in self.streams:
+                self._states[stream.name] = "starting"
+                try:
+                    self.hosts[stream.name] = host_for(
+                        self.spark, self.settings, stream, self.run_id
+                    )
+                except Exception as error:
+                    raise self.fail(stream.name, error) from error
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop what runs, write down what was counted, give the leases back."""
+        try:
+            for name in self.hosts:
+                if self._states[name] not in ("failed", "stopped"):
+                    self._states[name] = "stopping"
+            self._quietly(self.stop_all)
+            self._quietly(self.count)
+            self._quietly(lambda: self.spark.streams.removeListener(self._reports))
+            for name, state in self._states.items():
+                if state != "failed":
+                    self._states[name] = "stopped"
+            self._quietly(self._log.flush)
+            self.beat(force=True)
+        finally:
+            self._stack.close()
+
+    @staticmethod
+    def _quietly(step: object) -> None:
+        """Do a step of the way out; an engine that is gone must not hide the first error."""
+        try:
+            step()  # type: ignore[operator]
+        except Exception as error:
+            print(f"rivermark: while stopping: {explain(error).message}", flush=True)
+
+    def start(self, name: str, *, bounded: bool) -> None:
+        """Start a stream's query."""
+        try:
+            self.hosts[name].start(bounded=bounded)
+        except Exception as error:
+            raise self.fail(name, error) from error
+        self._states[name] = "running"
+
+    def stop_all(self) -> None:
+        """Stop every query between batches, those that read first."""
+        for name in reversed(list(self.hosts)):
+            self.hosts[name].stop()
+
+    def count(self) -> None:
+        """Count the batches that Spark reported since the last call."""
+        for progress in self._reports.take():
+            name = progress.get("name")
+            host = self.hosts.get(name or "")
+            if host is None or "batchId" not in progress:
+                continue
+            touched = host.written.get(int(progress["batchId"]))
+            tally = host.tally(progress)
+            summary = self.summaries[host.stream.name]
+            if touched is not None:
+                summary.touched_days |= touched.touched
+                summary.add(tally)
+                self._log.add(tally)
+                self._progressed[host.stream.name] = datetime.now(UTC)
+        if time.monotonic() - self._last_flush > FLUSH_SECONDS:
+            self._last_flush = time.monotonic()
+            self._log.flush()
+
+    def look(self) -> None:
+        """Raise StreamFailed for the first query that ended with an error."""
+        for name, host in self.hosts.items():
+            query = host.query
+            if query is None or self._states[name] != "running":
+                continue
+            try:
+                error = None if query.isActive else query.exception()
+            except Exception as broken:
+                raise self.fail(name, broken) from broken
+            if error is not None:
+                raise self.fail(name, error) from error
+
+    def fail(self, name: str, error: BaseException) -> StreamFailed:
+        """Mark a stream as failed, and say so in its heartbeat at once."""
+        fault = explain(error)
+        self.summaries[name].error = fault.message
+        self._states[name] = "failed"
+        self._restartable = fault.restartable
+        self.beat(force=True)
+        return StreamFailed(name, fault.message)
+
+    _restartable = True
+
+    def beat(self, *, force: bool = False) -> None:
+        """Write every stream's heartbeat, every few seconds."""
+        if not force and time.monotonic() - self._last_beat < BEAT_SECONDS:
+            return
+        self._last_beat = time.monotonic()
+        for name, state in self._states.items():
+            summary = self.summaries[name]
+            self._beats.beat(
+                Heartbeat(
+                    stream=name,
+                    group=self._groups[name],
+                    run_id=self.run_id,
+                    pid=os.getpid(),
+                    host=gethostname(),
+                    jvm_pid=self._jvm,
+                    at=datetime.now(UTC),
+                    state=state,
+                    batch_id=summary.batches or None,
+                    last_progress_at=self._progressed.get(name),
+                    watermark=summary.watermark,
+                    error=summary.error,
+                    restartable=self._restartable,
+                    numbers={
+                        "rows_in": summary.rows_in,
+                        "rows_out": summary.rows_out,
+                        "late": summary.late,
+                        "quarantined": summary.quarantined,
+                        "waiting_files": len(self.hosts[name].pending())
+                        if name in self.hosts
+                        else 0,
+                    },
+                )
+            )
