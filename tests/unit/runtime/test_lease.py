@@ -25,7 +25,7 @@ OWNER = """
 import subprocess, sys
 from rivermark.runtime.lease import Lease
 lease = Lease(sys.argv[1], "taxi/rides").acquire("run-1")
-engine = subprocess.Popen(["sleep", "60"])
+engine = subprocess.Popen(["sleep", "60"], stdout=subprocess.DEVNULL)
 lease.update(jvm_pid=engine.pid)
 print(engine.pid, flush=True)
 sys.stdin.read()
