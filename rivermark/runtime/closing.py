@@ -8,6 +8,8 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from rivermark.lake.lake import Lake
+from rivermark.lake.stats import smallest
 from rivermark.lake.table import Daily
 from rivermark.runtime.tally import StreamSummary
 from rivermark.stream import AnyStream, Stream
@@ -16,8 +18,9 @@ from rivermark.stream import AnyStream, Stream
 class ClosedDays:
     """Remembers for each stream through which day it was told, in `<state root>/closed`."""
 
-    def __init__(self, state_root: Path) -> None:
+    def __init__(self, lake: Lake, state_root: Path) -> None:
         """Remember the folder."""
+        self._lake = lake
         self._folder = state_root / "closed"
 
     def newly_closed(self, stream: AnyStream, summary: StreamSummary) -> tuple[date, ...]:
@@ -35,9 +38,8 @@ class ClosedDays:
         through = last_closed(stream.days, summary.watermark)
         told = self.through(stream.name)
         if told is None:
-            # The first look: the day before the one that is open has not been seen by this stream.
-            self._remember(stream.name, through)
-            return ()
+            first = first_day(self._lake, stream)
+            told = first - timedelta(days=1) if first else through
         if told >= through:
             return ()
         self._remember(stream.name, through)
@@ -65,3 +67,13 @@ def last_closed(days: Daily, watermark: datetime) -> date:
     """The last day that lies wholly at or before the watermark, in the zone of the days."""
     local = watermark.astimezone(ZoneInfo(days.zone))
     return local.date() - timedelta(days=1)
+
+
+def first_day(lake: Lake, stream: AnyStream) -> date | None:
+    """The first day of which the stream's table holds rows, by the table's own statistics."""
+    assert stream.days is not None  # noqa: S101 - asked only of streams that have days
+    table = stream.tables[0]
+    found = smallest(lake, table, stream.days.column)
+    if isinstance(found, datetime):
+        return found.astimezone(ZoneInfo(stream.days.zone)).date()
+    return found

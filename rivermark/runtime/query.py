@@ -10,7 +10,8 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from rivermark.lake.lake import Lake
 from rivermark.runtime.generation import check_checkpoint, open_generation

@@ -101,7 +101,7 @@ def run_bounded(
     query's own error after the others were stopped, and StreamAlreadyRunning.
     """
     with Supervisor(spark, settings, streams, run_id) as supervisor:
-        reporter = _Reporter(supervisor, on_report, ClosedDays(settings.state))
+        reporter = _Reporter(supervisor, on_report, ClosedDays(settings.lake(), settings.state))
         for level in levels(topology, streams):
             for stream in level:
                 host = supervisor.hosts[stream.name]
@@ -136,7 +136,7 @@ def run_continuous(
     Reports every stream every `report_every`, and once at the end. Raises as run_bounded does.
     """
     with Supervisor(spark, settings, streams, run_id) as supervisor:
-        reporter = _Reporter(supervisor, on_report, ClosedDays(settings.state))
+        reporter = _Reporter(supervisor, on_report, ClosedDays(settings.lake(), settings.state))
         ordered = [s for level in levels(topology, streams) for s in level]
         for stream in ordered:
             supervisor.start(stream.name, bounded=False)

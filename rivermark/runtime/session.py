@@ -47,7 +47,7 @@ def spark_conf(settings: Settings, kind: Kind = "short") -> dict[str, str]:
 
 def open_session(settings: Settings, kind: Kind = "short") -> SparkSession:
     """The session of this process; JVM settings count only when the first one is opened."""
-    builder = SparkSession.builder.config(map=spark_conf(settings, kind))
+    builder = SparkSession.builder.config(map={**spark_conf(settings, kind)})
     session: SparkSession = builder.getOrCreate()
     return session
 

@@ -1,0 +1,1 @@
+"""Delta tables: declared, created, appended once, replaced by day, read as they were."""

@@ -1,0 +1,68 @@
+"""Days of a table as conditions on its rows: for Spark, for delta-rs, and for whoever counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date, timedelta
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import DateType
+
+from rivermark.errors import DeclarationError
+from rivermark.lake.table import Daily, Table
+
+
+def ranges(days: Iterable[date]) -> list[tuple[date, date]]:
+    """Days joined to stretches without a gap, both ends included."""
+    found: list[tuple[date, date]] = []
+    for day in sorted(set(days)):
+        if found and day == found[-1][1] + timedelta(days=1):
+            found[-1] = (found[-1][0], day)
+        else:
+            found.append((day, day))
+    return found
+
+
+def days_of(table: Table) -> Daily:
+    """The days of a table that has them."""
+    if table.days is None:
+        raise DeclarationError(f"table '{table.name}' is not kept by days")
+    return table.days
+
+
+def is_date(table: Table) -> bool:
+    """Whether the day is a date column, and not a moment."""
+    return isinstance(table.schema[days_of(table).column].dataType, DateType)
+
+
+def predicate(table: Table, days: Iterable[date]) -> str:
+    """The rows of those days, as SQL that both Delta's `replaceWhere` and delta-rs read.
+
+    Made of dates and of the declared column's name only: nothing from input or config is in it.
+    """
+    daily = days_of(table)
+    parts = []
+    for first, last in ranges(days):
+        if is_date(table):
+            parts.append(
+                f"({daily.column} >= CAST('{first.isoformat()}' AS DATE) AND "
+                f"{daily.column} <= CAST('{last.isoformat()}' AS DATE))"
+            )
+        else:
+            start, end = daily.bounds(first, last)
+            parts.append(
+                f"({daily.column} >= CAST('{start:%Y-%m-%dT%H:%M:%SZ}' AS TIMESTAMP) AND "
+                f"{daily.column} < CAST('{end:%Y-%m-%dT%H:%M:%SZ}' AS TIMESTAMP))"
+            )
+    return " OR ".join(parts)
+
+
+def condition(table: Table, days: Iterable[date]) -> Column:
+    """The rows of those days, as a Spark column."""
+    return F.expr(predicate(table, days))
+
+
+def day_column(daily: Daily, moment: str) -> Column:
+    """The day to which a moment (UTC) belongs, in the zone of the days."""
+    return F.to_date(F.from_utc_timestamp(moment, daily.zone))

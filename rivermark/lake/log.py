@@ -1,0 +1,91 @@
+"""A table's history read from its own log: versions, times, who committed what. Starts no JVM."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from pyarrow import fs
+
+from rivermark.lake.files import filesystem
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One version of a table: when (UTC), by which operation, with which metadata of ours.
+
+    `metadata` is the JSON that the platform's writers put into a commit (stream, generation, batch,
+    run, watermark); empty for anybody else's. `rows` is what the commit added, where it says so.
+    """
+
+    version: int
+    at: datetime
+    operation: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+    rows: int | None = None
+
+
+class CommitLog:
+    """The JSON commits of one table, found by name, never by listing what was read before."""
+
+    def __init__(self, table_path: str) -> None:
+        """Open the log below a table's folder; the table need not exist yet."""
+        self._fs, self._folder = filesystem(f"{table_path}/_delta_log")
+
+    def versions(self) -> list[int]:
+        """Versions whose commit is still in the log, ascending."""
+        selector = fs.FileSelector(self._folder, allow_not_found=True)
+        names = (f.base_name for f in self._fs.get_file_info(selector))
+        return sorted(int(n[:20]) for n in names if n.endswith(".json") and n[:20].isdigit())
+
+    def read(self, version: int) -> Commit | None:
+        """That commit, or None when the log does not hold it."""
+        try:
+            with self._fs.open_input_stream(f"{self._folder}/{version:020d}.json") as file:
+                lines = file.read().decode().splitlines()
+        except FileNotFoundError:
+            return None
+        for line in lines:
+            if line.startswith('{"commitInfo"'):
+                return commit_of(version, json.loads(line)["commitInfo"])
+        infos = [json.loads(line) for line in lines]
+        info: dict[str, Any] = next((i["commitInfo"] for i in infos if "commitInfo" in i), {})
+        return commit_of(version, info)
+
+    def backwards(self) -> Iterator[Commit]:
+        """The commits from the newest to the oldest that the log holds."""
+        for version in reversed(self.versions()):
+            commit = self.read(version)
+            if commit is not None:
+                yield commit
+
+    def latest(self) -> Commit | None:
+        """The newest commit, or None for a table that does not exist."""
+        return next(self.backwards(), None)
+
+    def complete(self) -> bool:
+        """Whether the log still begins at version 0, so that what it does not show never was."""
+        versions = self.versions()
+        return not versions or versions[0] == 0
+
+
+def commit_of(version: int, info: dict[str, Any]) -> Commit:
+    """Read a commitInfo of Delta (JVM) or of delta-rs."""
+    metadata: dict[str, Any] = {}
+    try:
+        parsed = json.loads(info.get("userMetadata") or "{}")
+        metadata = parsed if isinstance(parsed, dict) else {}
+    except ValueError:
+        pass
+    metrics = info.get("operationMetrics") or {}
+    rows = metrics.get("numOutputRows", metrics.get("num_added_rows"))
+    return Commit(
+        version=version,
+        at=datetime.fromtimestamp(int(info.get("timestamp", 0)) / 1000, UTC),
+        operation=str(info.get("operation", "")),
+        metadata=metadata,
+        rows=int(rows) if rows is not None else None,
+    )

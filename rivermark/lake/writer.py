@@ -1,0 +1,143 @@
+"""Appending a micro-batch to a table exactly once, and knowing afterwards that it was."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+from pyspark.sql import DataFrame
+
+from rivermark.errors import ReplayUnprovable
+from rivermark.lake.lake import Lake
+from rivermark.lake.locks import commit_lock
+from rivermark.lake.log import Commit, CommitLog
+from rivermark.lake.table import Table
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Who writes: a stream, the generation of its checkpoint and when that began (UTC), and the run."""
+
+    stream: str
+    generation: int
+    since: datetime
+    run_id: str
+
+
+class TableWriter:
+    """The one writer of a stream's table within a run.
+
+    A micro-batch can be a replay only of what the run before it left unfinished, so whether it is
+    in the table already is looked up in the commits' metadata once, at the start, and kept in memory
+    from then on. Delta's own way (txnAppId, txnVersion) asks the table's state for its transactions,
+    which costs a Spark job for every commit (docs/decisions/0001-exactly-once-by-commit-metadata.md).
+    Two writers are kept apart by the stream's lease, not by this class.
+    """
+
+    def __init__(self, lake: Lake, table: Table, origin: Origin) -> None:
+        """Look up the newest batch of this origin in the table's log."""
+        self.table = table
+        self.path = lake.path(table)
+        self.origin = origin
+        self._last = self._find_last()
+        self._rust: DeltaTable | None = None
+        self._log = CommitLog(self.path)
+        self._version: int | None = None
+
+    @property
+    def last(self) -> Commit | None:
+        """The newest commit of this stream and generation, or None when there is none."""
+        return self._last
+
+    def metadata_of(self, batch: int) -> dict[str, Any] | None:
+        """What was written beside that batch, when it is the newest of this origin."""
+        if self._last is None or int(self._last.metadata["batch"]) != batch:
+            return None
+        return self._last.metadata
+
+    def _find_last(self) -> Commit | None:
+        log = CommitLog(self.path)
+        oldest: Commit | None = None
+        for commit in log.backwards():
+            oldest = commit
+            if self._is_ours(commit):
+                return commit
+            if commit.at < self.origin.since:
+                return None
+        if oldest is not None and oldest.version > 0 and oldest.at >= self.origin.since:
+            raise ReplayUnprovable(
+                f"table '{self.table.name}': its log begins at version {oldest.version} and shows no "
+                f"batch of stream '{self.origin.stream}', which began before that; whether the last "
+                "batch was written cannot be told. Rebuild the table from its inputs (rivermark recompute)."
+            )
+        return None
+
+    def _is_ours(self, commit: Commit) -> bool:
+        found = commit.metadata
+        return (
+            found.get("stream") == self.origin.stream
+            and found.get("generation") == self.origin.generation
+            and "batch" in found
+        )
+
+    def has(self, batch: int) -> bool:
+        """Whether that batch is in the table."""
+        return self._last is not None and int(self._last.metadata["batch"]) >= batch
+
+    def append_once(
+        self,
+        rows: DataFrame | pa.Table,
+        batch: int,
+        *,
+        metadata: dict[str, Any] | None = None,
+    ) -> bool:
+        """Append the rows as one commit of one file, unless the batch is there; tells which.
+
+        One file, because a reader that stops between two files of a commit would let its watermark
+        run ahead of rows that the door admitted (docs/decisions/0002-a-commit-is-the-unit-of-order.md).
+        An Arrow table is committed from here, without a Spark job.
+        """
+        if self.has(batch):
+            return False
+        described = {
+            "stream": self.origin.stream,
+            "generation": self.origin.generation,
+            "batch": batch,
+            "run": self.origin.run_id,
+            **(metadata or {}),
+        }
+        text = json.dumps(described, separators=(",", ":"))
+        with commit_lock(self.path):
+            if isinstance(rows, pa.Table):
+                self._append_arrow(rows, text)
+            else:
+                writer = rows.coalesce(1).write.format("delta").mode("append")
+                writer.option("userMetadata", text).save(self.path)
+        self._last = Commit(-1, datetime.now(UTC), "WRITE", described)
+        return True
+
+    def rows_written(self, batch: int) -> int:
+        """Rows of that batch by its commit's own metrics; looks only at commits not seen before."""
+        version = (
+            self._version if self._version is not None else max(self._log.versions(), default=0)
+        )
+        rows = 0
+        while (commit := self._log.read(version)) is not None:
+            if self._is_ours(commit) and int(commit.metadata["batch"]) == batch:
+                rows = commit.rows or 0
+            self._version = version = version + 1
+        return rows
+
+    def _append_arrow(self, rows: pa.Table, metadata: str) -> None:
+        if self._rust is None:
+            self._rust = DeltaTable(self.path, without_files=True)
+        write_deltalake(
+            self._rust,
+            rows,
+            mode="append",
+            commit_properties=CommitProperties(custom_metadata={"userMetadata": metadata}),
+        )
