@@ -1,0 +1,37 @@
+"""What a fare event is: what one ride cost. Amounts are US dollars with two places."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import DecimalType, LongType, StringType, TimestampType
+
+from rivermark.admission.contract import Contract, Field, Rule
+
+MONEY: Final = DecimalType(12, 2)
+
+FARE_EVENT: Final = Contract(
+    fields=(
+        Field("ride_id", LongType(), required=True, description="The ride that was paid for."),
+        Field("taxi_id", LongType(), required=True, description="The car."),
+        Field("driver_id", LongType(), required=True, description="The driver."),
+        Field("event_time", TimestampType(), required=True, description="Start of the ride (UTC)."),
+        Field("payment_type", StringType(), required=True, description="CARD or CASH."),
+        Field("tip", MONEY, required=True, description="Tip (USD)."),
+        Field("tolls", MONEY, required=True, description="Tolls (USD)."),
+        Field(
+            "total_fare", MONEY, required=True, description="All in all, tip and tolls included."
+        ),
+    ),
+    event_time="event_time",
+    keys=("ride_id",),
+    rules=(
+        Rule(
+            "negative_amount",
+            lambda: (F.col("tip") < 0) | (F.col("tolls") < 0) | (F.col("total_fare") < 0),
+            "quarantine",
+            "No fare pays the passenger.",
+        ),
+    ),
+)

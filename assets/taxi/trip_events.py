@@ -1,0 +1,52 @@
+"""What a trip event is: a recorded TLC trip replayed as its START and its END."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    DecimalType,
+    IntegerType,
+    StringType,
+    TimestampType,
+)
+
+from rivermark.admission.contract import Contract, Field, Rule
+
+MONEY: Final = DecimalType(12, 2)
+
+TRIP_EVENT: Final = Contract(
+    fields=(
+        Field("trip_id", StringType(), required=True, description="The record it was made from."),
+        Field("is_start", BooleanType(), required=True, description="Whether this is the START."),
+        Field(
+            "event_time",
+            TimestampType(),
+            required=True,
+            description="When it happened (UTC): the pickup on a START, the dropoff on an END.",
+        ),
+        Field("pickup_zone", IntegerType(), description="Taxi zone of the pickup, 1 to 265."),
+        Field("dropoff_zone", IntegerType(), description="Taxi zone of the dropoff, 1 to 265."),
+        Field("passenger_count", IntegerType(), description="As the driver entered."),
+        Field("fare", MONEY, description="Time and distance (USD); on the END only."),
+        Field("tip", MONEY, description="Tip (USD); on the END only."),
+        Field("total", MONEY, description="Charged in all (USD); on the END only."),
+        Field("vendor", IntegerType(), description="Who recorded the trip."),
+    ),
+    event_time="event_time",
+    keys=("trip_id", "is_start"),
+    rules=(
+        Rule(
+            "no_zone",
+            lambda: (
+                F.when(F.col("is_start"), F.col("pickup_zone"))
+                .otherwise(F.col("dropoff_zone"))
+                .isNull()
+            ),
+            "quarantine",
+            "An event that happened nowhere cannot be counted anywhere.",
+        ),
+    ),
+)

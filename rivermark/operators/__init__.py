@@ -1,0 +1,1 @@
+"""Operators in event time that are the same on a stream and on a table."""

@@ -1,0 +1,107 @@
+"""Windows of event time as values: tumbling, sliding, and sessions.
+
+Every window includes its start and excludes its end: an event exactly on a border belongs to the
+later one. Windows lie on multiples of their size since 1970-01-01T00:00Z, whatever the session's
+time zone. On a stream a window is final once the watermark has reached its end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from rivermark.errors import DeclarationError
+
+WINDOW = "_window"
+
+
+class EventWindow(Protocol):
+    """A rule that puts each event into one or more windows."""
+
+    def over(self, event_time: str) -> Column:
+        """The window (a struct of start and end) to group by."""
+        ...
+
+
+@dataclass(frozen=True)
+class Tumbling:
+    """One window after the other, each of `size`, the first beginning `offset` after 1970."""
+
+    size: timedelta
+    offset: timedelta = timedelta(0)
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that hold nothing."""
+        _positive(size=self.size)
+
+    def over(self, event_time: str) -> Column:
+        """The one window of an event."""
+        size = interval(self.size)
+        return F.window(event_time, size, size, interval(self.offset % self.size))
+
+
+@dataclass(frozen=True)
+class Sliding:
+    """Windows of `size`, one beginning each `every`: an event lies in size / every of them."""
+
+    size: timedelta
+    every: timedelta
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that hold nothing, and steps that leave events out."""
+        _positive(size=self.size, every=self.every)
+        if self.every > self.size:
+            raise DeclarationError(f"windows of {self.size} each {self.every} leave events out")
+
+    def over(self, event_time: str) -> Column:
+        """The windows of an event."""
+        return F.window(event_time, interval(self.size), interval(self.every))
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """A window per stretch of activity of a key: it ends `gap` after its last event.
+
+    Two events exactly `gap` apart are one session: Spark merges windows that touch.
+    """
+
+    gap: timedelta
+
+    def __post_init__(self) -> None:
+        """Refuse a gap that would make each event its own session."""
+        _positive(gap=self.gap)
+
+    def over(self, event_time: str) -> Column:
+        """The session of an event, merged with those it touches."""
+        return F.session_window(event_time, interval(self.gap))
+
+
+def per_window(
+    events: DataFrame, window: EventWindow, event_time: str, *keys: str, **results: Column
+) -> DataFrame:
+    """Aggregate per key and window: keys, `window_start`, `window_end` (UTC), then the results."""
+    return (
+        events.groupBy(*keys, window.over(event_time).alias(WINDOW))
+        .agg(*[column.alias(name) for name, column in results.items()])
+        .select(
+            *keys,
+            F.col(f"{WINDOW}.start").alias("window_start"),
+            F.col(f"{WINDOW}.end").alias("window_end"),
+            *results,
+        )
+    )
+
+
+def interval(span: timedelta) -> str:
+    """A time span in Spark's words, exact to the microsecond."""
+    return f"{span // timedelta(microseconds=1)} microseconds"
+
+
+def _positive(**spans: timedelta) -> None:
+    for name, span in spans.items():
+        if span <= timedelta(0):
+            raise DeclarationError(f"a window's {name} of {span}: must be above zero")
