@@ -1,0 +1,128 @@
+"""The generated world drips into landing folders, with declared disorder, at a declared rate."""
+
+import heapq
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from assets.taxi.world.arrivals import rides_by_event_time
+from assets.taxi.world.clock import RideClock
+from assets.taxi.world.disorder import Arrival
+from assets.taxi.world.drip_plan import DripPlan
+from assets.taxi.world.fares import fares
+from assets.taxi.world.held import keep_late_back
+from assets.taxi.world.manifest import Manifest, read_manifest
+from assets.taxi.world.wire import FARES_FOLDER, RIDES_FOLDER, GeneratedEvent, to_line
+from rivermark.landing.folder import LandingFolder
+from rivermark.landing.pace import Paced, Progress, land_at_pace
+from rivermark.landing.parcels import Parcel, cut
+from rivermark.landing.writer import Landed
+
+BEGINNING: Final = "beginning"
+
+
+@dataclass(frozen=True, slots=True)
+class Dripped:
+    """What one run of a drip landed: files and rows, and how many events of each kind."""
+
+    paced: Paced
+    clock: RideClock
+    kinds: dict[str, int]
+
+
+def drip(
+    landing: Path,
+    manifest: Path,
+    plan: DripPlan,
+    *,
+    lasting: timedelta | None = None,
+    stop: threading.Event | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Dripped:
+    """Land ride and fare events below `landing` until they end, or `lasting`, `stop` or Ctrl-C.
+
+    Files go to `<landing>/taxi/rides` and `<landing>/taxi/fares`; `manifest` lies outside of them.
+    What lands in which file depends on the plan alone. Called again with the same plan and
+    manifest, after whatever end, it goes on with the file that is next.
+
+    ManifestMismatch where the manifest belongs to another plan; ValueError where a folder holds
+    files that this drip did not land.
+    """
+    clock = plan.ride_clock(_beginning(manifest, landing) or datetime.now(UTC))
+    record = Manifest(manifest, landing, plan.declaration(clock))
+    folders = {name: LandingFolder(landing / name) for name in (RIDES_FOLDER, FARES_FOLDER)}
+    for name, folder in folders.items():
+        if folder.next_number > record.landed.get(name, 0):
+            raise ValueError(
+                f"{folder.path} holds files that {manifest} does not list; "
+                "give the manifest of the drip that landed them, or an empty landing folder"
+            )
+    kinds: Counter[str] = Counter()
+
+    def deliver(parcel: _FolderParcel) -> Landed:
+        folder = folders[parcel.folder]
+        name = folder.next_name()
+        lines = [to_line(row.event) for row in parcel.rows if row.kind != "lost"]
+        events = [(tuple(map(int, row.event.key)), row.kind) for row in parcel.rows]
+        record.announce(parcel.folder, name, len(lines), events)
+        landed = folder.land(lines, name=name)
+        kinds.update(kind for _, kind in events)
+        return landed
+
+    stop = stop or threading.Event()
+    with _set_after(lasting, stop):
+        paced = land_at_pace(
+            heapq.merge(
+                _parcels(RIDES_FOLDER, rides_by_event_time(1, plan.rides, clock), plan, record),
+                _parcels(FARES_FOLDER, fares(1, plan.rides, clock), plan, record),
+                key=lambda parcel: parcel.due,
+            ),
+            deliver,
+            plan.pace,
+            stop=stop,
+            on_progress=on_progress,
+        )
+    return Dripped(paced, clock, dict(kinds))
+
+
+@dataclass(frozen=True)
+class _FolderParcel(Parcel[Arrival[GeneratedEvent]]):
+    folder: str
+
+
+def _parcels(
+    folder: str, events: Iterable[GeneratedEvent], plan: DripPlan, record: Manifest
+) -> Iterator[_FolderParcel]:
+    arrivals = plan.disorder.as_they_come(events)
+    parcels = keep_late_back(cut(arrivals, plan.file_span, plan.max_rows), plan.lateness)
+    for parcel in islice(parcels, record.landed.get(folder, 0), None):
+        yield _FolderParcel(parcel.due, parcel.rows, folder)
+
+
+def _beginning(manifest: Path, landing: Path) -> datetime | None:
+    """When the drip that wrote this manifest began by its own clock; None where there is none."""
+    if not manifest.exists():
+        return None
+    declared = read_manifest(manifest, landing).declaration.get(BEGINNING)
+    return datetime.fromisoformat(declared) if isinstance(declared, str) else None
+
+
+@contextmanager
+def _set_after(delay: timedelta | None, event: threading.Event) -> Iterator[None]:
+    """Set the event once the delay has passed, unless the block ends before."""
+    if delay is None:
+        yield
+        return
+    timer = threading.Timer(delay.total_seconds(), event.set)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
