@@ -27,10 +27,10 @@ class Settings(BaseSettings):
     landing_root: str = ""
     state_root: Path | None = None
     master: str = "local[2]"
-    driver_memory: str = Field("2g", pattern=r"^\d+[mg]$")
-    shuffle_partitions: int = Field(2, ge=1, le=4096)
-    trigger_seconds: float = Field(2.0, gt=0)
-    files_per_trigger: int = Field(64, ge=1)
+    driver_memory: str = Field(default="2g", pattern=r"^\d+[mg]$")
+    shuffle_partitions: int = Field(default=2, ge=1, le=4096)
+    trigger_seconds: float = Field(default=2.0, gt=0)
+    files_per_trigger: int = Field(default=64, ge=1)
 
     def model_post_init(self, _context: object) -> None:
         """Derive what was not given from `home`; relative paths count from the working folder."""

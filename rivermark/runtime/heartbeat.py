@@ -16,8 +16,8 @@ from rivermark.runtime.state_file import UnreadableState
 
 State = Literal["starting", "running", "idle", "stopping", "stopped", "failed"]
 
-WAITING: Final = "input_waiting"
-"""Key in `numbers`: how much input (files, table versions) is there and not yet taken."""
+WAITING: Final = "waiting_files"
+"""Key in `numbers`: how much input is there and not yet taken."""
 
 ENDED: Final = frozenset({"stopped", "failed"})
 """States after which a stream does nothing more, so that a silence says nothing."""

@@ -1,0 +1,99 @@
+"""Where each landed row went: exactly one of admitted, late, set aside."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from deltalake import DeltaTable
+from pyarrow import dataset
+
+from rivermark.admission.batch import INGEST_FILES
+from rivermark.lake.table import Table
+from rivermark.settings import Settings
+from rivermark.stream import Ingest
+from rivermark.watch.claim import Answer
+from rivermark.watch.query import ask
+
+SHOWN: Final = 10
+NEWEST_BATCHES: Final = 500
+"""Ingest batches looked at on a clock, so that a look costs the same after a year."""
+
+BY_FILE: Final = """
+WITH files AS (
+    SELECT file, ingest_batch, sum(rows) AS said, sum(admitted) AS said_admitted,
+           sum(late) AS said_late, sum(quarantined) AS said_quarantined
+    FROM outcomes WHERE stream = $stream AND ingest_batch > $after GROUP BY ALL
+),
+raw AS (SELECT _file AS file, _ingest_batch AS ingest_batch, count(*) AS n FROM raw_rows
+        WHERE _ingest_batch > $after GROUP BY ALL),
+admitted AS (SELECT _file AS file, _ingest_batch AS ingest_batch, count(*) AS n FROM admitted_rows
+             WHERE _ingest_batch > $after GROUP BY ALL),
+late AS (SELECT _file AS file, _ingest_batch AS ingest_batch, count(*) AS n FROM late_rows
+         WHERE _ingest_batch > $after GROUP BY ALL),
+aside AS (SELECT _file AS file, _ingest_batch AS ingest_batch, count(*) AS n FROM quarantine_rows
+          WHERE _ingest_batch > $after AND _row IS NOT NULL GROUP BY ALL),
+counted AS (
+    SELECT file, ingest_batch, said, said_admitted, said_late, said_quarantined,
+           coalesce(raw.n, 0) AS landed, coalesce(admitted.n, 0) AS admitted,
+           coalesce(late.n, 0) AS late, coalesce(aside.n, 0) AS quarantined
+    FROM files
+    LEFT JOIN raw USING (file, ingest_batch) LEFT JOIN admitted USING (file, ingest_batch)
+    LEFT JOIN late USING (file, ingest_batch) LEFT JOIN aside USING (file, ingest_batch)
+)
+SELECT *, landed <> admitted + late + quarantined OR landed <> said OR admitted <> said_admitted
+       OR late <> said_late OR quarantined <> said_quarantined AS wrong
+FROM counted ORDER BY file
+"""
+
+PLACES: Final = ("landed", "admitted", "late", "quarantined")
+
+
+def rows_accounted_for(
+    settings: Settings, ingest: Ingest, *, newest_batches: int | None = NEWEST_BATCHES
+) -> Answer:
+    """Whether, file by file, rows in = admitted + late + set aside, and as many as were counted.
+
+    Looks only at files whose outcome is written down, which is the last thing the door does with a
+    batch: what is still under way is neither here nor missing.
+    """
+    lake = settings.lake()
+    if not all(lake.exists(t) for t in (INGEST_FILES, *ingest.tables)):
+        return Answer(holds=True, sentence="nothing has landed yet", numbers={"files": 0})
+    # First the outcomes, then the tables, which therefore hold at least the batches of these.
+    outcomes = _rows(settings, INGEST_FILES)
+    newest = ask(
+        "SELECT max(ingest_batch) AS newest FROM outcomes WHERE stream = ?",
+        {"outcomes": outcomes},
+        [ingest.name],
+    )[0]["newest"]
+    if newest is None:
+        return Answer(holds=True, sentence="nothing has landed yet", numbers={"files": 0})
+    after = -1 if newest_batches is None else max(-1, int(newest) - newest_batches)
+    tables = {
+        "outcomes": outcomes,
+        "raw_rows": _rows(settings, ingest.raw),
+        "admitted_rows": _rows(settings, ingest.admitted),
+        "late_rows": _rows(settings, ingest.late),
+        "quarantine_rows": _rows(settings, ingest.quarantine),
+    }
+    files = ask(BY_FILE, tables, {"stream": ingest.name, "after": after})
+    wrong = [file for file in files if file["wrong"]]
+    numbers: dict[str, int | float] = {
+        "files": len(files),
+        "files_wrong": len(wrong),
+        **{f"rows_{what}": sum(int(file[what]) for file in files) for what in PLACES},
+    }
+    return Answer(
+        holds=not wrong,
+        sentence=(
+            f"{numbers['rows_landed']:,} rows of {numbers['files']:,} files = "
+            f"{numbers['rows_admitted']:,} admitted + {numbers['rows_late']:,} late + "
+            f"{numbers['rows_quarantined']:,} set aside; {len(wrong):,} files do not add up"
+        ),
+        numbers=numbers,
+        offenders=tuple({k: file[k] for k in ("file", "said", *PLACES)} for file in wrong[:SHOWN]),
+    )
+
+
+def _rows(settings: Settings, table: Table) -> dataset.Dataset:
+    return DeltaTable(settings.lake().path(table)).to_pyarrow_dataset()
