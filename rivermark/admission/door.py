@@ -152,7 +152,7 @@ class Door:
                     f.name,
                     f.arrival,
                     f.arrival,
-                    f.modified_at,
+                    f.landed_at,
                     f.format,
                     f.columns,
                     f.head,

@@ -149,9 +149,10 @@ def named(conditions: Iterable[tuple[str, Column]]) -> Column:
 
 def unreadable_details(fields: Sequence[Field]) -> Column:
     """The texts that could not be read, as 'field=text', for whoever looks at the row."""
+    whole = F.col("_cells")["_malformed"].isNull()
     shown = [
         F.when(
-            F.col("_cells")[f.name].isNotNull() & F.col(f.name).isNull(),
+            whole & F.col("_cells")[f.name].isNotNull() & F.col(f.name).isNull(),
             F.concat(F.lit(f"{f.name}="), F.substring(F.col("_cells")[f.name], 1, 200)),
         )
         for f in fields

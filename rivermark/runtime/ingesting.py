@@ -66,7 +66,8 @@ class IngestHost(QueryHost):
         files = []
         for row in rows:
             found = row.asDict()
-            found["modified_at"] = found["modified_at"].astimezone(UTC)
+            for name in ("modified_at", "landed_at"):
+                found[name] = found[name].astimezone(UTC)
             files.append(Arrived(**cast(dict[str, str], found)))  # type: ignore[arg-type]
         done = self.door.admit(files, batch)
         lateness = self.ingest.lateness

@@ -34,6 +34,7 @@ ARRIVALS_SCHEMA: Final = StructType(
         StructField("name", StringType()),
         StructField("size", LongType()),
         StructField("modified_at", TimestampType()),
+        StructField("landed_at", TimestampType()),
         StructField("format", StringType()),
         StructField("columns", StringType()),
         StructField("head", StringType()),
@@ -141,6 +142,7 @@ class Lister:
     def _commit(self, files: list[tuple[fs.FileInfo, Screening]]) -> None:
         self._arrival += 1
         prefix = len(self._folder) + 1
+        now = datetime.now(UTC)
         rows = [
             {
                 "arrival": self._arrival,
@@ -148,6 +150,7 @@ class Lister:
                 "name": info.path[prefix:],
                 "size": info.size,
                 "modified_at": datetime.fromtimestamp(info.mtime_ns // 1000 / 1e6, UTC),
+                "landed_at": now,
                 "format": found.format,
                 "columns": json.dumps(found.columns) if found.columns is not None else None,
                 "head": found.head,
@@ -169,6 +172,7 @@ ARROW_SCHEMA: Final = pa.schema(
         ("name", pa.string()),
         ("size", pa.int64()),
         ("modified_at", pa.timestamp("us", "UTC")),
+        ("landed_at", pa.timestamp("us", "UTC")),
         ("format", pa.string()),
         ("columns", pa.string()),
         ("head", pa.string()),

@@ -31,6 +31,7 @@ class Arrived:
     name: str
     size: int
     modified_at: datetime
+    landed_at: datetime
     format: str
     columns: str | None
     head: str | None
