@@ -1,58 +1,63 @@
-# Every target sets up what it needs: Java is checked, Python packages, JARs and the class archive
-# are made once and left alone while they are up to date.
+# Every target sets up what it needs: Java is checked; packages, JARs and the class archive are made
+# once and left alone while they are up to date.
 
-PYTHON := .venv/bin/python
-DAGSTER_HOME := $(CURDIR)/.rivermark/dagster
-HOST ?= 127.0.0.1
-PORT ?= 3000
+BIN := $(CURDIR)/.venv/bin
+PYTHON := $(BIN)/python
+UI_PORT ?= 3000
 STORIES ?= all
 BENCH ?=
+PYTEST_OPTIONS ?=
 
 CODE := $(wildcard rivermark assets resources jobs platform_defs setup tests bench)
 
-export DAGSTER_HOME
-export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# Spark starts its Python workers, and Dagster its code server, from the PATH.
+export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo ui test lint unit spark platform stories bench lock clean
 
 help: ## Show this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
-setup: ## Prepare Java, packages, JARs and the class archive (the other targets do it by themselves)
+setup: ## Prepare Java, packages, JARs and the class archive (the others do it by themselves)
 	@setup/java.sh
 	@setup/venv.sh
 	@$(PYTHON) -m setup.jars delta
 	@$(PYTHON) -m setup.class_archive
 
+demo ui: export DAGSTER_HOME := $(CURDIR)/.rivermark/dagster
+
 demo: setup ## Real trips and readings flow from files to published tables
-	@.venv/bin/rivermark demo
-
-ui: setup ## The platform in the browser, on 127.0.0.1:3000 (PORT=... for another)
 	@setup/dagster_home.sh "$(DAGSTER_HOME)"
-	@.venv/bin/dagster dev --host $(HOST) --port $(PORT)
+	@$(BIN)/rivermark demo
 
-test: lint unit spark platform ## Lint, types, import contracts and all tests but the stories
+# On this machine only: Dagster knows no users, and who sees the page can run code.
+ui: setup ## The platform in the browser, 127.0.0.1:3000 (UI_PORT=... for another port)
+	@setup/dagster_home.sh "$(DAGSTER_HOME)"
+	@exec $(BIN)/dagster dev --host 127.0.0.1 --port $(UI_PORT)
 
-lint: setup ## ruff, mypy and the import contracts
-	.venv/bin/ruff check .
-	.venv/bin/ruff format --check .
-	.venv/bin/mypy $(CODE)
-	.venv/bin/lint-imports
+test: lint unit spark platform ## Linters, types, import contracts, and all tests but the stories
 
-unit: setup ## Tests without a JVM
-	$(PYTHON) -m pytest tests/unit
+lint: setup ## Only the linters, types and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy $(CODE)
+	$(BIN)/lint-imports
 
-spark: setup ## Tests on one shared Spark session
-	$(PYTHON) -m pytest tests/spark
+unit: setup ## Only the tests that need no JVM
+	$(PYTHON) -m pytest tests/unit $(PYTEST_OPTIONS)
 
-platform: setup ## Tests with Dagster in process
-	$(PYTHON) -m pytest tests/platform
+spark: setup ## Only the tests on one shared Spark session
+	$(PYTHON) -m pytest tests/spark $(PYTEST_OPTIONS)
+
+platform: setup ## Only the tests with Dagster in process
+	$(PYTHON) -m pytest tests/platform $(PYTEST_OPTIONS)
 
 stories: setup ## Kills, floods and restarts of whole processes (STORIES=short for the quick ones)
-	$(PYTHON) -m pytest tests/stories $(if $(filter short,$(STORIES)),-m "not slow")
+	$(PYTHON) -m pytest tests/stories --timeout 1200 \
+		$(if $(filter short,$(STORIES)),-m "not slow") $(PYTEST_OPTIONS)
 
-bench: setup ## Measure throughput, latency and start-up (BENCH="--help" for its options)
+bench: setup ## Measure start-up, throughput, latency (BENCH="--help" shows what there is)
 	$(PYTHON) -m bench $(BENCH)
 
 # Extras stay in the lock, because pip with hashes refuses to add one to a package that is pinned
@@ -62,6 +67,6 @@ lock: ## Write requirements.lock anew from pyproject.toml (needs uv)
 		--python-version 3.11 --generate-hashes --no-strip-extras --no-emit-index-url \
 		--no-emit-find-links --no-annotate --no-header --quiet -o requirements.lock
 
-clean: ## Remove what runs made; the environment and the JARs stay
+clean: ## Remove what runs have made; the environment and the JARs stay
 	rm -rf .rivermark lake spark-warehouse metastore_db derby.log artifacts \
 		.pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

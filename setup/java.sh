@@ -1,33 +1,38 @@
 #!/usr/bin/env bash
 # Java 17 or later, as Spark finds it: JAVA_HOME first, then the PATH.
-#   java.sh                    succeeds, or says in one sentence what to install
-#   java.sh --install-command  prints the command that installs Java here
+#   java.sh                   succeeds, or says in one sentence what to install and how
+#   java.sh --debian-package  prints the name of the package to install on Debian and its kin
 set -euo pipefail
 
 needed=17
+
+debian_package() {
+    # Later Debian releases carry 21 and no 17.
+    if ! apt-cache show openjdk-17-jre-headless >/dev/null 2>&1 &&
+        apt-cache show openjdk-21-jre-headless >/dev/null 2>&1; then
+        echo openjdk-21-jre-headless
+    else
+        echo openjdk-17-jre-headless
+    fi
+}
 
 install_command() {
     local sudo=""
     [ "$(id -u)" -eq 0 ] || sudo="sudo "
     if command -v apt-get >/dev/null; then
-        # Newer Debian releases carry 21 only.
-        local package=openjdk-17-jre-headless
-        if ! apt-cache show "$package" >/dev/null 2>&1 &&
-            apt-cache show openjdk-21-jre-headless >/dev/null 2>&1; then
-            package=openjdk-21-jre-headless
-        fi
-        echo "${sudo}apt-get install -y $package"
+        echo "${sudo}apt-get install $(debian_package)"
     elif command -v dnf >/dev/null; then
-        echo "${sudo}dnf install -y java-17-openjdk-headless"
+        echo "${sudo}dnf install java-17-openjdk-headless"
     elif command -v brew >/dev/null; then
-        echo "brew install openjdk@17 && export JAVA_HOME=\"\$(brew --prefix openjdk@17)/libexec/openjdk.jdk/Contents/Home\""
+        # Homebrew puts it on no PATH of its own accord.
+        echo 'brew install openjdk@17 && export JAVA_HOME="$(brew --prefix openjdk@17)/libexec/openjdk.jdk/Contents/Home"'
     else
-        echo "your system's package manager, with OpenJDK 17 (runtime, headless is enough)"
+        echo "your package manager (OpenJDK 17, the headless runtime is enough)"
     fi
 }
 
-if [ "${1:-}" = --install-command ]; then
-    install_command
+if [ "${1:-}" = --debian-package ]; then
+    debian_package
     exit 0
 fi
 
