@@ -45,7 +45,7 @@ RIDES_OUTSIDE: Final = Table(
 
 
 def cleanse_rides(ride_events: DataFrame) -> DataFrame:
-    """Each ride event once, with its cells; `outside` says what of it lies outside the city, or null."""
+    """Each ride event once, with its cells; `outside` names its ends outside the city, if any."""
     repeats = first_of_each(*RIDE_EVENT.keys, event_time="event_time", within=LATENESS)
     starts_in, ends_in = in_city("start_lon", "start_lat"), in_city("end_lon", "end_lat")
     return ride_events.transform(repeats).select(
@@ -81,6 +81,8 @@ CLEAN_RIDES: Final = Stream(
     owners=OWNERS,
 )
 
+EACH_FARE_ONCE: Final = "What each ride cost, each fare once, wherever its ride went."
+
 CLEAN_FARES: Final = Stream(
     name="taxi/clean_fares",
     reads=(FARE_EVENTS,),
@@ -88,13 +90,13 @@ CLEAN_FARES: Final = Stream(
     writes=Table(
         name="taxi/clean_fares",
         schema=StructType([StructField(f.name, f.type, True) for f in FARE_EVENT.fields]),
-        description="What each ride cost, each fare once, wherever its ride went.",
+        description=EACH_FARE_ONCE,
         event_time="event_time",
         keys=FARE_EVENT.keys,
         days=Daily(column="event_time", start=FIRST_DAY),
         personal=("driver_id", "taxi_id"),
     ),
-    description="What each ride cost, each fare once, wherever its ride went.",
+    description=EACH_FARE_ONCE,
     group=GROUP,
     volume="events",
     lateness=LATENESS,

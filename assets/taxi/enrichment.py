@@ -135,9 +135,8 @@ RIDES_WITH_FARES: Final = Stream(
     ),
     description="Each ride inside the city beside what it cost; rides and fares left alone.",
     group=GROUP,
-    volume="events",
     margin=WAITING,
     owners=OWNERS,
 )
-"""Rows are up to `WAITING` out of order beyond what the inputs are: whoever reads one of its tables
-by event time needs a lateness of twice `WAITING` more."""
+"""Its rows are final, but not in order: a lone ride may come after a pair that is younger by twice
+`WAITING` and the inputs' lateness. Whoever reads its tables must declare that much lateness."""

@@ -50,6 +50,9 @@ def best_of_each_hour(driver_tips: DataFrame) -> DataFrame:
     )
 
 
+SUMS: Final = "Tips (USD) and fares per driver and hour of UTC."
+WINNERS: Final = "The driver with the most tips (USD) in each hour of UTC."
+
 DRIVER_TIPS: Final = Stream(
     name="taxi/driver_tips",
     reads=(CLEAN_FARES,),
@@ -65,13 +68,13 @@ DRIVER_TIPS: Final = Stream(
                 StructField("fares", LongType(), True),
             ]
         ),
-        description="Tips (USD) and fares per driver and hour of UTC.",
+        description=SUMS,
         event_time="window_end",
         keys=("driver_id", "window_end"),
         days=Daily(column="window_start", start=FIRST_DAY),
         personal=("driver_id",),
     ),
-    description="Tips (USD) and fares per driver and hour of UTC.",
+    description=SUMS,
     group=GROUP,
     owners=OWNERS,
 )
@@ -90,13 +93,13 @@ HOURLY_WINNERS: Final = Stream(
                 StructField("tips", MONEY, True),
             ]
         ),
-        description="The driver with the most tips (USD) in each hour of UTC.",
+        description=WINNERS,
         event_time="window_end",
         keys=("window_end",),
         days=Daily(column="window_start", start=FIRST_DAY),
         personal=("driver_id",),
     ),
-    description="The driver with the most tips (USD) in each hour of UTC.",
+    description=WINNERS,
     group=GROUP,
     lateness=timedelta(0),
     owners=OWNERS,

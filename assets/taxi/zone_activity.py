@@ -37,6 +37,8 @@ def count_starts_and_ends(trip_events: DataFrame) -> DataFrame:
     )
 
 
+COUNTS: Final = "Trips that began and ended in each taxi zone, per quarter of an hour of UTC."
+
 ZONE_ACTIVITY: Final = Stream(
     name="taxi/zone_activity",
     reads=(TRIP_EVENTS,),
@@ -52,12 +54,12 @@ ZONE_ACTIVITY: Final = Stream(
                 StructField("ends", LongType(), True),
             ]
         ),
-        description="Trips that began and ended in each taxi zone, per quarter of an hour of UTC.",
+        description=COUNTS,
         event_time="window_end",
         keys=("zone", "window_end"),
         days=Daily(column="window_start", start=FIRST_TRIP_DAY),
     ),
-    description="Trips that began and ended in each taxi zone, per quarter of an hour of UTC.",
+    description=COUNTS,
     group=GROUP,
     lateness=TRIP_LATENESS,
     margin=TRIP_LATENESS,
