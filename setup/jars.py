@@ -1,6 +1,6 @@
 """The JARs that Spark needs beyond its own: `python -m setup.jars SET...`.
 
-A set is what setup/jars/SET.lock lists: one line a JAR, its SHA-256 and its Maven coordinates. It
+A set is what setup/locks/SET.lock lists: one line a JAR, its SHA-256 and its Maven coordinates. It
 is fetched once into .cache/jars/SET and checked against the lock each time; while it is whole, no
 network is needed. `setup.jar_lock` writes the locks.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from setup.ivy import ROOT, Module, Problem, retrieve
 
-LOCKS = ROOT / "setup" / "jars"
+LOCKS = ROOT / "setup" / "locks"
 CACHE = Path(os.environ.get("RIVERMARK_CACHE") or ROOT / ".cache").resolve()
 
 
@@ -33,7 +33,7 @@ def fetch(name: str) -> None:
         if wrong := differences(fetched, lock):
             raise Problem(
                 f"what was fetched is not set {name}: {'; '.join(wrong)}. Nothing was kept. Run "
-                f"`make setup` again; if that does not help, compare setup/jars/{name}.lock with "
+                f"`make setup` again; if that does not help, compare setup/locks/{name}.lock with "
                 "the publisher's checksums before you write it anew with setup.jar_lock."
             )
         shutil.rmtree(folder, ignore_errors=True)
