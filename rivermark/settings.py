@@ -46,5 +46,4 @@ class Settings(BaseSettings):
     @property
     def state(self) -> Path:
         """`state_root`, never None after construction."""
-        assert self.state_root is not None
-        return self.state_root
+        return self.state_root or self.home / "state"

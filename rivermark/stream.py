@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Ingest:
-    """A stream that brings events in: landing files -> raw -> the door -> admitted, late, set aside.
+    """A stream that brings events in: files -> raw -> the door -> admitted, late, set aside.
 
     `lateness` is how far an event's time may lie behind the newest admitted in earlier files before
     the event counts as late; None is for dumps (a month's file is complete in itself and nothing in
@@ -53,7 +53,7 @@ class Ingest:
         if self.lateness is not None and self.lateness <= timedelta(0):
             raise DeclarationError(
                 f"stream '{self.name}': a lateness of zero would call an event late that is as new "
-                "as the newest one of the file before; give at least one millisecond, or None for dumps"
+                "as the newest one of the file before; give at least a millisecond, or None for dumps"
             )
 
     @property
@@ -96,7 +96,7 @@ class Ingest:
         return Table(
             name=f"{self.name}_quarantine",
             schema=QUARANTINE_SCHEMA,
-            description=f"Rows and files of '{self.name}' that were set aside, each with its reasons.",
+            description=f"Rows and files of '{self.name}' that were set aside, with their reasons.",
             personal=("payload", "details") if self.personal else (),
         )
 
@@ -108,7 +108,7 @@ class Ingest:
 
 @dataclass(frozen=True)
 class Output:
-    """One table of a stream, and which of the built rows go to it (all, where no condition is given)."""
+    """One table of a stream, and which of the built rows go to it (all, without a condition)."""
 
     table: Table
     where: Condition | None = None
@@ -122,17 +122,20 @@ class Stream:
     never asks how it is run. `writes` is a table, or several with conditions.
 
     `kind`:
-    - `append`: a streaming query with a watermark of `lateness` on each input's event time; rows are
-      final when they appear. `lateness` must be at least the largest of the inputs' (default: that).
+    - `append`: a streaming query with a watermark of `lateness` on each input's event time; rows
+    are
+      final when they appear. `lateness` must be at least the largest of the inputs' (default:
+      that).
     - `refresh`: for dumps without a watermark: each micro-batch finds the days it touches and
-      recomputes those days of the output from the whole input. Needs `days` on the written tables and
-      `touches` where the day is not simply that of the input's event time. Reads one input by stream;
-      further inputs are looked up whole.
+      recomputes those days of the output from the whole input. Needs `days` on the written tables
+      and `touches` where the day is not simply that of the input's event time. Reads one input by
+      stream; further inputs are looked up whole.
 
     `volume`: `events` when a batch gives about as many rows as it takes (executors write them);
     `results` when it gives few (the driver commits them; an empty batch leaves no commit).
-    `margin`: how much more input, before and after, a recomputed day must see (windows, sessions and
-    joins across midnight). `static` are tables looked up whole in each batch, given to `build` last.
+    `margin`: how much more input, before and after, a recomputed day must see (windows, sessions
+    and joins across midnight). `static` are tables looked up whole in each batch, given to `build`
+    last.
     """
 
     name: str

@@ -66,8 +66,8 @@ def judge(
     """The verdict on a file's rows, and the clock after it.
 
     `oldest` and `newest` are the file's valid event times; `newest_below` is the newest that is not
-    beyond `clock.newest + max_jump`. Where even the oldest row is beyond, the file as a whole jumps:
-    the first such file is doubted and set aside, the second in a row is believed.
+    beyond `clock.newest + max_jump`. Where even the oldest row is beyond, the whole file jumps: the
+    first such file is doubted and set aside, the second in a row is believed.
     """
     watermark = clock.newest - lateness if clock.newest and lateness is not None else None
     if newest is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, Literal
 
+import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql.types import (
     ArrayType,
@@ -143,3 +144,17 @@ QUARANTINE_SCHEMA: Final = StructType(
     ]
 )
 """What was set aside: one row an event, or one row without `_row` for a whole file."""
+
+QUARANTINE_ARROW: Final = pa.schema(
+    [
+        ("_file", pa.string()),
+        ("_row", pa.int64()),
+        ("_ingest_batch", pa.int64()),
+        ("_ingested_at", pa.timestamp("us", "UTC")),
+        ("reasons", pa.list_(pa.string())),
+        ("details", pa.string()),
+        ("event_time", pa.timestamp("us", "UTC")),
+        ("payload", pa.string()),
+    ]
+)
+"""The same, for rows that are made without Spark."""

@@ -8,26 +8,33 @@ and from the verdicts written beside it, never from the files, which may have ch
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark.admission.batch import INGEST_FILES, FileOutcome, write_outcomes
-from rivermark.admission.clock import Clock, Verdict, judge, utc
-from rivermark.admission.contract import META, QUARANTINE_SCHEMA, RAW_SCHEMA
-from rivermark.admission.facts import FileFacts, gather, line_numbers
+from rivermark.admission.clock import Clock, Verdict, judge
+from rivermark.admission.collected import CollectedBatch
+from rivermark.admission.contract import QUARANTINE_ARROW
+from rivermark.admission.facts import FileFacts
 from rivermark.admission.isolate import damaged_files
-from rivermark.admission.parse import DETAILS, PROBLEMS, Head, parse
+from rivermark.admission.parse import Head, parse
+from rivermark.admission.parsed import ParsedBatch, Rows
 from rivermark.admission.recall import recall_clock
-from rivermark.admission.verdicts import count_missed, judged, may_miss
+from rivermark.admission.spread import SpreadBatch
+from rivermark.admission.verdicts import may_miss
 from rivermark.lake.create import create_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.writer import Origin, TableWriter
 from rivermark.sources.reading import Arrived, read_files, uri_of
 from rivermark.stream import Ingest
+
+COLLECTED_BYTES: Final = 48 << 20
+"""Batches of files up to this size (Parquet and gzip counted eightfold) come to the driver."""
 
 ARROW_ROWS: Final = 200_000
 """Up to so many rows a table the driver commits them itself, without a Spark job: measured 5 ms of
@@ -71,6 +78,11 @@ class Door:
         self._late = TableWriter(lake, ingest.late, origin)
         self._quarantine = TableWriter(lake, ingest.quarantine, origin)
         self._files = TableWriter(lake, INGEST_FILES, origin)
+        # Rows and whole files are set aside by two commits: a crash between them loses neither.
+        self._whole_files = TableWriter(
+            lake, ingest.quarantine, replace(origin, stream=f"{origin.stream}:files")
+        )
+        self.collected_bytes = COLLECTED_BYTES
         self.clock = recall_clock(lake, ingest)
 
     def admit(self, files: Sequence[Arrived], batch: int) -> Admission:
@@ -91,31 +103,30 @@ class Door:
         now = datetime.now(UTC)
         while True:
             ready = [f for f in files if f.name not in unread]
-            parsed = self._parse(self._lines(ready), ready)
-            parsed.persist()
             try:
-                facts, parts = gather(parsed, self.ingest.contract.event_time)
-                verdicts, after = self._judge(ready, facts, parsed)
-                numbered = parsed.withColumn("_row", line_numbers(parts)) if parts else parsed
-                rows = numbered.where("_record").withColumn("_ingested_at", F.lit(now))
-                raw = rows.select(*RAW_SCHEMA.fieldNames())
+                rows = self._open(self._lines(ready, now), ready)
+                facts = rows.facts()
+            except Exception:
+                damaged = self._damaged(ready)
+                if not damaged:
+                    raise
+                unread |= damaged
+                continue
+            try:
+                verdicts, after = self._judge(ready, facts, rows)
                 metadata = {
                     "clock": after.to_json(),
                     "verdicts": {name: v.to_json() for name, v in verdicts.items()},
                     "unread": unread,
                     "at": now.isoformat(),
                 }
-                self._write(self._raw, raw, sum(f.rows for f in facts.values()), batch, metadata)
+                count = sum(f.rows for f in facts.values())
+                self._write(self._raw, rows.raw(), count, batch, metadata)
                 self.clock = after
                 self._decide(rows, files, facts, verdicts, unread, result, now)
-                return result
-            except Exception:
-                damaged = {} if self._raw.has(batch) else self._damaged(ready)
-                if not damaged:
-                    raise
-                unread |= damaged
             finally:
-                parsed.unpersist()
+                rows.close()
+            return result
 
     def _again(self, files: list[Arrived], batch: int, kept: dict[str, Any]) -> Admission:
         """Repeat the decisions of a batch whose raw rows are committed already."""
@@ -126,24 +137,25 @@ class Door:
         lines = raw.where(F.col("_ingest_batch").between(first, last)).withColumns(
             {"_record": F.lit(True), "_part": F.lit(0), "_mid": F.col("_row")}
         )
-        parsed = self._parse(lines, [f for f in files if f.name in verdicts])
-        parsed.persist()
+        rows = self._open(lines, [f for f in files if f.name in verdicts])
         try:
-            facts, _ = gather(parsed, self.ingest.contract.event_time)
             now = datetime.fromisoformat(kept["at"])
-            self._decide(parsed, files, facts, verdicts, kept["unread"], result, now)
+            self._decide(rows, files, rows.facts(), verdicts, kept["unread"], result, now)
         finally:
-            parsed.unpersist()
+            rows.close()
         return result
 
     def _damaged(self, files: list[Arrived]) -> dict[str, str]:
         return damaged_files(self._spark, files, self.ingest.source)
 
-    def _parse(self, lines: DataFrame, files: list[Arrived]) -> DataFrame:
+    def _open(self, lines: DataFrame, files: list[Arrived]) -> ParsedBatch:
+        """Parse the lines; a batch of everyday size comes to the driver, a large one stays out."""
         heads = {Head(f.format, f.columns) for f in files}
-        return parse(lines, heads, self.ingest.contract, self.ingest.source.delimiter)
+        parsed = parse(lines, heads, self.ingest.contract, self.ingest.source.delimiter)
+        small = sum(f.size * (8 if packed(f) else 1) for f in files) <= self.collected_bytes
+        return (CollectedBatch if small else SpreadBatch)(parsed, self.ingest)
 
-    def _lines(self, files: list[Arrived]) -> DataFrame:
+    def _lines(self, files: list[Arrived], now: datetime) -> DataFrame:
         """Every line of the files, with what is known of its file beside it."""
         known = self._spark.createDataFrame(
             [
@@ -165,37 +177,28 @@ class Door:
         rows = read_files(self._spark, files, self.ingest.source)
         bare = F.regexp_replace("payload", "^\ufeff", "")
         record = (F.trim("payload") != "") & ~F.coalesce(bare == F.col("_head"), F.lit(False))
-        return rows.join(F.broadcast(known), "_uri").withColumn("_record", record)
+        placed = rows.join(F.broadcast(known), "_uri").withColumn("_record", record)
+        return placed.withColumn("_ingested_at", F.lit(now))
 
     def _judge(
-        self, files: list[Arrived], facts: dict[str, FileFacts], parsed: DataFrame
+        self, files: list[Arrived], facts: dict[str, FileFacts], rows: ParsedBatch
     ) -> tuple[dict[str, Verdict], Clock]:
         """Judge the files in their order of arrival, each by the clock that the one before left."""
-        contract, clock = self.ingest.contract, self.clock
+        jump, clock = self.ingest.contract.max_jump, self.clock
         verdicts: dict[str, Verdict] = {}
         for file in files:
             found = facts.get(file.name, FileFacts())
             below = found.newest
-            if contract.max_jump and clock.newest and found.newest:
-                ceiling = clock.newest + contract.max_jump
-                below = (
-                    found.newest if found.newest <= ceiling else self._newest(parsed, file, ceiling)
-                )
+            if jump and clock.newest and found.newest and found.newest > clock.newest + jump:
+                below = rows.newest_until(file.name, clock.newest + jump)
             verdicts[file.name], clock = judge(
-                clock, found.oldest, below, found.newest, self.ingest.lateness, contract.max_jump
+                clock, found.oldest, below, found.newest, self.ingest.lateness, jump
             )
         return verdicts, clock
 
-    def _newest(self, parsed: DataFrame, file: Arrived, ceiling: datetime) -> datetime | None:
-        """The newest valid event time of a file that does not lie beyond the ceiling."""
-        time = self.ingest.contract.event_time
-        mine = (F.col("_file") == file.name) & F.col("_record") & (F.size(PROBLEMS) == 0)
-        row = parsed.where(mine & (F.col(time) <= F.lit(ceiling))).agg(F.max(time)).first()
-        return utc(row[0]) if row else None
-
     def _decide(
         self,
-        rows: DataFrame,
+        rows: ParsedBatch,
         files: list[Arrived],
         facts: dict[str, FileFacts],
         verdicts: dict[str, Verdict],
@@ -204,10 +207,8 @@ class Door:
         now: datetime,
     ) -> None:
         """Send each row to the admitted, the late or the quarantine table, and count."""
-        time = self.ingest.contract.event_time
         bounds = {n: v for n, v in verdicts.items() if may_miss(facts.get(n), v)}
-        marked = judged(rows, time, bounds)
-        missed = count_missed(marked) if bounds else {}
+        missed = rows.judge(bounds)
         for file in files:
             if file.name in unread:
                 result.add(FileOutcome.unread(file, unread[file.name]))
@@ -217,48 +218,49 @@ class Door:
             aside = found.quarantined + ahead
             result.add(FileOutcome(file, found.rows, found.rows - aside - late, late, aside))
         result.newest = self.clock.newest
-        columns = self.ingest.admitted.schema.fieldNames()
-        good = F.size(PROBLEMS) == 0
-        admitted = marked.where(good & ~F.col("_ahead") & ~F.col("_is_late")).select(*columns)
-        self._write(self._admitted, admitted, result.admitted, result.batch)
-        by = F.unix_millis("_watermark") - F.unix_millis(time)
-        late_rows = marked.where("_is_late").withColumn("_late_by_ms", by)
-        late_columns = self.ingest.late.schema.fieldNames()
-        self._write(self._late, late_rows.select(*late_columns), result.late, result.batch)
-        self._set_aside(marked, result, now)
-        write_outcomes(self._files, self.ingest.name, result.batch, result.outcomes)
+        batch = result.batch
+        if result.admitted:
+            self._write(self._admitted, rows.admitted(), result.admitted, batch)
+        if result.late:
+            self._write(self._late, rows.late(), result.late, batch)
+        if result.quarantined:
+            self._write(self._quarantine, rows.set_aside(), result.quarantined, batch)
+        if unread:
+            self._set_files_aside(result, now)
+        write_outcomes(self._files, self.ingest.name, batch, result.outcomes)
 
-    def _set_aside(self, marked: DataFrame, result: Admission, now: datetime) -> None:
-        """Write the rows that were set aside, and one row for each file that could not be read."""
-        good = F.size(PROBLEMS) == 0
-        reasons = F.when(F.col("_ahead"), F.array(F.lit("event_time_ahead_of_stream")))
-        rows = marked.where(~good | F.col("_ahead")).select(
-            *[m.name for m in META],
-            F.coalesce(reasons, F.col(PROBLEMS)).alias("reasons"),
-            F.col(DETAILS).alias("details"),
-            F.col(self.ingest.contract.event_time).alias("event_time"),
-            "payload",
-        )
-        unread = [
-            (o.file.name, None, o.file.arrival, now, [o.reason], f"{o.file.size} bytes", None, None)
+    def _set_files_aside(self, result: Admission, now: datetime) -> None:
+        """Write one row for each file that could not be read as a whole."""
+        rows = [
+            {
+                "_file": o.file.name,
+                "_ingest_batch": o.file.arrival,
+                "_ingested_at": now,
+                "reasons": [o.reason],
+                "details": f"{o.file.size} bytes",
+            }
             for o in result.outcomes
             if o.reason
         ]
-        if unread:
-            rows = rows.unionByName(self._spark.createDataFrame(unread, QUARANTINE_SCHEMA))
-        self._write(self._quarantine, rows, result.quarantined + len(unread), result.batch)
+        table = pa.Table.from_pylist(rows, QUARANTINE_ARROW)
+        self._write(self._whole_files, table, len(rows), result.batch)
 
     def _write(
         self,
         writer: TableWriter,
-        rows: DataFrame,
+        rows: Rows,
         count: int,
         batch: int,
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Commit, unless there is nothing to say: raw always speaks, since it carries the clock."""
-        if writer.has(batch) or (count == 0 and writer is not self._raw):
+        """Commit, once. What is small goes through the driver."""
+        if writer.has(batch):
             return
-        writer.append_once(
-            rows.toArrow() if count <= ARROW_ROWS else rows, batch, metadata=metadata
-        )
+        if isinstance(rows, DataFrame) and count <= ARROW_ROWS:
+            rows = rows.toArrow()
+        writer.append_once(rows, batch, metadata=metadata)
+
+
+def packed(file: Arrived) -> bool:
+    """Whether a file takes much more room in memory than on disk."""
+    return file.format == "parquet" or file.name.lower().endswith(".gz")

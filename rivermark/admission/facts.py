@@ -15,7 +15,7 @@ from rivermark.admission.parse import PROBLEMS
 
 @dataclass(frozen=True)
 class Part:
-    """The piece of a file that one task read: its smallest `_mid`, and lines in the file before it."""
+    """What one task read of a file: its smallest `_mid`, and the lines of the file before it."""
 
     file: str
     part: int
@@ -25,7 +25,7 @@ class Part:
 
 @dataclass
 class FileFacts:
-    """A file in figures: its records, those set aside, and the span of its valid event times (UTC)."""
+    """A file in figures: its records, those set aside, the span of its valid event times (UTC)."""
 
     rows: int = 0
     quarantined: int = 0

@@ -53,7 +53,7 @@ def parse(raw: DataFrame, heads: Iterable[Head], contract: Contract, delimiter: 
     return typed.select(
         *raw.columns,
         *[f.name for f in contract.fields],
-        named(((r.name, r.broken()) for r in contract.rules if r.action == "flag")).alias(FLAGS),
+        named((r.name, r.broken()) for r in contract.rules if r.action == "flag").alias(FLAGS),
         named(problems(contract)).alias(PROBLEMS),
         unreadable_details(contract.fields).alias(DETAILS),
     )

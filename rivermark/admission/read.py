@@ -68,7 +68,7 @@ def decimal(precision: int = 12, scale: int = 2, *, decimal_comma: bool = False)
 
 
 def number(*, decimal_comma: bool = False) -> Reader:
-    """Finite doubles; NaN and infinities are not numbers here, because they poison every average."""
+    """Finite doubles; NaN and infinities are no numbers here: they poison every average."""
 
     def read(text: Column) -> Column:
         plain = F.trim(F.regexp_replace(text, ",", ".")) if decimal_comma else F.trim(text)

@@ -60,7 +60,7 @@ def new_columns(table: Table, found: StructType) -> list[str]:
         raise TableSchemaMismatch(
             f"table '{table.name}' on disk differs from its declaration: "
             f"{'; '.join([*(f'{n}: no longer declared' for n in removed), *retyped])}. "
-            "Undo the change, or give the new shape a new table name and rebuild it from its inputs."
+            "Undo the change, or give the new shape a new table name and rebuild it."
         )
     return [name for name in declared if name not in there]
 

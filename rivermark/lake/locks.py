@@ -25,6 +25,6 @@ def commit_lock(table_path: str) -> Iterator[None]:
     if not path.exists():
         yield
         return
-    with open(path / "_commit.lock", "w") as file:
+    with (path / "_commit.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -27,8 +27,8 @@ def replace_days(
 ) -> None:
     """Put `rows` in place of all rows of `days`; rows of other days are never touched.
 
-    The rows must lie in those days (Delta refuses others). Doing it again changes nothing. Readers by
-    stream skip the commit. An Arrow table is committed from here, without a Spark job.
+    The rows must lie in those days (Delta refuses others). Doing it again changes nothing. Readers
+    by stream skip the commit. An Arrow table is committed from here, without a Spark job.
     """
     if not days:
         raise RivermarkError(

@@ -47,7 +47,7 @@ def bound(
 
 
 def row_count(lake: Lake, table: Table, version: int | None = None) -> int:
-    """Rows of a table at a version (default: the newest), by its statistics; 0 where there is none."""
+    """Rows of a table at a version (default: the newest), by its statistics; 0 without a table."""
     if not lake.exists(table):
         return 0
     files = pa.table(DeltaTable(lake.path(table), version=version).get_add_actions(flatten=True))

@@ -22,7 +22,8 @@ class Daily:
 
     `column` is a timestamp (UTC) or a date of the table; a day holds the rows whose column lies in
     [midnight, next midnight) of `zone`. `start` is the first day that the table can hold. Days are
-    ranges of the column and not directories: see docs/decisions/0002-a-commit-is-the-unit-of-order.md.
+    ranges of the column and not directories: see
+    docs/decisions/0002-a-commit-is-the-unit-of-order.md.
     """
 
     column: str

@@ -11,7 +11,7 @@ from rivermark.lake.table import Table
 
 
 def resolve_version(lake: Lake, table: Table, as_of: int | datetime | None) -> int:
-    """The version to read: that number, the last one committed at or before that moment, or the newest.
+    """The version to read: that number, the last one at or before that moment, or the newest.
 
     Moments are UTC where they carry no zone, and are compared with the times kept *in* the commits,
     which a copied table keeps too. A moment after the last commit is the newest version. Raises
@@ -31,8 +31,8 @@ def resolve_version(lake: Lake, table: Table, as_of: int | datetime | None) -> i
         first = log.read(versions[0])
         earliest = first.at.isoformat() if first else "unknown"
         raise VersionNotAvailable(
-            f"table '{table.name}' at {moment.isoformat()} is not available; the earliest moment is "
-            f"{earliest} (version {versions[0]})"
+            f"table '{table.name}' at {moment.isoformat()} is not available; the earliest moment "
+            f"is {earliest} (version {versions[0]})"
         )
     if not versions[0] <= as_of <= versions[-1]:
         raise VersionNotAvailable(

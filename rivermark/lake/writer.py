@@ -20,7 +20,7 @@ from rivermark.lake.table import Table
 
 @dataclass(frozen=True)
 class Origin:
-    """Who writes: a stream, the generation of its checkpoint and when that began (UTC), and the run."""
+    """Who writes: a stream, its checkpoint's generation and when that began (UTC), and the run."""
 
     stream: str
     generation: int
@@ -32,10 +32,11 @@ class TableWriter:
     """The one writer of a stream's table within a run.
 
     A micro-batch can be a replay only of what the run before it left unfinished, so whether it is
-    in the table already is looked up in the commits' metadata once, at the start, and kept in memory
-    from then on. Delta's own way (txnAppId, txnVersion) asks the table's state for its transactions,
-    which costs a Spark job for every commit (docs/decisions/0001-exactly-once-by-commit-metadata.md).
-    Two writers are kept apart by the stream's lease, not by this class.
+    in the table already is looked up in the commits' metadata once, at the start, and kept in
+    memory from then on. Delta's own way (txnAppId, txnVersion) asks the table's state for its
+    transactions, which costs a Spark job for every commit
+    (docs/decisions/0001-exactly-once-by-commit-metadata.md). Two writers are kept apart by the
+    stream's lease, not by this class.
     """
 
     def __init__(self, lake: Lake, table: Table, origin: Origin) -> None:
@@ -70,9 +71,10 @@ class TableWriter:
                 return None
         if oldest is not None and oldest.version > 0 and oldest.at >= self.origin.since:
             raise ReplayUnprovable(
-                f"table '{self.table.name}': its log begins at version {oldest.version} and shows no "
-                f"batch of stream '{self.origin.stream}', which began before that; whether the last "
-                "batch was written cannot be told. Rebuild the table from its inputs (rivermark recompute)."
+                f"table '{self.table.name}': its log begins at version {oldest.version} and shows "
+                f"no batch of stream '{self.origin.stream}', which began before that; whether the "
+                "last batch was written cannot be told. Rebuild the table from its inputs "
+                "(rivermark recompute)."
             )
         return None
 
@@ -98,8 +100,9 @@ class TableWriter:
         """Append the rows as one commit of one file, unless the batch is there; tells which.
 
         One file, because a reader that stops between two files of a commit would let its watermark
-        run ahead of rows that the door admitted (docs/decisions/0002-a-commit-is-the-unit-of-order.md).
-        An Arrow table is committed from here, without a Spark job.
+        run ahead of rows that the door admitted
+        (docs/decisions/0002-a-commit-is-the-unit-of-order.md). An Arrow table is committed from
+        here, without a Spark job.
         """
         if self.has(batch):
             return False

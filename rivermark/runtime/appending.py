@@ -102,8 +102,8 @@ class AppendHost(QueryHost):
 def lateness_of(stream: Stream) -> timedelta:
     """The watermark delay on a stream's inputs: its own, or the largest of the ingests it reads.
 
-    What a derived table holds is already final and in the order of its commits, so reading one needs
-    no delay.
+    What a derived table holds is already final and in the order of its commits, so reading one
+    needs no delay.
     """
     if stream.lateness is not None:
         return stream.lateness

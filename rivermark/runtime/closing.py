@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -57,7 +56,7 @@ class ClosedDays:
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_suffix(".new")
         new.write_text(json.dumps({"through": day.isoformat()}))
-        os.replace(new, path)
+        new.replace(path)
 
     def _path(self, stream: str) -> Path:
         return self._folder / f"{stream.replace('/', '.')}.json"

@@ -10,14 +10,14 @@ from rivermark.errors import CheckpointIncompatible, ReplayUnprovable, TableSche
 MEANINGS: Final = (
     (
         ("STREAMING_CHECKPOINT_MISSING_METADATA_FILE",),
-        "its checkpoint has lost the file that names the query; put the checkpoint back, or reset it",
+        "its checkpoint has lost the file that names the query; put it back, or reset the stream",
     ),
     (
         ("STATE_STORE_KEY_SCHEMA", "STATE_STORE_VALUE_SCHEMA", "StateSchemaNotCompatible",
          "STATE_STORE_STATE_SCHEMA", "STREAMING_STATEFUL_OPERATOR", "INVALID_STATEFUL_OPERATOR",
          "STATE_STORE_INVALID_CONFIG", "STATE_STORE_PROVIDER"),
-        "its state was made by another declaration; undo the change, or start a new checkpoint with "
-        "`rivermark reset` and fill the past by recompute",
+        "its state was made by another declaration; undo the change, or start a new checkpoint "
+        "with `rivermark reset` and fill the past by recompute",
     ),
     (
         ("CANNOT_LOAD_STATE_STORE", "CANNOT_READ_DELTA_FILE", "CANNOT_READ_SNAPSHOT",
@@ -28,8 +28,8 @@ MEANINGS: Final = (
     (
         ("DELTA_DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE", "differentDeltaTable",
          "incompatible with table", "DELTA_INVALID_SOURCE_VERSION"),
-        "an input is not the table that this checkpoint belongs to (it was made anew under the same "
-        "path); reset the stream, or put the old table back",
+        "an input is not the table that this checkpoint belongs to (it was made anew under the "
+        "same path); reset the stream, or put the old table back",
     ),
     (
         ("DELTA_VERSIONS_NOT_CONTIGUOUS", "failOnDataLoss", "DELTA_FILE_NOT_FOUND",

@@ -53,25 +53,25 @@ ARROW: Final = pa.schema([(n, kind) for n, (_, kind) in COLUMNS.items()])
 
 
 class Reports(StreamingQueryListener):
-    """Hands Spark's reports over to the supervising thread; does nothing else, as it slows queries."""
+    """Hands Spark's reports to the supervising thread; more would slow the queries."""
 
     def __init__(self) -> None:
         """Begin with no report."""
         self.progress: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self.idle: queue.SimpleQueue[str] = queue.SimpleQueue()
 
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
         """Say nothing: the supervisor started it."""
 
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
         """Keep the report of a finished batch."""
         self.progress.put(json.loads(event.progress.json))
 
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
         """Keep the sign of life of a query that found nothing to do."""
         self.idle.put(str(event.id))
 
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Say nothing: the supervisor looks at the query itself."""
 
     def take(self) -> list[dict[str, Any]]:

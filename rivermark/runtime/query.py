@@ -35,7 +35,7 @@ class Written:
 
 
 class QueryHost(ABC):
-    """Hosts the streaming query of one stream. Subclasses say what is read and how a batch is written.
+    """Hosts the query of one stream. Subclasses say what is read and how a batch is written.
 
     The host owns the stream's generation and checkpoint; the caller holds the stream's lease.
     """

@@ -28,7 +28,7 @@ AsOf = int | datetime | Mapping[str, int | datetime] | None
 
 @dataclass
 class RecomputeReport:
-    """What a recompute read and wrote: versions by table name, and rows by table before and after."""
+    """What a recompute read and wrote: versions and rows by table, before and after."""
 
     stream: str
     first: date
@@ -52,14 +52,15 @@ def recompute(
 ) -> RecomputeReport:
     """Compute the days `first` to `last` again with the stream's own `build`, and replace them.
 
-    `as_of` pins the inputs: a version, a moment (UTC), or either by table name; by default the newest
-    version of each, which is pinned and reported too. Rows of other days are never touched. For an
-    append stream only days that its watermark has passed are taken: PartitionStillOpen tells which are
-    not. The live stream may go on meanwhile; streams that read the tables skip the replacing commit.
+    `as_of` pins the inputs: a version, a moment (UTC), or either by table name; by default the
+    newest version of each, which is pinned and reported too. Rows of other days are never touched.
+    For an append stream only days that its watermark has passed are taken: PartitionStillOpen
+    tells which are not. The live stream may go on meanwhile; streams that read the tables skip the
+    replacing commit.
     """
     if last < first:
         raise RivermarkError(f"the range ends ({last}) before it begins ({first})")
-    if not isinstance(stream, Stream) or stream.days is None:
+    if stream.days is None:
         raise RivermarkError(f"'{stream.name}' is not kept by days: it cannot be recomputed by day")
     if stream.kind == "append":
         check_closed(settings, stream, last)
@@ -140,7 +141,8 @@ def build_range(
                 wanted = day.between(F.lit(first - whole_days), F.lit(last + whole_days))
                 rows = rows.where(wanted)
         elif table.event_time is not None:
-            # Windows are stamped with their start and hold later rows; a derived input with its end.
+            # Windows are stamped with their start and hold later rows; a derived input with its
+            # end.
             around = stream.margin + timedelta(days=1)
             moments = (start - around).astimezone(UTC), (end + around).astimezone(UTC)
             rows = rows.where(F.col(table.event_time).between(*(F.lit(m) for m in moments)))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from socket import gethostname
@@ -26,13 +27,14 @@ from rivermark.runtime.tally import StreamSummary
 from rivermark.settings import Settings
 from rivermark.stream import AnyStream
 
+LOG = logging.getLogger("rivermark")
 State = Literal["starting", "running", "idle", "stopping", "stopped", "failed"]
 BEAT_SECONDS = 5.0
 FLUSH_SECONDS = 10.0
 
 
 class Supervisor:
-    """Holds the leases and hosts of a run's streams, from before the first start to after the last stop.
+    """Holds the leases and hosts of a run's streams, from before the first start to the last stop.
 
     Use it as a context manager; leaving it stops what still runs and gives the leases back.
     """
@@ -104,12 +106,12 @@ class Supervisor:
             self._stack.close()
 
     @staticmethod
-    def _quietly(step: object) -> None:
+    def _quietly(step: Callable[[], object]) -> None:
         """Do a step of the way out; an engine that is gone must not hide the first error."""
         try:
-            step()  # type: ignore[operator]
+            step()
         except Exception as error:
-            print(f"rivermark: while stopping: {explain(error).message}", flush=True)
+            LOG.warning("while stopping: %s", explain(error).message)
 
     def start(self, name: str, *, bounded: bool) -> None:
         """Start a stream's query."""

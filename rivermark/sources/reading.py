@@ -40,7 +40,7 @@ class Arrived:
 
 
 def read_files(spark: SparkSession, files: Sequence[Arrived], source: FileSource) -> DataFrame:
-    """Rows of the files: `_uri`, `payload`, `_mid`, `_part`; lines that hold nothing are left out later.
+    """Rows of the files: `_uri`, `payload`, `_mid` and `_part`, empty lines included.
 
     `_mid` rises along a file within `_part`; together they give line numbers once each part's
     smallest one is known (rivermark.admission.door). Reading is lazy: a file that turns out to be
@@ -61,8 +61,9 @@ def read_files(spark: SparkSession, files: Sequence[Arrived], source: FileSource
 def read_lines(spark: SparkSession, files: Sequence[Arrived], encoding: str) -> DataFrame:
     """The lines of text files in a column `value`, whatever their line ends.
 
-    Spark's text source knows UTF-8 only and turns other bytes into replacement characters, which the
-    door sets aside; other encodings go through the CSV source with quoting and splitting switched off.
+    Spark's text source knows UTF-8 only and turns other bytes into replacement characters, which
+    the door sets aside; other encodings go through the CSV source with quoting and splitting
+    switched off.
     """
     paths = [escape(f.path) for f in files]
     if encoding.upper().replace("-", "") == "UTF8":
