@@ -1,0 +1,1 @@
+"""Temperature readings: a live sensor stream and its generator, and recorded series."""

@@ -1,0 +1,105 @@
+"""How complete the radio messages of the library's nodes are, told by their sequence numbers.
+
+Radio loses messages and delivers others twice, a moment later. All nodes count in step, a message a
+minute: the messages of one number are a round, and a node that was not heard in a round lost it,
+even where no hour is empty.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    DecimalType,
+    IntegerType,
+    LongType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from assets.readings.ingest import ARCHIVE, FIRST_LIBRARY_DAY, LIBRARY, OWNERS
+from rivermark.lake.table import Daily, Table
+from rivermark.operators.first_of_each import ARRIVAL
+from rivermark.operators.windows import Tumbling, per_window
+from rivermark.stream import Stream
+
+CELSIUS: Final = DecimalType(8, 4)
+
+
+def count_messages(library: DataFrame) -> DataFrame:
+    """Per node and hour: messages expected, used, sent twice and missing, and the average (C).
+
+    A round belongs to the hour of its first message; one that no node was heard in, to the hour of
+    the round before. Every node of the given messages is expected in every round between the first
+    and the last. Of copies the first to arrive is used.
+    """
+    messages = library.groupBy("node", "sequence").agg(
+        F.min("event_time").alias("arrived"),
+        F.count("*").alias("copies"),
+        F.min_by("temperature", F.struct("event_time", *ARRIVAL)).alias("temperature"),
+    )
+    expected = rounds(messages).crossJoin(messages.select("node").distinct())
+    used = F.count("copies")
+    return per_window(
+        expected.join(messages.drop("arrived"), ["node", "sequence"], "left"),
+        Tumbling(timedelta(hours=1)),
+        "began",
+        "node",
+        expected=F.count("*"),
+        used=used,
+        duplicates=F.coalesce(F.sum(F.col("copies") - 1), F.lit(0)),
+        missing=F.count("*") - used,
+        average=(F.sum("temperature") / F.count("temperature")).cast(CELSIUS),
+    )
+
+
+def rounds(messages: DataFrame) -> DataFrame:
+    """Every sequence number from the lowest to the highest, and when its round `began` (UTC)."""
+    heard = messages.groupBy("sequence").agg(F.min("arrived").alias("heard"))
+    every = heard.select(
+        F.explode(F.sequence(F.min("sequence"), F.max("sequence"))).alias("sequence")
+    )
+    before = Window.orderBy("sequence").rowsBetween(Window.unboundedPreceding, 0)
+    return every.join(heard, "sequence", "left").select(
+        "sequence", F.last("heard", ignorenulls=True).over(before).alias("began")
+    )
+
+
+COMPLETENESS: Final = (
+    "Messages expected, used, sent twice and missing, and the average temperature (C), "
+    "per node of the library and hour."
+)
+
+LIBRARY_HOURS: Final = Stream(
+    name="readings/library_hours",
+    reads=(LIBRARY,),
+    build=count_messages,
+    writes=Table(
+        name="readings/library_hours",
+        schema=StructType(
+            [
+                StructField("node", IntegerType(), True),
+                StructField("window_start", TimestampType(), True),
+                StructField("window_end", TimestampType(), True),
+                StructField("expected", LongType(), True),
+                StructField("used", LongType(), True),
+                StructField("duplicates", LongType(), True),
+                StructField("missing", LongType(), True),
+                StructField("average", CELSIUS, True),
+            ]
+        ),
+        description=COMPLETENESS,
+        event_time="window_end",
+        keys=("node", "window_end"),
+        days=Daily(column="window_start", start=FIRST_LIBRARY_DAY),
+    ),
+    description=COMPLETENESS,
+    group=ARCHIVE,
+    kind="refresh",
+    margin=timedelta(hours=1),
+    owners=OWNERS,
+)

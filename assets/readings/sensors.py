@@ -1,0 +1,45 @@
+"""What a reading of the live stream is: a sensor's temperature at a moment.
+
+Temperatures are exact decimals: sums of them are the same in whatever order they are added.
+Readings may be lost, come twice or out of order.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import DecimalType, LongType, StringType, TimestampType
+
+from rivermark.admission.contract import Contract, Field, Rule
+
+TEMPERATURE: Final = DecimalType(9, 4)
+
+LONGEST_JUMP: Final = timedelta(hours=12)
+"""How far one file may run ahead: one sensor with a wrong date must not make all others late."""
+
+BELOW_ABSOLUTE_ZERO: Final = Rule(
+    "below_absolute_zero",
+    lambda: F.col("temperature") < F.lit("-459.67").cast(TEMPERATURE),
+    "quarantine",
+    "Nothing is colder than -459.67 degrees Fahrenheit.",
+)
+
+SENSOR_READING: Final = Contract(
+    fields=(
+        Field("sensor_id", StringType(), required=True, description="The sensor."),
+        Field("event_time", TimestampType(), required=True, description="When it read (UTC)."),
+        Field("temperature", TEMPERATURE, required=True, description="Degrees Fahrenheit."),
+        Field(
+            "sequence",
+            LongType(),
+            required=True,
+            description="The sensor's own count of its readings: a gap is a lost one.",
+        ),
+    ),
+    event_time="event_time",
+    keys=("sensor_id", "sequence"),
+    rules=(BELOW_ABSOLUTE_ZERO,),
+    max_jump=LONGEST_JUMP,
+)
