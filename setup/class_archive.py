@@ -25,9 +25,7 @@ PATIENCE_SECONDS = 600
 
 def build() -> None:
     """Record one run and keep the archive under its name only when it is whole."""
-    # Written as the last step, so that an archive without its stamp is built again.
-    stamp = FOLDER / "spark.stamp"
-    archive = FOLDER / "spark.jsa"
+    archive, size, stamp = (FOLDER / name for name in ("spark.jsa", "spark.size", "spark.stamp"))
     jars = sorted((CACHE / "jars" / "delta").glob("*.jar"))
     wanted = fingerprint(jars)
     if stamp.is_file() and stamp.read_text() == wanted:
@@ -37,20 +35,21 @@ def build() -> None:
         flush=True,
     )
     FOLDER.mkdir(parents=True, exist_ok=True)
-    stamp.unlink(missing_ok=True)
-    archive.unlink(missing_ok=True)
+    for old in (stamp, size, archive):
+        old.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="recording-", dir=FOLDER) as scratch:
         recorded = Path(scratch) / "spark.jsa"
-        complaint = record(recorded, jars, Path(scratch))
-        if complaint:
+        if complaint := record(recorded, jars, Path(scratch)):
             print(
-                "No class archive could be made; everything works without it, starts take about "
-                f"twice as long. The reason:\n{complaint}",
+                "No class archive could be made; everything works without it, only starts take "
+                f"about twice as long. Remove .cache/cds to have it tried again. The reason:\n{complaint}",
                 file=sys.stderr,
             )
         else:
             recorded.rename(archive)
-    # After a failure as well: the same set-up would fail the same way each time.
+            # By this a driver knows that the archive is whole.
+            size.write_text(str(archive.stat().st_size))
+    # After a failure as well: the same set-up would fail in the same way each time.
     stamp.write_text(wanted)
 
 

@@ -46,10 +46,10 @@ def driver_options(
         raise ValueError(f"a heap is a number with m or g, such as 2g, not {heap!r}")
     delta = jar_set("delta")
     flags = [*_FOR_ALL, *_FOR_KIND[kind]]
-    archive = class_archive()
-    if archive.is_file():
-        # Refused in silence by a JVM that it does not fit; the run is slower, that is all.
-        flags += [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:cds=off"]
+    if archive := class_archive():
+        # A JVM that it does not fit passes it over, in silence: it starts slower, that is all.
+        flags += [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto"]
+        flags += ["-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     return {
         "spark.driver.memory": heap,
         # Executors elsewhere get the JARs from here.
@@ -74,9 +74,18 @@ def jar_set(name: str) -> tuple[Path, ...]:
     return jars
 
 
-def class_archive() -> Path:
-    """Where the class-data archive of the driver lies, if `make setup` could build one."""
-    return cache_folder() / "cds" / "spark.jsa"
+def class_archive() -> Path | None:
+    """The class-data archive of the driver, if `make setup` could build one and it is whole.
+
+    Its size is compared with the one noted when it was built: the JVM looks at the head only, and
+    an archive that was cut short, by a copy of the cache for instance, kills it with SIGBUS.
+    """
+    archive = cache_folder() / "cds" / "spark.jsa"
+    try:
+        noted = int(archive.with_name("spark.size").read_text())
+        return archive if archive.stat().st_size == noted else None
+    except (OSError, ValueError):
+        return None
 
 
 def cache_folder() -> Path:

@@ -19,6 +19,14 @@ def java_flags(options: dict[str, str]) -> list[str]:
     return options["spark.driver.extraJavaOptions"].split()
 
 
+def keep_archive(cache: Path, *, whole: bool) -> Path:
+    archive = cache / "cds" / "spark.jsa"
+    archive.parent.mkdir()
+    archive.write_bytes(b"classes")
+    archive.with_name("spark.size").write_text("7" if whole else "8")
+    return archive
+
+
 def test_the_class_path_lists_the_delta_jars_in_one_fixed_order(cache: Path) -> None:
     delta = cache / "jars" / "delta"
 
@@ -64,15 +72,21 @@ def test_without_a_class_archive_none_is_named(cache: Path) -> None:
     assert not [flag for flag in java_flags(driver_options("short")) if "SharedArchive" in flag]
 
 
-def test_a_class_archive_is_used_but_never_required(cache: Path) -> None:
-    archive = cache / "cds" / "spark.jsa"
-    archive.parent.mkdir()
-    archive.touch()
+def test_a_whole_class_archive_is_used_but_never_required(cache: Path) -> None:
+    archive = keep_archive(cache, whole=True)
 
     flags = java_flags(driver_options("short"))
 
     assert f"-XX:SharedArchiveFile={archive}" in flags
     assert "-Xshare:auto" in flags
+
+
+def test_a_class_archive_that_was_cut_short_is_left_alone_because_it_would_kill_the_jvm(
+    cache: Path,
+) -> None:
+    keep_archive(cache, whole=False)
+
+    assert not [flag for flag in java_flags(driver_options("short")) if "SharedArchive" in flag]
 
 
 def test_connectors_are_shipped_and_leave_the_class_path_of_the_archive_alone(cache: Path) -> None:
