@@ -1,0 +1,125 @@
+"""What a TLC trip record is, under every spelling of its columns since 2009.
+
+Amounts are US dollars, distances miles with two decimals, zones and codes whole numbers whatever
+the file stored them as. A column that a file lacks, or leaves empty, is empty here: never 0.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql.types import DecimalType, IntegerType, StringType, TimestampType
+
+from assets.taxi.trips.new_york import ZONE
+from assets.taxi.trips.payment import payment_code
+from assets.taxi.trips.rules import RULES
+from rivermark.admission.contract import Contract, Field
+from rivermark.admission.read import local_timestamp
+
+MONEY: Final = DecimalType(12, 2)
+MILES: Final = DecimalType(12, 2)
+
+PICKUP: Final = (
+    "tpep_pickup_datetime",
+    "lpep_pickup_datetime",
+    "pickup_datetime",
+    "trip_pickup_datetime",
+)
+DROPOFF: Final = (
+    "tpep_dropoff_datetime",
+    "lpep_dropoff_datetime",
+    "dropoff_datetime",
+    "trip_dropoff_datetime",
+)
+
+WHEN_AND_WHERE: Final = (
+    Field(
+        "pickup_at",
+        TimestampType(),
+        PICKUP,
+        required=True,
+        read=local_timestamp(ZONE),
+        description="When the meter was engaged (UTC, from New York wall-clock time).",
+    ),
+    Field(
+        "dropoff_at",
+        TimestampType(),
+        DROPOFF,
+        required=True,
+        read=local_timestamp(ZONE),
+        description="When the meter was disengaged (UTC, from New York wall-clock time).",
+    ),
+    Field(
+        "pickup_local", StringType(), PICKUP, description="The pickup time as the file wrote it."
+    ),
+    Field(
+        "dropoff_local", StringType(), DROPOFF, description="The dropoff time as the file wrote it."
+    ),
+    Field(
+        "pickup_zone_id",
+        IntegerType(),
+        ("PULocationID", "pickup_location_id"),
+        description="Taxi zone of the pickup, 1 to 265.",
+    ),
+    Field(
+        "dropoff_zone_id",
+        IntegerType(),
+        ("DOLocationID", "dropoff_location_id"),
+        description="Taxi zone of the dropoff, 1 to 265.",
+    ),
+    Field("distance_miles", MILES, ("trip_distance",), description="Miles, as the taximeter says."),
+)
+
+CODES: Final = (
+    Field("vendor", IntegerType(), ("VendorID", "vendor_id"), description="Who sent the record."),
+    Field("passengers", IntegerType(), ("passenger_count",), description="As the driver entered."),
+    Field(
+        "rate_code",
+        IntegerType(),
+        ("RatecodeID", "rate_code_id", "rate_code"),
+        description="1 standard, 2 JFK, 3 Newark, 4 Nassau or Westchester, 5 negotiated, 6 group.",
+    ),
+    Field(
+        "payment_type",
+        IntegerType(),
+        (),
+        read=payment_code,
+        description="0 flex fare, 1 card, 2 cash, 3 no charge, 4 dispute, 5 unknown, 6 voided.",
+    ),
+    Field("trip_type", IntegerType(), (), description="Green only: 1 hailed, 2 dispatched."),
+    Field(
+        "store_and_forward",
+        StringType(),
+        ("store_and_fwd_flag",),
+        description="Y when the vehicle kept the record for lack of a connection.",
+    ),
+    Field(
+        "color",
+        StringType(),
+        ("cab_type",),
+        description="yellow or green, in files that mix them; others say it in their name.",
+    ),
+)
+
+AMOUNTS: Final = (
+    Field("fare", MONEY, ("fare_amount",), description="Time and distance (USD)."),
+    Field("extra", MONEY, (), description="Rush hour and overnight extras (USD)."),
+    Field("mta_tax", MONEY, (), description="MTA tax (USD)."),
+    Field("tip", MONEY, ("tip_amount",), description="Tip (USD), recorded for cards only."),
+    Field("tolls", MONEY, ("tolls_amount",), description="Tolls (USD)."),
+    Field("ehail_fee", MONEY, (), description="E-hail fee (USD), green only, so far always empty."),
+    Field("improvement_surcharge", MONEY, (), description="Improvement surcharge (USD)."),
+    Field("congestion_surcharge", MONEY, (), description="Congestion surcharge (USD), from 2019."),
+    Field("airport_fee", MONEY, (), description="Airport fee (USD), yellow only."),
+    Field("cbd_congestion_fee", MONEY, (), description="Congestion zone fee (USD), from 2025."),
+    Field(
+        "total", MONEY, ("total_amount",), description="Charged in all, without cash tips (USD)."
+    ),
+)
+
+TRIP_RECORD: Final = Contract(
+    fields=(*WHEN_AND_WHERE, *CODES, *AMOUNTS),
+    event_time="pickup_at",
+    rules=RULES,
+)
+"""A record has no id of its own: its file and line name it."""

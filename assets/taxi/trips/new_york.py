@@ -1,0 +1,62 @@
+"""New York's clock: local days of 23, 24 and 25 hours, and hours told apart when they repeat."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+ZONE: Final = "America/New_York"
+"""TLC writes wall-clock times of this zone, without offset."""
+
+
+def wall_clock(instant: Column) -> Column:
+    """What clocks in New York showed at an instant (UTC), as if it were a time of UTC."""
+    return F.from_utc_timestamp(instant, ZONE)
+
+
+def local_day(instant: Column) -> Column:
+    """The date in New York at an instant (UTC)."""
+    return F.to_date(wall_clock(instant))
+
+
+def day_start(day: Column) -> Column:
+    """The instant (UTC) of midnight in New York at which a date begins."""
+    return F.to_utc_timestamp(day.cast("timestamp"), ZONE)
+
+
+def day_end(day: Column) -> Column:
+    """The instant (UTC) at which a date ends in New York."""
+    return day_start(F.date_add(day, 1))
+
+
+def hours_in_day(day: Column) -> Column:
+    """How long a date lasts in New York: 24 hours, or 23 and 25 on the days of clock changes."""
+    seconds = F.unix_timestamp(day_end(day)) - F.unix_timestamp(day_start(day))
+    return (seconds / 3600).cast("int")
+
+
+def local_hour(instant: Column) -> Column:
+    """The local hour of an instant with its offset, like '2014-11-02 01:00-05:00'.
+
+    The offset tells apart the two hours that the autumn clock change calls 01:00.
+    """
+    offset = (F.unix_timestamp(wall_clock(instant)) - F.unix_timestamp(instant)) / 3600
+    hour = F.date_format(wall_clock(instant), "yyyy-MM-dd HH:00")
+    return F.concat(hour, F.format_string("%+03d:00", offset.cast("int")))
+
+
+def is_ambiguous(instant: Column) -> Column:
+    """Whether the wall clock shows the same again an hour later: the first pass of a repeated hour.
+
+    Records without offset are read as the first pass (rivermark.admission.read.local_timestamp), so
+    on that night an hour's trips may belong to the hour after.
+    """
+    return wall_clock(instant + F.expr("INTERVAL 1 HOUR")) == wall_clock(instant)
+
+
+def is_skipped(instant: Column, text: Column) -> Column:
+    """Whether the wall-clock text read as `instant` names a time that the clocks skipped."""
+    wall = F.trim(text).try_cast("timestamp")
+    return ~F.trim(text).rlike(r"(?:[Zz]|[+-]\d{2}:?\d{2})$") & (wall != wall_clock(instant))

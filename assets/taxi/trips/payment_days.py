@@ -1,0 +1,62 @@
+"""Trips by type of payment and New York day."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType
+
+from assets.taxi.trips.columns import DAY, DAYS_BY_DAY, SERVICE, TEXT, day_of, schema
+from assets.taxi.trips.counting import SUMMARY, TIPS, sum_of, summary
+from assets.taxi.trips.ingest import GROUP, TRIP_RECORDS
+from assets.taxi.trips.payment import payment_name
+from assets.taxi.trips.twins import marked
+from rivermark.lake.table import Table
+from rivermark.stream import Stream
+
+PAYMENT_DAY: Final = schema(
+    *DAY,
+    SERVICE,
+    ("payment_type", IntegerType(), "TLC's code; empty where the record has none."),
+    ("payment", TEXT, "Its name; 'not recorded' where the record has none."),
+    *SUMMARY,
+    TIPS,
+)
+
+
+def by_payment_and_day(marked_records: DataFrame) -> DataFrame:
+    """Sum marked records up by service, payment type and local day of the pickup."""
+    return (
+        marked_records.groupBy(*day_of(F.col("pickup_at")), "service", "payment_type")
+        .agg(*summary(), sum_of("tip").alias("tips"))
+        .withColumn("payment", payment_name(F.col("payment_type")))
+        .select(*PAYMENT_DAY.names)
+    )
+
+
+def payment_days(records: DataFrame) -> DataFrame:
+    """Mark the twins among trip records, then sum them up by payment and day."""
+    return records.transform(marked).transform(by_payment_and_day)
+
+
+PAYMENT_DAYS: Final = Stream(
+    name="taxi/payment_days",
+    reads=(TRIP_RECORDS,),
+    build=payment_days,
+    writes=Table(
+        name="taxi/payment_days",
+        schema=PAYMENT_DAY,
+        description=(
+            "Trips and money by service, payment type and New York day. A refund stands in the row "
+            "of its own payment type, which is often another (dispute, no charge) than the trip's."
+        ),
+        event_time="day_end",
+        keys=("service", "payment_type", "day_end"),
+        days=DAYS_BY_DAY,
+    ),
+    description="Trips by type of payment on each New York day.",
+    group=GROUP,
+    kind="refresh",
+)

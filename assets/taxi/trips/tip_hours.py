@@ -1,0 +1,74 @@
+"""Tips by hour, of the trips on which tips are recorded at all: those paid by card."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from assets.taxi.trips.columns import COUNT, HOUR, HOURS_BY_DAY, SERVICE, SUM, hour_of, schema
+from assets.taxi.trips.counting import TRIPS, count_of, is_counted, is_trip
+from assets.taxi.trips.ingest import GROUP, TRIP_RECORDS
+from assets.taxi.trips.payment import CARD
+from assets.taxi.trips.twins import marked
+from rivermark.lake.table import Table
+from rivermark.stream import Stream
+
+TIP_HOUR: Final = schema(
+    *HOUR,
+    SERVICE,
+    TRIPS,
+    ("card_trips", COUNT, "Trips paid by card, tipped or not."),
+    ("tipped_trips", COUNT, "Trips paid by card with a tip above 0."),
+    ("card_fare", SUM, "Fares paid by card (USD), refunds taken off, repeats left out."),
+    (
+        "tips",
+        SUM,
+        "Tips by card (USD), refunds taken off, repeats left out; empty without any card.",
+    ),
+    ("other_tips", SUM, "Tips in records not paid by card (USD): none are expected."),
+)
+
+
+def by_hour(marked_records: DataFrame) -> DataFrame:
+    """Sum marked records' tips up by service and hour of the pickup."""
+    card = F.coalesce(F.col("payment_type") == CARD, F.lit(False))
+    return (
+        marked_records.groupBy(*hour_of(F.col("pickup_at")), "service")
+        .agg(
+            count_of(is_trip()).alias("trips"),
+            count_of(is_trip() & card).alias("card_trips"),
+            count_of(is_trip() & card & (F.col("tip") > 0)).alias("tipped_trips"),
+            F.sum(F.when(is_counted() & card, F.col("fare"))).cast(SUM).alias("card_fare"),
+            F.sum(F.when(is_counted() & card, F.col("tip"))).cast(SUM).alias("tips"),
+            F.sum(F.when(is_counted() & ~card, F.col("tip"))).cast(SUM).alias("other_tips"),
+        )
+        .select(*TIP_HOUR.names)
+    )
+
+
+def tip_hours(records: DataFrame) -> DataFrame:
+    """Mark the twins among trip records, then sum their tips up by hour."""
+    return records.transform(marked).transform(by_hour)
+
+
+TIP_HOURS: Final = Stream(
+    name="taxi/tip_hours",
+    reads=(TRIP_RECORDS,),
+    build=tip_hours,
+    writes=Table(
+        name="taxi/tip_hours",
+        schema=TIP_HOUR,
+        description=(
+            "Tips by service and hour of the pickup (UTC windows, local hour beside). TLC records "
+            "tips for card payments only: divide by card_trips or card_fare, never by trips."
+        ),
+        event_time="window_end",
+        keys=("service", "window_end"),
+        days=HOURS_BY_DAY,
+    ),
+    description="Tips of each hour, with the card trips that they belong to.",
+    group=GROUP,
+    kind="refresh",
+)

@@ -1,0 +1,85 @@
+"""How many records break each rule, by file and New York day: where a jump between months shows."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from assets.taxi.trips.columns import COUNT, DAY, DAYS_BY_DAY, TEXT, day_of, schema
+from assets.taxi.trips.counting import count_of, is_flagged
+from assets.taxi.trips.ingest import GROUP, TRIP_RECORDS
+from assets.taxi.trips.rules import FLAGGED
+from rivermark.lake.table import Table
+from rivermark.stream import Stream
+
+LOOKS_AT: Final = {
+    "negative_amount": "total",
+    "absurd_distance": "distance_miles",
+    "zero_distance": "distance_miles",
+    "zero_passengers": "passengers",
+    "too_many_passengers": "passengers",
+    "unknown_rate_code": "rate_code",
+    "unknown_pickup_zone": "pickup_zone_id",
+    "unknown_dropoff_zone": "dropoff_zone_id",
+}
+"""The column whose emptiness keeps a rule from judging; other rules look at times, never empty."""
+
+TRIP_QUALITY_DAY: Final = schema(
+    *DAY,
+    ("file", TEXT, "File that held the records."),
+    ("rule", TEXT, "The rule's name."),
+    ("records", COUNT, "Records looked at, repeats and refunds among them."),
+    ("empty", COUNT, "Records in which the rule's column is empty, so that it says nothing."),
+    ("broken", COUNT, "Records that break the rule."),
+    ("good", COUNT, "Records that the rule judged and found in order."),
+)
+
+
+def by_rule(records: DataFrame) -> DataFrame:
+    """Count per day, file and rule the records that are empty, broken and good."""
+    names = [rule.name for rule in FLAGGED]
+    counts = [F.count("*").alias("records")]
+    for name in names:
+        counts.append(count_of(is_flagged(name)).alias(f"broken_{name}"))
+        column = F.col(LOOKS_AT.get(name, "pickup_at"))
+        counts.append(count_of(column.isNull() & ~is_flagged(name)).alias(f"empty_{name}"))
+    rows = [
+        F.struct(
+            F.lit(name).alias("rule"),
+            F.col(f"empty_{name}").alias("empty"),
+            F.col(f"broken_{name}").alias("broken"),
+            (F.col("records") - F.col(f"empty_{name}") - F.col(f"broken_{name}")).alias("good"),
+        )
+        for name in names
+    ]
+    days = [name for name, _, _ in DAY]
+    return (
+        records.groupBy(*day_of(F.col("pickup_at")), F.col("_file").alias("file"))
+        .agg(*counts)
+        .select(*days, "file", "records", F.inline(F.array(*rows)))
+        .select(*TRIP_QUALITY_DAY.names)
+    )
+
+
+TRIP_QUALITY: Final = Stream(
+    name="taxi/trip_quality",
+    reads=(TRIP_RECORDS,),
+    build=by_rule,
+    writes=Table(
+        name="taxi/trip_quality",
+        schema=TRIP_QUALITY_DAY,
+        description=(
+            "Records that break each named rule, by file and New York day, with those that are "
+            "empty and could not be judged. No record is dropped by these rules; sum over the days "
+            "of a file to compare months."
+        ),
+        event_time="day_end",
+        keys=("file", "rule", "day_end"),
+        days=DAYS_BY_DAY,
+    ),
+    description="Broken rules of each file and day.",
+    group=GROUP,
+    kind="refresh",
+)
