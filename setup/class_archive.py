@@ -42,7 +42,8 @@ def build() -> None:
         if complaint := record(recorded, jars, Path(scratch)):
             print(
                 "No class archive could be made; everything works without it, only starts take "
-                f"about twice as long. Remove .cache/cds to have it tried again. The reason:\n{complaint}",
+                "about twice as long. Remove .cache/cds to have it tried again. The reason:\n"
+                f"{complaint}",
                 file=sys.stderr,
             )
         else:
