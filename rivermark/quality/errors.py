@@ -1,0 +1,11 @@
+"""The errors of a quality check: none of them means that the data are bad."""
+
+from rivermark.errors import RivermarkError
+
+
+class CheckCrashed(RivermarkError):
+    """A rule could not be evaluated, so nothing is known, and nothing said, about the data."""
+
+
+class SuiteDoesNotFit(RivermarkError):
+    """A suite asks for columns that the table does not have, or for limits of another type."""
