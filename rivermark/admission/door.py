@@ -22,7 +22,7 @@ from rivermark.admission.collected import CollectedBatch
 from rivermark.admission.contract import QUARANTINE_ARROW
 from rivermark.admission.facts import FileFacts
 from rivermark.admission.isolate import damaged_files
-from rivermark.admission.parse import Head, parse
+from rivermark.admission.parse import Head, Parser
 from rivermark.admission.parsed import ParsedBatch, Rows
 from rivermark.admission.recall import recall_clock
 from rivermark.admission.spread import SpreadBatch
@@ -35,6 +35,22 @@ from rivermark.stream import Ingest
 
 COLLECTED_BYTES: Final = 48 << 20
 """Batches of files up to this size (Parquet and gzip counted eightfold) come to the driver."""
+
+KNOWN: Final = pa.schema(
+    [
+        ("_uri", pa.string()),
+        ("_file", pa.string()),
+        ("_ingest_batch", pa.int64()),
+        ("_arrival", pa.int32()),
+        ("_landed_at", pa.timestamp("us", "UTC")),
+        ("_ingested_at", pa.timestamp("us", "UTC")),
+        ("_format", pa.string()),
+        ("_columns", pa.string()),
+        ("_head", pa.string()),
+    ]
+)
+"""What is known of a file before its first row is read. Data and not literals: a literal
+becomes part of the generated code, which would then be compiled anew for every batch."""
 
 ARROW_ROWS: Final = 200_000
 """Up to so many rows a table the driver commits them itself, without a Spark job: measured 5 ms of
@@ -71,6 +87,7 @@ class Door:
         self._spark = spark
         self._lake = lake
         self.ingest = ingest
+        self._parser = Parser(ingest.contract, ingest.source.delimiter)
         for table in (*ingest.tables, INGEST_FILES):
             create_table(lake, table)
         self._raw = TableWriter(lake, ingest.raw, origin)
@@ -151,34 +168,31 @@ class Door:
     def _open(self, lines: DataFrame, files: list[Arrived]) -> ParsedBatch:
         """Parse the lines; a batch of everyday size comes to the driver, a large one stays out."""
         heads = {Head(f.format, f.columns) for f in files}
-        parsed = parse(lines, heads, self.ingest.contract, self.ingest.source.delimiter)
+        parsed = self._parser.parse(lines, heads)
         small = sum(f.size * (8 if packed(f) else 1) for f in files) <= self.collected_bytes
         return (CollectedBatch if small else SpreadBatch)(parsed, self.ingest)
 
     def _lines(self, files: list[Arrived], now: datetime) -> DataFrame:
         """Every line of the files, with what is known of its file beside it."""
-        known = self._spark.createDataFrame(
-            [
-                (
-                    uri_of(self._spark, f.path),
-                    f.name,
-                    f.arrival,
-                    f.arrival,
-                    f.landed_at,
-                    f.format,
-                    f.columns,
-                    f.head,
-                )
-                for f in files
-            ],
-            "_uri string, _file string, _ingest_batch long, _arrival int, _landed_at timestamp, "
-            "_format string, _columns string, _head string",
-        )
+        facts = [
+            {
+                "_uri": uri_of(self._spark, f.path),
+                "_file": f.name,
+                "_ingest_batch": f.arrival,
+                "_arrival": f.arrival,
+                "_landed_at": f.landed_at,
+                "_ingested_at": now,
+                "_format": f.format,
+                "_columns": f.columns,
+                "_head": f.head,
+            }
+            for f in files
+        ]
+        known = self._spark.createDataFrame(pa.Table.from_pylist(facts, KNOWN))
         rows = read_files(self._spark, files, self.ingest.source)
         bare = F.regexp_replace("payload", "^\ufeff", "")
         record = (F.trim("payload") != "") & ~F.coalesce(bare == F.col("_head"), F.lit(False))
-        placed = rows.join(F.broadcast(known), "_uri").withColumn("_record", record)
-        return placed.withColumn("_ingested_at", F.lit(now))
+        return rows.join(F.broadcast(known), "_uri").withColumn("_record", record)
 
     def _judge(
         self, files: list[Arrived], facts: dict[str, FileFacts], rows: ParsedBatch

@@ -33,30 +33,58 @@ class Head:
         return list(json.loads(self.columns)) if self.columns else []
 
 
-def parse(raw: DataFrame, heads: Iterable[Head], contract: Contract, delimiter: str) -> DataFrame:
-    """Add the typed fields, `flags`, `_problems` (reasons to set the row aside) and `_details`.
+class Parser:
+    """Parses raw rows against one contract.
 
-    `raw` has `payload`, `_format`, `_columns`, `_landed_at` and `_file`. Nothing is dropped and
-    nothing raises: a row's problems are named in the order malformed, fields, time, rules.
+    The expressions are built once for each set of heads and used again for every batch: building
+    them takes thousands of calls into the JVM, which cost more than parsing a small batch.
     """
-    shapes = sorted(set(heads), key=lambda h: (h.format, h.columns or ""))
-    cells = F.lit(None)
-    for head in reversed(shapes):
-        mine = (F.col("_format") == head.format) & F.col("_columns").eqNullSafe(F.lit(head.columns))
-        cells = F.when(mine, cells_of(head, contract.fields, delimiter)).otherwise(cells)
-    with_cells = raw.withColumn("_cells", cells)
-    typed = with_cells.select(
-        *raw.columns,
-        "_cells",
-        *[value_of(f).alias(f.name) for f in contract.fields],
-    )
-    return typed.select(
-        *raw.columns,
-        *[f.name for f in contract.fields],
-        named((r.name, r.broken()) for r in contract.rules if r.action == "flag").alias(FLAGS),
-        named(problems(contract)).alias(PROBLEMS),
-        unreadable_details(contract.fields).alias(DETAILS),
-    )
+
+    def __init__(self, contract: Contract, delimiter: str) -> None:
+        """Remember the contract and the delimiter of CSV payloads."""
+        self._contract = contract
+        self._delimiter = delimiter
+        self._cells: dict[frozenset[Head], Column] = {}
+        self._typed: list[Column] | None = None
+        self._judged: list[Column] | None = None
+
+    def parse(self, raw: DataFrame, heads: Iterable[Head]) -> DataFrame:
+        """Add the typed fields, `flags`, `_problems` (reasons to set the row aside) and `_details`.
+
+        `raw` has `payload`, `_format`, `_columns`, `_landed_at` and `_file`. Nothing is dropped and
+        nothing raises: a row's problems are named in the order malformed, fields, time, rules.
+        """
+        kept = [F.col(name) for name in raw.columns]
+        cells = raw.select(*kept, self._cells_for(frozenset(heads)))
+        typed = cells.select(*kept, "_cells", *self._typed_columns())
+        return typed.select(*kept, *self._judged_columns())
+
+    def _cells_for(self, heads: frozenset[Head]) -> Column:
+        if heads not in self._cells:
+            found = F.lit(None)
+            for head in sorted(heads, key=lambda h: (h.format, h.columns or ""), reverse=True):
+                same = F.col("_columns").eqNullSafe(F.lit(head.columns))
+                mine = (F.col("_format") == head.format) & same
+                one = cells_of(head, self._contract.fields, self._delimiter)
+                found = F.when(mine, one).otherwise(found)
+            self._cells[heads] = found.alias("_cells")
+        return self._cells[heads]
+
+    def _typed_columns(self) -> list[Column]:
+        if self._typed is None:
+            self._typed = [value_of(f).alias(f.name) for f in self._contract.fields]
+        return self._typed
+
+    def _judged_columns(self) -> list[Column]:
+        if self._judged is None:
+            rules = [r for r in self._contract.rules if r.action == "flag"]
+            self._judged = [
+                *[F.col(f.name) for f in self._contract.fields],
+                named((r.name, r.broken()) for r in rules).alias(FLAGS),
+                named(problems(self._contract)).alias(PROBLEMS),
+                unreadable_details(self._contract.fields).alias(DETAILS),
+            ]
+        return self._judged
 
 
 def cells_of(head: Head, fields: Sequence[Field], delimiter: str) -> Column:
