@@ -1,0 +1,147 @@
+"""What a handler may know and do: the current key and times, timers, outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, TypeVar
+
+from rivermark.process.calendar import Calendar
+from rivermark.process.failures import Misuse
+from rivermark.process.instants import BEGINNING, Millis, moment
+from rivermark.process.sides import Outputs, SideOutput
+from rivermark.process.state import Clock
+
+if TYPE_CHECKING:
+    from rivermark.process.declaration import SideSpec
+    from rivermark.process.storable import Storable
+
+Out = TypeVar("Out")
+R = TypeVar("R")
+
+TimerKind = Literal["event", "processing"]
+
+
+class NoRecord:
+    """Stands where a key's record would be while there is no key."""
+
+    def __getitem__(self, slot: int) -> NoReturn:
+        """Refuse."""
+        raise Misuse(
+            "there is no current key here, so no keyed state: a broadcast handler reaches the keys "
+            "by 'for key in ctx.each_key()'"
+        )
+
+    def __setitem__(self, slot: int, value: object) -> NoReturn:
+        """Refuse."""
+        self.__getitem__(slot)
+
+
+NO_RECORD: Final = NoRecord()
+
+
+class Timers:
+    """The current key's timers, by kind of time."""
+
+    __slots__ = ("event", "processing")
+
+    event: Calendar
+    processing: Calendar
+
+
+class Context(Generic[Out]):
+    """What a handler may know and do. One object serves all events: never keep it.
+
+    - `key`: the current key.
+    - `timestamp`: the event's time; in `on_timer` the timer's (milliseconds since the epoch, UTC).
+    - `watermark`: no event at or before it is expected any more.
+    - `processing_time`: the wall clock at the start of the batch.
+    - `timer`: which kind of timer is firing; None while an event is handled.
+    - `ending`: the input is over; no event will come, timers fire one last time.
+    - `timers.event`, `timers.processing`: register, delete and list the key's timers.
+
+    `record`, `broadcasting`, `expiry`, `visit` and `write_to` are the engine's.
+    """
+
+    __slots__ = (
+        "_main",
+        "_out",
+        "_sides",
+        "broadcasting",
+        "ending",
+        "expiry",
+        "key",
+        "processing_time",
+        "record",
+        "timer",
+        "timers",
+        "timestamp",
+        "visit",
+        "watermark",
+    )
+
+    key: Any
+    record: Any
+    expiry: dict[Clock, Calendar]
+
+    def __init__(self, out: Storable | None) -> None:
+        """Start at the beginning of time; main rows are of the type `out`, none if None."""
+        self.key = None
+        self.record = NO_RECORD
+        self.timestamp: Millis = BEGINNING
+        self.watermark: Millis = BEGINNING
+        self.processing_time: Millis = BEGINNING
+        self.timer: TimerKind | None = None
+        self.broadcasting = False
+        self.ending = False
+        self.timers = Timers()
+        self._out = frozenset() if out is None else out.classes
+        self._main: list[Any] = []
+        self._sides: dict[Any, tuple[list[Any], frozenset[type] | None]] = {}
+        self.visit: Callable[[], Iterator[Any]] = lambda: iter(())
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the event's time was already at or before the watermark when it came."""
+        return self.timer is None and self.timestamp <= self.watermark
+
+    @property
+    def time(self) -> datetime:
+        """The event's or timer's time as a datetime (UTC)."""
+        return moment(self.timestamp)
+
+    def emit(self, row: Out) -> None:
+        """Write a row to the main output."""
+        if self._out is not None and row.__class__ not in self._out:
+            names = ", ".join(sorted(each.__name__ for each in self._out)) or "no rows"
+            raise Misuse(f"the main output takes {names}, not {row!r}")
+        self._main.append(row)
+
+    def output(self, tag: SideOutput[R] | str, row: R) -> None:
+        """Write a row to a side output, given by its declaration or its tag."""
+        side = self._sides.get(tag)
+        if side is None:
+            known = ", ".join(sorted(each for each in self._sides if isinstance(each, str)))
+            raise Misuse(f"there is no side output {tag!r}; declared are: {known or 'none'}")
+        rows, classes = side
+        if classes is not None and row.__class__ not in classes:
+            names = ", ".join(sorted(each.__name__ for each in classes))
+            raise Misuse(f"side output {tag!r} takes {names}, not {row!r}")
+        rows.append(row)
+
+    def each_key(self) -> Iterator[Any]:
+        """Visit every key of the bucket that has state; state and timers are then those of the key.
+
+        For broadcast handlers, as in 'apply the new threshold to all that is stored'.
+        """
+        if not self.broadcasting:
+            raise Misuse("only the handler of a broadcast input may visit all keys")
+        return self.visit()
+
+    def write_to(self, outputs: Outputs, sides: Mapping[str, SideSpec]) -> None:
+        """Let rows go to `outputs` from now on (called by the engine for each batch)."""
+        self._main = outputs.main
+        self._sides = {}
+        for tag, spec in sides.items():
+            rows = outputs.sides[tag], spec.row.classes
+            self._sides[tag] = self._sides[spec.side] = rows

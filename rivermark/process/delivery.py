@@ -1,0 +1,190 @@
+"""Hands events and due timers to the handlers of a process, one key at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from rivermark.process.binding import Binding
+from rivermark.process.bucket import Bucket, Record
+from rivermark.process.calendar import Calendar
+from rivermark.process.codec import Codec
+from rivermark.process.context import NO_RECORD, Context, TimerKind
+from rivermark.process.failures import DeadLetter, Misuse, ProcessError
+from rivermark.process.instants import Millis
+from rivermark.process.intake import Run
+from rivermark.process.sides import Outputs
+from rivermark.process.undo import Undo
+
+Handler = Callable[[Any, Context[Any]], None]
+
+_MOST_FIRINGS: Final = 100_000
+_MOST_FIRINGS_PER_TIMER: Final = 1_000
+
+
+class Delivery:
+    """One batch's way through the handlers of a bound process, over one bucket."""
+
+    def __init__(self, binding: Binding, codec: Codec, bucket: Bucket, outputs: Outputs) -> None:
+        """Open the way; with dead letters, watch what handlers do so that it can be taken back."""
+        self._declared = binding.declaration
+        self._codec = codec
+        self._bucket = bucket
+        self._outputs = outputs
+        self._context = binding.context
+        self._key_classes = self._declared.key.classes or frozenset()
+        self._on_timer = binding.process.on_timer
+        self._undo: Undo | None = None
+        if self._declared.dead_letter:
+            self._undo = Undo(bucket, codec, binding.context, outputs)
+        self._handlers = [
+            self._handler(binding, rank) for rank in range(len(self._declared.inputs))
+        ]
+        binding.context.visit = self._each_key
+
+    def _handler(self, binding: Binding, rank: int) -> Handler:
+        spec = self._declared.inputs[rank]
+        handle: Handler = getattr(binding.process, spec.handler)
+        return self._broadcasting(handle) if spec.broadcast else handle
+
+    def run(self, run: Run) -> None:
+        """Hand over events that follow one another."""
+        handlers = map(self._handlers.__getitem__, run.ranks)
+        events = zip(handlers, run.keys, run.times, run.rows, strict=True)
+        if self._undo is not None:
+            for each in zip(run.ranks, run.keys, run.times, run.rows, strict=True):
+                self.event(*each)
+            return
+        context = self._context
+        context.timer = None
+        find = self._bucket.records.get
+        open_record = self._open
+        key, at, row = None, 0, None
+        try:
+            for handle, key, at, row in events:
+                record = find(key)
+                if record.__class__ is not list:
+                    record = open_record(key, record)
+                context.key = key
+                context.timestamp = at
+                context.record = record
+                handle(row, context)
+        except Exception as error:
+            raise ProcessError(self._declared.name, key, row, at, error) from error
+
+    def event(self, rank: int, key: Any, at: Millis, row: Any) -> None:
+        """Hand over one event."""
+        context = self._context
+        context.timer = None
+        spec = self._declared.inputs[rank]
+        undo = self._undo
+        try:
+            if undo is not None:
+                undo.begin(broadcast=spec.broadcast)
+            record = self._record(key)
+            context.key = key
+            context.timestamp = at
+            context.record = record
+            self._handlers[rank](row, context)
+        except Exception as error:
+            self._fail(error, key, row, at, spec.name, broadcast=spec.broadcast)
+
+    def timers(self, calendar: Calendar, kind: TimerKind, limit: Millis, *, clocked: bool) -> None:
+        """Fire the timers at or before `limit` in order of time, new ones among them too.
+
+        `clocked` lets the watermark that handlers see go with the timers.
+        """
+        context = self._context
+        if calendar.next > limit:
+            return
+        left = _MOST_FIRINGS + _MOST_FIRINGS_PER_TIMER * len(calendar.due)
+        while (due := calendar.take(limit)) is not None:
+            at, keys = due
+            if clocked:
+                context.watermark = at
+            for key in keys:
+                left -= 1
+                self._fire(key, at, kind, runaway=left < 0)
+        context.timer = None
+
+    def _fire(self, key: Any, at: Millis, kind: TimerKind, *, runaway: bool) -> None:
+        context = self._context
+        context.timer = kind
+        try:
+            if runaway:
+                raise Misuse(
+                    "timers register timers without end; ask ctx.ending before registering the "
+                    "next one, for at the end of the input every timer is due"
+                )
+            if self._undo is not None:
+                self._undo.begin(broadcast=False)
+            context.record = self._record(key)
+            context.key = key
+            context.timestamp = at
+            self._on_timer(at, context)
+        except Exception as error:
+            if runaway:
+                raise ProcessError(self._declared.name, key, None, at, error) from error
+            self._fail(error, key, None, at, None, broadcast=False)
+
+    def touch(self, key: Any) -> Any:
+        """The record of a key, opened if need be."""
+        record = self._bucket.records.get(key)
+        return record if record.__class__ is list else self._open(key, record)
+
+    def _record(self, key: Any) -> Any:
+        record = self.touch(key)
+        if self._undo is not None:
+            self._undo.remember(key, record)
+        return record
+
+    def _open(self, key: Any, stored: Any) -> Any:
+        """The record of a key that was not touched before: stored, new, or of no key at all."""
+        if key is None:
+            return NO_RECORD
+        if stored is None:
+            if key.__class__ not in self._key_classes or key.__class__ is tuple:
+                self._declared.key.verify(key)
+            record: Record = self._codec.template.copy()
+        else:
+            record = self._codec.record(stored)
+        self._bucket.records[key] = record
+        self._bucket.touched.append(key)
+        return record
+
+    def _broadcasting(self, handle: Handler) -> Handler:
+        def handle_broadcast(event: Any, context: Context[Any]) -> None:
+            context.broadcasting = True
+            try:
+                handle(event, context)
+            finally:
+                context.broadcasting = False
+                context.key = None
+                context.record = NO_RECORD
+
+        return handle_broadcast
+
+    def _each_key(self) -> Iterator[Any]:
+        context = self._context
+        for key in list(self._bucket.records):
+            context.record = self._record(key)
+            context.key = key
+            yield key
+        context.key = None
+        context.record = NO_RECORD
+
+    def _fail(
+        self,
+        error: Exception,
+        key: Any,
+        row: Any,
+        at: Millis,
+        source: str | None,
+        *,
+        broadcast: bool,
+    ) -> None:
+        failure = ProcessError(self._declared.name, key, row, at, error)
+        if self._undo is None:
+            raise failure from error
+        self._undo.take_back(broadcast=broadcast)
+        self._outputs.dead.append(DeadLetter.of(failure, error, source))

@@ -1,0 +1,216 @@
+"""The engine: runs a process over a bucket's state and a batch of events.
+
+What a batch does, in this order:
+
+1. The clocks move to the batch's watermark and processing time. Timers that are due fire in order
+   of time, those of processing time first. A process that holds events gets, in the same order of
+   time, the waiting events that the watermark has reached: an event before a timer of its time.
+2. The events are handled in the declared order. One at or before the watermark is late: it is
+   handled like any other, and `ctx.is_late` says so. A process that holds events puts those that
+   are not late aside, until a later batch's watermark reaches them.
+3. Timers that handlers registered at or before the clocks fire.
+
+The watermark END_OF_TIME says that the input is over: all timers fire, of both kinds of time.
+
+The watermark is the one known before the batch's events, as in Spark: it derives from earlier
+batches. Every event that is not late lies behind it, so the timers of step 1 come before the events
+of step 2 in event time too.
+
+However arrivals are cut into batches, a process that holds events gives the same rows and the same
+state in the end, provided that the cut does not change which events are late (rivermark's door
+decides that once and for all). Without holding, this is so for processes whose handlers do not mind
+whether a timer has fired yet when a later event arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from msgspec import Raw
+
+from rivermark.process.binding import Binding
+from rivermark.process.bucket import Bucket
+from rivermark.process.codec import Codec
+from rivermark.process.collector import collector_paused
+from rivermark.process.context import NO_RECORD, Context
+from rivermark.process.delivery import Delivery
+from rivermark.process.failures import Misuse, StateUnreadable
+from rivermark.process.inputs import Arrivals
+from rivermark.process.instants import END_OF_TIME, Millis
+from rivermark.process.intake import Run, take_in
+from rivermark.process.keyed import KeyedProcess
+from rivermark.process.sides import Outputs
+from rivermark.process.sizes import Limits, check_sizes
+from rivermark.process.state import Clock
+
+Event = TypeVar("Event")
+Out = TypeVar("Out")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a batch came to.
+
+    `state` is the bucket's new state, None when it is empty, and the very object that was given
+    when nothing changed. `wake_at` and `wake_at_processing` are the watermark and the processing
+    time at which the bucket has something to do without new events; they may be a little early.
+    """
+
+    outputs: Outputs
+    state: bytes | None
+    wake_at: Millis | None
+    wake_at_processing: Millis | None
+
+
+class Engine(Generic[Event, Out]):
+    """Runs one process; keeps nothing between batches but what can be made again."""
+
+    def __init__(self, process: KeyedProcess[Event, Out], limits: Limits | None = None) -> None:
+        """Take a process; its `open` is called by `start`."""
+        self.declaration = process.declaration
+        self.codec = Codec(self.declaration)
+        self._limits = Limits() if limits is None else limits
+        self._context: Context[Out] = Context(self.declaration.out)
+        self._binding = Binding(process, self._context, self.codec)
+        self._tags = tuple(self.declaration.sides)
+
+    def start(self) -> None:
+        """Let the process prepare itself; from now on its attributes are fixed."""
+        self._binding.process.open()
+        object.__setattr__(self._binding.process, "_frozen", True)
+
+    def stop(self) -> None:
+        """Let the process release what it prepared."""
+        object.__setattr__(self._binding.process, "_frozen", False)
+        self._binding.process.close()
+
+    def run(
+        self,
+        state: bytes | None,
+        batch: Sequence[Arrivals],
+        watermark: Millis,
+        processing_time: Millis,
+    ) -> Ran:
+        """Run a batch over a bucket's state.
+
+        Raises ProcessError when a handler fails and dead letters are off: nothing was changed then.
+        """
+        with collector_paused():
+            bucket = self.open(state)
+            outputs = self.advance(bucket, batch, watermark, processing_time)
+            return Ran(
+                outputs=outputs,
+                state=self.close(bucket, state),
+                wake_at=bucket.next_event_time(),
+                wake_at_processing=bucket.next_processing_time(),
+            )
+
+    def open(self, state: bytes | None) -> Bucket:
+        """A bucket in memory; raises StateUnreadable for state that does not fit the process."""
+        return self.codec.decode(state, self._context)
+
+    def advance(
+        self,
+        bucket: Bucket,
+        batch: Sequence[Arrivals],
+        watermark: Millis,
+        processing_time: Millis,
+    ) -> Outputs:
+        """Run a batch over an open bucket; `close` makes its state storable again."""
+        context = self._context
+        outputs = Outputs(self._tags)
+        delivery = Delivery(self._binding, self.codec, bucket, outputs)
+        self._binding.attach(bucket)
+        context.write_to(outputs, self.declaration.sides)
+        now = context.watermark = bucket.watermark = max(watermark, bucket.watermark)
+        context.processing_time = processing_time
+        context.ending = now == END_OF_TIME
+
+        intake = take_in(self.declaration, batch, processing_time)
+        outputs.dead.extend(intake.dead)
+        outputs.late = sum(sum(map(now.__ge__, each.times)) for each in intake.runs)
+        last = END_OF_TIME if context.ending else processing_time
+        delivery.timers(bucket.processing, "processing", last, clocked=False)
+        if self.declaration.hold:
+            self._release(delivery, bucket, now)
+        delivery.timers(bucket.event, "event", now, clocked=False)
+        for run in intake.runs:
+            if self.declaration.hold:
+                self._hold(delivery, bucket, run, now)
+            else:
+                delivery.run(run)
+        while bucket.event.next <= now or bucket.processing.next <= last:
+            delivery.timers(bucket.event, "event", now, clocked=False)
+            delivery.timers(bucket.processing, "processing", last, clocked=False)
+        self._sweep(delivery, bucket, "event", now)
+        self._sweep(delivery, bucket, "processing", last)
+        context.key, context.record = None, NO_RECORD
+        return outputs
+
+    def close(self, bucket: Bucket, before: bytes | None = None) -> bytes | None:
+        """State of an open bucket, to be stored; `before` itself when it is the same.
+
+        Raises Misuse for state that storage would not give back and StateTooLarge beyond the
+        limits.
+        """
+        self._binding.settle(bucket)
+        try:
+            encoded = self.codec.encode(bucket)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise self._unstorable(bucket, error) from error
+        if encoded is None or encoded == before:
+            return before if encoded == before else None
+        check_sizes(bucket, encoded, self.codec, self._limits)
+        return encoded
+
+    def _release(self, delivery: Delivery, bucket: Bucket, watermark: Millis) -> None:
+        """Handle waiting events and timers up to the watermark, in one order of time."""
+        held = bucket.held
+        context = self._context
+        decoders = self.codec.events
+        released = 0
+        for at, rank, _, key, stored in held:
+            if at > watermark:
+                break
+            released += 1
+            delivery.timers(bucket.event, "event", at - 1, clocked=True)
+            context.watermark = at - 1
+            row = decoders[rank].decode(stored) if stored.__class__ is Raw else stored
+            delivery.event(rank, key, at, row)
+        del held[:released]
+        delivery.timers(bucket.event, "event", watermark, clocked=True)
+        context.watermark = watermark
+
+    def _hold(self, delivery: Delivery, bucket: Bucket, run: Run, watermark: Millis) -> None:
+        """Put events aside until the watermark reaches them; late ones are handled at once."""
+        sequence = bucket.sequence
+        for rank, key, at, row in zip(run.ranks, run.keys, run.times, run.rows, strict=True):
+            if at <= watermark:
+                delivery.event(rank, key, at, row)
+            else:
+                sequence += 1
+                bucket.held.append((at, rank, sequence, key, row))
+        bucket.sequence = sequence
+        bucket.held.sort()
+
+    def _sweep(self, delivery: Delivery, bucket: Bucket, clock: Clock, now: Millis) -> None:
+        """Clear what of the state has ended by `now`."""
+        calendar = bucket.expiry[clock]
+        while (due := calendar.take(now)) is not None:
+            for key in due[1]:
+                record = delivery.touch(key)
+                self._context.key = key
+                self._binding.sweep(record, clock, now)
+
+    def _unstorable(self, bucket: Bucket, error: Exception) -> Exception:
+        for key, record in bucket.records.items():
+            try:
+                self.codec.encode_record(record)
+            except (TypeError, ValueError, OverflowError) as found:
+                return Misuse(
+                    f"process '{self.declaration.name}': the state of key {key!r} cannot be "
+                    f"stored: {found}"
+                )
+        return StateUnreadable(f"process '{self.declaration.name}': {error}")

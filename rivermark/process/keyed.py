@@ -1,0 +1,91 @@
+"""The class that a rule is written as: keyed state, timers and side outputs over typed events."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Generic, TypeVar
+
+from rivermark.process.context import NO_RECORD, Context
+from rivermark.process.declaration import Declaration, Migration, Order
+from rivermark.process.declare import declare, is_open
+from rivermark.process.inputs import KeyOf, TimeOf
+from rivermark.process.instants import Millis
+
+Event = TypeVar("Event")
+Out = TypeVar("Out")
+
+
+class _Idle:
+    """Stands where the engine's context is while the process does not run."""
+
+    record = NO_RECORD
+
+
+class KeyedProcess(Generic[Event, Out]):
+    """A rule over keyed events. Subclass it once per rule and declare on the class what it keeps.
+
+        class LongRides(KeyedProcess[RideEvent, LongRide]):
+            key = "ride_id"
+            time = "event_time"
+            ride: ValueState[RideEvent]
+
+            def on_event(self, event, ctx): ...
+            def on_timer(self, at, ctx): ...
+
+    - `key`, `time`: fields (or functions) of the event that give its key and its event time. With
+      several inputs these stand in `Input(...)` attributes instead, and the input called `rides` is
+      handled by `on_rides`.
+    - `order`: within a batch events are handled in order of `arrival`, or of `event_time` (ties:
+      broadcast and control inputs first, then arrival).
+    - `hold`: with `order = "event_time"`, events wait until the watermark reaches their time, and
+      events and timers are then handled in one order of time. Results are then the same however
+      the arrivals were cut into batches.
+    - `dead_letter`: an event whose handler raises is set aside with its error and its effects on
+      state, timers and outputs are taken back; otherwise the batch fails with a ProcessError.
+    - `version`, `migrations`, `forgets`: how state stored by an earlier declaration is taken over.
+
+    Attributes may be set in `__init__` and `open`; while events are handled, what is not declared
+    state would be lost at a restart and is refused.
+    """
+
+    key: ClassVar[KeyOf | None] = None
+    time: ClassVar[TimeOf | None] = None
+    order: ClassVar[Order] = "arrival"
+    hold: ClassVar[bool] = False
+    dead_letter: ClassVar[bool] = False
+    version: ClassVar[int] = 1
+    migrations: ClassVar[dict[str, Migration]] = {}
+    forgets: ClassVar[tuple[str, ...]] = ()
+
+    declaration: ClassVar[Declaration]
+
+    _context: Any = _Idle()
+    _frozen: bool = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Read the declaration, unless the class leaves its event or output type open."""
+        super().__init_subclass__(**options)
+        if not is_open(cls, KeyedProcess):
+            cls.declaration = declare(cls, KeyedProcess)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse attributes set while events are handled."""
+        if self._frozen:
+            raise AttributeError(
+                f"'{name}' of process '{type(self).__name__}' would be lost at a restart: declare "
+                f"it as state and set its value, as in self.{name}.value = ..."
+            )
+        object.__setattr__(self, name, value)
+
+    def open(self) -> None:
+        """Prepare what a worker needs once, such as a client; nothing by default."""
+
+    def close(self) -> None:
+        """Release what `open` prepared; nothing by default."""
+
+    def on_event(self, event: Event, ctx: Context[Out]) -> None:
+        """Handle one event of the current key."""
+        raise NotImplementedError
+
+    def on_timer(self, at: Millis, ctx: Context[Out]) -> None:
+        """Handle a timer of the current key; `ctx.timer` says of which kind of time."""
+        raise NotImplementedError
