@@ -14,6 +14,7 @@ CODE := $(wildcard rivermark assets resources jobs platform_defs setup tests ben
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
+.NOTPARALLEL:
 .PHONY: help setup demo ui test lint unit spark platform stories bench lock clean
 
 help: ## Show this list

@@ -4,6 +4,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# What lies in the environment itself cannot build it anew.
+PATH="${PATH//"$(pwd)/.venv/bin:"/}"
+
 python=.venv/bin/python
 stamp=.venv/installed.lock
 place=.venv/made.in
