@@ -61,15 +61,16 @@ def retrieve(
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
         )
-        complaint = done.stdout + done.stderr if done.returncode else ""
+        complaint = _reason(done.stdout + done.stderr) if done.returncode else ""
     except subprocess.TimeoutExpired:
         complaint = f"no end after {PATIENCE_SECONDS} s"
+    except OSError as error:
+        complaint = str(error)
     if complaint:
         raise Problem(
-            f"the JARs could not be fetched; Ivy's last words:\n{complaint.strip()[-1500:]}\n"
-            "Nothing half-done was kept. Check the network (a proxy goes into "
-            "JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=..., a mirror into an Ivy settings file that "
-            "RIVERMARK_IVY_SETTINGS names) and run `make setup` again."
+            f"the JARs could not be fetched: {complaint}. Nothing half-done was kept. Check the "
+            "network (a proxy goes into JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=..., a mirror into an "
+            "Ivy settings file that RIVERMARK_IVY_SETTINGS names) and run `make setup` again."
         )
     return scratch / "jars"
 
@@ -80,6 +81,15 @@ def spark_jars() -> Path:
     if spec is None or spec.origin is None:
         raise Problem("pyspark is not installed: run `make setup`")
     return Path(spec.origin).parent / "jars"
+
+
+def _reason(output: str) -> str:
+    """What Ivy says of the cause: the network's words if there are any, else what it misses."""
+    for telling in ("Handler", "not found", "Exception"):
+        lines = [line.strip(" \t:") for line in output.splitlines() if telling in line]
+        if lines:
+            return "; ".join(lines[:2])
+    return output.strip()[-500:]
 
 
 def _ivy_module(modules: Iterable[Module], *, transitive: bool) -> str:
