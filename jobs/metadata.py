@@ -1,0 +1,59 @@
+"""The metadata of every stream's events: the same few keys everywhere, named here alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+import dagster as dg
+
+from rivermark.lake.lake import Lake
+from rivermark.lake.stats import row_count
+from rivermark.lake.table import Table
+
+Metadata = dict[str, dg.MetadataValue]
+
+NUMBERS: Final = (
+    "rows_in",
+    "rows_out",
+    "rows_per_second",
+    "watermark_lag_seconds",
+    "late",
+    "quarantined",
+    "duplicates",
+    "state_rows",
+    "state_bytes",
+    "batch_ms",
+    "batches",
+)
+"""Numbers of a stream; each becomes a plot on the asset's page."""
+
+WATERMARK: Final = "watermark"
+PENDING: Final = "pending"
+MODE: Final = "mode"
+ROW_COUNT: Final = "dagster/row_count"
+
+
+def of_numbers(numbers: Mapping[str, int | float]) -> Metadata:
+    """The numbers that have a plot, in the order above."""
+    return {name: _number(numbers[name]) for name in NUMBERS if name in numbers}
+
+
+def of_watermark(watermark: datetime | None) -> Metadata:
+    """The watermark as a moment that the page shows in the reader's zone."""
+    return {WATERMARK: dg.MetadataValue.timestamp(watermark)} if watermark else {}
+
+
+def of_pending(pending: tuple[str, ...]) -> Metadata:
+    """What still waits, in words."""
+    return {PENDING: dg.MetadataValue.md("\n".join(f"- {p}" for p in pending))} if pending else {}
+
+
+def of_rows(lake: Lake, table: Table) -> Metadata:
+    """How many rows the table holds, by its own statistics."""
+    return {ROW_COUNT: dg.MetadataValue.int(row_count(lake, table))}
+
+
+def _number(value: float) -> dg.MetadataValue:
+    return dg.MetadataValue.int(value) if isinstance(value, int) else dg.MetadataValue.float(value)

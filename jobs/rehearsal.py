@@ -1,0 +1,187 @@
+"""Everything once, end to end, over files that are there: for continuous integration."""
+
+import json
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from jobs.evaluation import Ask, ask_suite, every_answer, result_of_claim
+from jobs.run_config import inside
+from resources.settings import SettingsResource
+from resources.spark import SparkResource
+from rivermark.errors import RivermarkError
+from rivermark.lake.stats import row_count
+from rivermark.runtime.run import run_bounded
+from rivermark.runtime.state_file import write
+from rivermark.runtime.tally import StreamSummary
+from rivermark.settings import Settings
+from rivermark.stream import AnyStream
+from rivermark.topology import Topology
+from rivermark.watch.claims import claims_of
+
+COUNTS = (
+    "files",
+    "rows_in",
+    "rows_out",
+    "admitted",
+    "late",
+    "quarantined",
+    "duplicates",
+    "batches",
+)
+
+
+class RehearsalConfig(dg.Config):
+    """What is rehearsed, and where the outcome is written."""
+
+    samples: str = Field(
+        default="",
+        description=(
+            "A folder below the working folder, laid out like the landing root. Empty: the "
+            "platform's own landing root. It is only read."
+        ),
+    )
+    summary: str = Field(
+        default="rehearsal.json", description="The JSON file to write, below the platform's home."
+    )
+    streams: list[str] = Field(default=[], description="Names of streams. Empty: all of them.")
+
+
+@dataclass
+class Outcome:
+    """What a rehearsal found; it is good when nothing is listed in `failures`."""
+
+    run_id: str
+    at: datetime
+    seconds: float = 0.0
+    streams: dict[str, dict[str, Any]] = field(default_factory=dict)
+    tables: dict[str, int] = field(default_factory=dict)
+    checks: list[dict[str, Any]] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the code may go out."""
+        return not self.failures
+
+
+def rehearsal_job(topology: Topology) -> dg.JobDefinition:
+    """The job; its run fails, and the command that launched it, when the outcome is not good."""
+
+    @dg.op(description="Runs every stream over sample files in a lake of its own, and checks it.")
+    def rehearse(
+        context: dg.OpExecutionContext,
+        config: RehearsalConfig,
+        platform: SettingsResource,
+        spark: SparkResource,
+    ) -> None:
+        given = platform.settings()
+        # A lake and a state of its own for each run: a rehearsal never touches what is live.
+        settings = Settings(
+            **platform.overrides
+            | {
+                "home": given.home / "rehearsals" / context.run.run_id,
+                "lake_root": "",
+                "state_root": None,
+                "landing_root": str(
+                    inside(Path.cwd(), config.samples) if config.samples else given.landing_root
+                ),
+            }
+        )
+        summary = inside(given.home, config.summary)
+        outcome = Outcome(context.run.run_id, datetime.now(UTC))
+        began = time.monotonic()
+        try:
+            streams = [topology.named(name) for name in config.streams] or topology.streams
+            found = run_bounded(
+                spark.spark_session, settings, topology, streams, run_id=context.run.run_id
+            )
+            _tell_streams(outcome, settings, streams, found)
+            _tell_checks(outcome, context, settings, spark, streams)
+        except (RivermarkError, dg.Failure) as error:
+            outcome.failures.append(str(getattr(error, "description", None) or error))
+        outcome.seconds = round(time.monotonic() - began, 1)
+        write(summary, {**vars(outcome), "ok": outcome.ok})
+        context.log.info(json.dumps({"summary": str(summary), "ok": outcome.ok}))
+        if not outcome.ok:
+            raise dg.Failure(
+                description="; ".join(outcome.failures),
+                metadata={"summary": dg.MetadataValue.path(str(summary))},
+                allow_retries=False,
+            )
+
+    @dg.job(
+        name="rehearsal",
+        description="Everything once, end to end, over sample files, in a lake of its own.",
+        tags={"dagster/max_runtime": "3600"},
+    )
+    def rehearsing() -> None:
+        rehearse()
+
+    return rehearsing
+
+
+def _tell_streams(
+    outcome: Outcome,
+    settings: Settings,
+    streams: list[AnyStream] | tuple[AnyStream, ...],
+    found: dict[str, StreamSummary],
+) -> None:
+    lake = settings.lake()
+    for stream in streams:
+        summary = found[stream.name]
+        outcome.streams[stream.name] = {
+            **{name: getattr(summary, name) for name in COUNTS},
+            "watermark": summary.watermark,
+            "pending": summary.pending,
+        }
+        for table in stream.tables:
+            outcome.tables[table.name] = row_count(lake, table)
+    if not any(summary.files for summary in found.values()):
+        outcome.failures.append(
+            f"no file lies in {settings.landing_root}: nothing was rehearsed; name a folder of "
+            "samples, laid out like the landing root"
+        )
+
+
+def _tell_checks(
+    outcome: Outcome,
+    context: dg.OpExecutionContext,
+    settings: Settings,
+    spark: SparkResource,
+    streams: list[AnyStream] | tuple[AnyStream, ...],
+) -> None:
+    asked: dict[str, Ask] = {}
+    for stream in streams:
+        for claim in claims_of(stream):
+            asked[f"{claim.table.name} {claim.name}"] = lambda c=claim: result_of_claim(  # type: ignore[misc]
+                c, c.ask(settings, outcome.at)
+            )
+        if stream.suite is not None:
+            asked[f"{stream.name} suite"] = lambda s=stream: ask_suite(  # type: ignore[misc]
+                spark.spark_session, settings, s.tables[0], s.suite
+            )
+    for result in every_answer(asked):
+        assert result.asset_key is not None  # noqa: S101 - every result here names its table
+        table = "/".join(result.asset_key.path)
+        outcome.checks.append(
+            {
+                "table": table,
+                "check": result.check_name,
+                "passed": result.passed,
+                "severity": result.severity.value.lower(),
+                "told": result.description,
+            }
+        )
+        told = f"{table}: {result.check_name}: {result.description}"
+        if result.passed:
+            context.log.info(told)
+        elif result.severity is dg.AssetCheckSeverity.ERROR:
+            outcome.failures.append(told)
+        else:
+            context.log.warning(told)

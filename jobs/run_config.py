@@ -1,0 +1,132 @@
+"""What a person or a clock may ask of a run. Everything is checked before anything is started."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from pathlib import Path, PurePosixPath
+
+import dagster as dg
+from pydantic import Field, field_validator
+
+from rivermark.errors import RivermarkError
+from rivermark.lake.table import NAME
+from rivermark.runtime.recompute import AsOf
+
+
+class Mode(Enum):
+    """How a run hosts its streams."""
+
+    bounded = "bounded"
+    continuous = "continuous"
+
+
+class HostConfig(dg.Config):
+    """How the streams of a group are run: `bounded` drains what is there, `continuous` goes on."""
+
+    mode: Mode = Field(
+        default=Mode.bounded,
+        description="bounded: drain what is there, then end. continuous: go on until cancelled.",
+    )
+    streams: list[str] = Field(
+        default=[],
+        description="Names of streams, such as taxi/rides. Empty: those of the selected assets.",
+    )
+    report_seconds: float = Field(
+        default=60,
+        description="How often a continuous run reports its numbers to the assets; 5 or more.",
+    )
+    trigger_seconds: float | None = Field(
+        default=None,
+        description="Time between two batches of a continuous stream; above 0. Empty: as set.",
+    )
+
+    @field_validator("report_seconds")
+    @classmethod
+    def _not_too_often(cls, given: float) -> float:
+        if not given >= 5:
+            raise ValueError(
+                f"a run cannot report every {given} seconds: give 5 or more; each report is an "
+                "event in Dagster's log, 60 is a good pace"
+            )
+        return given
+
+    @field_validator("trigger_seconds")
+    @classmethod
+    def _above_zero(cls, given: float | None) -> float | None:
+        if given is not None and not given > 0:
+            raise ValueError(
+                f"no time between batches is {given} seconds long: give more than 0, or leave "
+                "trigger_seconds out to take the platform's setting"
+            )
+        return given
+
+    @property
+    def report_every(self) -> timedelta:
+        """`report_seconds` as a span."""
+        return timedelta(seconds=self.report_seconds)
+
+
+class RecomputeConfig(dg.Config):
+    """Which versions of the inputs a recompute reads."""
+
+    as_of: str = Field(
+        default="",
+        description=(
+            "Empty: the newest versions. A moment in UTC (2026-03-02T12:00Z), a version (17), or "
+            'versions by table ({"taxi/rides": 17}).'
+        ),
+    )
+
+    @field_validator("as_of")
+    @classmethod
+    def _understood(cls, given: str) -> str:
+        parse_as_of(given)
+        return given
+
+    def pinned(self) -> AsOf:
+        """`as_of` as the library takes it."""
+        return parse_as_of(self.as_of)
+
+
+def parse_as_of(text: str) -> AsOf:
+    """A version, a moment (UTC where no zone is given) or either by table; ValueError says how."""
+    text = text.strip()
+    if not text:
+        return None
+    if text.startswith("{"):
+        try:
+            found = json.loads(text)
+        except ValueError:
+            raise ValueError(f"as_of {text!r} is not JSON such as {{'taxi/rides': 17}}") from None
+        if bad := [name for name in found if not NAME.fullmatch(name)]:
+            raise ValueError(f"as_of: {bad[0]!r} is not a table name such as 'taxi/rides'")
+        return {name: _version_or_moment(str(value)) for name, value in found.items()}
+    return _version_or_moment(text)
+
+
+def _version_or_moment(text: str) -> int | datetime:
+    if text.isdigit():
+        return int(text)
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(
+            f"as_of {text!r} is neither a version (a number from 0) nor a moment such as "
+            "2026-03-02T12:00Z"
+        ) from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def inside(root: Path, given: str) -> Path:
+    """The path that `given` names below `root`; a path that would leave it is refused.
+
+    Raises RivermarkError. Links are followed first, so that none leads out either.
+    """
+    parts = PurePosixPath(given).parts
+    found = (root / given).resolve() if "\x00" not in given else root
+    if not given or ".." in parts or found == root or not found.is_relative_to(root.resolve()):
+        raise RivermarkError(
+            f"path {given!r} lies outside of {root}: give a path relative to it, without '..', "
+            "or set RIVERMARK_HOME to the folder that shall hold it"
+        )
+    return found

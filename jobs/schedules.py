@@ -1,0 +1,48 @@
+"""The clocks: watching living streams, and catching up groups that do not stream."""
+
+import dagster as dg
+
+from jobs.asset_job import AssetJob
+from jobs.names import stem
+from resources.settings import SettingsResource
+from rivermark.runtime.desired import DesiredStore
+from rivermark.topology import Topology
+
+Tick = dg.RunRequest | dg.SkipReason
+
+
+def catch_up_schedule(group: str, job: AssetJob) -> dg.ScheduleDefinition:
+    """Brings a group up to date each hour, unless its streams run anyway. Stopped until wanted."""
+
+    @dg.schedule(
+        name=f"{stem(group)}_hourly",
+        cron_schedule="17 * * * *",
+        job=job,
+        description=f"Catches '{group}' up each hour, for those who do not keep it streaming.",
+    )
+    def hourly(platform: SettingsResource) -> Tick:
+        if DesiredStore(platform.settings().state).get(group).state == "run":
+            return dg.SkipReason(f"group '{group}' is set to run: its streams do the work")
+        return dg.RunRequest()
+
+    return hourly
+
+
+def while_streaming(
+    topology: Topology, name: str, cron: str, job: AssetJob
+) -> dg.ScheduleDefinition:
+    """Runs a job on a clock as long as some group is meant to run."""
+
+    @dg.schedule(
+        name=name,
+        cron_schedule=cron,
+        job=job,
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+    )
+    def look(platform: SettingsResource) -> Tick:
+        store = DesiredStore(platform.settings().state)
+        if not any(store.get(group).state == "run" for group in topology.groups()):
+            return dg.SkipReason("no group is set to run")
+        return dg.RunRequest()
+
+    return look

@@ -1,0 +1,1 @@
+"""Declarations turned into Dagster definitions; `definitions` is the table of contents."""

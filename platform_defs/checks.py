@@ -1,0 +1,103 @@
+"""The claims about streams as asset checks: each answers one question, with its evidence."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import dagster as dg
+
+from jobs.evaluation import SUITE_CHECK, Ask, ask_suite, every_answer, result_of_claim
+from jobs.names import progress_key, stem, table_key
+from resources.settings import SettingsResource
+from resources.spark import SparkResource
+from rivermark.topology import Topology
+from rivermark.watch.claims import claims_of
+
+Results = Iterator[dg.AssetCheckResult]
+
+
+def checks_of(topology: Topology) -> list[dg.AssetChecksDefinition]:
+    """The checks of every group: claims, and suites where streams declare some."""
+    found = []
+    for group, streams in topology.groups().items():
+        found.append(claim_checks(topology, group))
+        if any(stream.suite for stream in streams):
+            found.append(suite_checks(topology, group))
+    return found
+
+
+def claim_checks(topology: Topology, group: str) -> dg.AssetChecksDefinition:
+    """What the lake itself can answer about the streams of a group."""
+    claims = {
+        dg.AssetCheckKey(table_key(claim.table), claim.name): claim
+        for stream in topology.groups()[group]
+        for claim in claims_of(stream)
+    }
+
+    @dg.multi_asset_check(
+        name=f"{stem(group)}_claims",
+        specs=[
+            dg.AssetCheckSpec(
+                name=key.name,
+                asset=key.asset_key,
+                description=claim.description,
+                # In a run that also hosts the streams, they come first.
+                additional_deps=[progress_key(group)],
+                metadata={"stream": claim.stream},
+            )
+            for key, claim in claims.items()
+        ],
+        can_subset=True,
+    )
+    def ask_the_lake(context: dg.AssetCheckExecutionContext, platform: SettingsResource) -> Results:
+        settings, now = platform.settings(), datetime.now(UTC)
+
+        def ask(key: dg.AssetCheckKey) -> Ask:
+            claim = claims[key]
+            return lambda: result_of_claim(claim, claim.ask(settings, now))
+
+        yield from every_answer({_name(k): ask(k) for k in _ordered(context)})
+
+    return ask_the_lake
+
+
+def suite_checks(topology: Topology, group: str) -> dg.AssetChecksDefinition:
+    """What Great Expectations is asked about the first table of each stream that has a suite."""
+    suites = {
+        dg.AssetCheckKey(table_key(stream.tables[0]), SUITE_CHECK): (stream.tables[0], stream.suite)
+        for stream in topology.groups()[group]
+        if stream.suite is not None
+    }
+
+    @dg.multi_asset_check(
+        name=f"{stem(group)}_suites",
+        specs=[
+            dg.AssetCheckSpec(
+                name=key.name,
+                asset=key.asset_key,
+                description=f"The table meets the expectations of suite '{suite.name}'.",
+                additional_deps=[progress_key(group)],
+            )
+            for key, (_, suite) in suites.items()
+        ],
+        can_subset=True,
+    )
+    def ask_great_expectations(
+        context: dg.AssetCheckExecutionContext, platform: SettingsResource, spark: SparkResource
+    ) -> Results:
+        settings = platform.settings()
+
+        def ask(key: dg.AssetCheckKey) -> Ask:
+            table, suite = suites[key]
+            return lambda: ask_suite(spark.spark_session, settings, table, suite)
+
+        yield from every_answer({_name(k): ask(k) for k in _ordered(context)})
+
+    return ask_great_expectations
+
+
+def _ordered(context: dg.AssetCheckExecutionContext) -> list[dg.AssetCheckKey]:
+    return sorted(context.selected_asset_check_keys, key=_name)
+
+
+def _name(key: dg.AssetCheckKey) -> str:
+    return f"{key.asset_key.to_user_string()} {key.name}"

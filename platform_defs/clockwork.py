@@ -1,0 +1,50 @@
+"""The jobs, schedules and sensors of a topology, put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import dagster as dg
+
+from jobs.asset_job import AssetJob
+from jobs.rehearsal import rehearsal_job
+from jobs.schedules import catch_up_schedule, while_streaming
+from jobs.streams import catch_up_job, live_job
+from jobs.watching import suites_job, watch_job
+from jobs.wishes import wish_job
+from platform_defs.sensors import restart_sensor
+from rivermark.topology import Topology
+
+
+@dataclass(frozen=True)
+class Clockwork:
+    """What starts runs, and the jobs that it starts."""
+
+    jobs: list[dg.JobDefinition | AssetJob]
+    schedules: list[dg.ScheduleDefinition]
+    sensors: list[dg.SensorDefinition]
+
+
+def clockwork_of(topology: Topology) -> Clockwork:
+    """Two jobs a group, and those that look after all of them."""
+    groups = list(topology.groups())
+    live = [live_job(topology, group) for group in groups]
+    catch_up = {group: catch_up_job(topology, group) for group in groups}
+    watch, suites = watch_job(topology), suites_job(topology)
+    schedules = [catch_up_schedule(group, job) for group, job in catch_up.items()]
+    schedules.append(while_streaming(topology, "watch_streams", "*/5 * * * *", watch))
+    if suites is not None:
+        schedules.append(while_streaming(topology, "run_suites", "41 * * * *", suites))
+    return Clockwork(
+        jobs=[
+            *live,
+            *catch_up.values(),
+            watch,
+            *([suites] if suites is not None else []),
+            rehearsal_job(topology),
+            wish_job(topology, "run"),
+            wish_job(topology, "paused"),
+        ],
+        schedules=schedules,
+        sensors=[restart_sensor(topology, live)],
+    )

@@ -1,0 +1,109 @@
+"""A group of streams as assets: one operation that hosts the streams, one that recomputes days.
+
+Two, because an operation has one pool: with one, a backfill would wait for a stream that never ends
+(docs/decisions/0003-one-operation-hosts-another-recomputes.md).
+"""
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from jobs.hosting import Host
+from jobs.names import by_days, days_operation, days_pool, in_order, operation
+from jobs.recomputing import Recomputing
+from jobs.run_config import HostConfig, RecomputeConfig
+from platform_defs.specs import landing_spec, progress_spec, table_spec
+from resources.settings import SettingsResource
+from resources.spark import SparkResource
+from rivermark.lake.table import Table
+from rivermark.stream import AnyStream, Ingest
+from rivermark.topology import Topology
+
+Results = Iterator[dg.MaterializeResult[None]]
+
+
+def assets_of(topology: Topology) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    """The assets of every group, and the landing folders that they begin with."""
+    landings = {
+        landing.key: landing
+        for stream in topology.streams
+        if isinstance(stream, Ingest)
+        for landing in [landing_spec(stream)]
+    }
+    found: list[dg.AssetsDefinition | dg.AssetSpec] = [*landings.values()]
+    for group in topology.groups():
+        found.append(hosted_assets(topology, group))
+        found += [daily_assets(topology, group, zone) for zone in _zones(topology, group)]
+    return found
+
+
+def hosted_assets(topology: Topology, group: str) -> dg.AssetsDefinition:
+    """The group itself and its tables without days; a run of them hosts the streams."""
+    host = Host(topology, group)
+
+    @dg.multi_asset(
+        name=operation(group),
+        specs=[
+            *(
+                table_spec(topology, stream, table)
+                for stream, table in _tables(topology, group)
+                if not by_days(stream, table)
+            ),
+            progress_spec(topology, group),
+        ],
+        can_subset=True,
+        pool=operation(group),
+    )
+    def host_streams(
+        context: dg.AssetExecutionContext,
+        config: HostConfig,
+        platform: SettingsResource,
+        spark: SparkResource,
+        long_spark: SparkResource,
+    ) -> Results:
+        yield from host.run(context, config, platform, spark, long_spark)
+
+    return host_streams
+
+
+def daily_assets(topology: Topology, group: str, zone: str) -> dg.AssetsDefinition:
+    """The group's tables by days of a zone; a run of them computes a range of days again.
+
+    One operation a zone: within one, Dagster allows no two mappings to the days of one table.
+    """
+    recomputing = Recomputing(topology, group)
+
+    @dg.multi_asset(
+        name=days_operation(group, zone),
+        specs=[
+            table_spec(topology, stream, table)
+            for stream, table in _tables(topology, group)
+            if by_days(stream, table) and table.days and table.days.zone == zone
+        ],
+        can_subset=True,
+        pool=days_pool(group),
+        backfill_policy=dg.BackfillPolicy.single_run(),
+    )
+    def recompute_days(
+        context: dg.AssetExecutionContext,
+        config: RecomputeConfig,
+        platform: SettingsResource,
+        spark: SparkResource,
+    ) -> Results:
+        yield from recomputing.run(context, config, platform, spark)
+
+    return recompute_days
+
+
+def _zones(topology: Topology, group: str) -> list[str]:
+    return sorted(
+        {
+            table.days.zone
+            for stream, table in _tables(topology, group)
+            if table.days and by_days(stream, table)
+        }
+    )
+
+
+def _tables(topology: Topology, group: str) -> list[tuple[AnyStream, Table]]:
+    return [(stream, table) for stream in topology.groups()[group] for table in in_order(stream)]

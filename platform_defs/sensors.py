@@ -1,0 +1,161 @@
+"""The sensor that starts streams and starts them again: reads, lets decide, asks for runs."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import dagster as dg
+
+from jobs.asset_job import AssetJob
+from jobs.names import GROUP_TAG, INCARNATION_TAG, MODE_TAG, table_key
+from jobs.run_config import Mode
+from jobs.streams import live_job_name
+from resources.settings import SettingsResource
+from rivermark.runtime.desired import DesiredStore
+from rivermark.runtime.heartbeat import HeartbeatStore
+from rivermark.runtime.restart_history import RestartHistory
+from rivermark.runtime.restart_plan import Alert, Plan, Start, groups_of, plan_restarts
+from rivermark.runtime.run_life import LaunchedRun, RunStatus
+from rivermark.topology import Topology
+
+EVERY_SECONDS: Final = 15
+RUNS_LOOKED_AT: Final = 5
+"""Newest runs of a group that are read at each tick: its living one, and how the last one ended."""
+
+STATUSES: Final[dict[dg.DagsterRunStatus, RunStatus]] = {
+    dg.DagsterRunStatus.QUEUED: "queued",
+    dg.DagsterRunStatus.NOT_STARTED: "starting",
+    dg.DagsterRunStatus.STARTING: "starting",
+    dg.DagsterRunStatus.STARTED: "started",
+    dg.DagsterRunStatus.CANCELING: "canceling",
+    dg.DagsterRunStatus.CANCELED: "canceled",
+    dg.DagsterRunStatus.SUCCESS: "success",
+    dg.DagsterRunStatus.FAILURE: "failure",
+}
+
+
+def restart_sensor(topology: Topology, jobs: Sequence[AssetJob]) -> dg.SensorDefinition:
+    """Keeps every group running that should: the decision itself is rivermark's plan_restarts."""
+    groups = groups_of(topology)
+
+    @dg.sensor(
+        name="restart_streams",
+        jobs=jobs,
+        minimum_interval_seconds=EVERY_SECONDS,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Starts groups that are set to run, and again when their run has died.",
+    )
+    def restart_streams(
+        context: dg.SensorEvaluationContext, platform: SettingsResource
+    ) -> dg.SensorResult:
+        state = platform.settings().state
+        # Runs before heartbeats: a run that ends in between is then seen as ending, not as dead.
+        runs = [run for group in groups for run in launched_runs(context.instance, group.name)]
+        wishes = DesiredStore(state)
+        plan = plan_restarts(
+            groups,
+            {group.name: wishes.get(group.name) for group in groups},
+            HeartbeatStore(state).read(),
+            runs,
+            RestartHistory.from_cursor(context.cursor),
+            datetime.now(UTC),
+        )
+        for group, reason in plan.pauses.items():
+            wishes.set(group, "paused", by="the restart sensor", reason=reason)
+        correct_records(context, plan, runs)
+        for alert in plan.alerts:
+            context.log.error(alert.message)
+        return dg.SensorResult(
+            run_requests=[run_request(start) for start in plan.requests],
+            skip_reason=None
+            if plan.requests
+            else "; ".join(f"{group}: {why}" for group, why in plan.skips.items()),
+            cursor=plan.history.to_cursor(),
+            asset_events=[event for alert in plan.alerts for event in evaluations(topology, alert)],
+        )
+
+    return restart_streams
+
+
+def launched_runs(instance: dg.DagsterInstance, group: str) -> list[LaunchedRun]:
+    """The newest continuous runs of a group, whoever started them and under whatever job's name."""
+    records = instance.get_run_records(
+        dg.RunsFilter(tags={GROUP_TAG: group, MODE_TAG: Mode.continuous.value}),
+        limit=RUNS_LOOKED_AT,
+    )
+    return [
+        LaunchedRun(
+            run_id=record.dagster_run.run_id,
+            group=group,
+            status=STATUSES[record.dagster_run.status],
+            created_at=record.create_timestamp.astimezone(UTC),
+            started_at=_moment(record.start_time),
+            ended_at=_moment(record.end_time),
+            incarnation=_number(record.dagster_run.tags.get(INCARNATION_TAG)),
+        )
+        for record in records
+        if record.dagster_run.status in STATUSES
+    ]
+
+
+def correct_records(
+    context: dg.SensorEvaluationContext, plan: Plan, runs: Sequence[LaunchedRun]
+) -> None:
+    """Say of runs that died without a word that they did, and give back the pool places they kept.
+
+    A killed run keeps its place in its pool (dagster issues 28456, 32560), also when its record was
+    corrected by Dagster: the next run would wait for it.
+    """
+    for run_id, why in plan.dead_runs.items():
+        record = context.instance.get_run_by_id(run_id)
+        if record is None or record.is_finished:
+            continue
+        if record.status is dg.DagsterRunStatus.CANCELING:
+            context.instance.report_run_canceled(record, f"{why}, while it was being cancelled")
+        else:
+            context.instance.report_run_failed(record, f"found dead by the restart sensor: {why}")
+    starting = {start.group for start in plan.requests}
+    storage = context.instance.event_log_storage
+    if storage.supports_global_concurrency_limits:
+        for run in runs:
+            if run.group in starting:
+                storage.free_concurrency_slots_for_run(run.run_id)
+
+
+def run_request(start: Start) -> dg.RunRequest:
+    """The run that hosts the group's next incarnation."""
+    return dg.RunRequest(
+        run_key=start.run_key,
+        job_name=live_job_name(start.group),
+        tags={INCARNATION_TAG: str(start.number), "rivermark/cause": _tag(start.cause)},
+    )
+
+
+def evaluations(topology: Topology, alert: Alert) -> list[dg.AssetCheckEvaluation]:
+    """The alert as a failed check on the pages of the streams that it is about."""
+    names = [alert.stream] if alert.stream else [s.name for s in topology.groups()[alert.group]]
+    return [
+        dg.AssetCheckEvaluation(
+            asset_key=table_key(topology.named(name).tables[0]),
+            check_name="is_alive",
+            passed=False,
+            severity=dg.AssetCheckSeverity.ERROR,
+            description=alert.message,
+            metadata={"incident": alert.incident},
+        )
+        for name in names
+    ]
+
+
+def _moment(seconds: float | None) -> datetime | None:
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isdigit() else None
+
+
+def _tag(text: str) -> str:
+    """A tag takes 63 characters of few kinds."""
+    kept = "".join(c if c.isalnum() or c in "-_." else "_" for c in text)
+    return kept[:60].strip("-_.")

@@ -1,0 +1,66 @@
+"""Where in the code a stream is declared, so that its asset's page can show it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+import warnings
+from types import ModuleType
+
+import dagster as dg
+
+from rivermark.stream import AnyStream, Stream
+
+
+def code_references(stream: AnyStream) -> dict[str, dg.CodeReferencesMetadataValue]:
+    """Metadata with the declaration's place, and that of the stream's `build`; empty if unknown."""
+    places = [*_declaration(stream), *_build(stream)]
+    if not places:
+        return {}
+    with warnings.catch_warnings():
+        # Marked beta in 1.13, told at each load.
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        return {
+            "dagster/code_references": dg.CodeReferencesMetadataValue(
+                code_references=[
+                    dg.LocalFileCodeReference(file_path=path, line_number=line, label=label)
+                    for path, line, label in places
+                ]
+            )
+        }
+
+
+def _declaration(stream: AnyStream) -> list[tuple[str, int, str]]:
+    """The module and line that give the stream a name, if a module does."""
+    for module in list(sys.modules.values()):
+        if not getattr(module, "__name__", "").startswith("assets."):
+            continue
+        names = [n for n, value in vars(module).items() if value is stream]
+        for name in names:
+            line = _line_of(module, name)
+            if line is not None and module.__file__:
+                return [(module.__file__, line, "declaration")]
+    return []
+
+
+def _line_of(module: ModuleType, name: str) -> int | None:
+    """The line that assigns the name in this very module; None where it is only imported."""
+    try:
+        tree = ast.parse(inspect.getsource(module))
+    except (OSError, TypeError):
+        return None
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+        if any(isinstance(t, ast.Name) and t.id == name for t in targets):
+            return node.lineno
+    return None
+
+
+def _build(stream: AnyStream) -> list[tuple[str, int, str]]:
+    if not isinstance(stream, Stream):
+        return []
+    code = getattr(inspect.unwrap(stream.build), "__code__", None)
+    return [(code.co_filename, code.co_firstlineno, "transformation")] if code else []

@@ -1,0 +1,122 @@
+"""What the catalog shows of each table: lineage, columns, days, owners, where it is declared."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import dagster as dg
+from pyspark.sql.types import StructType
+
+from jobs.names import by_days, progress_key, table_key
+from platform_defs.days import mapping, partitions_of
+from platform_defs.source_links import code_references
+from rivermark.lake.table import Table
+from rivermark.runtime.progress import STREAM_PROGRESS
+from rivermark.stream import AnyStream, Ingest, table_of
+from rivermark.topology import Topology
+
+KINDS: Final = {"spark", "delta"}
+
+
+def table_spec(topology: Topology, stream: AnyStream, table: Table) -> dg.AssetSpec:
+    """The asset of a table that a stream writes."""
+    return dg.AssetSpec(
+        key=table_key(table),
+        deps=lineage(topology, stream, table),
+        description=table.description,
+        group_name=stream.group,
+        kinds=KINDS,
+        owners=list(stream.owners),
+        partitions_def=partitions_of(stream, table),
+        freshness_policy=_freshness(stream, table),
+        # A run hosts some streams, and a batch without late rows writes no late table.
+        skippable=True,
+        metadata={
+            "dagster/column_schema": column_schema(stream, table),
+            "dagster/table_name": table.name,
+            "dagster/storage_kind": "delta",
+            "stream": stream.name,
+            "days": f"days of {table.days.zone} by {table.days.column}" if table.days else "none",
+            **code_references(stream),
+        },
+    )
+
+
+def progress_spec(topology: Topology, group: str) -> dg.AssetSpec:
+    """The asset that stands for the group as a whole: to materialize it is to run its streams."""
+    names = ", ".join(stream.name for stream in topology.groups()[group])
+    return dg.AssetSpec(
+        key=progress_key(group),
+        description=(
+            f"The group's part of `{STREAM_PROGRESS.name}`, one row a batch of each stream.\n\n"
+            f"Materialize it to bring the whole group up to date: {names}."
+        ),
+        group_name=group,
+        kinds=KINDS,
+        skippable=True,
+        metadata={
+            "dagster/column_schema": _columns(STREAM_PROGRESS, {}),
+            "dagster/table_name": STREAM_PROGRESS.name,
+            "dagster/storage_kind": "delta",
+        },
+    )
+
+
+def landing_spec(ingest: Ingest) -> dg.AssetSpec:
+    """The folder that somebody else fills: the beginning of the lineage."""
+    return dg.AssetSpec(
+        key=landing_key(ingest),
+        description=f"Files `{ingest.source.pattern}` that land in `{ingest.source.folder}`.",
+        group_name=ingest.group,
+        kinds={"file"},
+    )
+
+
+def landing_key(ingest: Ingest) -> dg.AssetKey:
+    """The asset of a landing folder."""
+    return dg.AssetKey(["landing", *ingest.source.folder.split("/")])
+
+
+def lineage(topology: Topology, stream: AnyStream, table: Table) -> list[dg.AssetDep]:
+    """What the table is made from."""
+    if isinstance(stream, Ingest):
+        raw = stream.raw.name
+        source = landing_key(stream) if table.name == raw else table_key(raw)
+        return [dg.AssetDep(source)]
+    return [_dep(topology, stream, table, table_of(r)) for r in (*stream.reads, *stream.static)]
+
+
+def _dep(topology: Topology, stream: AnyStream, table: Table, read: Table) -> dg.AssetDep:
+    writer = topology.writer(read)
+    both_by_days = writer is not None and by_days(writer, read) and by_days(stream, table)
+    if both_by_days and read.days and table.days:
+        return dg.AssetDep(table_key(read), partition_mapping=mapping(read.days, table.days))
+    return dg.AssetDep(table_key(read))
+
+
+def column_schema(stream: AnyStream, table: Table) -> dg.TableSchema:
+    """The columns with their Spark types, and what the contract says of them."""
+    fields = stream.contract.fields if isinstance(stream, Ingest) else ()
+    return _columns(table, {field.name: field.description for field in fields})
+
+
+def _columns(table: Table, told: dict[str, str]) -> dg.TableSchema:
+    schema: StructType = table.schema
+    return dg.TableSchema(
+        columns=[
+            dg.TableColumn(
+                name=field.name,
+                type=field.dataType.simpleString(),
+                description=told.get(field.name) or field.metadata.get("comment"),
+                constraints=dg.TableColumnConstraints(nullable=field.nullable),
+                tags={"personal": ""} if field.name in table.personal else {},
+            )
+            for field in schema.fields
+        ]
+    )
+
+
+def _freshness(stream: AnyStream, table: Table) -> dg.FreshnessPolicy | None:
+    if stream.fresh_within is None or table.name != stream.tables[0].name:
+        return None
+    return dg.FreshnessPolicy.time_window(fail_window=stream.fresh_within)

@@ -1,0 +1,1 @@
+"""What runs may touch: settings, the Spark session, the quality pages."""

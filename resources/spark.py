@@ -1,0 +1,32 @@
+"""The Spark session of a run: dagster-pyspark's lazy one, with the platform's own configuration."""
+
+from typing import Any
+
+import dagster as dg
+from dagster_pyspark import LazyPySparkResource
+from dagster_pyspark.resources import spark_session_from_config
+from pydantic import Field
+
+from resources.settings import SettingsResource
+from rivermark.runtime.jvm import Kind
+from rivermark.runtime.session import spark_conf
+
+
+class SparkResource(LazyPySparkResource):
+    """Starts the engine when a step first asks for it, so that checks and sensors never do.
+
+    `long_lived` chooses the JVM for streams (all compilers) instead of that for short runs. What
+    `spark_config` names wins over the platform's own. The session is never stopped here: it ends
+    with the run's process, and in one process there is only ever one.
+    """
+
+    platform: dg.ResourceDependency[SettingsResource]
+    long_lived: bool = False
+    spark_config: dict[str, Any] = Field(default={})
+
+    def _init_session(self) -> None:
+        if self._spark_session is None:
+            kind: Kind = "long" if self.long_lived else "short"
+            ours = spark_conf(self.platform.settings(), kind)
+            config = ours | self.spark_config
+            self._spark_session = spark_session_from_config(config)  # type: ignore[no-untyped-call]

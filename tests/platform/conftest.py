@@ -1,0 +1,157 @@
+"""Dagster in this process, over a small deployment, with a runtime that only pretends to stream."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+import jobs.hosting
+import jobs.recomputing
+import jobs.rehearsal
+from platform_defs.checks import checks_of
+from platform_defs.clockwork import clockwork_of
+from platform_defs.group_assets import assets_of
+from resources.settings import SettingsResource
+from resources.spark import SparkResource
+from rivermark import Topology
+from rivermark.runtime.recompute import RecomputeReport
+from rivermark.runtime.run import Report
+from rivermark.runtime.tally import StreamSummary
+from rivermark.settings import Settings
+from tests.platform.small_topology import SMALL
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path)
+
+
+def definitions_of(topology: Topology, home: Path) -> dg.Definitions:
+    """The same table of contents as platform_defs.definitions, in a home of its own."""
+    clockwork = clockwork_of(topology)
+    platform = SettingsResource(overrides={"home": str(home)})
+    return dg.Definitions(
+        assets=assets_of(topology),
+        asset_checks=checks_of(topology),
+        jobs=clockwork.jobs,
+        schedules=clockwork.schedules,
+        sensors=clockwork.sensors,
+        resources={
+            "platform": platform,
+            "spark": SparkResource(platform=platform),
+            "long_spark": SparkResource(platform=platform, long_lived=True),
+        },
+        executor=dg.in_process_executor,
+    )
+
+
+@pytest.fixture
+def defs(tmp_path: Path) -> dg.Definitions:
+    return definitions_of(SMALL, tmp_path)
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as found:
+        yield found
+
+
+@dataclass
+class FakeRuntime:
+    """Notes what it was asked to run, and reports what the test tells it to report."""
+
+    hosted: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    settings: list[Settings] = field(default_factory=list)
+    recomputed: list[tuple[str, date, date, Any]] = field(default_factory=list)
+    rows: int = 10
+    late: int = 1
+    closed: tuple[date, ...] = ()
+    error: Exception | None = None
+    before_end: Callable[[Any], None] = lambda stop: None
+
+    def bounded(
+        self,
+        spark: object,
+        settings: Settings,
+        topology: Topology,
+        streams: Sequence[Any],
+        **given: Any,
+    ) -> dict[str, StreamSummary]:
+        return self._host("bounded", settings, streams, given)
+
+    def continuous(
+        self,
+        spark: object,
+        settings: Settings,
+        topology: Topology,
+        streams: Sequence[Any],
+        **given: Any,
+    ) -> dict[str, StreamSummary]:
+        return self._host("continuous", settings, streams, given)
+
+    def recompute(
+        self,
+        spark: object,
+        settings: Settings,
+        stream: Any,
+        first: date,
+        last: date,
+        *,
+        as_of: Any,
+        run_id: str,
+    ) -> RecomputeReport:
+        self.recomputed.append((stream.name, first, last, as_of))
+        if self.error:
+            raise self.error
+        tables = [t.name for t in stream.tables]
+        return RecomputeReport(
+            stream=stream.name,
+            first=first,
+            last=last,
+            input_versions={"taxi/rides": 7},
+            output_versions=dict.fromkeys(tables, 3),
+            rows_before=dict.fromkeys(tables, 90),
+            rows_after=dict.fromkeys(tables, 100),
+            rows_written=24,
+        )
+
+    def _host(
+        self, mode: str, settings: Settings, streams: Sequence[Any], given: dict[str, Any]
+    ) -> dict[str, StreamSummary]:
+        self.hosted.append((mode, tuple(s.name for s in streams)))
+        self.settings.append(settings)
+        summaries = {s.name: StreamSummary(s.name, rows_in=self.rows) for s in streams}
+        if given.get("on_report"):
+            for stream in streams:
+                given["on_report"](self.report(stream.name))
+        self.before_end(given.get("stop"))
+        if self.error:
+            raise self.error
+        return summaries
+
+    def report(self, stream: str) -> Report:
+        return Report(
+            stream=stream,
+            at=NOON,
+            kind="progress",
+            numbers={"rows_in": self.rows, "rows_out": self.rows - self.late, "late": self.late},
+            watermark=NOON,
+            closed_days=self.closed,
+        )
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> FakeRuntime:
+    fake = FakeRuntime()
+    monkeypatch.setattr(jobs.hosting, "run_bounded", fake.bounded)
+    monkeypatch.setattr(jobs.hosting, "run_continuous", fake.continuous)
+    monkeypatch.setattr(jobs.rehearsal, "run_bounded", fake.bounded)
+    monkeypatch.setattr(jobs.recomputing, "recompute", fake.recompute)
+    monkeypatch.setattr(SparkResource, "spark_session", property(lambda _: "no engine"))
+    return fake

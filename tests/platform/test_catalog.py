@@ -1,0 +1,119 @@
+"""What the pages show of the tables."""
+
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from tests.platform.conftest import definitions_of
+from tests.platform.small_topology import SMALL
+
+pytestmark = pytest.mark.platform
+
+
+def keys(names: set[str]) -> set[dg.AssetKey]:
+    return {dg.AssetKey(name.split("/")) for name in names}
+
+
+def test_everything_loads(defs: dg.Definitions) -> None:
+    dg.Definitions.validate_loadable(defs)
+
+
+def test_every_table_is_an_asset_below_the_folder_it_comes_from(defs: dg.Definitions) -> None:
+    graph = defs.resolve_asset_graph()
+    parents = {
+        "taxi/rides_raw": {"landing/taxi/rides"},
+        "taxi/rides": {"taxi/rides_raw"},
+        "taxi/rides_late": {"taxi/rides_raw"},
+        "taxi/rides_quarantine": {"taxi/rides_raw"},
+        "taxi/hourly": {"taxi/rides"},
+        "taxi/daily": {"taxi/hourly"},
+        "taxi/local": {"taxi/hourly"},
+        "watch/alerts": {"taxi/hourly"},
+        "watch/quiet": {"taxi/hourly"},
+    }
+
+    for table, above in parents.items():
+        assert graph.get(dg.AssetKey(table.split("/"))).parent_keys == keys(above), table
+    groups = {f"ops/stream_progress/{group}" for group in ("taxi", "watch")}
+    assert graph.get_all_asset_keys() == keys({*parents, "landing/taxi/rides", *groups})
+
+
+def test_a_table_shows_its_columns_owners_group_and_name(defs: dg.Definitions) -> None:
+    rides = defs.resolve_asset_graph().get(dg.AssetKey(["taxi", "rides"]))
+
+    assert rides.group_name == "taxi"
+    assert rides.owners == ["team:taxi"]
+    assert rides.kinds == {"spark", "delta"}
+    assert rides.description == "Every ride that was finished."
+    assert rides.metadata["dagster/table_name"] == "taxi/rides"
+    columns = {c.name: c for c in rides.metadata["dagster/column_schema"].columns}
+    assert columns["ride_id"].type == "bigint"
+    assert columns["ride_id"].description == "Identifies the ride."
+    assert dict(columns["driver"].tags) == {"personal": ""}
+
+
+def test_a_table_links_to_the_code_that_computes_it(defs: dg.Definitions) -> None:
+    hourly = defs.resolve_asset_graph().get(dg.AssetKey(["taxi", "hourly"]))
+
+    links = hourly.metadata["dagster/code_references"].code_references
+    assert [Path(link.file_path).name for link in links] == ["small_topology.py"]
+    line = Path(links[0].file_path).read_text().splitlines()[links[0].line_number - 1]
+    assert line.startswith("def unchanged")
+
+
+def test_tables_that_can_be_computed_again_are_partitioned_by_days_of_their_zone(
+    defs: dg.Definitions,
+) -> None:
+    graph = defs.resolve_asset_graph()
+    days = {
+        key.to_user_string(): graph.get(key).partitions_def for key in graph.get_all_asset_keys()
+    }
+    partitioned = {name: found for name, found in days.items() if found is not None}
+
+    assert set(partitioned) == {"taxi/hourly", "taxi/daily", "taxi/local"}
+    local = partitioned["taxi/local"]
+    assert isinstance(local, dg.DailyPartitionsDefinition)
+    assert local.timezone == "America/New_York"
+    assert local.get_first_partition_key() == "2026-03-01"
+    daily = partitioned["taxi/daily"]
+    assert isinstance(daily, dg.DailyPartitionsDefinition)
+    assert daily.get_first_partition_key() == "2026-03-02"
+
+
+def test_streams_and_recomputing_have_a_pool_each_so_that_neither_waits_for_the_other(
+    defs: dg.Definitions,
+) -> None:
+    everything = defs.resolve_implicit_global_asset_job_def()
+    pools = {node.name: node.definition.pools for node in everything.nodes}
+
+    assert pools["taxi_streams"] == {"taxi_streams"}
+    assert pools["taxi_days"] == pools["taxi_days_new_york"] == {"taxi_days"}
+    assert pools["watch_streams"] == {"watch_streams"}
+
+
+def test_runs_that_never_end_have_no_time_limit_and_count_as_streams(
+    defs: dg.Definitions,
+) -> None:
+    tags = defs.resolve_job_def("taxi_live").tags
+
+    assert tags["dagster/max_runtime"] == "0"
+    assert tags["kind"] == "stream"
+    for name in ("taxi_catch_up", "watch", "rehearsal", "start_streams", "pause_streams"):
+        assert int(defs.resolve_job_def(name).tags["dagster/max_runtime"]) > 0
+
+
+@pytest.mark.parametrize("job", ["taxi_live", "taxi_catch_up", "watch", "rehearsal"])
+def test_every_job_runs_in_one_process(defs: dg.Definitions, job: str) -> None:
+    assert defs.resolve_job_def(job).executor_def.name == "in_process"
+
+
+def test_a_stream_has_no_check_below_it_that_would_wait_for_its_end(defs: dg.Definitions) -> None:
+    assert [node.name for node in defs.resolve_job_def("taxi_live").nodes] == ["taxi_streams"]
+
+
+def test_loading_starts_no_engine_and_reads_no_home(tmp_path: Path) -> None:
+    home = tmp_path / "not there"
+    dg.Definitions.validate_loadable(definitions_of(SMALL, home))
+
+    assert not home.exists()
