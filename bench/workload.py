@@ -1,0 +1,79 @@
+"""The work that is measured: taxi rides and fares from files to hourly winners, in its own process.
+
+    python -m bench.workload bounded  HOME
+    python -m bench.workload live     HOME SECONDS
+
+Prints one JSON object a line: `{"at": <unix seconds>, "event": ..., ...}`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from datetime import timedelta
+from pathlib import Path
+
+from assets.topology import TOPOLOGY
+from rivermark.runtime.run import Report, run_bounded, run_continuous
+from rivermark.runtime.session import open_session
+from rivermark.settings import Settings
+
+WINNERS = (
+    "taxi/ride_events",
+    "taxi/fare_events",
+    "taxi/clean_rides",
+    "taxi/clean_fares",
+    "taxi/driver_tips",
+    "taxi/hourly_winners",
+)
+
+
+def say(event: str, **facts: object) -> None:
+    """Tell the measuring process what happened."""
+    sys.stdout.write(json.dumps({"at": time.time(), "event": event, **facts}, default=str) + "\n")
+    sys.stdout.flush()
+
+
+def told(report: Report) -> None:
+    """Pass a stream's report on."""
+    say("report", stream=report.stream, kind=report.kind, numbers=report.numbers)
+
+
+def bounded(home: Path) -> None:
+    """Drain what landed, through to the winners."""
+    settings = Settings(home=home, driver_memory="4g")
+    spark = open_session(settings, "short")
+    say("session")
+    streams = [TOPOLOGY.named(name) for name in WINNERS]
+    done = run_bounded(spark, settings, TOPOLOGY, streams, run_id="bench", on_report=told)
+    say("done", rows={name: s.rows_in for name, s in done.items()})
+
+
+def live(home: Path, seconds: float, trigger: float) -> None:
+    """Run every stream there is for a while."""
+    settings = Settings(home=home, trigger_seconds=trigger, driver_memory="4g")
+    spark = open_session(settings, "long")
+    say("session")
+    stop = threading.Event()
+    threading.Timer(seconds, stop.set).start()
+    run_continuous(
+        spark,
+        settings,
+        TOPOLOGY,
+        TOPOLOGY.streams,
+        run_id="bench",
+        stop=stop,
+        on_report=told,
+        report_every=timedelta(seconds=10),
+    )
+    say("done")
+
+
+if __name__ == "__main__":
+    mode, where, *rest = sys.argv[1:]
+    if mode == "bounded":
+        bounded(Path(where))
+    else:
+        live(Path(where), float(rest[0]), float(rest[1]) if len(rest) > 1 else 2.0)
