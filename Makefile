@@ -27,6 +27,8 @@ setup: ## Prepare Java, packages, JARs and the class archive (the others do it b
 	@$(PYTHON) -m setup.class_archive
 
 demo ui: export DAGSTER_HOME := $(CURDIR)/.rivermark/dagster
+# `dagster dev` recommends `dg dev` at each start; both open this platform.
+ui: export PYTHONWARNINGS := ignore:Function `dev_command` is superseded
 
 demo: setup ## Real trips and readings flow from files to published tables
 	@setup/dagster_home.sh "$(DAGSTER_HOME)"
