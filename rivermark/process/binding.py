@@ -8,7 +8,7 @@ from typing import Any
 from rivermark.process.broadcast import BroadcastState
 from rivermark.process.bucket import Bucket
 from rivermark.process.codec import Codec
-from rivermark.process.context import Context
+from rivermark.process.context import Context, UnhandledTimers
 from rivermark.process.declaration import StateSpec
 from rivermark.process.expiry import ExpiringList, ExpiringMap, ExpiringValue, Life, sweep
 from rivermark.process.keyed import KeyedProcess
@@ -63,8 +63,9 @@ class Binding:
     def attach(self, bucket: Bucket) -> None:
         """Let timers and broadcast state be those of `bucket`."""
         context = self.context
-        context.timers.event = bucket.event
-        context.timers.processing = bucket.processing
+        handled = self.declaration.has_on_timer
+        context.timers.event = bucket.event if handled else UnhandledTimers(context)
+        context.timers.processing = bucket.processing if handled else UnhandledTimers(context)
         context.expiry = bucket.expiry
         for table, spec, stored in zip(
             self._broadcasts, self.declaration.broadcasts, bucket.broadcasts, strict=True
@@ -93,7 +94,9 @@ class Binding:
         template = [None] * (len(self.declaration.states) + len(self.marks))
         collections = self.collections
         for key in bucket.touched:
-            record = records[key]
+            record = records.get(key)
+            if record is None:  # opened twice, and forgotten the first time
+                continue
             for slot, spec in collections:
                 stored = record[slot]
                 if stored:
@@ -110,7 +113,6 @@ class Binding:
                     if record[mark] is not None:
                         bucket.expiry[clock].delete(record[mark])
                 del records[key]
-        bucket.touched = []
 
 
 def check_elements(spec: StateSpec, stored: Any) -> None:

@@ -40,6 +40,16 @@ class NoRecord:
 NO_RECORD: Final = NoRecord()
 
 
+class UnhandledTimers(Calendar):
+    """The timers of a process that does not handle any."""
+
+    __slots__ = ()
+
+    def register(self, at: Millis | datetime) -> None:
+        """Refuse."""
+        raise Misuse("a timer was registered, but the process has no method on_timer")
+
+
 class Timers:
     """The current key's timers, by kind of time."""
 

@@ -9,7 +9,7 @@ from rivermark.errors import DeclarationError
 from rivermark.process.broadcast import BroadcastState
 from rivermark.process.declaration import StateSpec
 from rivermark.process.schema import StateKind
-from rivermark.process.state import ListState, MapState, ValueState
+from rivermark.process.state import Collection, ListState, MapState, ValueState
 from rivermark.process.storable import Storable, check_key_type
 from rivermark.process.type_arguments import annotations_naming, substituted
 
@@ -59,6 +59,8 @@ def _spec(cls: type, owner: type, name: str, kind: StateKind, hint: Any) -> Stat
         named = "MapState[str, int]" if wanted == 2 else f"{_class_of(kind).__name__}[int]"
         raise DeclarationError(f"{what} does not say what it holds: write it like {named}")
     declared = owner.__dict__.get(name)
+    if isinstance(declared, Collection):  # `owner` is a process itself, with its attributes set up
+        declared = None
     if declared is not None and not isinstance(declared, _class_of(kind)):
         raise DeclarationError(
             f"{what} and the class attribute '{name}' ({declared!r}) have one name; "

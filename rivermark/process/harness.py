@@ -58,8 +58,19 @@ class ProcessHarness(Generic[Event, Out]):
         self._now = instant(processing_time)
         self._written = Outputs(tuple(self._declared.sides))
 
-    def feed(self, events: Any, input: str | None = None) -> list[Out]:  # noqa: A002
-        """Hand over one event or several as a batch; returns the main rows that it gave."""
+    def feed(
+        self,
+        events: Any,
+        input: str | None = None,  # noqa: A002
+        *,
+        watermark: datetime | Millis | None = None,
+    ) -> list[Out]:
+        """Hand over one event or several as a batch; returns the main rows that it gave.
+
+        A `watermark` comes with the batch, as it does in Spark: timers that it reaches fire first.
+        """
+        if watermark is not None:
+            self._watermark = max(self._watermark, instant(watermark))
         rows = list(events) if isinstance(events, Iterable) else [events]
         return self._run([self._arrivals(input, rows)])
 

@@ -232,11 +232,8 @@ def test_alerts_do_not_depend_on_how_arrivals_are_cut(story: list[Ride]) -> None
 
     starts = {each.ride_id: each.event_time for each in story if each.is_start}
     ends = {each.ride_id: each.event_time for each in story if not each.is_start}
-    long = {
-        ride_id
-        for ride_id, start in starts.items()
-        if ends.get(ride_id, start + 24 * HOUR) > start + LIMIT
-    }
+    never = NOON + 24 * HOUR
+    long = {each for each, start in starts.items() if ends.get(each, never) > start + LIMIT}
     assert {each.ride_id for each in ran.outputs.main} == long
     assert len(ran.outputs.main) == len(long)
     assert ran.late == []
