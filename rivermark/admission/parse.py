@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -18,6 +19,11 @@ DETAILS: Final = "_details"
 END: Final = "\u0002"
 """Put behind a CSV line: it must come out as the value after the last column, or the line has too
 few values, too many, or a quote that never closes. Spark alone fills up and cuts in silence."""
+
+MOST_VALUES: Final = 20_000
+"""No CSV line has more values than this."""
+EARLIEST: Final = datetime(10, 1, 1, tzinfo=UTC)
+"""Event times before it are set aside: near year 1 a zone leads out of what Python can hold."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +105,11 @@ def csv_cells(head: Head, fields: Sequence[Field], delimiter: str) -> Column:
     width = len(head.names)
     schema = ", ".join([*(f"c{i} string" for i in range(width)), "_end string"])
     options = {"sep": delimiter, "quote": '"', "escape": '"'}
-    row = F.from_csv(F.concat("payload", F.lit(delimiter + END)), schema, options)
+    # The parser holds 20,480 values and raises on more; a line that long is counted first.
+    payload = F.col("payload")
+    values = F.length(payload) - F.length(F.replace(payload, F.lit(delimiter), F.lit("")))
+    sane = (F.length(payload) < MOST_VALUES) | (values < MOST_VALUES)
+    row = F.from_csv(F.when(sane, F.concat("payload", F.lit(delimiter + END))), schema, options)
     by_name = {name.lower(): i for i, name in reversed(list(enumerate(head.names)))}
     cells = [
         cell(f, [row[f"c{by_name[n.lower()]}"] for n in spellings(f) if n.lower() in by_name])
@@ -124,9 +134,20 @@ def json_cells(head: Head, fields: Sequence[Field]) -> Column:
         row.isNull()
         | row["_bad"].isNotNull()
         | ~F.col("payload").rlike(r"\}\s*$")
-        | F.col("payload").rlike(r"\}\s*\{")
+        | several_objects(F.col("payload"))
     )
     return F.struct(*cells, F.when(broken, "unparsable_json").alias("_malformed"))
+
+
+def several_objects(payload: Column) -> Column:
+    """Whether an object follows another; braces within texts do not count.
+
+    Texts are cut out only where braces meet at all, in two plain passes: one pattern for a text
+    with escapes would recurse once per escape, and a long text would exhaust the stack.
+    """
+    meet = r"\}\s*\{"
+    bare = F.regexp_replace(F.regexp_replace(payload, r"\\.", ""), '"[^"]*"', "")
+    return payload.rlike(meet) & bare.rlike(meet)
 
 
 def spellings(field: Field) -> list[str]:
@@ -162,9 +183,9 @@ def problems(contract: Contract) -> list[tuple[str, Column]]:
         found.append((f"unreadable_{f.name}", whole & text.isNotNull() & F.col(f.name).isNull()))
         if f.required:
             found.append((f"missing_{f.name}", whole & text.isNull()))
-    ahead = F.unix_micros(contract.event_time) - F.unix_micros("_landed_at")
-    limit = int(contract.max_ahead.total_seconds() * 1_000_000)
-    found.append(("event_time_ahead", ahead > limit))
+    time = F.col(contract.event_time)
+    found.append(("event_time_impossible", time < F.lit(EARLIEST)))
+    found.append(("event_time_ahead", time > F.col("_landed_at") + F.lit(contract.max_ahead)))
     found += [(r.name, whole & r.broken()) for r in contract.rules if r.action == "quarantine"]
     return found
 

@@ -24,9 +24,14 @@ from pyspark.sql.types import (
 )
 
 Reader = Callable[[Column], Column]
+"""Turns the text of a value into the field's type; null for a text that it cannot read."""
 
 OFFSET = r"(?:[Zz]|[+-]\d{2}(?::?\d{2})?)$"
 """A zone at the end of an ISO-8601 text."""
+LONGEST_NUMBER = 400
+"""Characters of a number: a double written out in full has up to 330."""
+FIRST_MILLIS, LAST_MILLIS = -62_135_596_800_000, 253_402_300_799_999
+"""The years 1 to 9999 in milliseconds since 1970; far beyond them the conversion itself raises."""
 
 
 def reader_for(kind: DataType) -> Reader:
@@ -46,12 +51,30 @@ def reader_for(kind: DataType) -> Reader:
     raise TypeError(f"no reader for {kind.simpleString()}")
 
 
+def short(text: Column) -> Column:
+    """The text without spaces around it; nothing for one too long to be a number.
+
+    A text of two million digits took 100 seconds to be turned down: the cost grows with its square.
+    """
+    plain = F.trim(text)
+    return F.when(F.length(plain) <= LONGEST_NUMBER, plain)
+
+
+def has_reader(kind: DataType) -> bool:
+    """Whether `reader_for` knows the type."""
+    try:
+        reader_for(kind)
+    except TypeError:
+        return False
+    return True
+
+
 def integer(kind: DataType | None = None) -> Reader:
     """Whole numbers, also when a source wrote them as '2.0' or 2.0; '2.5' is not one."""
     kind = kind or LongType()
 
     def read(text: Column) -> Column:
-        exact = F.trim(text).try_cast(DecimalType(38, 9))
+        exact = short(text).try_cast(DecimalType(38, 9))
         return F.when(exact == F.floor(exact), exact.try_cast(kind))
 
     return read
@@ -61,7 +84,7 @@ def decimal(precision: int = 12, scale: int = 2, *, decimal_comma: bool = False)
     """Exact decimals, rounded half up to `scale`; NaN, infinities and overflow are not read."""
 
     def read(text: Column) -> Column:
-        plain = F.trim(F.regexp_replace(text, ",", ".")) if decimal_comma else F.trim(text)
+        plain = short(F.regexp_replace(text, ",", ".") if decimal_comma else text)
         return plain.try_cast(DecimalType(precision, scale))
 
     return read
@@ -71,7 +94,7 @@ def number(*, decimal_comma: bool = False) -> Reader:
     """Finite doubles; NaN and infinities are no numbers here: they poison every average."""
 
     def read(text: Column) -> Column:
-        plain = F.trim(F.regexp_replace(text, ",", ".")) if decimal_comma else F.trim(text)
+        plain = short(F.regexp_replace(text, ",", ".") if decimal_comma else text)
         value = plain.try_cast(DoubleType())
         finite = ~F.isnan(value) & (F.abs(value) != F.lit(float("inf")))
         return F.when(finite & plain.rlike(r"^[+-]?[\d.]"), value)
@@ -128,9 +151,10 @@ def local_timestamp(zone: str, *formats: str) -> Reader:
 
 
 def epoch_millis() -> Reader:
-    """Milliseconds since 1970-01-01T00:00Z."""
+    """Milliseconds since 1970-01-01T00:00Z, of the years 1 to 9999; others are not read."""
 
     def read(text: Column) -> Column:
-        return F.timestamp_millis(integer()(text))
+        millis = integer()(text)
+        return F.timestamp_millis(F.when(millis.between(FIRST_MILLIS, LAST_MILLIS), millis))
 
     return read
