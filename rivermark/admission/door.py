@@ -124,7 +124,7 @@ class Door:
                 rows = self._open(self._lines(ready, now), ready)
                 facts = rows.facts()
             except Exception:
-                damaged = self._damaged(ready)
+                damaged = self._damaged(ready, now)
                 if not damaged:
                     raise
                 unread |= damaged
@@ -162,8 +162,15 @@ class Door:
             rows.close()
         return result
 
-    def _damaged(self, files: list[Arrived]) -> dict[str, str]:
-        return damaged_files(self._spark, files, self.ingest.source)
+    def _damaged(self, files: list[Arrived], now: datetime) -> dict[str, str]:
+        def parse(file: Arrived) -> None:
+            rows = self._open(self._lines([file], now), [file])
+            try:
+                rows.facts()
+            finally:
+                rows.close()
+
+        return damaged_files(self._spark, files, self.ingest.source, parse)
 
     def _open(self, lines: DataFrame, files: list[Arrived]) -> ParsedBatch:
         """Parse the lines; a batch of everyday size comes to the driver, a large one stays out."""

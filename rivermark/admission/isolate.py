@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from py4j.protocol import Py4JJavaError
 from pyarrow import fs
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 from rivermark.lake.files import filesystem
 from rivermark.sources.files import FileSource
 from rivermark.sources.reading import Arrived, read_files
 
-PASSING: Final = ("Permission denied", "AccessControl", "Connection", "timed out", "Too many open")
+PASSING: Final = (
+    "Permission denied",
+    "AccessControl",
+    "Connection",
+    "timed out",
+    "Too many open",
+    "OutOfMemory",
+    "Input/output error",
+    "cancelled",
+)
 """Errors that say nothing about the file: the batch is tried again, the file is not set aside."""
+
+# A failed job comes as an error of the bridge, unless PySpark has a class of its own for it.
+ENGINE: Final = (PySparkException, Py4JJavaError, OSError, ValueError)
 
 
 def damaged_files(
-    spark: SparkSession, files: Sequence[Arrived], source: FileSource
+    spark: SparkSession,
+    files: Sequence[Arrived],
+    source: FileSource,
+    parse: Callable[[Arrived], object],
 ) -> dict[str, str]:
-    """Read each file alone; gives the reason for those that cannot be read and never will be."""
+    """Read each file alone; gives the reason for those that cannot be read and never will be.
+
+    A file that can be read but not parsed, because a row of it makes an expression raise, is told
+    apart; a plan that Spark refuses is a fault of the declaration, and no file is blamed for it.
+    """
     found: dict[str, str] = {}
     for file in files:
         if vanished(file.path):
@@ -28,11 +48,23 @@ def damaged_files(
             continue
         try:
             read_files(spark, [file], source).write.format("noop").mode("overwrite").save()
-        except (PySparkException, OSError, ValueError) as error:
-            message = str(error)
-            if not any(sign in message for sign in PASSING):
-                found[file.name] = f"file_corrupt: {first_cause(message)}"
+        except ENGINE as error:
+            blame(found, file, "file_corrupt", error)
+            continue
+        try:
+            parse(file)
+        except AnalysisException:
+            continue
+        except ENGINE as error:
+            blame(found, file, "file_unparsable", error)
     return found
+
+
+def blame(found: dict[str, str], file: Arrived, what: str, error: BaseException) -> None:
+    """Note the file's fault, unless the error may pass."""
+    told = lines_of(str(error))
+    if not any(sign in line for sign in PASSING for line in told):
+        found[file.name] = f"{what}: {first_cause(told)}"
 
 
 def vanished(path: str) -> bool:
@@ -44,8 +76,13 @@ def vanished(path: str) -> bool:
     return gone
 
 
-def first_cause(message: str) -> str:
-    """The line of an engine's message that names the cause, short enough for a table."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    causes = [line for line in lines if "Caused by" in line or "Exception" in line]
-    return (causes or lines or ["unreadable"])[-1][:200]
+def lines_of(message: str) -> list[str]:
+    """The lines of an engine's message, without its stack."""
+    lines = [line.strip() for line in message.splitlines()]
+    return [line for line in lines if line and not line.startswith(("at ", "...", "An error occ"))]
+
+
+def first_cause(told: Sequence[str]) -> str:
+    """The line that names the cause, short enough for a table."""
+    causes = [line for line in told if line.startswith("Caused by")]
+    return (causes[-1:] or [*told, "unreadable"])[0].removeprefix("Caused by: ")[:200]
