@@ -20,12 +20,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from rivermark.admission.read import Reader, has_reader
 from rivermark.errors import DeclarationError
 
-Reader = Callable[[Column], Column]
-"""Turns the text of a value into the field's type; null for a text that it cannot read."""
-
 FLAGS: Final = "flags"
+RESERVED: Final = ("flags", "payload")
 META: Final = (
     StructField("_file", StringType(), True),
     StructField("_row", LongType(), True),
@@ -87,10 +86,17 @@ class Contract:
     max_jump: timedelta | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a contract without a usable event time, or with two fields of one name."""
+        """Refuse a contract without a usable event time, or with a field that cannot be."""
         names = [f.name for f in self.fields]
-        if len(set(names)) != len(names):
-            raise DeclarationError(f"two fields of one name in {names}")
+        if len({n.lower() for n in names}) != len(names):
+            raise DeclarationError(f"two fields of one name in {names}, whatever the letter case")
+        for f in self.fields:
+            if f.name.lower() in RESERVED or f.name.startswith("_"):
+                raise DeclarationError(f"field '{f.name}': the platform has a column of that name")
+            if f.read is None and not has_reader(f.type):
+                raise DeclarationError(
+                    f"field '{f.name}': no reader for {f.type.simpleString()}; give `read`"
+                )
         by_name = {f.name: f for f in self.fields}
         time = by_name.get(self.event_time)
         if time is None or not time.required or not isinstance(time.type, TimestampType):
