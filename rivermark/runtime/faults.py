@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from py4j.protocol import Py4JError, Py4JJavaError
+
 from rivermark.errors import CheckpointIncompatible, ReplayUnprovable, TableSchemaMismatch
 
 MEANINGS: Final = (
@@ -59,17 +61,25 @@ def explain(error: BaseException) -> Fault:
     text = str(error)
     if isinstance(error, CheckpointIncompatible | ReplayUnprovable | TableSchemaMismatch):
         return Fault(text, False)
+    # Names of the stack's classes are no signs: many speak of checksums.
+    told = "\n".join(lines_of(text))
     for signs, meaning in MEANINGS:
-        if any(sign in text for sign in signs):
+        if any(sign in told for sign in signs):
             return Fault(f"{meaning}. [{shorten(text)}]", meaning in RESTARTABLE_MEANINGS)
-    if "Py4J" in type(error).__name__ or isinstance(error, ConnectionError | EOFError):
+    bridge = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
+    if bridge or isinstance(error, ConnectionError | EOFError):
         return Fault(f"the engine process (JVM) is gone. [{shorten(text)}]", True)
     return Fault(shorten(text) or type(error).__name__, True)
 
 
-def shorten(text: str) -> str:
-    """The lines of an engine's message that tell something, without its stack."""
+def lines_of(text: str) -> list[str]:
+    """The lines of an engine's message, without its stack."""
     lines = [line.strip() for line in text.splitlines()]
-    told = [line for line in lines if line and not line.startswith(("at ", "...", "==="))]
+    return [line for line in lines if line and not line.startswith(("at ", "...", "===", "File "))]
+
+
+def shorten(text: str) -> str:
+    """The lines of an engine's message that tell something."""
+    told = lines_of(text)
     causes = [line for line in told if line.startswith("Caused by")]
     return " | ".join([*told[:3], *causes[-1:]])[:600]

@@ -58,6 +58,7 @@ class QueryHost(ABC):
         self.query: StreamingQuery | None = None
         self.written: dict[int, Written] = {}
         self.busy = False
+        self.error: Exception | None = None
 
     @abstractmethod
     def frame(self) -> DataFrame:
@@ -102,6 +103,10 @@ class QueryHost(ABC):
         self.busy = True
         try:
             self.written[batch] = self.write(frame, batch)
+        except Exception as error:
+            # Spark would give it back as text, with two stacks around it.
+            self.error = error
+            raise
         finally:
             self.busy = False
 

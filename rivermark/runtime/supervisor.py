@@ -152,7 +152,7 @@ class Supervisor:
             if query is None or self._states[name] != "running":
                 continue
             try:
-                error = None if query.isActive else query.exception()
+                error = None if query.isActive else host.error or query.exception()
             except Exception as broken:
                 raise self.fail(name, broken) from broken
             if error is not None:
