@@ -1,14 +1,16 @@
-"""One Spark session for every test of this storey."""
+"""One Spark session for every test here, a fresh home each, and a folder to land files in."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from rivermark.runtime.session import open_session
 from rivermark.settings import Settings
+from tests.spark.landing import Landing
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +19,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = open_session(Settings(home=home, driver_memory="1g"), kind="short")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path / "home", trigger_seconds=0.1)
+
+
+@pytest.fixture
+def landing(settings: Settings) -> Landing:
+    return Landing(Path(settings.landing_root))
