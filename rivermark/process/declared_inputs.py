@@ -33,7 +33,7 @@ def find_inputs(cls: Any, base: Any, event: Any) -> tuple[tuple[InputSpec, ...],
         named = {ONLY: Input(event, key=cls.key, time=cls.time)}
         handlers = {ONLY: "on_event"}
     else:
-        if cls.on_event is not base.on_event or cls.key is not None or cls.time is not None:
+        if _overrides_on_event(cls, base) or cls.key is not None or cls.time is not None:
             raise DeclarationError(
                 f"process '{cls.__name__}' has inputs by name ({', '.join(named)}): their keys and "
                 "times stand there, and each has its own handler instead of on_event"
@@ -51,6 +51,18 @@ def _named_inputs(cls: type) -> dict[str, Input[Any] | Broadcast[Any]]:
             if isinstance(value, Input | Broadcast):
                 found[name] = value
     return found
+
+
+def _overrides_on_event(cls: type, base: type) -> bool:
+    """Whether the class that declares inputs by name, or one below it, also writes on_event."""
+    for owner in cls.__mro__:
+        if owner is base:
+            return False
+        if "on_event" in owner.__dict__:
+            return True
+        if any(isinstance(each, Input | Broadcast) for each in owner.__dict__.values()):
+            return False
+    return False
 
 
 def _handlers(cls: type, named: dict[str, Any]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from rivermark.process import (
     ValueState,
     check_compatible,
 )
-from tests.unit.process.readings import Note, Reading
+from tests.unit.process.readings import Note, Reading, reading
 
 
 class Trip(msgspec.Struct, array_like=True):

@@ -1,0 +1,47 @@
+"""Windows with triggers, evictors and allowed lateness, on keyed processes.
+
+For plain windows Spark's own are faster; these are for what it lacks: early and repeated results,
+merging sessions that fire again, count windows, triggers and evictors of one's own.
+"""
+
+from rivermark.process.windows.assigners import (
+    Assigner,
+    Counting,
+    Global,
+    Sessions,
+    Sliding,
+    Tumbling,
+)
+from rivermark.process.windows.combined import AnyOf, Purging
+from rivermark.process.windows.evictors import Evictor, LastCount, LastSpan
+from rivermark.process.windows.results import WindowAggregate, WindowContext, WindowProcess
+from rivermark.process.windows.trigger import Trigger, TriggerContext, Verdict
+from rivermark.process.windows.triggers import AtEnd, Every, EveryCount, Never, OnValue
+from rivermark.process.windows.window import GLOBAL, Window
+
+__all__ = [
+    "GLOBAL",
+    "AnyOf",
+    "Assigner",
+    "AtEnd",
+    "Counting",
+    "Every",
+    "EveryCount",
+    "Evictor",
+    "Global",
+    "LastCount",
+    "LastSpan",
+    "Never",
+    "OnValue",
+    "Purging",
+    "Sessions",
+    "Sliding",
+    "Trigger",
+    "TriggerContext",
+    "Tumbling",
+    "Verdict",
+    "Window",
+    "WindowAggregate",
+    "WindowContext",
+    "WindowProcess",
+]

@@ -1,0 +1,180 @@
+"""Window processes: over the events themselves, or over a value that each event updates."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+from rivermark.errors import DeclarationError
+from rivermark.process.context import Context
+from rivermark.process.instants import Millis
+from rivermark.process.sides import SideOutput
+from rivermark.process.windows.assigners import Assigner
+from rivermark.process.windows.evictors import Evictor
+from rivermark.process.windows.pane import Pane, Scalar
+from rivermark.process.windows.window import Window
+from rivermark.process.windows.windowed import Windowed, present
+
+E = TypeVar("E")
+Acc = TypeVar("Acc")
+Out = TypeVar("Out")
+R = TypeVar("R")
+
+Mark = Literal["early", "first", "update"]
+
+
+class WindowContext(Generic[Out]):
+    """What a window's function may know and do.
+
+    - `window`: its start and end; `key`: its key.
+    - `mark`: `early` before the window's end, `first` for its result at the end, `update` for each
+      later one.
+    - `timestamp`: the instant of the firing: that of the timer, or of the event that set it off.
+    - `state`: texts, numbers and truth values of this window, gone with it. The process's declared
+      states are the key's, shared by all its windows.
+    - `replaced`: windows whose results were given before they were merged into this one; a table
+      of results should forget them.
+    """
+
+    __slots__ = ("_ctx", "count", "mark", "replaced", "state", "window")
+
+    def __init__(self, ctx: Context[Out], window: Window, pane: Pane[Any], mark: Mark) -> None:
+        """See a window through the context of its key."""
+        self._ctx = ctx
+        self.window = window
+        self.mark = mark
+        self.count = pane.count
+        self.state: dict[str, Scalar] = pane.state
+        self.replaced = tuple(pane.replaced)
+
+    @property
+    def key(self) -> Any:
+        """The key."""
+        return self._ctx.key
+
+    @property
+    def timestamp(self) -> Millis:
+        """The instant of the firing (milliseconds since the epoch, UTC)."""
+        return self._ctx.timestamp
+
+    @property
+    def watermark(self) -> Millis:
+        """The watermark."""
+        return self._ctx.watermark
+
+    @property
+    def processing_time(self) -> Millis:
+        """The wall clock at the start of the batch."""
+        return self._ctx.processing_time
+
+    def emit(self, row: Out) -> None:
+        """Write a row to the main output."""
+        self._ctx.emit(row)
+
+    def output(self, tag: SideOutput[R] | str, row: R) -> None:
+        """Write a row to a side output."""
+        self._ctx.output(tag, row)
+
+
+class WindowProcess(Windowed[E, list[tuple[int, E]], Out], Generic[E, Out]):
+    """Windows whose function sees all their events, in order of arrival.
+
+    class Medians(WindowProcess[Reading, Median]):
+        key = "sensor"
+        time = "at"
+        windows = Tumbling(timedelta(minutes=1))
+        late = SideOutput("late_readings", Reading)
+
+        def on_window(self, events, ctx): ...
+    """
+
+    evictor: ClassVar[Evictor | None] = None
+
+    def on_window(self, events: list[E], ctx: WindowContext[Out]) -> None:
+        """Give the result of a window over its events."""
+        raise NotImplementedError
+
+    def add(self, pane: Pane[list[tuple[int, E]]], event: E, at: Millis) -> None:
+        """Keep the event with its time."""
+        if pane.contents is None:
+            pane.contents = []
+        pane.contents.append((at, event))
+
+    def merge(self, pane: Pane[list[tuple[int, E]]], other: Pane[list[tuple[int, E]]]) -> None:
+        """Keep the events of both, those of the earlier window first."""
+        pane.contents = [*(pane.contents or ()), *(other.contents or ())]
+
+    def fire(self, window: Window, pane: Pane[list[tuple[int, E]]], ctx: Context[Out]) -> None:
+        """Let the evictor choose, call the function, let the evictor choose again."""
+        elements = pane.contents or []
+        evictor = self.evictor or self.windows.evictor()
+        if evictor is not None:
+            elements = pane.contents = evictor.before(elements, window)
+        mark = mark_of(self.windows, window, pane, ctx)
+        self.on_window([event for _, event in elements], WindowContext(ctx, window, pane, mark))
+        if evictor is not None:
+            pane.contents = evictor.after(elements, window)
+
+
+class WindowAggregate(Windowed[E, Acc, Out], Generic[E, Acc, Out]):
+    """Windows that keep one value, which each event updates: small whatever the window holds.
+
+    class Peaks(WindowAggregate[Reading, float, Peak]):
+        windows = Tumbling(timedelta(minutes=1))
+
+        def update(self, value, event):
+            return event.degrees if value is None else max(value, event.degrees)
+
+        def on_window(self, value, ctx):
+            ctx.emit(Peak(ctx.key, ctx.window.end, value))
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Refuse what needs the events themselves."""
+        super().__init_subclass__(**options)
+        assigner = getattr(cls, "windows", None)
+        if getattr(cls, "evictor", None) is not None or (assigner and assigner.evictor()):
+            raise DeclarationError(
+                f"process '{cls.__name__}' keeps one value a window: an evictor needs the events "
+                "(WindowProcess)"
+            )
+
+    def update(self, value: Acc | None, event: E) -> Acc:
+        """The window's value with one more event; None before the first."""
+        raise NotImplementedError
+
+    def combine(self, one: Acc, other: Acc) -> Acc:
+        """The value of two windows that are merged; only session windows are."""
+        raise NotImplementedError
+
+    def on_window(self, value: Acc, ctx: WindowContext[Out]) -> None:
+        """Give the result of a window."""
+        raise NotImplementedError
+
+    def add(self, pane: Pane[Acc], event: E, at: Millis) -> None:
+        """Update the value."""
+        pane.contents = self.update(pane.contents, event)
+
+    def merge(self, pane: Pane[Acc], other: Pane[Acc]) -> None:
+        """Combine the values."""
+        if pane.contents is None:
+            pane.contents = other.contents
+        elif other.contents is not None:
+            pane.contents = self.combine(pane.contents, other.contents)
+
+    def fire(self, window: Window, pane: Pane[Acc], ctx: Context[Out]) -> None:
+        """Call the function with the value."""
+        if pane.contents is not None:
+            mark = mark_of(self.windows, window, pane, ctx)
+            self.on_window(pane.contents, WindowContext(ctx, window, pane, mark))
+
+
+def mark_of(windows: Assigner, window: Window, pane: Pane[Any], ctx: Context[Any]) -> Mark:
+    """Whether a firing comes before the window's end, is the first after it, or a later one.
+
+    Every firing of a window without end is a first one.
+    """
+    if windows.endless:
+        return "first"
+    if present(ctx, windows.clock) < window.end:
+        return "early"
+    return "update" if pane.fired else "first"
