@@ -88,12 +88,8 @@ def between(
     """
     first, last = as_limit(low), as_limit(high)
     refuse_disorder(first, last)
-    parts = (
-        f"from {in_words(first)}" if first is not None else "",
-        f"{'to before' if high_excluded else 'to'} {in_words(last)}" if last is not None else "",
-    )
     rule = Rule(
-        name=f"{column} lies {' '.join(p for p in parts if p)}",
+        name=f"{column} {_range_in_words(first, last, high_excluded=high_excluded)}",
         asks=Between(column, first, last, high_excluded),
         at_least=mostly,
         severity=severity,
@@ -168,6 +164,15 @@ def no_rows_from(query: str, *, name: str, severity: Severity = "critical") -> E
     if not re.search(r"(?<!\{)\{batch\}(?!\})", query):
         raise DeclarationError(f"rule '{name}': the query does not read {{batch}}")
     return (Rule(name=name, asks=NoRowsFrom(query), severity=severity),)
+
+
+def _range_in_words(low: Limit | None, high: Limit | None, *, high_excluded: bool) -> str:
+    if high is None and low is not None:
+        return f"is at least {in_words(low)}"
+    upper = "" if high is None else in_words(high)
+    if low is None:
+        return f"is {'below' if high_excluded else 'at most'} {upper}"
+    return f"lies from {in_words(low)} to {'below ' if high_excluded else ''}{upper}"
 
 
 def _given(columns: Sequence[str], allow_null_share: float, severity: Severity) -> Expectation:

@@ -81,8 +81,10 @@ def publish(
     key = ValidationResultIdentifier(
         batch_identifier=result.batch_id, expectation_suite_identifier=suite, run_id=run
     )
+    # What a checkpoint would note, and the name that the pages look for.
     result.meta["run_id"] = run
     result.meta["validation_time"] = run.run_time
+    result.meta["batch_spec"]["data_asset_name"] = result.asset_name
     with _held(root):
         store.store_validation_results(
             suite_validation_result=result,

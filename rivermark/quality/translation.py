@@ -78,7 +78,7 @@ def condition_with_unknown(search: NoRowsWhere) -> str:
 
 def _expectation(rule: Rule, types: dict[str, DataType]) -> Expectation:
     # `description` is what the pages show; their templates do not escape it.
-    shown = f"{rule.name} ({rule.bound})"
+    shown = f"{rule.name} ({rule.bound}; {rule.severity})"
     if isinstance(rule.asks, NoRowsWhere):
         shown = f"{shown}: {rule.asks.condition}"
     about: dict[str, Any] = {

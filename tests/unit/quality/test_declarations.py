@@ -85,7 +85,7 @@ def test_b081_text_and_times_declare_the_same_limit(low: str | datetime) -> None
     rule = expect.between("pickup", low)[0]
 
     assert rule.asks == Between("pickup", datetime(2019, 3, 1, tzinfo=UTC), None)
-    assert rule.name == "pickup lies from 2019-03-01 00:00:00 UTC"
+    assert rule.name == "pickup is at least 2019-03-01 00:00:00 UTC"
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,21 @@ def test_limits_that_could_not_be_compared_are_refused(low: object, high: object
         expect.between("n", low, high)  # type: ignore[arg-type]
 
 
-def test_money_keeps_its_figures_in_the_name() -> None:
-    assert expect.between("tip", Decimal("0.10"), 5)[0].name == "tip lies from 0.10 to 5"
+@pytest.mark.parametrize(
+    ("rule", "name"),
+    [
+        (expect.between("tip", Decimal("0.10"), 5), "tip lies from 0.10 to 5"),
+        (expect.between("tip", 0, 5, high_excluded=True), "tip lies from 0 to below 5"),
+        (expect.between("tip", 0), "tip is at least 0"),
+        (expect.between("tip", high=5), "tip is at most 5"),
+        (
+            expect.between("day", high=date(2019, 3, 1), high_excluded=True),
+            "day is below 2019-03-01",
+        ),
+    ],
+)
+def test_a_range_is_named_in_words(rule: tuple[Rule, ...], name: str) -> None:
+    assert rule[0].name == name
 
 
 def test_one_rule_stated_twice_is_asked_once_with_the_harder_severity() -> None:
