@@ -1,0 +1,51 @@
+"""The page that teaches how to add a stream is run as it stands."""
+
+from __future__ import annotations
+
+import re
+import sys
+import types
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from rivermark.landing.writer import land
+from rivermark.runtime.run import run_bounded
+from rivermark.settings import Settings
+from rivermark.topology import Topology
+
+PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "your-own-stream.md"
+
+
+@pytest.fixture
+def shop(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """The module of the page, imported under its own name."""
+    code = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)[0]
+    assert len([line for line in code.splitlines() if line.strip()]) <= 46
+    module = types.ModuleType("shop_orders")
+    monkeypatch.setitem(sys.modules, "shop_orders", module)
+    exec(compile(code, str(PAGE), "exec"), module.__dict__)  # noqa: S102 - our own page
+    return module
+
+
+def test_the_stream_of_the_page_runs_and_sums(
+    shop: types.ModuleType, spark: SparkSession, settings: Settings
+) -> None:
+    folder = Path(settings.landing_root) / "shop" / "orders"
+    land(
+        folder / "a.json",
+        [
+            '{"order_id": 1, "timestamp": "2024-03-01T10:01:00Z", "country": "DE", "total": 9.95}',
+            '{"order_id": 2, "timestamp": "2024-03-01T10:02:00Z", "country": "DE", "total": 0.10}',
+            '{"order_id": 3, "timestamp": "2024-03-01T10:02:00Z", "total": 5}',
+            '{"order_id": 4, "timestamp": "2024-03-01T10:40:00Z", "country": "FR", "total": 1}',
+        ],
+    )
+
+    done = run_bounded(spark, settings, Topology(shop.STREAMS), shop.STREAMS, run_id="page")
+
+    sales = spark.read.format("delta").load(settings.lake().path("shop/sales"))
+    assert [(r["country"], r["sales"]) for r in sales.collect()] == [("DE", Decimal("10.05"))]
+    assert (done["shop/orders"].admitted, done["shop/orders"].quarantined) == (3, 1)
