@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date, timedelta
+from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -11,6 +12,9 @@ from pyspark.sql.types import DateType
 
 from rivermark.errors import DeclarationError
 from rivermark.lake.table import Daily, Table
+
+FEW_RANGES: Final = 8
+"""Up to so many stretches of days are compared one by one."""
 
 
 def ranges(days: Iterable[date]) -> list[tuple[date, date]]:
@@ -41,26 +45,43 @@ def predicate(table: Table, days: Iterable[date]) -> str:
 
     Made of dates and of the declared column's name only: nothing from input or config is in it.
     """
+    return " OR ".join(stretch(table, first, last) for first, last in ranges(days))
+
+
+def stretch(table: Table, first: date, last: date) -> str:
+    """The rows from the day `first` to the day `last`, as SQL."""
     daily = days_of(table)
-    parts = []
-    for first, last in ranges(days):
-        if is_date(table):
-            parts.append(
-                f"({daily.column} >= CAST('{first.isoformat()}' AS DATE) AND "
-                f"{daily.column} <= CAST('{last.isoformat()}' AS DATE))"
-            )
-        else:
-            start, end = daily.bounds(first, last)
-            parts.append(
-                f"({daily.column} >= CAST('{start:%Y-%m-%dT%H:%M:%SZ}' AS TIMESTAMP) AND "
-                f"{daily.column} < CAST('{end:%Y-%m-%dT%H:%M:%SZ}' AS TIMESTAMP))"
-            )
-    return " OR ".join(parts)
+    if is_date(table):
+        return (
+            f"({daily.column} >= CAST('{first.isoformat()}' AS DATE) AND "
+            f"{daily.column} <= CAST('{last.isoformat()}' AS DATE))"
+        )
+    start, end = daily.bounds(first, last)
+    return (
+        f"({daily.column} >= CAST('{start:%Y-%m-%dT%H:%M:%SZ}' AS TIMESTAMP) AND "
+        f"{daily.column} < CAST('{end:%Y-%m-%dT%H:%M:%SZ}' AS TIMESTAMP))"
+    )
+
+
+def spark_predicate(table: Table, days: Iterable[date]) -> str:
+    """The rows of those days, as SQL for Spark alone.
+
+    Many scattered days are a set to look up in: a range for each of 400 made generated code of more
+    than the 64 KB that a method may have. The stretch around them lets Delta skip files.
+    """
+    chosen = sorted(set(days))
+    if len(ranges(chosen)) <= FEW_RANGES:
+        return predicate(table, chosen)
+    daily = days_of(table)
+    listed = ", ".join(f"DATE'{day.isoformat()}'" for day in chosen)
+    local = f"to_date(from_utc_timestamp({daily.column}, '{daily.zone}'))"
+    day = daily.column if is_date(table) else local
+    return f"{stretch(table, chosen[0], chosen[-1])} AND {day} IN ({listed})"
 
 
 def condition(table: Table, days: Iterable[date]) -> Column:
     """The rows of those days, as a Spark column."""
-    return F.expr(predicate(table, days))
+    return F.expr(spark_predicate(table, days))
 
 
 def day_column(daily: Daily, moment: str) -> Column:

@@ -12,7 +12,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from pyspark.sql import DataFrame
 
 from rivermark.errors import RivermarkError
-from rivermark.lake.days import condition, predicate
+from rivermark.lake.days import predicate, spark_predicate
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.table import Table
@@ -34,7 +34,7 @@ def replace_days(
         raise RivermarkError(
             f"table '{table.name}': no days were given to replace; nothing was done"
         )
-    path, where = lake.path(table), predicate(table, days)
+    path = lake.path(table)
     text = json.dumps(metadata, separators=(",", ":"))
     with commit_lock(path):
         if isinstance(rows, pa.Table):
@@ -42,10 +42,11 @@ def replace_days(
                 DeltaTable(path),
                 rows,
                 mode="overwrite",
-                predicate=where,
+                predicate=predicate(table, days),
                 commit_properties=CommitProperties(custom_metadata={"userMetadata": text}),
             )
         else:
-            inside = rows.where(condition(table, days)).coalesce(1)
+            where = spark_predicate(table, days)
+            inside = rows.where(where).coalesce(1)
             writer = inside.write.format("delta").mode("overwrite").option("replaceWhere", where)
             writer.option("userMetadata", text).save(path)
