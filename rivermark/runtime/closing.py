@@ -51,6 +51,10 @@ class ClosedDays:
         except (FileNotFoundError, ValueError, KeyError):
             return None
 
+    def forget(self, stream: str) -> None:
+        """Tell all days of a stream again from the first one on: its tables begin anew."""
+        self._path(stream).unlink(missing_ok=True)
+
     def _remember(self, stream: str, day: date) -> None:
         path = self._path(stream)
         path.parent.mkdir(parents=True, exist_ok=True)

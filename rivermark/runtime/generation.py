@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -35,24 +36,68 @@ def open_generation(lake: Lake, stream: AnyStream, shuffle_partitions: int) -> G
     The number of shuffle partitions in force is that of the first start (Spark freezes it with the
     state), whatever the settings say since.
     """
+    found = read_generation(lake, stream)
+    if found is None:
+        found = Generation(0, datetime.now(UTC), shuffle_partitions)
+        write_generation(lake, stream, found)
+    return found
+
+
+def reset_generation(
+    lake: Lake, stream: AnyStream, shuffle_partitions: int, clear: Callable[[], None]
+) -> Generation:
+    """Begin the stream's next generation: a new checkpoint, with tables that `clear` emptied.
+
+    A kill in the middle leaves a mark with which the stream does not start until the reset is done
+    again: with old tables and a new checkpoint it would write every row twice, with new tables and
+    the old checkpoint it would leave out all that came before.
+    """
+    before = read_generation(lake, stream, unfinished=True)
+    number = 0 if before is None else before.number + 1
+    after = Generation(number, datetime.now(UTC), shuffle_partitions)
+    write_generation(lake, stream, after, unfinished=True)
+    clear()
+    write_generation(lake, stream, after)
+    return after
+
+
+def read_generation(
+    lake: Lake, stream: AnyStream, *, unfinished: bool = False
+) -> Generation | None:
+    """The generation in use; None before the first start. An unfinished reset only where allowed.
+
+    Raises CheckpointIncompatible for a reset that was broken off.
+    """
     store, path = filesystem(f"{lake.root}/checkpoints/{stream.name}/generation.json")
     try:
         with store.open_input_stream(path) as file:
             found: dict[str, Any] = json.loads(file.read())
-        since = datetime.fromisoformat(found["since"])
-        return Generation(int(found["number"]), since, int(found["shuffle_partitions"]))
     except FileNotFoundError:
-        made = Generation(0, datetime.now(UTC), shuffle_partitions)
+        return None
+    if found.get("resetting") and not unfinished:
+        raise CheckpointIncompatible(
+            f"stream '{stream.name}': a reset was broken off; finish it: "
+            f"rivermark reset {stream.name}"
+        )
+    since = datetime.fromisoformat(found["since"])
+    return Generation(int(found["number"]), since, int(found["shuffle_partitions"]))
+
+
+def write_generation(
+    lake: Lake, stream: AnyStream, made: Generation, *, unfinished: bool = False
+) -> None:
+    """Write a generation down, whole or not at all."""
+    store, path = filesystem(f"{lake.root}/checkpoints/{stream.name}/generation.json")
     store.create_dir(path.rsplit("/", 1)[0], recursive=True)
     text = {
         "number": made.number,
         "since": made.since.isoformat(),
         "shuffle_partitions": made.shuffle_partitions,
+        **({"resetting": True} if unfinished else {}),
     }
     with store.open_output_stream(f"{path}.new") as file:
         file.write(json.dumps(text).encode())
     store.move(f"{path}.new", path)
-    return made
 
 
 def check_checkpoint(lake: Lake, stream: AnyStream, origin: Origin) -> str:
