@@ -7,10 +7,14 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class RideClock:
-    """Ride number n starts at `beginning + n * spacing` (UTC); a ride lasts whole minutes."""
+    """Ride n starts at `beginning + (n - before) * spacing` (UTC); a ride lasts whole minutes.
+
+    `before` is the number of the ride before the first one, where rides are not counted from 1.
+    """
 
     beginning: datetime
     spacing: timedelta
+    before: int = 0
 
     def __post_init__(self) -> None:
         if self.beginning.tzinfo is None:
@@ -20,7 +24,7 @@ class RideClock:
 
     def start_of(self, ride_id: int) -> datetime:
         """The instant at which the ride starts."""
-        return self.beginning + ride_id * self.spacing
+        return self.beginning + (ride_id - self.before) * self.spacing
 
 
 # The training's own clock: New Year's Day 2020 at noon, a ride every 20 seconds.

@@ -5,7 +5,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,7 @@ from assets.taxi.world.disorder import Arrival
 from assets.taxi.world.drip_plan import DripPlan
 from assets.taxi.world.fares import fares
 from assets.taxi.world.held import keep_late_back
-from assets.taxi.world.manifest import Manifest, read_manifest
+from assets.taxi.world.manifest import Declaration, Manifest, read_manifest
 from assets.taxi.world.wire import FARES_FOLDER, RIDES_FOLDER, GeneratedEvent, to_line
 from rivermark.landing.folder import LandingFolder
 from rivermark.landing.pace import Paced, Progress, land_at_pace
@@ -25,6 +25,7 @@ from rivermark.landing.parcels import Parcel, cut
 from rivermark.landing.writer import Landed
 
 BEGINNING: Final = "beginning"
+FIRST_RIDE: Final = "first_ride"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ def drip(
     manifest: Path,
     plan: DripPlan,
     *,
+    first_ride: int = 1,
+    behind_others: bool = False,
     lasting: timedelta | None = None,
     stop: threading.Event | None = None,
     on_progress: Callable[[Progress], None] | None = None,
@@ -51,14 +54,28 @@ def drip(
     What lands in which file depends on the plan alone. Called again with the same plan and
     manifest, after whatever end, it goes on with the file that is next.
 
+    Rides are counted from `first_ride`. A drip that begins `behind_others` takes its place behind
+    the files that lie in the folders, so its rides need numbers that theirs do not have. Both only
+    count when a drip begins; afterwards the manifest knows them.
+
     ManifestMismatch where the manifest belongs to another plan; ValueError where a folder holds
     files that this drip did not land.
     """
-    clock = plan.ride_clock(_beginning(manifest, landing) or datetime.now(UTC))
-    record = Manifest(manifest, landing, plan.declaration(clock))
     folders = {name: LandingFolder(landing / name) for name in (RIDES_FOLDER, FARES_FOLDER)}
+    begun = _declaration(manifest, landing)
+    if begun:
+        first_ride = int(begun.get(FIRST_RIDE) or 1)
+        before = {name: int(begun.get(_before(name)) or 0) for name in folders}
+    else:
+        before = {name: f.next_number if behind_others else 0 for name, f in folders.items()}
+    clock = plan.ride_clock(_beginning(begun) or datetime.now(UTC))
+    if plan.clock == "now":
+        clock = replace(clock, before=first_ride - 1)
+    last_ride = None if plan.rides is None else first_ride + plan.rides - 1
+    own = {FIRST_RIDE: first_ride, **{_before(name): n for name, n in before.items()}}
+    record = Manifest(manifest, landing, {**plan.declaration(clock), **own})
     for name, folder in folders.items():
-        if folder.next_number > record.landed.get(name, 0):
+        if folder.next_number > before[name] + record.landed.get(name, 0):
             raise ValueError(
                 f"{folder.path} holds files that {manifest} does not list; "
                 "give the manifest of the drip that landed them, or an empty landing folder"
@@ -79,8 +96,10 @@ def drip(
     with _set_after(lasting, stop):
         paced = land_at_pace(
             heapq.merge(
-                _parcels(RIDES_FOLDER, rides_by_event_time(1, plan.rides, clock), plan, record),
-                _parcels(FARES_FOLDER, fares(1, plan.rides, clock), plan, record),
+                _parcels(
+                    RIDES_FOLDER, rides_by_event_time(first_ride, last_ride, clock), plan, record
+                ),
+                _parcels(FARES_FOLDER, fares(first_ride, last_ride, clock), plan, record),
                 key=lambda parcel: parcel.due,
             ),
             deliver,
@@ -105,12 +124,20 @@ def _parcels(
         yield _FolderParcel(parcel.due, parcel.rows, folder)
 
 
-def _beginning(manifest: Path, landing: Path) -> datetime | None:
-    """When the drip that wrote this manifest began by its own clock; None where there is none."""
-    if not manifest.exists():
-        return None
-    declared = read_manifest(manifest, landing).declaration.get(BEGINNING)
+def _declaration(manifest: Path, landing: Path) -> Declaration:
+    """What the drip that wrote this manifest declared; empty where there is none."""
+    return read_manifest(manifest, landing).declaration if manifest.exists() else {}
+
+
+def _beginning(declaration: Declaration) -> datetime | None:
+    """When a drip began by its own clock; None where none did."""
+    declared = declaration.get(BEGINNING)
     return datetime.fromisoformat(declared) if isinstance(declared, str) else None
+
+
+def _before(folder: str) -> str:
+    """Under what a manifest keeps how many numbers of a folder others had taken."""
+    return f"files_before:{folder}"
 
 
 @contextmanager
