@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from deltalake import DeltaTable
-from pyarrow import dataset
 
 from rivermark.admission.batch import INGEST_FILES
 from rivermark.lake.table import Table
@@ -13,6 +12,9 @@ from rivermark.settings import Settings
 from rivermark.stream import Ingest
 from rivermark.watch.claim import Answer
 from rivermark.watch.query import ask
+
+if TYPE_CHECKING:
+    from pyarrow import dataset
 
 SHOWN: Final = 10
 NEWEST_BATCHES: Final = 500

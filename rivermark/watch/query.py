@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-from pyarrow import dataset
+
+if TYPE_CHECKING:
+    # Arrow's datasets import pandas, which takes a second; whoever asks has paid for it by then.
+    from pyarrow import dataset
 
 
 def ask(
