@@ -1,0 +1,10 @@
+"""All streams of this deployment: what the console runs and the platform shows."""
+
+from typing import Final
+
+from assets.readings.streams import READING_STREAMS
+from assets.taxi.streams import EVENT_STREAMS
+from assets.taxi.trips.streams import STREAMS as TRIP_STREAMS
+from rivermark.topology import Topology
+
+TOPOLOGY: Final = Topology([*EVENT_STREAMS, *TRIP_STREAMS, *READING_STREAMS])

@@ -1,0 +1,57 @@
+"""The deployment that the console works on: its streams, and its settings."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from pydantic import ValidationError
+
+from rivermark.errors import RivermarkError
+from rivermark.settings import Settings
+from rivermark.topology import Topology
+
+TOPOLOGY: Final = "rivermark.topology"
+"""The entry point `default` of this group is the deployment's Topology."""
+
+Home = Annotated[
+    Path | None,
+    typer.Option(
+        "--home",
+        metavar="FOLDER",
+        help="Folder of lake, landing and state. Default: RIVERMARK_HOME, or .rivermark here.",
+    ),
+]
+
+
+def topology() -> Topology:
+    """The streams of the installed deployment; RivermarkError where there are none to import."""
+    entries = list(entry_points(group=TOPOLOGY, name="default"))
+    if not entries:
+        raise RivermarkError(
+            "no package declares its streams; give yours the entry point 'default' in the group "
+            f"'{TOPOLOGY}' and install it again (here: make setup)"
+        )
+    try:
+        found = entries[0].load()
+    except RivermarkError:
+        raise
+    except Exception as error:
+        raise RivermarkError(f"{entries[0].value} cannot be imported: {error}") from error
+    if not isinstance(found, Topology):
+        raise RivermarkError(f"{entries[0].value} is not a Topology but {type(found).__name__}")
+    return found
+
+
+def settings_for(home: Path | None) -> Settings:
+    """The settings of the environment, with another home where one is given."""
+    try:
+        return Settings() if home is None else Settings(home=home)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise RivermarkError(
+            f"setting {name} (RIVERMARK_{name.upper()}): {first['msg']}, not {first['input']!r}"
+        ) from error

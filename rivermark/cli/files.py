@@ -1,0 +1,115 @@
+"""`rivermark files`: what became of each landed file, without an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Final
+
+import typer
+from deltalake import DeltaTable
+
+from rivermark.admission.batch import INGEST_FILES
+from rivermark.cli.console import grid, moment, number, out, plain
+from rivermark.cli.deployment import Home, settings_for, topology
+from rivermark.errors import RivermarkError
+from rivermark.lake.table import Table
+from rivermark.settings import Settings
+from rivermark.sources.arrivals import arrivals_of
+from rivermark.sources.landed import LandedFiles
+from rivermark.stream import Ingest
+from rivermark.watch.query import ask
+
+NUMERIC: Final = ("rows", "admitted", "late", "set aside", "bytes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileFate:
+    """One landed file: its name below the landing folder, and where its rows went, or why not."""
+
+    name: str
+    state: str
+    size: int
+    landed_at: datetime
+    rows: int | None = None
+    admitted: int | None = None
+    late: int | None = None
+    set_aside: int | None = None
+
+
+def files(
+    stream: Annotated[str, typer.Argument(metavar="STREAM", help="A stream that reads files.")],
+    limit: Annotated[int, typer.Option(min=1, help="Files to show, the newest.")] = 50,
+    home: Home = None,
+) -> None:
+    """Show what became of each landed file: read, set aside and why, or still waiting.
+
+    Examples:
+        rivermark files taxi/trip_records
+        rivermark files taxi/ride_events --limit 5
+    """
+    settings = settings_for(home)
+    found = topology().named(stream)
+    if not isinstance(found, Ingest):
+        raise RivermarkError(f"'{stream}' reads tables, not files; see: rivermark status {stream}")
+    fates = list(fates_of(settings, found))
+    table = grid(None, ("file", *NUMERIC, "landed", "state"), right=NUMERIC, fold=("state",))
+    for fate in fates[-limit:]:
+        counts = (fate.rows, fate.admitted, fate.late, fate.set_aside, fate.size)
+        table.add_row(
+            plain(fate.name), *map(number, counts), moment(fate.landed_at), plain(fate.state)
+        )
+    out().print(table)
+    shown = min(limit, len(fates))
+    folder = f"{settings.landing_root}/{found.source.folder}"
+    out().print(plain(f"{shown} of {len(fates)} files below {folder}"))
+
+
+def fates_of(settings: Settings, ingest: Ingest) -> Iterator[FileFate]:
+    """Every file that was read, has arrived, or lies in the landing folder, in that order."""
+    done = _rows(
+        settings,
+        INGEST_FILES,
+        "SELECT * FROM found WHERE stream = $stream ORDER BY ingest_batch, modified_at, path",
+        {"stream": ingest.name},
+    )
+    for row in done:
+        yield FileFate(
+            name=row["file"],
+            state="read" if row["reason"] is None else f"set aside: {row['reason']}",
+            size=row["size"],
+            landed_at=row["modified_at"],
+            rows=row["rows"],
+            admitted=row["admitted"],
+            late=row["late"],
+            set_aside=row["quarantined"],
+        )
+    decided = {row["path"] for row in done}
+    arrived = _rows(settings, arrivals_of(ingest), "SELECT * FROM found ORDER BY arrival, path", {})
+    for row in arrived:
+        if row["path"] not in decided:
+            yield FileFate(
+                name=row["name"],
+                state="arrived; its rows come with the next batch",
+                size=row["size"],
+                landed_at=row["modified_at"],
+            )
+    known = {row["path"] for row in arrived}
+    landed = LandedFiles(settings.landing_root, ingest.source)
+    for info in sorted(landed.unknown(known), key=lambda info: (info.mtime_ns, info.path)):
+        verdict = landed.judge(info)
+        why = verdict.reason or "ready for the next run"
+        yield FileFate(
+            name=landed.name(info),
+            state=f"waiting: {why}",
+            size=info.size,
+            landed_at=datetime.fromtimestamp(info.mtime_ns / 1e9, UTC),
+        )
+
+
+def _rows(settings: Settings, table: Table, sql: str, values: dict[str, object]) -> list[dict]:  # type: ignore[type-arg]
+    lake = settings.lake()
+    if not lake.exists(table):
+        return []
+    return ask(sql, {"found": DeltaTable(lake.path(table)).to_pyarrow_dataset()}, values)

@@ -1,0 +1,63 @@
+"""What commands that land files have in common: the folder, the way to stop, signs of progress."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from rivermark.cli.console import err, moment, number, plain
+from rivermark.errors import RivermarkError
+from rivermark.lake.files import is_local
+from rivermark.landing.pace import Paced, Progress
+from rivermark.settings import Settings
+
+LINE_SECONDS: Final = 10.0
+"""How often a line goes into a pipe; a terminal has one line that changes."""
+
+
+def local_landing(settings: Settings) -> Path:
+    """The landing root; RivermarkError where it is no folder of this machine."""
+    if not is_local(settings.landing_root):
+        raise RivermarkError(
+            f"{settings.landing_root} is no local folder, and this command writes files to one; "
+            "give it a home of its own: --home FOLDER"
+        )
+    return Path(settings.landing_root)
+
+
+def manifest_path(settings: Settings, name: str) -> Path:
+    """Where a landing run keeps what it has done: beside the landing folder, never in it."""
+    return settings.home / "manifests" / f"{name}.jsonl"
+
+
+@contextmanager
+def landing_progress(what: str) -> Iterator[Callable[[Progress], None]]:
+    """Give a listener for a paced landing that tells how far it is."""
+    console = err()
+    told = time.monotonic()
+    with console.status(what) as status:
+
+        def heard(progress: Progress) -> None:
+            nonlocal told
+            text = (
+                f"{what}: {number(progress.rows)} rows in {number(progress.files)} files, "
+                f"event time {moment(progress.due)}"
+            )
+            if progress.behind.total_seconds() > 1:
+                text += f", {progress.behind.total_seconds():,.0f} s behind"
+            if console.is_terminal:
+                status.update(plain(text))
+            elif time.monotonic() - told >= LINE_SECONDS:
+                told = time.monotonic()
+                console.print(plain(text))
+
+        yield heard
+
+
+def landed_sentence(paced: Paced) -> str:
+    """What a paced landing did."""
+    ended = "stopped" if paced.stopped else "done"
+    return f"{ended}: {number(paced.rows)} rows in {number(paced.files)} files"

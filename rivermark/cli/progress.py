@@ -1,0 +1,85 @@
+"""What a person sees while streams run: which are at it, and a line for each one that is done."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from rivermark.cli.console import err, number, plain
+from rivermark.runtime.heartbeat import HeartbeatStore
+from rivermark.settings import Settings
+from rivermark.stream import AnyStream, Ingest
+
+if TYPE_CHECKING:
+    from rivermark.runtime.run import OnReport, Report
+
+LOOK_SECONDS = 1.0
+SHOWN = 3
+
+
+@contextmanager
+def bounded_progress(settings: Settings, streams: Sequence[AnyStream]) -> Iterator[OnReport]:
+    """Give a listener for `run_bounded` that shows how far it is, with a bar on a terminal."""
+    kinds = {s.name: s for s in streams}
+    console = err()
+    bar = Progress(
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("streams"),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+        console=console,
+        transient=True,
+    )
+    began = time.monotonic()
+    with bar:
+        task = bar.add_task("", total=len(kinds))
+        done = threading.Event()
+
+        def look() -> None:
+            store = HeartbeatStore(settings.state)
+            while not done.wait(LOOK_SECONDS):
+                bar.update(task, description=at_work(store, kinds))
+
+        looking = threading.Thread(target=look, daemon=True)
+        looking.start()
+
+        def heard(report: Report) -> None:
+            if report.kind == "final":
+                bar.advance(task)
+                after = time.monotonic() - began
+                console.print(plain(f"{after:6.1f} s  {sentence(report, kinds[report.stream])}"))
+
+        try:
+            yield heard
+        finally:
+            done.set()
+            looking.join()
+
+
+def at_work(store: HeartbeatStore, streams: dict[str, AnyStream]) -> str:
+    """The streams that are running now, in a few words."""
+    beats = store.latest()
+    running = [n for n in streams if n in beats and beats[n].state in ("running", "idle")]
+    more = f" and {len(running) - SHOWN} more" if len(running) > SHOWN else ""
+    return ", ".join(running[:SHOWN]) + more
+
+
+def sentence(report: Report, stream: AnyStream) -> str:
+    """What a stream did, in one line."""
+    numbers = report.numbers
+    rows_in, rows_out = int(numbers["rows_in"]), int(numbers["rows_out"])
+    if not rows_in and not rows_out:
+        return f"{stream.name}: nothing new"
+    if isinstance(stream, Ingest):
+        late, aside = int(numbers["late"]), int(numbers["quarantined"])
+        return (
+            f"{stream.name}: {number(rows_in)} rows in = {number(rows_out)} admitted + "
+            f"{number(late)} late + {number(aside)} set aside"
+        )
+    return f"{stream.name}: {number(rows_in)} rows in, {number(rows_out)} rows out"

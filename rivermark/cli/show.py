@@ -1,0 +1,140 @@
+"""`rivermark show`: rows of a table, now or as they were, without an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+import typer
+from deltalake import DeltaTable
+from pyspark.sql.types import StructField, StructType
+
+from rivermark.cli import moments
+from rivermark.cli.console import grid, moment, number, out, plain
+from rivermark.cli.deployment import Home, settings_for, topology
+from rivermark.errors import RivermarkError, UnknownStream
+from rivermark.lake.lake import Lake
+from rivermark.lake.stats import row_count
+from rivermark.lake.table import Table
+from rivermark.lake.travel import resolve_version
+from rivermark.topology import Topology
+from rivermark.watch.query import ask
+
+HIDDEN: Final = "…"
+LONGEST: Final = 60
+
+
+def show(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="Such as taxi/hourly_winners.")],
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Rows to show.")] = 20,
+    version: Annotated[
+        str | None, typer.Option(metavar="V|TIME", help="The table as it was: version or moment.")
+    ] = None,
+    oldest: Annotated[
+        bool, typer.Option("--oldest", help="The first rows by event time, not the last.")
+    ] = False,
+    personal: Annotated[
+        bool, typer.Option("--personal", help="Show columns that are marked as personal.")
+    ] = False,
+    home: Home = None,
+) -> None:
+    """Show rows of a table, the newest by event time first.
+
+    Examples:
+        rivermark show taxi/hourly_winners
+        rivermark show taxi/zone_hours --limit 5 --version 3
+        rivermark show ops/stream_progress
+    """
+    lake = settings_for(home).lake()
+    found = table_named(topology(), lake, table)
+    at = moments.version_or_moment(version) if version else None
+    chosen = resolve_version(lake, found, at)
+    rows = newest_rows(lake, found, limit, version=chosen, oldest=oldest)
+    total = row_count(lake, found, chosen)
+    print_rows(found, rows, personal=personal)
+    out().print(plain(f"{number(len(rows))} of {number(total)} rows, version {chosen}"))
+    if set(found.personal) and not personal:
+        out().print(plain(f"hidden as personal: {', '.join(found.personal)} (--personal)"))
+
+
+def table_named(topology: Topology, lake: Lake, name: str) -> Table:
+    """A declared table, or one of the platform's own below `ops/`; else UnknownStream."""
+    if not name.startswith("ops/"):
+        return topology.table(name)
+    if not lake.exists(name):
+        raise UnknownStream(f"no table is named {name!r} in {lake.root}")
+    fields = StructType.fromJson(_schema(lake, name)).fields
+    times = ("started_at", "at", "landed_at")
+    ordered = next((f.name for f in fields if f.name in times), None)
+    return Table(
+        name=name,
+        schema=StructType([StructField(f.name, f.dataType) for f in fields]),
+        description="A table of the platform's own.",
+        event_time=ordered,
+    )
+
+
+def newest_rows(
+    lake: Lake, table: Table, limit: int, *, version: int | None = None, oldest: bool = False
+) -> list[dict[str, Any]]:
+    """Up to `limit` rows, by event time and then by key where the table declares them."""
+    rows = DeltaTable(lake.path(table), version=version).to_pyarrow_dataset()
+    order = (
+        [f"{_quoted(table.event_time)} {'ASC' if oldest else 'DESC'}"] if table.event_time else []
+    )
+    order += [_quoted(key) for key in table.keys if key != table.event_time]
+    columns = ", ".join(_quoted(f.name) for f in table.schema.fields)
+    by = f"ORDER BY {', '.join(order)}" if order else ""
+    # The names are declared in code, and quoted all the same.
+    return ask(f"SELECT {columns} FROM rows {by} LIMIT ?", {"rows": rows}, [limit])  # noqa: S608
+
+
+def print_rows(
+    table: Table,
+    rows: Sequence[dict[str, Any]],
+    *,
+    personal: bool = False,
+    columns: Sequence[str] = (),
+    title: str | None = None,
+) -> None:
+    """Rows as a table on the console; moments are UTC."""
+    names = list(columns) or [f.name for f in table.schema.fields]
+    numeric = {n for n in names if any(_is_number(row[n]) for row in rows)}
+    drawn = grid(title, names, right=numeric)
+    for row in rows:
+        cells = [
+            HIDDEN if name in table.personal and not personal else _cell(row[name])
+            for name in names
+        ]
+        drawn.add_row(*map(plain, cells))
+    out().print(drawn)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return moment(value)
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _is_number(value: object) -> bool:
+    return not isinstance(value, str | bool | datetime | list | None)
+
+
+def _quoted(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
+
+
+def _schema(lake: Lake, name: str) -> dict[str, Any]:
+    import json
+
+    try:
+        found: dict[str, Any] = json.loads(DeltaTable(lake.path(name)).schema().to_json())
+    except Exception as error:
+        raise RivermarkError(f"table '{name}' cannot be read: {error}") from error
+    return found
