@@ -1,0 +1,112 @@
+"""Pattern processes: what to do with each match, and with those whose time ran out."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+from rivermark.errors import DeclarationError
+from rivermark.process.context import Context
+from rivermark.process.declaration import Order
+from rivermark.process.failures import Misuse
+from rivermark.process.instants import Millis
+from rivermark.process.keyed import KeyedProcess
+from rivermark.process.patterns.match import Match
+from rivermark.process.patterns.matching import Partial, advance, is_whole, match_of
+from rivermark.process.patterns.pattern import Pattern
+from rivermark.process.state import ListState
+
+E = TypeVar("E")
+Out = TypeVar("Out")
+
+AfterMatch = Literal["keep", "skip_to_next", "skip_past_last"]
+
+
+class PatternProcess(KeyedProcess[E, Out], Generic[E, Out]):
+    """Looks for a pattern in the events of each key, in order of event time.
+
+        class HeatThenSmoke(PatternProcess[Event, Alert]):
+            key = "area"
+            time = "at"
+            pattern = heat_then_smoke
+
+            def on_match(self, match, ctx):
+                ctx.emit(Alert(ctx.key, match.start, match.end))
+
+    `after_match` says what becomes of the other beginnings of the key: `keep` lets each go on to a
+    match of its own; `skip_to_next` drops those that began with the same event; `skip_past_last`
+    drops all, and gives one match where several end with one event. Kept are the beginnings of
+    matches, each until it is a match, is broken, or its time is over.
+    """
+
+    order: ClassVar[Order] = "event_time"
+    hold: ClassVar[bool] = True
+
+    pattern: ClassVar[Pattern]
+    after_match: ClassVar[AfterMatch] = "keep"
+    most_beginnings: ClassVar[int] = 1_000
+
+    partials: ListState[Partial[E]]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Refuse a pattern that could never end."""
+        super().__init_subclass__(**options)
+        pattern = getattr(cls, "pattern", None)
+        if pattern is None:
+            return
+        pattern.check(cls.__name__)
+        if cls.time is None and hasattr(cls, "declaration"):
+            raise DeclarationError(f"process '{cls.__name__}': a pattern needs an event time")
+
+    def on_match(self, match: Match[E], ctx: Context[Out]) -> None:
+        """Handle a match."""
+        raise NotImplementedError
+
+    def on_timeout(self, match: Match[E], ctx: Context[Out]) -> None:
+        """Handle the beginning of a match whose time is over; nothing by default."""
+
+    def on_event(self, event: E, ctx: Context[Out]) -> None:
+        """Let the event begin, extend, complete or break matches."""
+        before = self._starts()
+        found = advance(self.pattern, self.partials, event, ctx.timestamp)
+        kept = found.partials
+        matches = found.matches
+        if matches and self.after_match == "skip_past_last":
+            matches, kept = matches[:1], []
+        elif matches and self.after_match == "skip_to_next":
+            started = {each.start for each in matches}
+            kept = [each for each in kept if each.start not in started]
+        if len(kept) > self.most_beginnings:
+            raise Misuse(
+                f"{len(kept):,} beginnings of matches are waiting, more than "
+                f"{self.most_beginnings:,}: shorten within(...), or skip after a match"
+            )
+        self.partials[:] = kept
+        self._set_timers(before, ctx)
+        for each in matches:
+            self.on_match(match_of(self.pattern, each), ctx)
+
+    def on_timer(self, at: Millis, ctx: Context[Out]) -> None:
+        """Take out what began too long ago: a match by absence, or a time-out."""
+        over = [each for each in self.partials if self._end(each.start) <= at]
+        self.partials[:] = [each for each in self.partials if self._end(each.start) > at]
+        for each in over:
+            match = match_of(self.pattern, each)
+            if not is_whole(self.pattern, each):
+                self.on_timeout(match, ctx)
+            elif self.pattern.absence:
+                self.on_match(match, ctx)
+
+    def _starts(self) -> set[Millis]:
+        return {each.start for each in self.partials}
+
+    def _end(self, start: Millis) -> Millis:
+        return start + (self.pattern.limit or 0)
+
+    def _set_timers(self, before: set[Millis], ctx: Context[Out]) -> None:
+        if self.pattern.limit is None:
+            return
+        after = self._starts()
+        for start in sorted(before - after):
+            ctx.timers.event.delete(self._end(start))
+        for start in sorted(after - before):
+            ctx.timers.event.register(self._end(start))
