@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The virtual environment .venv with what requirements.lock names. Does nothing while the lock that
-# was installed last is the lock that lies here.
+# The virtual environment .venv with what requirements.lock names, and this project in it. Does
+# nothing while the lock and the project file that were installed last are those that lie here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,7 +8,9 @@ cd "$(dirname "$0")/.."
 PATH="${PATH//"$(pwd)/.venv/bin:"/}"
 
 python=.venv/bin/python
-stamp=.venv/installed.lock
+# Copies of what was installed, not times: clones and branches change times for nothing.
+lock=.venv/installed.lock
+project=.venv/installed.toml
 place=.venv/made.in
 
 works() {
@@ -17,7 +19,7 @@ works() {
         "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' 2>/dev/null
 }
 
-if works && cmp -s requirements.lock "$stamp"; then
+if works && cmp -s requirements.lock "$lock" && cmp -s pyproject.toml "$project"; then
     exit 0
 fi
 
@@ -37,16 +39,21 @@ if ! works; then
     pwd >"$place"
 fi
 
-rm -f "$stamp"
-echo "Installing the Python packages of requirements.lock (once; a minute or two with pip, seconds with uv)"
 if command -v uv >/dev/null; then
-    uv pip install --quiet --python "$python" --require-hashes -r requirements.lock
-    uv pip install --quiet --python "$python" --no-deps --no-build-isolation -e .
+    install=(uv pip install --quiet --python "$python")
 else
-    pip=("$python" -m pip --quiet --disable-pip-version-check)
-    "${pip[@]}" install --require-hashes -r requirements.lock
-    "${pip[@]}" install --no-deps --no-build-isolation -e .
+    # An environment that uv made has no pip.
+    "$python" -m pip --version >/dev/null 2>&1 || "$python" -m ensurepip >/dev/null
+    install=("$python" -m pip --quiet --disable-pip-version-check install)
 fi
-# Last, so that an install that broke off is done again. A copy of the lock, not a time: clones and
-# branches change times without changing what is needed.
-cp requirements.lock "$stamp"
+
+# Each copy is made last, so that an install that broke off is done again.
+if ! cmp -s requirements.lock "$lock"; then
+    echo "Installing the Python packages of requirements.lock (once; a minute or two with pip, seconds with uv)"
+    rm -f "$lock" "$project"
+    "${install[@]}" --require-hashes -r requirements.lock
+    cp requirements.lock "$lock"
+fi
+# The project's own entry: its console script and its entry points are written from pyproject.toml.
+"${install[@]}" --no-deps --no-build-isolation -e .
+cp pyproject.toml "$project"

@@ -24,8 +24,8 @@ _FOR_ALL: Final = (
 )
 _FOR_KIND: Final[dict[Kind, tuple[str, ...]]] = {
     # Most of a short run is code that runs once: the quick compiler and one collector thread.
-    # It alone gets 48 MB for its code by default, which thirty queries fill: then nothing is compiled
-    # any more and queries die of "Out of space in CodeCache". 240 MB is what all compilers get.
+    # It alone gets 48 MB for its code by default, which thirty queries fill: then nothing is
+    # compiled any more and queries die of "Out of space in CodeCache". All compilers get 240 MB.
     "short": (
         "-XX:TieredStopAtLevel=1",
         "-XX:ReservedCodeCacheSize=240m",
