@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 from pyspark.sql import SparkSession
 
 from rivermark.runtime.jvm import Kind, driver_options
@@ -47,6 +50,9 @@ def spark_conf(settings: Settings, kind: Kind = "short") -> dict[str, str]:
 
 def open_session(settings: Settings, kind: Kind = "short") -> SparkSession:
     """The session of this process; JVM settings count only when the first one is opened."""
+    if settings.master.startswith("local"):
+        # Python workers are the first python3 of the PATH otherwise, which may lack the packages.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.config(map={**spark_conf(settings, kind)})
     session: SparkSession = builder.getOrCreate()
     return session
