@@ -57,9 +57,11 @@ def stretch(table: Table, first: date, last: date) -> str:
             f"{daily.column} <= CAST('{last.isoformat()}' AS DATE))"
         )
     start, end = daily.bounds(first, last)
+    # Plain texts: both engines read them as the column's type. CAST(... AS TIMESTAMP) is one of
+    # nanoseconds to delta-rs, which then refuses to compare it with a column of microseconds.
     return (
-        f"({daily.column} >= CAST('{start:%Y-%m-%dT%H:%M:%SZ}' AS TIMESTAMP) AND "
-        f"{daily.column} < CAST('{end:%Y-%m-%dT%H:%M:%SZ}' AS TIMESTAMP))"
+        f"({daily.column} >= '{start:%Y-%m-%dT%H:%M:%SZ}' AND "
+        f"{daily.column} < '{end:%Y-%m-%dT%H:%M:%SZ}')"
     )
 
 
