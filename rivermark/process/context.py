@@ -76,6 +76,7 @@ class Context(Generic[Out]):
     __slots__ = (
         "_main",
         "_out",
+        "_outputs",
         "_sides",
         "broadcasting",
         "ending",
@@ -106,7 +107,8 @@ class Context(Generic[Out]):
         self.ending = False
         self.timers = Timers()
         self._out = frozenset() if out is None else out.classes
-        self._main: list[Any] = []
+        self._outputs = Outputs(())
+        self._main = self._outputs.main
         self._sides: dict[Any, tuple[list[Any], frozenset[type] | None]] = {}
         self.visit: Callable[[], Iterator[Any]] = lambda: iter(())
 
@@ -139,6 +141,18 @@ class Context(Generic[Out]):
             raise Misuse(f"side output {tag!r} takes {names}, not {row!r}")
         rows.append(row)
 
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to a counter of the stream, which is reported with each batch.
+
+        An event that becomes a dead letter has been counted.
+        """
+        counters = self._outputs.counters
+        counters[name] = counters.get(name, 0) + by
+
+    def gauge(self, name: str, value: float) -> None:
+        """Set a number of the stream to its present value; the last one of a batch is reported."""
+        self._outputs.gauges[name] = value
+
     def each_key(self) -> Iterator[Any]:
         """Visit every key of the bucket that has state; state and timers are then those of the key.
 
@@ -150,6 +164,7 @@ class Context(Generic[Out]):
 
     def write_to(self, outputs: Outputs, sides: Mapping[str, SideSpec]) -> None:
         """Let rows go to `outputs` from now on (called by the engine for each batch)."""
+        self._outputs = outputs
         self._main = outputs.main
         self._sides = {}
         for tag, spec in sides.items():

@@ -70,7 +70,7 @@ def _handlers(cls: type, named: dict[str, Any]) -> dict[str, str]:
     for method, function in inspect.getmembers(cls, inspect.isfunction):
         marked = getattr(function, "handles", None)
         name = marked or method.removeprefix("on_")
-        if marked is None and (not method.startswith("on_") or name in ("event", "timer")):
+        if marked is None and (not method.startswith("on_") or _is_of_open_base(cls, method)):
             continue
         if name not in named:
             raise DeclarationError(
@@ -89,6 +89,12 @@ def _handlers(cls: type, named: dict[str, Any]) -> dict[str, str]:
                 f"process '{cls.__name__}': nobody handles input '{name}': write a method on_{name}"
             )
     return found
+
+
+def _is_of_open_base(cls: type, method: str) -> bool:
+    """Whether a base for others has a method of that name, such as on_timer or on_window."""
+    bases = (each for each in cls.__mro__[1:] if "declaration" not in each.__dict__)
+    return any(method in each.__dict__ for each in bases)
 
 
 def _spec(cls: type, name: str, declared: Input[Any] | Broadcast[Any], handler: str) -> InputSpec:

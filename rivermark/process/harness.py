@@ -123,6 +123,14 @@ class ProcessHarness(Generic[Event, Out]):
             raise Misuse(f"there is no side output '{tag}'; declared are: {known}")
         return list(self._written.sides[tag])
 
+    def counters(self) -> dict[str, int]:
+        """The process's counters since the start."""
+        return dict(self._written.counters)
+
+    def gauges(self) -> dict[str, float]:
+        """The latest values of the process's gauges."""
+        return dict(self._written.gauges)
+
     def dead_letters(self) -> list[DeadLetter]:
         """Events set aside because their handler raised."""
         return list(self._written.dead)
@@ -136,7 +144,7 @@ class ProcessHarness(Generic[Event, Out]):
         bucket = self._bucket()
         return SetTimers(*timers_of(bucket, key))
 
-    def keys(self) -> list[Any]:
+    def all_keys(self) -> list[Any]:
         """Keys that have state."""
         return list(self._bucket().records)
 

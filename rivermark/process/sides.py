@@ -36,10 +36,11 @@ class SideOutput(Generic[R]):
 class Outputs:
     """What a run wrote: main rows, side rows by tag, and dead letters, each in order of writing.
 
-    `late` is the number of its events that were at or before the watermark.
+    `late` is the number of its events that were at or before the watermark; `counters` and `gauges`
+    are the process's own numbers, by name.
     """
 
-    __slots__ = ("dead", "late", "main", "sides")
+    __slots__ = ("counters", "dead", "gauges", "late", "main", "sides")
 
     def __init__(self, tags: tuple[str, ...]) -> None:
         """Start empty, with one list for each declared tag."""
@@ -47,6 +48,8 @@ class Outputs:
         self.sides: dict[str, list[Any]] = {tag: [] for tag in tags}
         self.dead: list[Any] = []
         self.late = 0
+        self.counters: dict[str, int] = {}
+        self.gauges: dict[str, float] = {}
 
     def extend(self, later: Outputs) -> None:
         """Append what a later batch wrote."""
@@ -55,6 +58,9 @@ class Outputs:
             self.sides[tag].extend(rows)
         self.dead.extend(later.dead)
         self.late += later.late
+        for name, count in later.counters.items():
+            self.counters[name] = self.counters.get(name, 0) + count
+        self.gauges.update(later.gauges)
 
     def sizes(self) -> list[int]:
         """How much was written so far, main first: a mark to go back to."""

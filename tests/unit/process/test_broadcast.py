@@ -143,7 +143,7 @@ def test_a_visit_leaves_no_state_in_keys_that_it_only_looks_at(
     rules.feed(Rule("warm", 90), "changes")
 
     assert rules.state_of("a") == before
-    assert rules.keys() == ["a"]
+    assert rules.all_keys() == ["a"]
 
 
 def test_notes_are_no_alerts() -> None:

@@ -177,7 +177,7 @@ def test_state_with_a_life_stays_as_small_as_what_lives() -> None:
         batch = [reading("x", NOON + n * 10 * a_day // ids, n) for n in range(start, start + 50)]
         first.feed([*batch, *batch])
         first.advance_watermark(batch[-1].at - 60_000)
-        most = max(most, len(first.keys()))
+        most = max(most, len(first.all_keys()))
 
     in_an_hour_and_a_batch = ids // 240 + 1 + 50
     assert len(first.outputs()) == ids

@@ -113,7 +113,7 @@ def test_a_dead_letter_holds_the_event_and_the_error_and_leaves_no_effect() -> N
     assert careful.state_of("a") == state
     assert careful.timers_of("a") == timers
     assert careful.side("seen") == [Note("saw 1"), Note("saw 2")]
-    assert sorted(careful.keys()) == ["a", "b"]
+    assert sorted(careful.all_keys()) == ["a", "b"]
 
 
 def test_one_bad_event_of_many_does_not_stop_the_others() -> None:

@@ -73,7 +73,7 @@ def test_a_key_whose_states_are_cleared_is_forgotten(
 ) -> None:
     keeps.feed([reading("a", value=1), reading("b", value=1)])
     keeps.feed(reading("a", value=-1))
-    assert keeps.keys() == ["b"]
+    assert keeps.all_keys() == ["b"]
 
     keeps.feed(reading("b", value=-1))
     assert keeps.is_empty()

@@ -1,0 +1,123 @@
+"""P20: the first event of each key passes; its duplicates do not, within a horizon."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import pairwise
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rivermark.process import (
+    TTL,
+    Context,
+    KeyedProcess,
+    ProcessHarness,
+    SideOutput,
+    ValueState,
+    split_invariant,
+)
+from tests.unit.process.pipelines.times import HOUR, MINUTE, NOON, SECOND
+
+
+class Event(msgspec.Struct, frozen=True):
+    key: str
+    at: int
+    number: int = 0
+
+
+class FirstOfEachKey(KeyedProcess[Event, Event]):
+    """Keeps a mark per key for an hour after its first event.
+
+    'First' is first to arrive, so a duplicate is a duplicate though its time differs; within a
+    batch it is the one with the smallest time.
+    """
+
+    key = "key"
+    time = "at"
+    order = "event_time"
+    duplicates = SideOutput("duplicates", Event)
+
+    seen: ValueState[bool] = ValueState(ttl=TTL(timedelta(hours=1)))
+
+    def on_event(self, event: Event, ctx: Context[Event]) -> None:
+        if self.seen.value:
+            ctx.output(self.duplicates, event)
+            ctx.count("duplicates")
+            return
+        self.seen.value = True
+        ctx.emit(event)
+
+
+class EarliestOfEachKey(FirstOfEachKey):
+    """First in event time, whatever the batches; the hour begins with each event that passes."""
+
+    hold = True
+
+
+def story(keys: str) -> list[Event]:
+    return [Event(key, NOON + n * SECOND, n) for n, key in enumerate(keys.split())]
+
+
+def test_the_first_event_of_each_key_passes() -> None:
+    harness = ProcessHarness(FirstOfEachKey())
+    for each in story("a b a c b"):
+        harness.feed(each)
+
+    assert [each.key for each in harness.outputs()] == ["a", "b", "c"]
+    assert [each.number for each in harness.side("duplicates")] == [2, 4]
+    assert harness.counters() == {"duplicates": 2}
+
+
+def test_within_a_batch_the_smallest_time_is_first() -> None:
+    harness = ProcessHarness(FirstOfEachKey())
+    harness.feed([Event("a", NOON + 2, 1), Event("a", NOON + 1, 2), Event("a", NOON + 1, 3)])
+
+    assert [each.number for each in harness.outputs()] == [2]
+
+
+def test_an_end_that_is_sent_again_with_another_time_is_a_duplicate() -> None:
+    harness = ProcessHarness(FirstOfEachKey())
+    harness.feed(Event("42 END", NOON + 30 * MINUTE))
+    harness.feed(Event("42 END", NOON + 30 * MINUTE + 3 * SECOND))
+
+    assert len(harness.outputs()) == 1
+    assert harness.counters() == {"duplicates": 1}
+
+
+def test_a_key_is_forgotten_after_its_horizon() -> None:
+    harness = ProcessHarness(FirstOfEachKey())
+    harness.feed(Event("a", NOON))
+    harness.advance_watermark(NOON + HOUR)
+    assert harness.is_empty()
+
+    harness.feed(Event("a", NOON + 2 * HOUR))
+    assert len(harness.outputs()) == 2
+
+
+events = st.lists(
+    st.builds(
+        Event,
+        st.sampled_from("abc"),
+        st.integers(0, 36).map(lambda n: NOON + n * 5 * MINUTE),
+        st.integers(0, 99),
+    ),
+    min_size=1,
+    max_size=9,
+)
+
+
+@given(events)
+@settings(max_examples=60, deadline=None)
+def test_in_event_time_what_passes_does_not_depend_on_how_arrivals_are_cut(
+    arrived: list[Event],
+) -> None:
+    ran = split_invariant(EarliestOfEachKey, arrived, delay=timedelta(hours=1))
+
+    passed = ran.outputs.main
+    assert len(passed) + len(ran.outputs.sides["duplicates"]) + len(ran.late) == len(arrived)
+    for key in {each.key for each in passed}:
+        times = [each.at for each in passed if each.key == key]
+        assert all(after - before >= HOUR for before, after in pairwise(times))
+    assert ran.state is None

@@ -1,0 +1,84 @@
+"""P11: counts of thirty seconds, with an early result at most once a second."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import pairwise
+
+import msgspec
+from hypothesis import given, settings
+
+from rivermark.process import ProcessHarness, SideOutput, split_invariant
+from rivermark.process.windows import (
+    AnyOf,
+    AtEnd,
+    Every,
+    Tumbling,
+    WindowAggregate,
+    WindowContext,
+)
+from tests.unit.process.pipelines.sensors import Reading, reading, readings
+from tests.unit.process.pipelines.times import SECOND
+
+
+class SoFar(msgspec.Struct, frozen=True):
+    id: str
+    end: int
+    evaluated_at: int
+    count: int
+    is_final: bool
+
+
+class EarlyCounts(WindowAggregate[Reading, int, SoFar]):
+    """Counts of half a minute; held until the watermark, so that early results are exact."""
+
+    key = "id"
+    time = "timestamp"
+    order = "event_time"
+    hold = True
+    windows = Tumbling(timedelta(seconds=30))
+    trigger = AnyOf(AtEnd(), Every(timedelta(seconds=1)))
+    late = SideOutput("late_readings", Reading)
+
+    def update(self, value: int | None, event: Reading) -> int:
+        return (value or 0) + 1
+
+    def on_window(self, value: int, ctx: WindowContext[SoFar]) -> None:
+        final = ctx.mark != "early"
+        ctx.emit(SoFar(ctx.key, ctx.window.end, ctx.timestamp, value, final))
+
+
+def test_early_results_follow_a_second_apart_and_the_last_one_is_final() -> None:
+    harness = ProcessHarness(EarlyCounts())
+    harness.feed([reading(second) for second in (0.25, 0.5, 1.5, 7, 29.5)])
+    harness.end_of_input()
+
+    assert [(each.evaluated_at, each.count, each.is_final) for each in harness.outputs()] == [
+        (1_250, 2, False),
+        (2_250, 3, False),
+        (7_250, 4, False),
+        (30_000, 5, True),
+    ]
+    assert harness.is_empty()
+
+
+def test_a_reading_for_a_window_that_is_gone_is_late() -> None:
+    harness = ProcessHarness(EarlyCounts())
+    harness.feed([reading(1), reading(31)])
+    harness.advance_watermark(30 * SECOND)
+    harness.feed(reading(29))
+
+    assert harness.side("late_readings") == [reading(29)]
+
+
+@given(readings(last_second=70))
+@settings(max_examples=40, deadline=None)
+def test_early_results_do_not_depend_on_how_arrivals_are_cut(story: list[Reading]) -> None:
+    ran = split_invariant(EarlyCounts, story, delay=timedelta(seconds=30))
+
+    final = [each for each in ran.outputs.main if each.is_final]
+    assert sum(each.count for each in final) == len(story) - len(ran.late)
+    for before, after in pairwise(ran.outputs.main):
+        if (before.id, before.end) == (after.id, after.end) and not after.is_final:
+            assert after.evaluated_at - before.evaluated_at >= SECOND
+    assert ran.state is None

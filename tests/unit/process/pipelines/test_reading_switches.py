@@ -1,0 +1,167 @@
+"""P5: readings of a sensor pass only while a switch holds it open."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rivermark.process import (
+    Arrival,
+    Context,
+    Input,
+    KeyedProcess,
+    ProcessHarness,
+    ValueState,
+    split_invariant,
+)
+from tests.unit.process.pipelines.sensors import Reading, reading
+from tests.unit.process.pipelines.times import SECOND
+
+
+class Switch(msgspec.Struct, frozen=True):
+    id: str
+    duration_ms: int
+    timestamp: int = 0
+
+
+class SwitchedReadings(KeyedProcess[Reading | Switch, Reading]):
+    """By the wall clock. Keeps until when a sensor's readings pass; its timer clears that.
+
+    A second switch moves the end only to a later instant.
+    """
+
+    switches = Input(Switch, key="id", control=True)
+    readings = Input(Reading, key="id", time="timestamp")
+
+    open_until: ValueState[int]
+
+    def on_switches(self, event: Switch, ctx: Context[Reading]) -> None:
+        until = ctx.processing_time + event.duration_ms
+        before = self.open_until.value
+        if before is not None:
+            if until <= before:
+                return
+            ctx.timers.processing.delete(before)
+        self.open_until.value = until
+        ctx.timers.processing.register(until)
+
+    def on_readings(self, event: Reading, ctx: Context[Reading]) -> None:
+        if self.open_until.value is not None:
+            ctx.emit(event)
+
+    def on_timer(self, at: int, ctx: Context[Reading]) -> None:
+        self.open_until.clear()
+
+
+class SwitchedByEventTime(KeyedProcess[Reading | Switch, Reading]):
+    """The same in event time: a replay gives the same readings."""
+
+    order = "event_time"
+    hold = True
+
+    switches = Input(Switch, key="id", time="timestamp", control=True)
+    readings = Input(Reading, key="id", time="timestamp")
+
+    open_until: ValueState[int]
+
+    def on_switches(self, event: Switch, ctx: Context[Reading]) -> None:
+        until = event.timestamp + event.duration_ms
+        before = self.open_until.value
+        if before is not None:
+            if until <= before:
+                return
+            ctx.timers.event.delete(before)
+        self.open_until.value = until
+        ctx.timers.event.register(until)
+
+    def on_readings(self, event: Reading, ctx: Context[Reading]) -> None:
+        if self.open_until.value is not None:
+            ctx.emit(event)
+
+    def on_timer(self, at: int, ctx: Context[Reading]) -> None:
+        self.open_until.clear()
+
+
+def passed(
+    process: KeyedProcess[Reading | Switch, Reading], story: list[tuple[float, Switch | Reading]]
+) -> list[float]:
+    """Seconds of the readings that passed, of events fed one by one at their wall-clock seconds."""
+    harness = ProcessHarness(process)
+    for second, event in story:
+        harness.advance_processing_time(int(second * SECOND))
+        harness.feed(event, "switches" if isinstance(event, Switch) else "readings")
+    harness.end_of_input()
+    assert harness.is_empty()
+    return [each.timestamp / SECOND for each in harness.outputs()]
+
+
+def at(second: float, sensor: str = "sensor_2") -> tuple[float, Switch | Reading]:
+    return second, reading(second, id=sensor)
+
+
+def switch(
+    second: float, duration: float, sensor: str = "sensor_2"
+) -> tuple[float, Switch | Reading]:
+    return second, Switch(sensor, int(duration * SECOND), int(second * SECOND))
+
+
+@pytest.mark.parametrize("process", [SwitchedReadings, SwitchedByEventTime])
+def test_the_latest_deadline_wins(process: type[KeyedProcess[Reading | Switch, Reading]]) -> None:
+    story = [switch(0, 10), switch(4, 10), at(9.9), at(13.9), at(14.1)]
+
+    assert passed(process(), story) == [9.9, 13.9]
+
+
+@pytest.mark.parametrize("process", [SwitchedReadings, SwitchedByEventTime])
+def test_an_earlier_deadline_does_not_shorten_the_time(
+    process: type[KeyedProcess[Reading | Switch, Reading]],
+) -> None:
+    story = [switch(0, 20), switch(4, 10), at(14.1), at(19), at(20.1)]
+
+    assert passed(process(), story) == [14.1, 19]
+
+
+@pytest.mark.parametrize("process", [SwitchedReadings, SwitchedByEventTime])
+def test_sensors_without_a_switch_never_pass(
+    process: type[KeyedProcess[Reading | Switch, Reading]],
+) -> None:
+    story = [at(0), switch(1, 60, "sensor_7"), at(2), at(3, "sensor_7"), at(4, "sensor_1")]
+
+    assert passed(process(), story) == [3]
+
+
+stories = st.lists(
+    st.one_of(
+        st.builds(lambda second: at(second)[1], st.integers(0, 40)),
+        st.builds(
+            lambda second, duration: switch(second, duration)[1],
+            st.integers(0, 30),
+            st.integers(1, 12),
+        ),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(stories)
+@settings(max_examples=60, deadline=None)
+def test_in_event_time_what_passes_does_not_depend_on_how_arrivals_are_cut(
+    story: list[Switch | Reading],
+) -> None:
+    arrivals = [
+        Arrival(each, "switches" if isinstance(each, Switch) else "readings") for each in story
+    ]
+    ran = split_invariant(SwitchedByEventTime, arrivals, delay=timedelta(seconds=15))
+
+    late = [each.event for each in ran.late]
+    switches = [each for each in story if isinstance(each, Switch) and each not in late]
+    for each in ran.outputs.main:
+        assert any(
+            one.timestamp <= each.timestamp <= one.timestamp + one.duration_ms for one in switches
+        )
+    assert ran.state is None

@@ -1,0 +1,212 @@
+"""Joins by process function: a ride meets its fare, waits for it, or meets all of its hour."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rivermark.process import (
+    Arrival,
+    Context,
+    Input,
+    KeyedProcess,
+    ProcessHarness,
+    SideOutput,
+    ValueState,
+    split_invariant,
+)
+from rivermark.process.windows import Tumbling, WindowContext, WindowProcess
+from tests.unit.process.pipelines.times import HOUR, MINUTE, NOON, SECOND
+
+WAIT: Final = 10 * MINUTE
+
+
+class Ride(msgspec.Struct, frozen=True, tag="ride"):
+    ride_id: int
+    at: int
+
+
+class Fare(msgspec.Struct, frozen=True, tag="fare"):
+    ride_id: int
+    at: int
+    total: int = 0
+
+
+class Pair(msgspec.Struct, frozen=True):
+    ride: Ride
+    fare: Fare
+
+
+class RidesWithFares(KeyedProcess[Ride | Fare, Pair]):
+    """Keeps whichever side came first until the other comes, or ten minutes of event time pass.
+
+    Each side has its own timer, and the one that was waited for takes it back.
+    """
+
+    rides = Input(Ride, key="ride_id", time="at")
+    fares = Input(Fare, key="ride_id", time="at")
+    unmatched_rides = SideOutput("unmatched_rides", Ride)
+    unmatched_fares = SideOutput("unmatched_fares", Fare)
+
+    ride: ValueState[Ride]
+    fare: ValueState[Fare]
+
+    def on_rides(self, event: Ride, ctx: Context[Pair]) -> None:
+        fare = self.fare.value
+        if fare is None:
+            self.ride.value = event
+            ctx.timers.event.register(event.at + WAIT)
+            return
+        ctx.timers.event.delete(fare.at + WAIT)
+        self.fare.clear()
+        ctx.emit(Pair(event, fare))
+
+    def on_fares(self, event: Fare, ctx: Context[Pair]) -> None:
+        ride = self.ride.value
+        if ride is None:
+            self.fare.value = event
+            ctx.timers.event.register(event.at + WAIT)
+            return
+        ctx.timers.event.delete(ride.at + WAIT)
+        self.ride.clear()
+        ctx.emit(Pair(ride, event))
+
+    def on_timer(self, at: int, ctx: Context[Pair]) -> None:
+        ride, fare = self.ride.value, self.fare.value
+        if ride is not None and ride.at + WAIT == at:
+            ctx.output(self.unmatched_rides, ride)
+            self.ride.clear()
+        if fare is not None and fare.at + WAIT == at:
+            ctx.output(self.unmatched_fares, fare)
+            self.fare.clear()
+
+
+Story = list[Ride | Fare]
+
+
+def feed(harness: ProcessHarness[Ride | Fare, Pair], *events: Ride | Fare) -> None:
+    for each in events:
+        harness.feed(each, "rides" if isinstance(each, Ride) else "fares")
+
+
+@pytest.mark.parametrize("fare_first", [False, True])
+def test_a_ride_and_its_fare_make_one_pair_and_leave_nothing(fare_first: bool) -> None:
+    sides: Story = [Ride(1, NOON), Fare(1, NOON)]
+    harness = ProcessHarness(RidesWithFares())
+    feed(harness, *(reversed(sides) if fare_first else sides))
+
+    assert harness.outputs() == [Pair(Ride(1, NOON), Fare(1, NOON))]
+    assert harness.is_empty()
+
+
+def test_what_waits_too_long_is_told_once_and_forgotten() -> None:
+    harness = ProcessHarness(RidesWithFares())
+    feed(harness, Ride(3, NOON), Fare(3, NOON + SECOND), Ride(4, NOON), Fare(5, NOON))
+    harness.advance_watermark(NOON + WAIT + SECOND)
+    harness.end_of_input()
+
+    assert [each.ride.ride_id for each in harness.outputs()] == [3]
+    assert harness.side("unmatched_rides") == [Ride(4, NOON)]
+    assert harness.side("unmatched_fares") == [Fare(5, NOON)]
+    assert harness.is_empty()
+
+
+def test_a_matched_ride_never_comes_out_again_as_unmatched() -> None:
+    harness = ProcessHarness(RidesWithFares())
+    feed(harness, Ride(1, NOON), Fare(1, NOON))
+    harness.advance_watermark(NOON + 3 * MINUTE)
+    harness.advance_watermark(NOON + 20 * MINUTE)
+
+    assert len(harness.outputs()) == 1
+    assert harness.side("unmatched_rides") == []
+
+
+def test_a_partner_that_comes_after_the_wait_is_unmatched_itself() -> None:
+    harness = ProcessHarness(RidesWithFares())
+    feed(harness, Ride(1, NOON))
+    harness.advance_watermark(NOON + WAIT)
+    feed(harness, Fare(1, NOON + WAIT + SECOND))
+    harness.end_of_input()
+
+    assert harness.outputs() == []
+    assert len(harness.side("unmatched_rides")) == len(harness.side("unmatched_fares")) == 1
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> Story:
+    """Rides and fares of one time each; some lose their partner."""
+    story: Story = []
+    for ride_id in range(draw(st.integers(1, 5))):
+        at = NOON + draw(st.integers(0, 40)) * MINUTE
+        parts = draw(st.sampled_from(["both", "both", "ride", "fare"]))
+        if parts != "fare":
+            story.append(Ride(ride_id, at))
+        if parts != "ride":
+            story.append(Fare(ride_id, at))
+    return draw(st.permutations(story))
+
+
+def arrivals(story: Story) -> list[Arrival]:
+    return [Arrival(each, "rides" if isinstance(each, Ride) else "fares") for each in story]
+
+
+@given(stories())
+@settings(max_examples=60, deadline=None)
+def test_pairs_and_unmatched_sides_do_not_depend_on_how_arrivals_are_cut(story: Story) -> None:
+    ran = split_invariant(RidesWithFares, arrivals(story), delay=timedelta(hours=1))
+
+    rides = {each.ride_id for each in story if isinstance(each, Ride)}
+    fares = {each.ride_id for each in story if isinstance(each, Fare)}
+    assert {each.ride.ride_id for each in ran.outputs.main} == rides & fares
+    assert {each.ride_id for each in ran.outputs.sides["unmatched_rides"]} == rides - fares
+    assert {each.ride_id for each in ran.outputs.sides["unmatched_fares"]} == fares - rides
+    assert ran.state is None
+
+
+class Hour(msgspec.Struct, frozen=True):
+    ride_id: int
+    end: int
+    rides: int
+    fares: int
+
+
+class RidesAndFaresOfHour(WindowProcess[Ride | Fare, Hour]):
+    """Both sides' events of an hour together (co-group), where one side is empty too."""
+
+    rides = Input(Ride, key="ride_id", time="at")
+    fares = Input(Fare, key="ride_id", time="at")
+    windows = Tumbling(timedelta(hours=1))
+    late = None
+
+    def on_rides(self, event: Ride, ctx: Context[Hour]) -> None:
+        self.on_event(event, ctx)
+
+    def on_fares(self, event: Fare, ctx: Context[Hour]) -> None:
+        self.on_event(event, ctx)
+
+    def on_window(self, events: list[Ride | Fare], ctx: WindowContext[Hour]) -> None:
+        rides = sum(isinstance(each, Ride) for each in events)
+        ctx.emit(Hour(ctx.key, ctx.window.end, rides, len(events) - rides))
+
+
+def test_a_window_sees_both_sides_of_its_key_once() -> None:
+    harness = ProcessHarness(RidesAndFaresOfHour())
+    harness.feed_together(
+        {
+            "rides": [Ride(1, NOON), Ride(1, NOON + 5), Ride(2, NOON + HOUR)],
+            "fares": [Fare(1, NOON + 1), Fare(3, NOON)],
+        }
+    )
+    harness.end_of_input()
+
+    assert sorted(harness.outputs(), key=lambda each: each.ride_id) == [
+        Hour(1, NOON + HOUR, 2, 1),
+        Hour(2, NOON + 2 * HOUR, 1, 0),
+        Hour(3, NOON + HOUR, 0, 1),
+    ]
+    assert harness.is_empty()

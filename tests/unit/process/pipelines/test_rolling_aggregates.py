@@ -1,0 +1,104 @@
+"""Rolling aggregates: every event gives its key's new value."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rivermark.process import Context, KeyedProcess, ProcessHarness, ValueState, split_invariant
+
+
+class Triple(msgspec.Struct, frozen=True):
+    key: int
+    value: int
+    other: int
+
+
+class Rolled(msgspec.Struct, frozen=True):
+    """Sum, least and greatest value so far, and the first event that had the greatest."""
+
+    key: int
+    total: int
+    least: int
+    greatest: int
+    of_greatest: int
+
+
+class RollingAggregates(KeyedProcess[Triple, Rolled]):
+    """Keeps four numbers a key, for good: for a bounded set of keys."""
+
+    key = "key"
+    rolled: ValueState[Rolled]
+
+    def on_event(self, event: Triple, ctx: Context[Rolled]) -> None:
+        before = self.rolled.value
+        if before is None:
+            rolled = Rolled(event.key, event.value, event.value, event.value, event.other)
+        else:
+            beats = event.value > before.greatest
+            rolled = Rolled(
+                event.key,
+                before.total + event.value,
+                min(before.least, event.value),
+                max(before.greatest, event.value),
+                event.other if beats else before.of_greatest,
+            )
+        self.rolled.value = rolled
+        ctx.emit(rolled)
+
+
+class Words(msgspec.Struct, frozen=True):
+    language: str
+    words: tuple[str, ...]
+
+
+class RunningWords(KeyedProcess[Words, Words]):
+    """Keeps all words of a language."""
+
+    key = "language"
+    words: ValueState[Words]
+
+    def on_event(self, event: Words, ctx: Context[Words]) -> None:
+        before = self.words.get(Words(event.language, ()))
+        self.words.value = Words(event.language, before.words + event.words)
+        ctx.emit(self.words.get(event))
+
+
+def test_every_event_gives_the_new_sum_of_its_key() -> None:
+    harness = ProcessHarness(RollingAggregates())
+    harness.feed([Triple(1, 2, 2), Triple(2, 3, 1), Triple(2, 2, 4), Triple(1, 5, 3)])
+
+    assert harness.outputs() == [
+        Rolled(1, 2, 2, 2, 2),
+        Rolled(2, 3, 3, 3, 1),
+        Rolled(2, 5, 2, 3, 1),
+        Rolled(1, 7, 2, 5, 3),
+    ]
+
+
+def test_word_lists_are_reduced_per_language() -> None:
+    harness = ProcessHarness(RunningWords())
+    harness.feed([Words("en", ("tea",)), Words("fr", ("vin",)), Words("en", ("cake",))])
+
+    assert [each.words for each in harness.outputs()] == [("tea",), ("vin",), ("tea", "cake")]
+
+
+@given(
+    st.lists(
+        st.builds(Triple, st.integers(1, 2), st.integers(-9, 9), st.integers(0, 9)), min_size=1
+    )
+)
+@settings(max_examples=30, deadline=None)
+def test_every_value_is_that_of_the_events_so_far_in_any_batches(story: list[Triple]) -> None:
+    ran = split_invariant(RollingAggregates, story, delay=timedelta(seconds=1), in_order=True)
+
+    for place, rolled in enumerate(ran.outputs.main):
+        values = [each.value for each in story[: place + 1] if each.key == rolled.key]
+        assert (rolled.total, rolled.least, rolled.greatest) == (
+            sum(values),
+            min(values),
+            max(values),
+        )
