@@ -26,6 +26,9 @@ def spark_conf(settings: Settings, kind: Kind = "short") -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(settings.shuffle_partitions),
         # Delta reads a table's log with 50 tasks otherwise.
         "spark.databricks.delta.snapshotPartitions": "1",
+        # VACUUM lists folders with this many tasks: with 10,000, the default, it took 35 s instead
+        # of 3 on a table of 60 files.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
         # Planning again within a batch costs more than it gives on small ones.
         "spark.sql.adaptive.enabled": "false",
         # Several queries share the cores in turn instead of one after the other.
