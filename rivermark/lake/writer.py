@@ -137,7 +137,7 @@ class TableWriter:
 
     def _append_arrow(self, rows: pa.Table, metadata: str) -> None:
         if self._rust is None:
-            self._rust = DeltaTable(self.path, without_files=True)
+            self._rust = DeltaTable(self.path)
         write_deltalake(
             self._rust,
             rows,

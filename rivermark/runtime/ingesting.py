@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC
-from typing import cast
+from typing import Final, cast
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -14,6 +14,9 @@ from rivermark.settings import Settings
 from rivermark.sources.arrivals import Lister, Poll
 from rivermark.sources.reading import Arrived
 from rivermark.stream import Ingest
+
+ARRIVALS_PER_TRIGGER: Final = 4
+"""How many arrivals make a batch at most; each holds up to the source's `max_files` files."""
 
 
 class IngestHost(QueryHost):
@@ -54,7 +57,7 @@ class IngestHost(QueryHost):
         """The arrivals, some at a time: each holds at most the source's `max_files`."""
         return (
             self.spark.readStream.format("delta")
-            .option("maxFilesPerTrigger", "4")
+            .option("maxFilesPerTrigger", str(ARRIVALS_PER_TRIGGER))
             .load(self.lake.path(self.lister.table))
         )
 
