@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
@@ -75,7 +75,9 @@ def readings(**changes: Any) -> Ingest:
     )
 
 
-def reading(minute: float, sensor: str | None = "s1", temperature: object = 20.5, **more: object) -> str:
+def reading(
+    minute: float, sensor: str | None = "s1", temperature: object = 20.5, **more: object
+) -> str:
     """A reading so many minutes after ten, as a JSON line."""
     at = (TEN + minute * MINUTE).isoformat().replace("+00:00", "Z")
     return json.dumps({"sensor": sensor, "at": at, "temperature": temperature, **more})
@@ -159,7 +161,17 @@ def run(
 
 
 def rows(spark: SparkSession, settings: Settings, table: Table, *columns: str) -> list[Row]:
-    """The rows of a table by these columns (default: all declared), in an order of their own."""
+    """The rows of a table by these columns (default: all declared), in order of their values."""
     frame = spark.read.format("delta").load(settings.lake().path(table))
     names: Sequence[str] = columns or table.schema.fieldNames()
-    return sorted(frame.select(*names).collect(), key=repr)
+    return sorted(frame.select(*names).collect(), key=by_value)
+
+
+def by_value(row: tuple[object, ...]) -> list[tuple[bool, object]]:
+    """A key to sort rows by, in which nothing comes before everything."""
+    return [(v is not None, 0 if v is None else v) for v in row]
+
+
+def ordered(found: Iterable[tuple[object, ...]]) -> list[tuple[object, ...]]:
+    """Rows as plain tuples in the order of `rows`."""
+    return sorted((tuple(row) for row in found), key=by_value)
