@@ -78,12 +78,17 @@ def as_table(spark: SparkSession, feed: Feed) -> DataFrame:
 
 def arrived(feed: Feed) -> list[dict[str, Value]]:
     """Every row with its batch, file and line, as the door marks admitted rows."""
-    marks = {"_ingest_batch", "_file", "_row"} <= set(feed.schema.names)
-    return [
-        {**row, **({"_ingest_batch": b, "_file": f"{b:04}", "_row": n} if marks else {})}
-        for b, rows in enumerate(feed.batches)
-        for n, row in enumerate(rows, start=1)
-    ]
+    marked = {"_ingest_batch", "_file", "_row"} <= set(feed.schema.names)
+    found: list[dict[str, Value]] = []
+    for number, rows in enumerate(feed.batches):
+        for line, row in enumerate(rows, start=1):
+            place: dict[str, Value] = {
+                "_ingest_batch": number,
+                "_file": f"{number:04}",
+                "_row": line,
+            }
+            found.append({**place, **row} if marked else {**row})
+    return found
 
 
 def plain(rows: Sequence[Row], *columns: str) -> list[tuple[object, ...]]:

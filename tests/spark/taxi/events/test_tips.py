@@ -91,7 +91,7 @@ def test_the_winner_is_known_as_soon_as_its_hour_is_final(
 
 def test_the_generated_world_has_the_published_winners(spark: SparkSession) -> None:
     # Hours ending 13:00 to 18:00 hold the rides 1 to 1079; one every 20 seconds from 12:00:20.
-    rows = [
+    rows: Rows = [
         {"driver_id": f.driver_id, "event_time": f.event_time, "tip": f.tip} for f in fares(1, 1079)
     ]
     table = as_table(spark, Feed(FARE, "event_time", LATENESS, [rows]))
