@@ -20,7 +20,7 @@ from jobs.names import (
     progress_key,
     table_key,
 )
-from jobs.reports import Reporter
+from jobs.reports import Reporter, total
 from jobs.run_config import HostConfig, Mode
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
@@ -99,7 +99,7 @@ class Host:
             if table_key(table) in context.selected_asset_keys
         ]
         reporter = Reporter(
-            context, self.topology, "bounded", frozenset(table.name for _, table in mine)
+            context, self.topology, streams, "bounded", frozenset(table.name for _, table in mine)
         )
         session = spark.spark_session
         with drained() as interruption:
@@ -120,12 +120,9 @@ class Host:
                 asset_key=table_key(table), metadata={**told, **metadata.of_rows(lake, table)}
             )
         if progress_key(self.group) in context.selected_asset_keys:
-            numbers = {
-                name: sum(getattr(summary, name) for summary in summaries.values())
-                for name in ("rows_in", "rows_out", "late", "quarantined", "batches")
-            }
             yield dg.MaterializeResult(
-                asset_key=progress_key(self.group), metadata=metadata.of_numbers(numbers)
+                asset_key=progress_key(self.group),
+                metadata=metadata.of_numbers(total(vars(s) for s in summaries.values())),
             )
 
     def _continue(
@@ -145,7 +142,7 @@ class Host:
         )
         if INCARNATION_TAG not in tags and wishes.get(self.group).state != "run":
             wishes.set(self.group, "run", by=_starter(context), reason=f"run {context.run.run_id}")
-        reporter = Reporter(context, self.topology, "continuous")
+        reporter = Reporter(context, self.topology, streams, "continuous")
         try:
             session = spark.spark_session
             with drained() as interruption, _following(wishes, self.group, interruption):

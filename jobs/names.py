@@ -38,6 +38,16 @@ def operation(group: str) -> str:
     return f"{stem(group)}_streams"
 
 
+def live_job_name(group: str) -> str:
+    """The job whose run is the life of a group's streams."""
+    return f"{stem(group)}_live"
+
+
+def catch_up_job_name(group: str) -> str:
+    """The job that brings a group up to date."""
+    return f"{stem(group)}_catch_up"
+
+
 def days_pool(group: str) -> str:
     """The pool of whatever recomputes days of a group's tables: one run at a time."""
     return f"{stem(group)}_days"

@@ -9,7 +9,7 @@ from datetime import date
 import dagster as dg
 
 from jobs import metadata
-from jobs.names import table_key
+from jobs.names import catch_up_job_name, table_key
 from jobs.run_config import RecomputeConfig
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
@@ -37,11 +37,11 @@ class Recomputing:
 
         An interrupt breaks the computing off; a table then has all of its new rows or none.
         """
-        if not context.has_partition_key_range:
+        if not (context.has_partition_key or context.has_partition_key_range):
             raise dg.Failure(
                 description=(
                     f"these tables are computed again by days: choose days, or run the job "
-                    f"'{self.group}' to bring them up to date"
+                    f"'{catch_up_job_name(self.group)}' to bring them up to date"
                 ),
                 allow_retries=False,
             )

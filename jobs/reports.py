@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
 import dagster as dg
 
 from jobs import metadata
-from jobs.names import by_days, table_key
+from jobs.names import by_days, in_order, progress_key, table_key
 from rivermark.lake.table import Table
 from rivermark.runtime.run import Report
 from rivermark.stream import AnyStream, Ingest
@@ -28,6 +29,7 @@ class Reporter:
 
     context: dg.AssetExecutionContext
     topology: Topology
+    streams: Sequence[AnyStream]
     mode: str
     returned: frozenset[str] = frozenset()
     last: dict[str, Report] = field(default_factory=dict)
@@ -37,11 +39,13 @@ class Reporter:
         """Log one stream's events."""
         stream = self.topology.named(report.stream)
         self.last[report.stream] = report
-        for table in stream.tables:
+        for table in in_order(stream):
             if table.name in self.returned:
                 continue
             for event in self.events(stream, table, report):
                 self.context.log_event(event)
+        if self.mode == "continuous" and stream.name == self.streams[-1].name:
+            self.context.log_event(self._group_event(stream.group))
         self._before[report.stream] = report.numbers
         # Dagster keeps what was logged for the step's result, which here never comes: a run of
         # weeks would hold every report in memory.
@@ -74,6 +78,11 @@ class Reporter:
             | mode
         )
 
+    def _group_event(self, group: str) -> dg.AssetMaterialization:
+        """What the streams of the group did together, once they have all reported."""
+        told = metadata.of_numbers(total([r.numbers for r in self.last.values()]))
+        return dg.AssetMaterialization(progress_key(group), metadata=told)
+
     def _rows(self, stream: AnyStream, table: Table, report: Report) -> int:
         """Rows that the table got since the last report."""
         numbers = report.numbers
@@ -90,3 +99,12 @@ class Reporter:
         if table.days is None or not by_days(stream, table):
             return []
         return [day.isoformat() for day in closed if day >= table.days.start]
+
+
+def total(numbers: Iterable[Mapping[str, int | float]]) -> dict[str, int | float]:
+    """The numbers that can be summed over streams."""
+    summed: dict[str, int | float] = {}
+    for of_stream in numbers:
+        for name in ("rows_in", "rows_out", "late", "quarantined", "batches"):
+            summed[name] = summed.get(name, 0) + of_stream.get(name, 0)
+    return summed

@@ -7,18 +7,21 @@ from typing import Final
 import dagster as dg
 
 from jobs.asset_job import AssetJob
-from jobs.names import GROUP_TAG, MODE_TAG, NO_TIME_LIMIT, hosted, operation, stem
+from jobs.names import (
+    GROUP_TAG,
+    MODE_TAG,
+    NO_TIME_LIMIT,
+    catch_up_job_name,
+    hosted,
+    live_job_name,
+    operation,
+)
 from jobs.run_config import HostConfig, Mode
 from jobs.watching import check_keys
 from rivermark.topology import Topology
 
 HOURS_6: Final = {"dagster/max_runtime": str(6 * 3600)}
 """A bounded run that takes longer hangs; Dagster's monitoring then ends it."""
-
-
-def live_job_name(group: str) -> str:
-    """The job whose run is the life of a group's streams."""
-    return f"{stem(group)}_live"
 
 
 def live_job(topology: Topology, group: str) -> AssetJob:
@@ -44,7 +47,7 @@ def live_job(topology: Topology, group: str) -> AssetJob:
 def catch_up_job(topology: Topology, group: str) -> AssetJob:
     """Drains what is there through the group's streams, then evaluates every check of the group."""
     return dg.define_asset_job(
-        name=f"{stem(group)}_catch_up",
+        name=catch_up_job_name(group),
         selection=hosted(topology, group).without_checks()
         | dg.AssetSelection.checks(*check_keys(topology.groups()[group])),
         description=f"Brings the streams of '{group}' up to date, checks their tables, then ends.",

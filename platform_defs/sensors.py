@@ -7,9 +7,8 @@ from typing import Final
 import dagster as dg
 
 from jobs.asset_job import AssetJob
-from jobs.names import GROUP_TAG, INCARNATION_TAG, MODE_TAG, table_key
+from jobs.names import GROUP_TAG, INCARNATION_TAG, MODE_TAG, live_job_name, table_key
 from jobs.run_config import Mode
-from jobs.streams import live_job_name
 from resources.settings import SettingsResource
 from rivermark.runtime.desired import DesiredStore
 from rivermark.runtime.heartbeat import HeartbeatStore
@@ -18,7 +17,8 @@ from rivermark.runtime.restart_plan import Alert, Plan, Start, groups_of, plan_r
 from rivermark.runtime.run_life import LaunchedRun, RunStatus
 from rivermark.topology import Topology
 
-EVERY_SECONDS: Final = 15
+EVERY_SECONDS: Final = 10
+"""A dead stream is found within this time; a tick reads some small files and five runs a group."""
 RUNS_LOOKED_AT: Final = 5
 """Newest runs of a group that are read at each tick: its living one, and how the last one ended."""
 

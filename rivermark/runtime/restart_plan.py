@@ -214,8 +214,14 @@ class _Decision:
         return self.now - memory.starts[-1] <= self.patience.start
 
     def _ended(self, run: LaunchedRun, lives: Mapping[str, Life]) -> datetime:
+        """When the run was last alive: the pause before a restart counts from there.
+
+        A record of a killed run is corrected only when somebody notices, up to a minute later.
+        """
         life = lives.get(run.run_id)
-        return (life.died_at if life else run.ended_at) or self.now
+        noticed = (life.died_at if life else run.ended_at) or self.now
+        beats = [beat.at for beat in self._beats_of(run.run_id)]
+        return min(noticed, max(beats, default=noticed))
 
     def _life(self, run: LaunchedRun) -> Life:
         beats = self._beats_of(run.run_id)

@@ -1,0 +1,158 @@
+"""Backfills: days computed again."""
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from rivermark.errors import PartitionStillOpen
+from tests.platform.conftest import FakeRuntime
+
+pytestmark = pytest.mark.platform
+
+
+def backfill(
+    defs: dg.Definitions,
+    instance: dg.DagsterInstance,
+    *tables: str,
+    first: str,
+    last: str,
+    config: dict[str, Any] | None = None,
+    raise_on_error: bool = True,
+) -> dg.ExecuteInProcessResult:
+    """The run that a single-run backfill makes of a range of days."""
+    return defs.resolve_implicit_global_asset_job_def().execute_in_process(
+        instance=instance,
+        asset_selection=[dg.AssetKey(t.split("/")) for t in tables],
+        tags={
+            "dagster/asset_partition_range_start": first,
+            "dagster/asset_partition_range_end": last,
+        },
+        run_config={"ops": {"taxi_days": {"config": config}}} if config else None,
+        raise_on_error=raise_on_error,
+    )
+
+
+def test_a_range_of_days_is_one_run_and_one_recompute(
+    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime
+) -> None:
+    backfill(defs, instance, "taxi/hourly", first="2026-03-02", last="2026-03-05")
+
+    assert runtime.recomputed == [("taxi/hourly", date(2026, 3, 2), date(2026, 3, 5), None)]
+    key = dg.AssetKey(["taxi", "hourly"])
+    assert instance.get_materialized_partitions(key) == {
+        "2026-03-02",
+        "2026-03-03",
+        "2026-03-04",
+        "2026-03-05",
+    }
+
+
+def test_every_daily_table_asks_for_one_run_a_range(defs: dg.Definitions) -> None:
+    graph = defs.resolve_asset_graph()
+    for name in ("hourly", "daily", "local"):
+        policy = graph.get(dg.AssetKey(["taxi", name])).backfill_policy
+        assert policy == dg.BackfillPolicy.single_run()
+
+
+def test_one_day_alone_can_be_computed_again(
+    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime
+) -> None:
+    defs.resolve_implicit_global_asset_job_def().execute_in_process(
+        instance=instance,
+        asset_selection=[dg.AssetKey(["taxi", "local"])],
+        partition_key="2026-03-08",
+    )
+
+    assert runtime.recomputed == [("taxi/local", date(2026, 3, 8), date(2026, 3, 8), None)]
+
+
+def test_a_recompute_tells_what_changed_and_what_was_read(
+    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime
+) -> None:
+    backfill(defs, instance, "taxi/hourly", first="2026-03-02", last="2026-03-02")
+
+    event = instance.get_latest_materialization_event(dg.AssetKey(["taxi", "hourly"]))
+    assert event is not None
+    assert event.asset_materialization is not None
+    told = {k: v.value for k, v in event.asset_materialization.metadata.items()}
+    assert (told["rows_before"], told["rows_after"], told["rows_out"]) == (90, 100, 24)
+    assert told["read"] == "taxi/rides at 7"
+    assert told["version"] == 3
+
+
+@pytest.mark.parametrize(
+    ("as_of", "pinned"),
+    [
+        ("17", 17),
+        ("2026-03-02T12:00Z", datetime(2026, 3, 2, 12, tzinfo=UTC)),
+        ("2026-03-02 12:00", datetime(2026, 3, 2, 12, tzinfo=UTC)),
+        ('{"taxi/rides": 17}', {"taxi/rides": 17}),
+    ],
+)
+def test_the_inputs_can_be_pinned(
+    defs: dg.Definitions,
+    instance: dg.DagsterInstance,
+    runtime: FakeRuntime,
+    as_of: str,
+    pinned: object,
+) -> None:
+    backfill(
+        defs,
+        instance,
+        "taxi/hourly",
+        first="2026-03-02",
+        last="2026-03-02",
+        config={"as_of": as_of},
+    )
+
+    assert runtime.recomputed[0][3] == pinned
+
+
+@pytest.mark.parametrize(
+    "as_of", ["yesterday", "-1", "1; DROP TABLE x", '{"../rides": 1}', '{"taxi/rides": "x"}', "{"]
+)
+def test_what_pins_nothing_is_refused(
+    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime, as_of: str
+) -> None:
+    result = backfill(
+        defs,
+        instance,
+        "taxi/hourly",
+        first="2026-03-02",
+        last="2026-03-02",
+        config={"as_of": as_of},
+        raise_on_error=False,
+    )
+
+    assert not result.success
+    assert runtime.recomputed == []
+
+
+def test_a_day_that_is_still_open_fails_with_what_to_do(
+    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime
+) -> None:
+    runtime.error = PartitionStillOpen("2026-03-05 is still open. Recompute through 2026-03-04")
+
+    result = backfill(
+        defs, instance, "taxi/hourly", first="2026-03-02", last="2026-03-05", raise_on_error=False
+    )
+
+    (failure,) = [e for e in result.all_events if e.is_step_failure]
+    assert failure.step_failure_data.user_failure_data is not None
+    assert "is still open" in (failure.step_failure_data.user_failure_data.description or "")
+    assert instance.get_materialized_partitions(dg.AssetKey(["taxi", "hourly"])) == set()
+
+
+def test_daily_tables_without_days_are_refused_with_what_to_do(
+    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime
+) -> None:
+    result = defs.resolve_implicit_global_asset_job_def().execute_in_process(
+        instance=instance,
+        asset_selection=[dg.AssetKey(["taxi", "hourly"])],
+        raise_on_error=False,
+    )
+
+    assert not result.success
+    assert runtime.recomputed == []
