@@ -96,25 +96,32 @@ def run_bounded(
 ) -> dict[str, StreamSummary]:
     """Drain what is there through the streams, in dependency order, then end.
 
-    Streams that do not read each other run side by side. Windows that the watermark has not passed
+    Streams that do not read each other run side by side; each starts when all that it reads are
+    done, and is reported when it is done itself. Windows that the watermark has not passed
     stay open, in state, for the next run; the summary says so. Raises StreamFailed with the first
     query's own error after the others were stopped, and StreamAlreadyRunning.
     """
     with Supervisor(spark, settings, streams, run_id) as supervisor:
         reporter = _Reporter(supervisor, on_report, ClosedDays(settings.lake(), settings.state))
-        for level in levels(topology, streams):
-            for stream in level:
+        waiting = [s for level in levels(topology, streams) for s in level]
+        unfinished = {s.name for s in waiting}
+        while unfinished:
+            for stream in [s for s in waiting if _ready(topology, s, unfinished)]:
+                waiting.remove(stream)
                 host = supervisor.hosts[stream.name]
                 if isinstance(host, IngestHost):
                     host.settle()
                 supervisor.start(stream.name, bounded=True)
-            while any(_active(supervisor, s) for s in level):
-                if stop is not None and stop.is_set():
-                    return supervisor.summaries
-                _step(supervisor)
+            if stop is not None and stop.is_set():
+                return supervisor.summaries
             _step(supervisor)
-            _wait_for_last_reports(supervisor, level)
-            for stream in level:
+            started = [s for s in supervisor.streams if s.name in unfinished and s not in waiting]
+            ended = [s for s in started if not _active(supervisor, s)]
+            supervisor.look()
+            _wait_for_last_reports(supervisor, ended)
+            for stream in ended:
+                unfinished.remove(stream.name)
+                supervisor.finished(stream.name)
                 reporter.report(stream, "final")
                 _note_pending(supervisor, stream)
     return supervisor.summaries
@@ -171,6 +178,11 @@ def levels(topology: Topology, streams: Iterable[AnyStream]) -> list[list[AnyStr
         if stream.name in depth:
             steps[depth[stream.name]].append(stream)
     return steps
+
+
+def _ready(topology: Topology, stream: AnyStream, unfinished: set[str]) -> bool:
+    """Whether nothing that the stream reads has still to run in this run."""
+    return not any(u.name in unfinished for u in topology.upstreams(stream))
 
 
 def _active(supervisor: Supervisor, stream: AnyStream) -> bool:

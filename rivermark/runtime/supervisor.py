@@ -121,6 +121,10 @@ class Supervisor:
             raise self.fail(name, error) from error
         self._states[name] = "running"
 
+    def finished(self, name: str) -> None:
+        """Note that a bounded stream has drained its input."""
+        self._states[name] = "stopped"
+
     def stop_all(self) -> None:
         """Stop every query between batches, those that read first."""
         for name in reversed(list(self.hosts)):
