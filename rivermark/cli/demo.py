@@ -10,6 +10,7 @@ from pathlib import Path
 
 import typer
 
+from rivermark.cli.charts import draw_inflow
 from rivermark.cli.checks import Checked, check
 from rivermark.cli.console import err, grid, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
@@ -22,7 +23,8 @@ from rivermark.cli.scene import LandedInput, Scene, scenes
 from rivermark.cli.show import newest_rows, print_rows
 from rivermark.lake.stats import row_count
 from rivermark.settings import Settings
-from rivermark.stream import AnyStream
+from rivermark.sources.landed import LandedFiles
+from rivermark.stream import AnyStream, Ingest
 from rivermark.topology import Topology
 
 NEXT_COMMANDS = 3
@@ -58,15 +60,19 @@ def demo(home: Home = None) -> None:
     err().print(plain(f"home {settings.home}"))
     landed = land_all(landing, parts)
     print_landed(landed)
-    report = flow(settings, found, parts)
-    print_streams(settings, found.streams, report.checked)
+    streams = with_input(settings, found)
+    report = flow(settings, found, streams, parts)
+    print_streams(settings, streams, report.checked)
+    idle = [s.name for s in found.streams if s not in streams]
+    if idle:
+        out().print(plain(f"without input in this demo: {', '.join(idle)}"))
     for scene in parts.values():
         for preview in scene.previews:
             rows = newest_rows(settings.lake(), preview.table, preview.limit, oldest=preview.oldest)
             print_rows(
                 preview.table, rows, personal=True, columns=preview.columns, title=preview.title
             )
-    for chart in draw_all(settings, parts):
+    for chart in draw_all(settings, streams, parts):
         out().print(plain(f"chart: {chart}"))
     broken = [c for c in report.checked if not c.holds]
     for claim in broken:
@@ -89,19 +95,36 @@ def land_all(landing: Path, parts: Mapping[str, Scene]) -> list[LandedInput]:
     return landed
 
 
-def flow(settings: Settings, found: Topology, parts: Mapping[str, Scene]) -> DemoReport:
-    """Run all streams until the landed files are drained, then ask what is claimed of them."""
-    before = rows_by_table(settings, found.streams)
+def with_input(settings: Settings, found: Topology) -> list[AnyStream]:
+    """The streams that have anything to read: files in their landing folder, or such a source.
+
+    A query costs about a second, also where it finds nothing.
+    """
+    chosen: list[AnyStream] = []
+    for stream in found.streams:
+        if isinstance(stream, Ingest):
+            if LandedFiles(settings.landing_root, stream.source).unknown(()):
+                chosen.append(stream)
+        elif any(upstream in chosen for upstream in found.upstreams(stream)):
+            chosen.append(stream)
+    return chosen
+
+
+def flow(
+    settings: Settings, found: Topology, streams: Sequence[AnyStream], parts: Mapping[str, Scene]
+) -> DemoReport:
+    """Run the streams until the landed files are drained, then ask what is claimed of them."""
+    before = rows_by_table(settings, streams)
     with engine(settings, "short") as spark, stop_on_signals() as stop:
         # Here, because Spark's modules are slow to import and the engine has them by now.
         from rivermark.runtime.run import run_bounded
 
-        with bounded_progress(settings, found.streams) as heard:
+        with bounded_progress(settings, streams) as heard:
             run_bounded(
                 spark,
                 settings,
                 found,
-                found.streams,
+                streams,
                 run_id=new_run_id(),
                 on_report=heard,
                 stop=stop,
@@ -111,8 +134,8 @@ def flow(settings: Settings, found: Topology, parts: Mapping[str, Scene]) -> Dem
         raise typer.Exit(INTERRUPTED)
     extra = [claim for scene in parts.values() for claim in scene.claims]
     with err().status("Checking"):
-        checked = check(settings, found.streams, extra, datetime.now(UTC))
-    return DemoReport(before, rows_by_table(settings, found.streams), checked)
+        checked = check(settings, streams, extra, datetime.now(UTC))
+    return DemoReport(before, rows_by_table(settings, streams), checked)
 
 
 def rows_by_table(settings: Settings, streams: Sequence[AnyStream]) -> dict[str, int]:
@@ -121,14 +144,16 @@ def rows_by_table(settings: Settings, streams: Sequence[AnyStream]) -> dict[str,
     return {t.name: row_count(lake, t) for s in streams for t in s.tables}
 
 
-def draw_all(settings: Settings, parts: Mapping[str, Scene]) -> list[Path]:
-    """Let the scenes draw their charts, into `charts` of the home folder."""
+def draw_all(
+    settings: Settings, streams: Sequence[AnyStream], parts: Mapping[str, Scene]
+) -> list[Path]:
+    """Draw what came in, and what the scenes have to show, into `charts` of the home folder."""
     folder = settings.home / "charts"
-    folder.mkdir(parents=True, exist_ok=True)
     with err().status("Drawing"):
-        return [
-            path for scene in parts.values() if scene.draw for path in scene.draw(settings, folder)
-        ]
+        drawn = [draw_inflow(settings, streams, folder / "rows_per_hour.png")]
+        for scene in parts.values():
+            drawn += scene.draw(settings, folder) if scene.draw else ()
+    return drawn
 
 
 def print_landed(landed: Sequence[LandedInput]) -> None:
@@ -144,14 +169,10 @@ def print_landed(landed: Sequence[LandedInput]) -> None:
 def print_streams(
     settings: Settings, streams: Sequence[AnyStream], checked: Sequence[Checked]
 ) -> None:
-    """Rows in and out of every stream that had any, and how many of its claims hold."""
+    """Rows in and out of every stream, and how many of its claims hold."""
     numeric = ("rows in", "admitted", "late", "set aside", "rows out", "checks")
     table = grid("Streams", ("stream", *numeric), right=numeric)
-    idle = []
     for state in overview(settings, streams, datetime.now(UTC)):
-        if not state.rows_in:
-            idle.append(state.stream)
-            continue
         mine = [c for c in checked if c.stream == state.stream]
         table.add_row(
             state.stream,
@@ -163,8 +184,6 @@ def print_streams(
             f"{sum(c.holds for c in mine)} of {len(mine)}",
         )
     out().print(table)
-    if idle:
-        out().print(plain(f"without input in this demo: {', '.join(idle)}"))
 
 
 def news(landed: Sequence[LandedInput], report: DemoReport) -> str:
