@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from assets.readings.extremes import extremes_of_each_minute, extremes_per_sensor
-from rivermark.errors import DeclarationError
 from rivermark.operators.windows import EventWindow, Sessions, Sliding, Tumbling, per_window
 from tests.spark.micro_batches import as_table, plain, streamed
 from tests.spark.readings.reading_rows import MINUTE, SECOND, at, readings
@@ -92,10 +91,3 @@ def test_minutes_come_out_of_a_stream_as_out_of_a_table(
 
     assert plain(stream.rows, *columns) == plain(table.collect(), *columns)
     assert len(stream.rows) == 2
-
-
-def test_windows_that_leave_events_out_are_refused() -> None:
-    with pytest.raises(DeclarationError, match="leave events out"):
-        Sliding(MINUTE, every=HOUR)
-    with pytest.raises(DeclarationError, match="above zero"):
-        Tumbling(timedelta(0))
