@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from rivermark.admission.contract import QUARANTINE_SCHEMA, RAW_SCHEMA, Contract
 from rivermark.errors import DeclarationError
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     Build = Callable[..., DataFrame]
     Condition = Callable[[], Column]
+
+MILLI: Final = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,13 +49,14 @@ class Ingest:
     restart: RestartStrategy | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a lateness of zero: an event as new as the newest would be late by its batch."""
+        """Refuse a lateness below Spark's grain: an event as new as the newest would be late."""
         if not NAME.fullmatch(self.name):
             raise DeclarationError(f"stream name {self.name!r}: expected like 'taxi/rides'")
-        if self.lateness is not None and self.lateness <= timedelta(0):
+        if self.lateness is not None and (self.lateness < MILLI or self.lateness % MILLI):
             raise DeclarationError(
-                f"stream '{self.name}': a lateness of zero would call an event late that is as new "
-                "as the newest one of the file before; give at least a millisecond, or None for dumps"
+                f"stream '{self.name}': a lateness of {self.lateness} would call an event late "
+                "that is as new as the newest one of the file before, or is finer than Spark's; "
+                "give whole milliseconds, at least one, or None for dumps"
             )
 
     @property
@@ -162,13 +165,33 @@ class Stream:
             raise DeclarationError(f"stream name {self.name!r}: expected like 'taxi/hourly_tips'")
         if not self.reads:
             raise DeclarationError(f"stream '{self.name}' reads nothing")
-        for read in self.reads:
-            if table_of(read).event_time is None and self.kind == "append":
+        if self.kind == "append":
+            for read in self.reads:
+                self._check_read(read)
+            if self.lateness is not None and self.lateness % MILLI:
+                raise DeclarationError(f"stream '{self.name}': lateness in whole milliseconds")
+            needed = needed_lateness(self)
+            if self.lateness is not None and self.lateness < needed:
                 raise DeclarationError(
-                    f"stream '{self.name}' reads '{table_of(read).name}', which has no event time"
+                    f"stream '{self.name}': a lateness of {self.lateness} would drop rows that its "
+                    f"inputs may still bring; give at least {needed}"
                 )
         if self.kind == "refresh" and any(o.table.days is None for o in self.outputs):
             raise DeclarationError(f"stream '{self.name}': a refreshed table needs its days")
+
+    def _check_read(self, read: AnyStream | Table) -> None:
+        """Refuse an input of which a watermark could not tell what is late."""
+        if table_of(read).event_time is None:
+            raise DeclarationError(
+                f"stream '{self.name}' reads '{table_of(read).name}', which has no event time"
+            )
+        dump = isinstance(read, Ingest) and read.lateness is None
+        replaced = isinstance(read, Stream) and read.kind == "refresh"
+        if dump or replaced:
+            raise DeclarationError(
+                f"stream '{self.name}' reads '{table_of(read).name}', whose rows come in no order "
+                "of time or are replaced by day: declare it with kind='refresh'"
+            )
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -194,3 +217,24 @@ def table_of(read: AnyStream | Table) -> Table:
     if isinstance(read, Table):
         return read
     return read.admitted if isinstance(read, Ingest) else read.outputs[0].table
+
+
+def lateness_of(stream: Stream) -> timedelta:
+    """The watermark delay on a stream's inputs: its own, or the least that loses nothing."""
+    return needed_lateness(stream) if stream.lateness is None else stream.lateness
+
+
+def needed_lateness(stream: Stream) -> timedelta:
+    """The largest lateness among the ingests from which the stream's events come as they came.
+
+    What a derived table of results holds is final and in the order of its commits, so reading one
+    needs no delay.
+    """
+    found = [r.lateness for r in stream.reads if isinstance(r, Ingest) and r.lateness is not None]
+    inherited = [lateness_of(r) for r in stream.reads if isinstance(r, Stream) and passes_on(r)]
+    return max([*found, *inherited], default=timedelta(0))
+
+
+def passes_on(stream: Stream) -> bool:
+    """Whether a stream gives events on as they came, so that its readers need the same lateness."""
+    return stream.volume == "events"

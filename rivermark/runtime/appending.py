@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -11,10 +13,11 @@ from rivermark.lake.create import create_table
 from rivermark.lake.log import CommitLog
 from rivermark.lake.table import Table
 from rivermark.lake.writer import TableWriter
-from rivermark.runtime.generation import batch_watermark
 from rivermark.runtime.query import QueryHost, Written
+from rivermark.runtime.tally import BatchTally
+from rivermark.runtime.watermarks import batch_watermark, reached
 from rivermark.settings import Settings
-from rivermark.stream import Ingest, Stream, table_of
+from rivermark.stream import Stream, lateness_of, table_of
 
 STORES = {
     "heap": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
@@ -73,6 +76,12 @@ class AppendHost(QueryHost):
         delay = f"{int(lateness.total_seconds() * 1000)} milliseconds"
         return reader.load(path).withWatermark(table.event_time, delay)
 
+    def tally(self, progress: dict[str, Any]) -> BatchTally:
+        """With the moment up to which all results are written as the watermark."""
+        found = super().tally(progress)
+        passed = reached(self.checkpoint, self.declared, found.batch_id)
+        return replace(found, watermark=passed or found.watermark)
+
     def write(self, frame: DataFrame, batch: int) -> Written:
         """Commit the batch's rows to each table that takes them."""
         watermark = batch_watermark(self.checkpoint, batch)
@@ -97,21 +106,3 @@ class AppendHost(QueryHost):
             if rows.num_rows:
                 writer.append_once(rows, batch, metadata=told)
         return Written(rows_out=total, watermark=watermark)
-
-
-def lateness_of(stream: Stream) -> timedelta:
-    """The watermark delay on a stream's inputs: its own, or the largest of the ingests it reads.
-
-    What a derived table holds is already final and in the order of its commits, so reading one
-    needs no delay.
-    """
-    if stream.lateness is not None:
-        return stream.lateness
-    found = [r.lateness for r in stream.reads if isinstance(r, Ingest) and r.lateness is not None]
-    inherited = [lateness_of(r) for r in stream.reads if isinstance(r, Stream) and passes_on(r)]
-    return max([*found, *inherited], default=timedelta(0))
-
-
-def passes_on(stream: Stream) -> bool:
-    """Whether a stream gives events on as they came, so that its readers need the same lateness."""
-    return stream.volume == "events"

@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 
 from rivermark.lake.lake import Lake
 from rivermark.lake.stats import smallest
-from rivermark.lake.table import Daily
 from rivermark.runtime.tally import StreamSummary
 from rivermark.stream import AnyStream, Stream
 
@@ -34,7 +33,7 @@ class ClosedDays:
             return days
         if stream.days is None or summary.watermark is None:
             return ()
-        through = last_closed(stream.days, summary.watermark)
+        through = last_closed(stream, summary.watermark)
         told = self.through(stream.name)
         if told is None:
             first = first_day(self._lake, stream)
@@ -66,9 +65,14 @@ class ClosedDays:
         return self._folder / f"{stream.replace('/', '.')}.json"
 
 
-def last_closed(days: Daily, watermark: datetime) -> date:
-    """The last day that lies wholly at or before the watermark, in the zone of the days."""
-    local = watermark.astimezone(ZoneInfo(days.zone))
+def last_closed(stream: AnyStream, watermark: datetime) -> date:
+    """The last day that the watermark has passed by the stream's margin, in the zone of the days.
+
+    By the margin, because a session or a join's lone row of that day may end so much later.
+    """
+    assert stream.days is not None  # noqa: S101 - asked only of streams that have days
+    margin = stream.margin if isinstance(stream, Stream) else timedelta(0)
+    local = (watermark - margin).astimezone(ZoneInfo(stream.days.zone))
     return local.date() - timedelta(days=1)
 
 

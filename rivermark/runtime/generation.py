@@ -123,9 +123,10 @@ def check_checkpoint(lake: Lake, stream: AnyStream, origin: Origin) -> str:
         last = TableWriter(lake, table, origin).last if lake.exists(table) else None
         if last is not None and (offsets is None or int(last.metadata["batch"]) > offsets):
             raise CheckpointIncompatible(
-                f"stream '{stream.name}': table '{table.name}' holds batch {last.metadata['batch']} "
-                f"but checkpoint {folder} knows of {offsets or 'none'}; it was deleted or is an "
-                f"older copy. {reset}"
+                f"stream '{stream.name}': table '{table.name}' holds batch "
+                f"{last.metadata['batch']} but checkpoint {folder} knows of "
+                f"{'none' if offsets is None else offsets}; it was deleted or is an older copy. "
+                f"{reset}"
             )
     return folder
 
@@ -135,15 +136,3 @@ def newest_entry(store: fs.FileSystem, folder: str) -> int | None:
     selector = fs.FileSelector(folder, allow_not_found=True)
     names = [f.base_name for f in store.get_file_info(selector)]
     return max((int(n) for n in names if n.isdigit()), default=None)
-
-
-def batch_watermark(checkpoint: str, batch: int) -> datetime | None:
-    """The watermark (UTC) by which Spark runs a batch, from the offset log written before it."""
-    store, path = filesystem(f"{checkpoint}/offsets/{batch}")
-    try:
-        with store.open_input_stream(path) as file:
-            lines = file.read().decode().splitlines()
-        millis = int(json.loads(lines[1]).get("batchWatermarkMs", 0))
-    except (FileNotFoundError, IndexError, ValueError):
-        return None
-    return datetime.fromtimestamp(millis / 1000, UTC) if millis > 0 else None

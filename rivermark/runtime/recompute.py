@@ -18,8 +18,8 @@ from rivermark.lake.stats import row_count
 from rivermark.lake.table import Table
 from rivermark.lake.travel import resolve_version
 from rivermark.runtime.closing import last_closed
-from rivermark.runtime.heartbeat import HeartbeatStore
 from rivermark.runtime.refreshing import touched_day, write_days
+from rivermark.runtime.watermarks import last_reached
 from rivermark.settings import Settings
 from rivermark.stream import Ingest, Stream, table_of
 
@@ -63,7 +63,7 @@ def recompute(
     if stream.days is None:
         raise RivermarkError(f"'{stream.name}' is not kept by days: it cannot be recomputed by day")
     if stream.kind == "append":
-        check_closed(settings, stream, last)
+        check_closed(settings.lake(), stream, last)
     lake = settings.lake()
     versions = pin_inputs(lake, stream, as_of)
     report = RecomputeReport(stream.name, first, last, versions)
@@ -86,17 +86,20 @@ def recompute(
     return report
 
 
-def check_closed(settings: Settings, stream: Stream, last: date) -> None:
-    """Refuse a day that the live stream may still write."""
-    beat = HeartbeatStore(settings.state).get(stream.name)
-    if beat is None or beat.watermark is None:
-        return  # Never run live: nobody else writes the table.
-    closed = last_closed(days_of(stream.tables[0]), beat.watermark)
+def check_closed(lake: Lake, stream: Stream, last: date) -> None:
+    """Refuse a day that the live stream may still write: it would write its rows a second time."""
+    watermark = last_reached(lake, stream)
+    if watermark is None:
+        raise PartitionStillOpen(
+            f"stream '{stream.name}' has not finished any day yet, so it would write "
+            f"{last.isoformat()} a second time when it does. Run it first, then recompute."
+        )
+    closed = last_closed(stream, watermark)
     if last > closed:
         raise PartitionStillOpen(
             f"stream '{stream.name}' has finished its days through {closed.isoformat()} "
-            f"(watermark {beat.watermark.isoformat()}); {last.isoformat()} is still open. "
-            f"Recompute through {closed.isoformat()}, or wait until the watermark has passed the day."
+            f"(watermark {watermark.isoformat()}); {last.isoformat()} is still open. Recompute "
+            f"through {closed.isoformat()}, or wait until the watermark has passed the day."
         )
 
 
