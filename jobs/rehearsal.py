@@ -14,6 +14,7 @@ from jobs.evaluation import Ask, ask_suite, every_answer, result_of_claim
 from jobs.run_config import inside
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
+from rivermark.cli.scene import scenes
 from rivermark.errors import RivermarkError
 from rivermark.lake.stats import row_count
 from rivermark.runtime.run import run_bounded
@@ -22,6 +23,7 @@ from rivermark.runtime.tally import StreamSummary
 from rivermark.settings import Settings
 from rivermark.stream import AnyStream
 from rivermark.topology import Topology
+from rivermark.watch.claim import Claim
 from rivermark.watch.claims import claims_of
 
 COUNTS = (
@@ -42,8 +44,8 @@ class RehearsalConfig(dg.Config):
     samples: str = Field(
         default="",
         description=(
-            "A folder below the working folder, laid out like the landing root. Empty: the "
-            "platform's own landing root. It is only read."
+            "A folder below the working folder, laid out like the landing root; it is only read. "
+            "Empty: the samples that the domains bring."
         ),
     )
     summary: str = Field(
@@ -80,29 +82,23 @@ def rehearsal_job(topology: Topology) -> dg.JobDefinition:
         platform: SettingsResource,
         spark: SparkResource,
     ) -> None:
-        given = platform.settings()
-        # A lake and a state of its own for each run: a rehearsal never touches what is live.
-        settings = Settings(
-            **platform.overrides
-            | {
-                "home": given.home / "rehearsals" / context.run.run_id,
-                "lake_root": "",
-                "state_root": None,
-                "landing_root": str(
-                    inside(Path.cwd(), config.samples) if config.samples else given.landing_root
-                ),
-            }
-        )
-        summary = inside(given.home, config.summary)
+        home = platform.settings().home
+        summary = inside(home, config.summary)
         outcome = Outcome(context.run.run_id, datetime.now(UTC))
         began = time.monotonic()
         try:
-            streams = [topology.named(name) for name in config.streams] or topology.streams
+            settings = _of_its_own(platform, context.run.run_id, config.samples)
+            streams = [topology.named(name) for name in config.streams] or [*topology.streams]
+            claims = [claim for stream in streams for claim in claims_of(stream)]
+            if not config.samples:
+                for scene in scenes().values():
+                    scene.land(Path(settings.landing_root))
+                    claims += [c for c in scene.claims if c.stream in {s.name for s in streams}]
             found = run_bounded(
                 spark.spark_session, settings, topology, streams, run_id=context.run.run_id
             )
             _tell_streams(outcome, settings, streams, found)
-            _tell_checks(outcome, context, settings, spark, streams)
+            _tell_checks(outcome, context, settings, spark, streams, claims)
         except (RivermarkError, dg.Failure) as error:
             outcome.failures.append(str(getattr(error, "description", None) or error))
         outcome.seconds = round(time.monotonic() - began, 1)
@@ -126,10 +122,23 @@ def rehearsal_job(topology: Topology) -> dg.JobDefinition:
     return rehearsing
 
 
+def _of_its_own(platform: SettingsResource, run_id: str, samples: str) -> Settings:
+    """A lake and a state for this run alone: a rehearsal never touches what is live."""
+    return Settings(
+        **platform.overrides
+        | {
+            "home": platform.settings().home / "rehearsals" / run_id,
+            "lake_root": "",
+            "state_root": None,
+            "landing_root": str(inside(Path.cwd(), samples)) if samples else "",
+        }
+    )
+
+
 def _tell_streams(
     outcome: Outcome,
     settings: Settings,
-    streams: list[AnyStream] | tuple[AnyStream, ...],
+    streams: list[AnyStream],
     found: dict[str, StreamSummary],
 ) -> None:
     lake = settings.lake()
@@ -154,14 +163,15 @@ def _tell_checks(
     context: dg.OpExecutionContext,
     settings: Settings,
     spark: SparkResource,
-    streams: list[AnyStream] | tuple[AnyStream, ...],
+    streams: list[AnyStream],
+    claims: list[Claim],
 ) -> None:
     asked: dict[str, Ask] = {}
+    for claim in claims:
+        asked[f"{claim.table.name} {claim.name}"] = lambda c=claim: result_of_claim(  # type: ignore[misc]
+            c, c.ask(settings, outcome.at)
+        )
     for stream in streams:
-        for claim in claims_of(stream):
-            asked[f"{claim.table.name} {claim.name}"] = lambda c=claim: result_of_claim(  # type: ignore[misc]
-                c, c.ask(settings, outcome.at)
-            )
         if stream.suite is not None:
             asked[f"{stream.name} suite"] = lambda s=stream: ask_suite(  # type: ignore[misc]
                 spark.spark_session, settings, s.tables[0], s.suite
