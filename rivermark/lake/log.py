@@ -18,7 +18,8 @@ class Commit:
     """One version of a table: when (UTC), by which operation, with which metadata of ours.
 
     `metadata` is the JSON that the platform's writers put into a commit (stream, generation, batch,
-    run, watermark); empty for anybody else's. `rows` is what the commit added, where it says so.
+    run, watermark); empty for anybody else's. `rows` is what the commit added, where it says so,
+    without the rows that it only copied because their file held replaced ones.
     """
 
     version: int
@@ -82,10 +83,11 @@ def commit_of(version: int, info: dict[str, Any]) -> Commit:
         pass
     metrics = info.get("operationMetrics") or {}
     rows = metrics.get("numOutputRows", metrics.get("num_added_rows"))
+    copied = metrics.get("numCopiedRows", metrics.get("num_copied_rows")) or 0
     return Commit(
         version=version,
         at=datetime.fromtimestamp(int(info.get("timestamp", 0)) / 1000, UTC),
         operation=str(info.get("operation", "")),
         metadata=metadata,
-        rows=int(rows) if rows is not None else None,
+        rows=int(rows) - int(copied) if rows is not None else None,
     )

@@ -15,6 +15,7 @@ from rivermark.errors import RivermarkError
 from rivermark.lake.days import predicate, spark_predicate
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
+from rivermark.lake.log import CommitLog
 from rivermark.lake.table import Table
 
 
@@ -24,8 +25,8 @@ def replace_days(
     rows: DataFrame | pa.Table,
     days: Collection[date],
     metadata: dict[str, Any],
-) -> None:
-    """Put `rows` in place of all rows of `days`; rows of other days are never touched.
+) -> int:
+    """Put `rows` in place of all rows of `days` and count them; other days are never touched.
 
     The rows must lie in those days (Delta refuses others). Doing it again changes nothing. Readers
     by stream skip the commit. An Arrow table is committed from here, without a Spark job.
@@ -45,8 +46,10 @@ def replace_days(
                 predicate=predicate(table, days),
                 commit_properties=CommitProperties(custom_metadata={"userMetadata": text}),
             )
-        else:
-            where = spark_predicate(table, days)
-            inside = rows.where(where).coalesce(1)
-            writer = inside.write.format("delta").mode("overwrite").option("replaceWhere", where)
-            writer.option("userMetadata", text).save(path)
+            return int(rows.num_rows)
+        where = spark_predicate(table, days)
+        inside = rows.where(where).coalesce(1)
+        writer = inside.write.format("delta").mode("overwrite").option("replaceWhere", where)
+        writer.option("userMetadata", text).save(path)
+        newest = CommitLog(path).latest()
+        return newest.rows or 0 if newest else 0

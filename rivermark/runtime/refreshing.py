@@ -102,10 +102,6 @@ def write_days(
     for output in stream.outputs:
         rows = built if output.where is None else built.where(output.where())
         mine = rows.where(condition(output.table, days)).select(*output.table.schema.fieldNames())
-        if stream.volume == "results":
-            found = mine.toArrow()
-            total += found.num_rows
-            replace_days(lake, output.table, found, days, metadata)
-        else:
-            replace_days(lake, output.table, mine, days, metadata)
+        counted = mine.toArrow() if stream.volume == "results" else mine
+        total += replace_days(lake, output.table, counted, days, metadata)
     return total
