@@ -1,0 +1,118 @@
+"""Drained once, kept running, or computed again for a day: the same tables."""
+
+from __future__ import annotations
+
+import threading
+from datetime import date
+from pathlib import Path
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from rivermark import Ingest, Stream, Topology
+from rivermark.errors import PartitionStillOpen
+from rivermark.lake.stats import row_count
+from rivermark.runtime.recompute import recompute
+from rivermark.runtime.run import Report, run_continuous
+from rivermark.runtime.tally import StreamSummary
+from rivermark.settings import Settings
+from tests.spark.engine.echoes import ECHOES, answers, distinct, land_feeds
+from tests.spark.engine.sensors import READINGS, busiest, rows, run, windows
+from tests.spark.engine.test_append_streams import columns_of
+from tests.spark.landing import Landing
+from tests.spark.waiting import running, until
+
+pytestmark = pytest.mark.spark
+
+FIRST_OF_MARCH = date(2024, 3, 1)
+PER_WINDOW = windows()
+DERIVED = (PER_WINDOW, busiest(PER_WINDOW), distinct(), answers())
+STREAMS: tuple[Ingest | Stream, ...] = (READINGS, ECHOES, *DERIVED)
+MORNING, NEXT_DAY = 0, 15
+
+
+def test_a_drained_a_continuous_and_a_recomputed_table_are_equal(
+    spark: SparkSession, settings: Settings, tmp_path: Path
+) -> None:
+    live = Settings(home=tmp_path / "live", trigger_seconds=0.1)
+    summaries = run_live(spark, live)
+    drained = settings
+    landing = Landing(Path(drained.landing_root))
+    land_feeds(landing, seed=7, files=3, hour=MORNING)
+    land_feeds(landing, seed=8, files=5, hour=NEXT_DAY)
+    bounded = run(spark, drained, *STREAMS)
+
+    assert contents(spark, live) == contents(spark, drained)
+    for name, summary in bounded.items():
+        assert summaries[name].rows_in == summary.rows_in
+        assert summaries[name].rows_out == summary.rows_out
+        assert summaries[name].watermark == summary.watermark
+        assert summary.dropped_by_watermark == summaries[name].dropped_by_watermark == 0
+
+    before = contents(spark, drained)
+    for stream in DERIVED:
+        report = recompute(spark, drained, stream, FIRST_OF_MARCH, FIRST_OF_MARCH, run_id="again")
+        assert report.rows_before == report.rows_after
+        assert report.rows_written > 0
+    assert contents(spark, drained) == before
+
+
+def run_live(spark: SparkSession, settings: Settings) -> dict[str, StreamSummary]:
+    """Land the same files one after the other while the streams run, then stop them."""
+    lake, landing = settings.lake(), Landing(Path(settings.landing_root))
+    reports: list[Report] = []
+
+    def body(stop: threading.Event) -> object:
+        return run_continuous(
+            spark,
+            settings,
+            Topology(STREAMS),
+            STREAMS,
+            run_id="live",
+            stop=stop,
+            on_report=reports.append,
+        )
+
+    with running(body) as thread:
+        land_feeds(landing, seed=7, files=3, hour=MORNING)
+        until(
+            lambda: (
+                row_count(lake, READINGS.admitted) >= 24 and row_count(lake, ECHOES.admitted) > 0
+            ),
+            "the morning is admitted",
+            thread.alive,
+        )
+        land_feeds(landing, seed=8, files=5, hour=NEXT_DAY)
+        # The last results of all: unanswered readings of the morning, the best of its last window.
+        until(
+            lambda: (
+                row_count(lake, DERIVED[1].tables[0]) >= 2
+                and row_count(lake, answers().tables[0]) >= 24
+            ),
+            "the morning is closed, and so is the first window of the next day",
+            thread.alive,
+        )
+    final = {r.stream: r for r in reports if r.kind == "final"}
+    assert {*final} == {s.name for s in STREAMS}
+    assert final[PER_WINDOW.name].closed_days == (FIRST_OF_MARCH,)
+    assert isinstance(thread.result, dict)
+    return thread.result
+
+
+def contents(spark: SparkSession, settings: Settings) -> dict[str, list[Row]]:
+    """Every derived table and the admitted ones, without what tells of runs and copies."""
+    tables = {s.name: (s.tables[0], columns_of(s)) for s in DERIVED}
+    for ingest in (READINGS, ECHOES):
+        names = [f.name for f in ingest.contract.fields]
+        tables[ingest.name] = (ingest.admitted, [*names, "_file", "_row"])
+    return {n: rows(spark, settings, t, *columns) for n, (t, columns) in tables.items()}
+
+
+def test_a_day_that_the_watermark_has_not_passed_is_not_recomputed(
+    spark: SparkSession, settings: Settings, landing: Landing
+) -> None:
+    land_feeds(landing, seed=9, files=2)
+    run(spark, settings, READINGS, PER_WINDOW)
+
+    with pytest.raises(PartitionStillOpen, match="2024-03-01 is still open"):
+        recompute(spark, settings, PER_WINDOW, FIRST_OF_MARCH, FIRST_OF_MARCH, run_id="early")
