@@ -95,7 +95,7 @@ def fates_of(settings: Settings, ingest: Ingest) -> Iterator[FileFate]:
                 size=row["size"],
                 landed_at=row["modified_at"],
             )
-    known = {row["path"] for row in arrived}
+    known = {row["name"] for row in arrived}
     landed = LandedFiles(settings.landing_root, ingest.source)
     for info in sorted(landed.unknown(known), key=lambda info: (info.mtime_ns, info.path)):
         verdict = landed.judge(info)

@@ -9,6 +9,7 @@ from typing import Final, cast
 from pyspark.sql import DataFrame, SparkSession
 
 from rivermark.admission.door import Door
+from rivermark.lake.log import CommitLog
 from rivermark.runtime.query import QueryHost, Written
 from rivermark.settings import Settings
 from rivermark.sources.arrivals import Lister, Poll
@@ -49,17 +50,24 @@ class IngestHost(QueryHost):
                 return
             time.sleep(0.2)
 
+    def waiting(self) -> int:
+        """How many files are there and not taken."""
+        return len(self.last_poll.waiting)
+
     def pending(self) -> list[str]:
-        """Files that are there and not taken."""
-        return [f"file {w.path}: {w.reason}" for w in self.last_poll.waiting]
+        """Files that are there and not taken, or not as they are now."""
+        found = [*self.last_poll.waiting, *self.last_poll.changed]
+        return [f"file {w.path}: {w.reason}" for w in found]
 
     def frame(self) -> DataFrame:
         """The arrivals, some at a time: each holds at most the source's `max_files`."""
-        return (
-            self.spark.readStream.format("delta")
-            .option("maxFilesPerTrigger", str(ARRIVALS_PER_TRIGGER))
-            .load(self.lake.path(self.lister.table))
-        )
+        path = self.lake.path(self.lister.table)
+        reader = self.spark.readStream.format("delta")
+        reader = reader.option("maxFilesPerTrigger", str(ARRIVALS_PER_TRIGGER))
+        if CommitLog(path).complete():
+            # In the order of commits; a snapshot would be read by the times of the clock.
+            reader = reader.option("startingVersion", "0")
+        return reader.load(path)
 
     def write(self, frame: DataFrame, batch: int) -> Written:
         """Take the files of the batch through the door."""

@@ -76,6 +76,10 @@ class QueryHost(ABC):
         """Look for new input outside Spark's own sources; gives how much was found."""
         return 0
 
+    def waiting(self) -> int:
+        """How much input is there and not taken."""
+        return 0
+
     def pending(self) -> list[str]:
         """What waits, in words."""
         return []

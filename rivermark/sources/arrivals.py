@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import pyarrow as pa
@@ -62,10 +62,15 @@ class Waiting:
 
 @dataclass
 class Poll:
-    """What one look into the folder found."""
+    """What one look into the folder found.
+
+    `changed` are files that grew or shrank after they were taken: each file is read once, so what
+    came later is not in the tables, and somebody has to land it under another name.
+    """
 
     taken: int = 0
     waiting: list[Waiting] = field(default_factory=list)
+    changed: list[Waiting] = field(default_factory=list)
 
 
 class Lister:
@@ -79,26 +84,44 @@ class Lister:
         origin = Origin(f"{ingest.name}:arrivals", 0, EPOCH, run_id)
         self._writer = TableWriter(lake, self.table, origin)
         self._landed = LandedFiles(landing_root, ingest.source)
-        known = DeltaTable(lake.path(self.table)).to_pyarrow_table(columns=["path", "arrival"])
-        self._known: set[str] = set(known["path"].to_pylist())
+        # By name below the folder: a landing root that is mounted elsewhere brings nothing new.
+        columns = ["name", "size", "arrival"]
+        known = DeltaTable(lake.path(self.table)).to_pyarrow_table(columns=columns)
+        sizes = zip(known["name"].to_pylist(), known["size"].to_pylist(), strict=True)
+        self._known: dict[str, int] = dict(sizes)
         self._arrival = max(known["arrival"].to_pylist(), default=-1)
 
     def poll(self) -> Poll:
         """Take every file that is ready, at most `max_files` to an arrival; tell what waits."""
         found = Poll()
         ready: list[tuple[int, str, fs.FileInfo, Screening]] = []
-        for info in self._landed.unknown(self._known):
+        for info in self._list(found):
+            known = self._known.get(self._landed.name(info))
+            if known is not None:
+                if known != info.size:
+                    reason = f"had {known} bytes when it was read and has {info.size} now"
+                    found.changed.append(Waiting(info.path, reason))
+                continue
             verdict = self._landed.judge(info)
             if verdict.verdict == "waiting":
                 found.waiting.append(Waiting(info.path, verdict.reason or "not ready"))
             else:
-                ready.append((info.mtime_ns, info.path, info, verdict))
+                # In microseconds, as the table keeps it: the order must not change by grouping.
+                ready.append((info.mtime_ns // 1000, info.path, info, verdict))
         ready.sort(key=lambda r: (r[0], r[1]))
         size = self.ingest.source.max_files
         for start in range(0, len(ready), size):
             self._commit([(i, s) for _, _, i, s in ready[start : start + size]])
         found.taken = len(ready)
         return found
+
+    def _list(self, found: Poll) -> list[fs.FileInfo]:
+        """The files there are; a folder that cannot be looked into now may be at the next poll."""
+        try:
+            return self._landed.all()
+        except OSError as error:
+            found.waiting.append(Waiting(self._landed.folder, f"cannot be read yet: {error}"))
+            return []
 
     def _commit(self, files: list[tuple[fs.FileInfo, Screening]]) -> None:
         self._arrival += 1
@@ -109,7 +132,7 @@ class Lister:
                 "path": self._landed.path(info),
                 "name": self._landed.name(info),
                 "size": info.size,
-                "modified_at": datetime.fromtimestamp(info.mtime_ns // 1000 / 1e6, UTC),
+                "modified_at": EPOCH + timedelta(microseconds=info.mtime_ns // 1000),
                 "landed_at": now,
                 "format": found.format,
                 "columns": json.dumps(found.columns) if found.columns is not None else None,
@@ -121,7 +144,7 @@ class Lister:
         ]
         self._writer.append_once(pa.Table.from_pylist(rows, ARROW_SCHEMA), self._arrival)
         for info, _ in files:
-            self._known.add(self._landed.path(info))
+            self._known[self._landed.name(info)] = info.size
             self._landed.forget(info)
 
 

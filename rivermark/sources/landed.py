@@ -20,30 +20,33 @@ class LandedFiles:
         """Name the folder, which need not exist yet."""
         self.source = source
         root = f"{landing_root.rstrip('/')}/{source.folder}"
-        self._fs, self._folder = filesystem(root)
-        self._prefix = self._folder if is_local(root) else root
+        self._fs, self.folder = filesystem(root)
+        self._prefix = self.folder if is_local(root) else root
         self._seen: dict[str, tuple[int, int, float]] = {}
 
     def unknown(self, known: Container[str]) -> list[fs.FileInfo]:
-        """The files for this source whose path (as `path` spells it) is not known."""
-        selector = fs.FileSelector(self._folder, recursive=True, allow_not_found=True)
+        """The files for this source whose name (as `name` tells it) is not known."""
+        return [info for info in self.all() if self.name(info) not in known]
+
+    def all(self) -> list[fs.FileInfo]:
+        """The files for this source; raises OSError while the folder cannot be looked into."""
+        selector = fs.FileSelector(self.folder, recursive=True, allow_not_found=True)
         patterns = [p.strip() for p in self.source.pattern.split(",")]
         return [
             info
             for info in self._fs.get_file_info(selector)
             if info.type == fs.FileType.File
-            and self.path(info) not in known
-            and not hidden(info.path[len(self._folder) :])
+            and not hidden(info.path[len(self.folder) :])
             and any(fnmatchcase(info.base_name, p) for p in patterns)
         ]
 
     def path(self, info: fs.FileInfo) -> str:
         """The file's path as Spark can open it: absolute on a disk, with its scheme elsewhere."""
-        return f"{self._prefix}{info.path[len(self._folder) :]}"
+        return f"{self._prefix}{info.path[len(self.folder) :]}"
 
     def name(self, info: fs.FileInfo) -> str:
         """The file's path below the folder."""
-        return str(info.path[len(self._folder) + 1 :])
+        return str(info.path[len(self.folder) + 1 :])
 
     def judge(self, info: fs.FileInfo) -> Screening:
         """Whether the file is ready, set aside with a reason, or to be waited for."""
