@@ -17,8 +17,9 @@ from pyspark.sql import SparkSession
 from rivermark.errors import StreamFailed
 from rivermark.lake.create import create_table
 from rivermark.runtime.faults import explain
-from rivermark.runtime.heartbeat import Heartbeat, HeartbeatStore
+from rivermark.runtime.heartbeat import WAITING, Heartbeat, HeartbeatStore
 from rivermark.runtime.hosts import host_for
+from rivermark.runtime.ingesting import IngestHost
 from rivermark.runtime.lease import Lease
 from rivermark.runtime.progress import ProgressLog, Reports
 from rivermark.runtime.query import QueryHost
@@ -121,6 +122,17 @@ class Supervisor:
             raise self.fail(name, error) from error
         self._states[name] = "running"
 
+    def poll(self, name: str, *, settle: bool = False) -> None:
+        """Let a stream look for input of its own; until nothing is unsettled, where asked to."""
+        host = self.hosts[name]
+        try:
+            if settle and isinstance(host, IngestHost):
+                host.settle()
+            else:
+                host.poll()
+        except Exception as error:
+            raise self.fail(name, error) from error
+
     def finished(self, name: str) -> None:
         """Note that a bounded stream has drained its input."""
         self._states[name] = "stopped"
@@ -200,9 +212,7 @@ class Supervisor:
                         "rows_out": summary.rows_out,
                         "late": summary.late,
                         "quarantined": summary.quarantined,
-                        "waiting_files": len(self.hosts[name].pending())
-                        if name in self.hosts
-                        else 0,
+                        WAITING: self.hosts[name].waiting() if name in self.hosts else 0,
                     },
                 )
             )
