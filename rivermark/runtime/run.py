@@ -12,7 +12,6 @@ from typing import Literal
 from pyspark.sql import SparkSession
 
 from rivermark.runtime.closing import ClosedDays
-from rivermark.runtime.ingesting import IngestHost
 from rivermark.runtime.supervisor import Supervisor
 from rivermark.runtime.tally import StreamSummary
 from rivermark.settings import Settings
@@ -108,9 +107,7 @@ def run_bounded(
         while unfinished:
             for stream in [s for s in waiting if _ready(topology, s, unfinished)]:
                 waiting.remove(stream)
-                host = supervisor.hosts[stream.name]
-                if isinstance(host, IngestHost):
-                    host.settle()
+                supervisor.poll(stream.name, settle=True)
                 supervisor.start(stream.name, bounded=True)
             if stop is not None and stop.is_set():
                 return supervisor.summaries
@@ -151,14 +148,14 @@ def run_continuous(
         due = time.monotonic() + report_every.total_seconds()
         while not stop.is_set():
             _step(supervisor)
-            for host in supervisor.hosts.values():
-                host.poll()
+            for name in supervisor.hosts:
+                supervisor.poll(name)
             if time.monotonic() >= due:
                 due = time.monotonic() + report_every.total_seconds()
                 for stream in ordered:
                     reporter.report(stream, "progress")
         supervisor.stop_all()
-        supervisor.count()
+        _wait_for_last_reports(supervisor, ordered)
         for stream in ordered:
             reporter.report(stream, "final")
             _note_pending(supervisor, stream)
