@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from msgspec import Raw
+
 from rivermark.process.binding import Binding
 from rivermark.process.bucket import Bucket, Record
 from rivermark.process.calendar import Calendar
@@ -71,6 +73,40 @@ class Delivery:
                 handle(row, context)
         except Exception as error:
             raise ProcessError(self._declared.name, key, row, at, error) from error
+
+    def release(self, watermark: Millis) -> None:
+        """Hand over waiting events and timers up to the watermark, in one order of time."""
+        bucket, context = self._bucket, self._context
+        calendar = bucket.event
+        find = bucket.records.get
+        released = 0
+        key, at, row = None, 0, None
+        try:
+            for at, rank, _, key, stored in bucket.held:  # told when one fails
+                if at > watermark:
+                    break
+                released += 1
+                if calendar.next < at:
+                    self.timers(calendar, "event", at - 1, clocked=True)
+                context.watermark = at - 1
+                row = self._codec.events[rank].decode(stored) if type(stored) is Raw else stored
+                if self._undo is not None:
+                    self.event(rank, key, at, row)
+                    continue
+                record = find(key)
+                if record.__class__ is not list:
+                    record = self._open(key, record)
+                context.key = key
+                context.timestamp = at
+                context.record = record
+                self._handlers[rank](row, context)
+        except ProcessError:
+            raise
+        except Exception as error:
+            raise ProcessError(self._declared.name, key, row, at, error) from error
+        del bucket.held[:released]
+        self.timers(calendar, "event", watermark, clocked=True)
+        context.watermark = watermark
 
     def event(self, rank: int, key: Any, at: Millis, row: Any) -> None:
         """Hand over one event."""

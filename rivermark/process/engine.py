@@ -28,8 +28,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from msgspec import Raw
-
 from rivermark.process.binding import Binding
 from rivermark.process.bucket import Bucket
 from rivermark.process.codec import Codec
@@ -98,14 +96,24 @@ class Engine(Generic[Event, Out]):
         Raises ProcessError when a handler fails and dead letters are off: nothing was changed then.
         """
         with collector_paused():
-            bucket = self.open(state)
-            outputs = self.advance(bucket, batch, watermark, processing_time)
-            return Ran(
-                outputs=outputs,
-                state=self.close(bucket, state),
-                wake_at=bucket.next_event_time(),
-                wake_at_processing=bucket.next_processing_time(),
-            )
+            return self._run(state, batch, watermark, processing_time)
+
+    def _run(
+        self,
+        state: bytes | None,
+        batch: Sequence[Arrivals],
+        watermark: Millis,
+        processing_time: Millis,
+    ) -> Ran:
+        """As `run`; a call of its own, so that the bucket is gone when collection sets in again."""
+        bucket = self.open(state)
+        outputs = self.advance(bucket, batch, watermark, processing_time)
+        return Ran(
+            outputs=outputs,
+            state=self.close(bucket, state),
+            wake_at=bucket.next_event_time(),
+            wake_at_processing=bucket.next_processing_time(),
+        )
 
     def open(self, state: bytes | None) -> Bucket:
         """A bucket in memory; raises StateUnreadable for state that does not fit the process."""
@@ -134,7 +142,7 @@ class Engine(Generic[Event, Out]):
         last = END_OF_TIME if context.ending else processing_time
         delivery.timers(bucket.processing, "processing", last, clocked=False)
         if self.declaration.hold:
-            self._release(delivery, bucket, now)
+            delivery.release(now)
         delivery.timers(bucket.event, "event", now, clocked=False)
         for run in intake.runs:
             if self.declaration.hold:
@@ -164,24 +172,6 @@ class Engine(Generic[Event, Out]):
             return before if encoded == before else None
         check_sizes(bucket, encoded, self.codec, self._limits)
         return encoded
-
-    def _release(self, delivery: Delivery, bucket: Bucket, watermark: Millis) -> None:
-        """Handle waiting events and timers up to the watermark, in one order of time."""
-        held = bucket.held
-        context = self._context
-        decoders = self.codec.events
-        released = 0
-        for at, rank, _, key, stored in held:
-            if at > watermark:
-                break
-            released += 1
-            delivery.timers(bucket.event, "event", at - 1, clocked=True)
-            context.watermark = at - 1
-            row = decoders[rank].decode(stored) if stored.__class__ is Raw else stored
-            delivery.event(rank, key, at, row)
-        del held[:released]
-        delivery.timers(bucket.event, "event", watermark, clocked=True)
-        context.watermark = watermark
 
     def _hold(self, delivery: Delivery, bucket: Bucket, run: Run, watermark: Millis) -> None:
         """Put events aside until the watermark reaches them; late ones are handled at once."""

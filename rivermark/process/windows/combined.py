@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from rivermark.process.context import TimerKind
 from rivermark.process.instants import Millis
-from rivermark.process.windows.pane import Prefixed
 from rivermark.process.windows.trigger import Trigger, TriggerContext, Verdict
 
 
@@ -56,7 +54,7 @@ class AnyOf(Trigger):
     ) -> Verdict:
         verdict = Verdict.CONTINUE
         for place, trigger in enumerate(self.triggers):
-            verdict |= ask(trigger, replace(ctx, state=Prefixed(ctx.state, f"{place}.")))
+            verdict |= ask(trigger, ctx.part(f"{place}."))
         return verdict
 
 

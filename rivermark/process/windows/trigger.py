@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
-from dataclasses import dataclass
+from collections.abc import MutableMapping
 from enum import Flag
 from typing import Any
 
-from rivermark.process.context import TimerKind
+from rivermark.process.context import Context, TimerKind
 from rivermark.process.instants import Millis
 from rivermark.process.state import Clock
-from rivermark.process.windows.pane import Scalar
+from rivermark.process.windows.pane import Pane, Prefixed, Scalar
 from rivermark.process.windows.window import Window
 
 
@@ -23,7 +22,6 @@ class Verdict(Flag):
     FIRE_AND_PURGE = 3
 
 
-@dataclass(frozen=True)
 class TriggerContext:
     """What a trigger may know and do.
 
@@ -31,13 +29,33 @@ class TriggerContext:
     it; `count` the number of events added so far; `at` the event's time, or the timer's.
     """
 
-    window: Window
-    at: Millis
-    watermark: Millis
-    processing_time: Millis
-    count: int
-    state: MutableMapping[str, Scalar]
-    wake: Callable[[TimerKind, Millis], None]
+    __slots__ = (
+        "_ctx",
+        "_pane",
+        "at",
+        "count",
+        "processing_time",
+        "state",
+        "watermark",
+        "window",
+    )
+
+    def __init__(self, window: Window, pane: Pane[Any], at: Millis, ctx: Context[Any]) -> None:
+        """See a window of the current key."""
+        self._pane = pane
+        self._ctx = ctx
+        self.window = window
+        self.at = at
+        self.watermark = ctx.watermark
+        self.processing_time = ctx.processing_time
+        self.count = pane.count
+        self.state: MutableMapping[str, Scalar] = pane.trigger
+
+    def part(self, prefix: str) -> TriggerContext:
+        """The same, with a part of the memory: for one of several triggers."""
+        found = TriggerContext(self.window, self._pane, self.at, self._ctx)
+        found.state = Prefixed(self.state, prefix)
+        return found
 
     def now(self, clock: Clock) -> Millis:
         """The watermark or the wall clock."""
@@ -45,7 +63,11 @@ class TriggerContext:
 
     def register(self, at: Millis, kind: TimerKind = "event") -> None:
         """Call `on_timer` for this window at `at`; the timer goes with the window."""
-        self.wake(kind, at)
+        event = kind == "event"
+        timers = self._pane.event_timers if event else self._pane.processing_timers
+        if at not in timers:
+            timers.append(at)
+            (self._ctx.timers.event if event else self._ctx.timers.processing).register(at)
 
 
 class Trigger:

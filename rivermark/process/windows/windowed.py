@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 from rivermark.errors import DeclarationError
 from rivermark.process.context import Context, TimerKind
-from rivermark.process.instants import END_OF_TIME, Millis, span_or_zero
+from rivermark.process.instants import BEGINNING, END_OF_TIME, Millis, span_or_zero
 from rivermark.process.keyed import KeyedProcess
 from rivermark.process.sides import SideOutput
 from rivermark.process.state import Clock, MapState
@@ -68,23 +67,25 @@ class Windowed(KeyedProcess[E, Out], Generic[E, C, Out]):
 
     def on_event(self, event: E, ctx: Context[Out]) -> None:
         """Add an event to its windows and ask their trigger."""
-        clock = self.windows.clock
-        at = ctx.timestamp if clock == "event" else ctx.processing_time
-        missed = 0
-        found = [*self.windows.assign(event, at)]
-        for each in found:
-            window = self._merged(each, at, ctx) if self.windows.merging else each
-            if self._is_gone(window, ctx):
-                missed += 1
+        windows = self.windows
+        at = ctx.timestamp if windows.clock == "event" else ctx.processing_time
+        now = BEGINNING if windows.endless else present(ctx, windows.clock)
+        panes = self.panes
+        kept = late = False
+        for each in windows.assign(event, at):
+            window = self._merged(each, at, ctx) if windows.merging else each
+            if window.end + self._lateness <= now:
+                late = True
                 continue
-            pane = self.panes.get(window)
+            pane = panes.get(window)
             if pane is None:
                 pane = self._open(window, ctx)
             self.add(pane, event, at)
             pane.count += 1
-            verdict = self._trigger.on_event(event, self._asked(window, pane, at, ctx))
-            self._obey(verdict, window, pane, ctx)
-        if found and missed == len(found) and self.late is not None:
+            asked = TriggerContext(window, pane, at, ctx)
+            self._obey(self._trigger.on_event(event, asked), window, pane, ctx)
+            kept = True
+        if late and not kept and self.late is not None:
             ctx.output(self.late, event)
 
     def on_timer(self, at: Millis, ctx: Context[Out]) -> None:
@@ -94,7 +95,7 @@ class Windowed(KeyedProcess[E, Out], Generic[E, C, Out]):
             waiting = pane.event_timers if kind == "event" else pane.processing_timers
             if at in waiting:
                 waiting.remove(at)
-                asked = self._asked(window, pane, at, ctx)
+                asked = TriggerContext(window, pane, at, ctx)
                 self._obey(self._trigger.on_timer(at, kind, asked), window, pane, ctx)
             if kind == self.windows.clock and self._end_of_life(window) <= at:
                 self._close(window, ctx)
@@ -113,25 +114,9 @@ class Windowed(KeyedProcess[E, Out], Generic[E, C, Out]):
     def _end_of_life(self, window: Window) -> Millis:
         return END_OF_TIME if self.windows.endless else window.end + self._lateness
 
-    def _is_gone(self, window: Window, ctx: Context[Out]) -> bool:
-        if self.windows.endless:
-            return False
-        return self._end_of_life(window) <= present(ctx, self.windows.clock)
-
-    def _asked(
-        self, window: Window, pane: Pane[C], at: Millis, ctx: Context[Out]
-    ) -> TriggerContext:
-        return TriggerContext(
-            window=window,
-            at=at,
-            watermark=ctx.watermark,
-            processing_time=ctx.processing_time,
-            count=pane.count,
-            state=pane.trigger,
-            wake=partial(_wake, pane, ctx),
-        )
-
     def _obey(self, verdict: Verdict, window: Window, pane: Pane[C], ctx: Context[Out]) -> None:
+        if verdict is Verdict.CONTINUE:
+            return
         if Verdict.FIRE in verdict and pane.contents is not None:
             self.fire(window, pane, ctx)
             if window.end <= present(ctx, self.windows.clock):
@@ -177,7 +162,7 @@ class Windowed(KeyedProcess[E, Out], Generic[E, C, Out]):
             self._close(each, ctx)
         self.panes[whole] = merged
         self._await_end(whole, ctx)
-        asked = self._asked(whole, merged, at, ctx)
+        asked = TriggerContext(whole, merged, at, ctx)
         self._obey(self._trigger.on_merge(asked), whole, merged, ctx)
         return whole
 
@@ -191,10 +176,3 @@ def present(ctx: Context[Any], clock: Clock) -> Millis:
 
 def _timers(ctx: Context[Any], kind: Clock | TimerKind | str) -> Any:
     return ctx.timers.event if kind == "event" else ctx.timers.processing
-
-
-def _wake(pane: Pane[Any], ctx: Context[Any], kind: TimerKind, at: Millis) -> None:
-    timers = pane.event_timers if kind == "event" else pane.processing_timers
-    if at not in timers:
-        timers.append(at)
-        _timers(ctx, kind).register(at)

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assets.taxi.world.arrivals import rides_as_they_arrive
+from assets.taxi.world.rides import RideEvent
 from rivermark.process import (
     Context,
     KeyedProcess,
@@ -238,3 +240,25 @@ def test_alerts_do_not_depend_on_how_arrivals_are_cut(story: list[Ride]) -> None
     assert len(ran.outputs.main) == len(long)
     assert ran.late == []
     assert ran.state is None
+
+
+def as_ride(event: RideEvent) -> Ride:
+    return Ride(event.ride_id, event.is_start, int(event.event_time.timestamp() * 1_000))
+
+
+def test_the_generated_rides_have_the_published_alerts_in_order_of_arrival() -> None:
+    rides = ProcessHarness(LongRides())
+    arrived = [as_ride(each) for each in rides_as_they_arrive(60_000)]
+    newest = 0
+    for start in range(0, len(arrived), 20_000):
+        batch = arrived[start : start + 20_000]
+        rides.feed(batch)
+        newest = max(newest, *(each.event_time for each in batch))
+        rides.advance_watermark(newest - MINUTE)
+    rides.end_of_input()
+
+    long = sorted(each.ride_id for each in rides.outputs())
+    assert long[:5] == [1539, 1541, 1600, 1620, 1630]
+    assert 1715 not in long
+    assert len(long) == 544
+    assert rides.is_empty()
