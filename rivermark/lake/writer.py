@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake.exceptions import CommitFailedError
 from pyspark.sql import DataFrame
 
 from rivermark.errors import ReplayUnprovable
@@ -48,6 +49,7 @@ class TableWriter:
         self._rust: DeltaTable | None = None
         self._log = CommitLog(self.path)
         self._version: int | None = None
+        self._schema_mode: Literal["merge"] | None = None
 
     @property
     def last(self) -> Commit | None:
@@ -125,22 +127,34 @@ class TableWriter:
 
     def rows_written(self, batch: int) -> int:
         """Rows of that batch by its commit's own metrics; looks only at commits not seen before."""
-        version = (
-            self._version if self._version is not None else max(self._log.versions(), default=0)
-        )
+        if self._version is None:
+            ours = (c.version for c in self._log.backwards() if self._is_ours(c))
+            self._version = next(ours, 0)
         rows = 0
-        while (commit := self._log.read(version)) is not None:
+        while (commit := self._log.read(self._version)) is not None:
             if self._is_ours(commit) and int(commit.metadata["batch"]) == batch:
                 rows = commit.rows or 0
-            self._version = version = version + 1
+            self._version += 1
         return rows
 
     def _append_arrow(self, rows: pa.Table, metadata: str) -> None:
+        try:
+            self._write_arrow(rows, metadata)
+        except CommitFailedError:
+            # Somebody changed the table's columns or properties since it was opened here. Nothing
+            # was committed, and the lock lets nobody come between. Columns that only a newer
+            # declaration has stay empty.
+            self._rust = None
+            self._schema_mode = "merge"
+            self._write_arrow(rows, metadata)
+
+    def _write_arrow(self, rows: pa.Table, metadata: str) -> None:
         if self._rust is None:
             self._rust = DeltaTable(self.path)
         write_deltalake(
             self._rust,
             rows,
             mode="append",
+            schema_mode=self._schema_mode,
             commit_properties=CommitProperties(custom_metadata={"userMetadata": metadata}),
         )
