@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+from pyarrow import fs
+
 from rivermark.errors import VersionNotAvailable
+from rivermark.lake.files import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.table import Table
@@ -15,8 +20,38 @@ def resolve_version(lake: Lake, table: Table, as_of: int | datetime | None) -> i
 
     Moments are UTC where they carry no zone, and are compared with the times kept *in* the commits,
     which a copied table keeps too. A moment after the last commit is the newest version. Raises
-    VersionNotAvailable with the earliest version or moment there is.
+    VersionNotAvailable with the earliest version or moment there is, also where the log still shows
+    a version whose files were cleaned away.
     """
+    version = _version_in_log(lake, table, as_of)
+    if as_of is not None and not readable(lake, table, version):
+        newer = CommitLog(lake.path(table)).versions()
+        earliest = next(v for v in newer if v > version and readable(lake, table, v))
+        raise VersionNotAvailable(
+            f"version {version} of table '{table.name}' is not available: its files were cleaned "
+            f"away; the earliest is {earliest}"
+        )
+    return version
+
+
+def readable(lake: Lake, table: Table, version: int) -> bool:
+    """Whether every file of that version is still there; files of the newest version always are."""
+    path = lake.path(table)
+    now = set(DeltaTable(path).file_uris())
+    try:
+        then = set(DeltaTable(path, version=version).file_uris())
+    except DeltaError:
+        return False  # Its log begins after the version, and no checkpoint before it is left.
+    gone = sorted(then - now)
+    if not gone:
+        return True
+    store, _ = filesystem(path)
+    found = store.get_file_info([filesystem(uri)[1] for uri in gone])
+    return all(info.type == fs.FileType.File for info in found)
+
+
+def _version_in_log(lake: Lake, table: Table, as_of: int | datetime | None) -> int:
+    """The version that was asked for, by the log alone."""
     log = CommitLog(lake.path(table))
     versions = log.versions()
     if not versions:
