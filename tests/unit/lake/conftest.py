@@ -1,0 +1,53 @@
+"""A lake on disk and a small table of rides, without an engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, write_deltalake
+from pyspark.sql.types import LongType, StructField, StructType, TimestampType
+
+from rivermark.lake.create import create_table
+from rivermark.lake.lake import Lake
+from rivermark.lake.table import Daily, Table
+
+NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
+
+RIDES = Table(
+    name="test/rides",
+    schema=StructType([StructField("id", LongType()), StructField("at", TimestampType())]),
+    description="Rides.",
+    event_time="at",
+    days=Daily("at", date(2024, 1, 1)),
+)
+ARROW = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+
+Foreign = Callable[[], None]
+
+
+def rides(*ids: int, at: datetime = NOON) -> pa.Table:
+    """Rides of these numbers, all at one time."""
+    return pa.Table.from_pylist([{"id": i, "at": at} for i in ids], ARROW)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    found = Lake(str(tmp_path / "lake"))
+    create_table(found, RIDES)
+    return found
+
+
+@pytest.fixture
+def foreign(lake: Lake) -> Foreign:
+    """A commit by somebody else: no row of ours, and metadata that is not ours."""
+
+    def commit() -> None:
+        told = CommitProperties(custom_metadata={"userMetadata": json.dumps({"by": "a person"})})
+        write_deltalake(lake.path(RIDES), rides(-1), mode="append", commit_properties=told)
+
+    return commit

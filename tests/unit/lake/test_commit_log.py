@@ -1,0 +1,70 @@
+"""A table's log, read without an engine."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from rivermark.lake.lake import Lake
+from rivermark.lake.log import CommitLog, commit_of
+from tests.unit.lake.conftest import RIDES, Foreign
+
+
+def test_a_table_that_does_not_exist_has_no_versions(tmp_path: Path) -> None:
+    log = CommitLog(str(tmp_path / "nothing"))
+
+    assert log.versions() == []
+    assert log.latest() is None
+    assert log.complete()
+    assert log.read(0) is None
+
+
+def test_versions_ascend_and_commits_are_told_from_the_newest_on(
+    lake: Lake, foreign: Foreign
+) -> None:
+    foreign()
+    foreign()
+    log = CommitLog(lake.path(RIDES))
+
+    assert log.versions() == [0, 1, 2]
+    assert [c.version for c in log.backwards()] == [2, 1, 0]
+    newest = log.latest()
+    assert newest is not None
+    assert newest.metadata == {"by": "a person"}
+    assert newest.rows == 1
+    assert abs((newest.at - datetime.now(UTC)).total_seconds()) < 60
+
+
+def test_only_commits_are_taken_for_versions(lake: Lake) -> None:
+    folder = Path(lake.path(RIDES)) / "_delta_log"
+    for name in ("00000000000000000009.checkpoint.parquet", "_last_checkpoint", "9.json",
+                 ".00000000000000000007.json.tmp", "00000000000000000008.crc"):  # fmt: skip
+        (folder / name).write_text("{}")
+
+    assert CommitLog(lake.path(RIDES)).versions() == [0]
+
+
+def test_a_trimmed_log_is_not_complete(lake: Lake, foreign: Foreign) -> None:
+    foreign()
+    (Path(lake.path(RIDES)) / "_delta_log" / f"{0:020}.json").unlink()
+
+    assert not CommitLog(lake.path(RIDES)).complete()
+
+
+@pytest.mark.parametrize("told", [None, "", "no json", '"text"', "[1]", "7"])
+def test_metadata_of_others_is_no_error_and_tells_nothing(told: str | None) -> None:
+    assert commit_of(3, {"userMetadata": told, "timestamp": 0}).metadata == {}
+
+
+def test_commits_of_both_writers_are_understood() -> None:
+    engine = {"timestamp": 1000, "operation": "WRITE", "operationMetrics": {"numOutputRows": "5"},
+              "userMetadata": json.dumps({"batch": 1})}  # fmt: skip
+    arrow = {"timestamp": 1000, "operation": "WRITE", "operationMetrics": {"num_added_rows": 5},
+             "userMetadata": json.dumps({"batch": 1})}  # fmt: skip
+
+    assert commit_of(1, engine) == commit_of(1, arrow)
+    assert commit_of(1, engine).rows == 5
+    assert commit_of(1, {}).rows is None
