@@ -1,14 +1,18 @@
 """The clocks: watching living streams, and catching up groups that do not stream."""
 
+from collections.abc import Callable, Iterable
+
 import dagster as dg
 
 from jobs.asset_job import AssetJob
 from jobs.names import stem
 from resources.settings import SettingsResource
 from rivermark.runtime.desired import DesiredStore
+from rivermark.stream import AnyStream
 from rivermark.topology import Topology
 
 Tick = dg.RunRequest | dg.SkipReason
+CheckKeys = Callable[[Iterable[AnyStream]], list[dg.AssetCheckKey]]
 
 
 def catch_up_schedule(group: str, job: AssetJob) -> dg.ScheduleDefinition:
@@ -29,9 +33,9 @@ def catch_up_schedule(group: str, job: AssetJob) -> dg.ScheduleDefinition:
 
 
 def while_streaming(
-    topology: Topology, name: str, cron: str, job: AssetJob
+    topology: Topology, name: str, cron: str, job: AssetJob, keys: CheckKeys
 ) -> dg.ScheduleDefinition:
-    """Runs a job on a clock as long as some group is meant to run."""
+    """Evaluates, on a clock, those checks of a job whose group is meant to run."""
 
     @dg.schedule(
         name=name,
@@ -41,8 +45,14 @@ def while_streaming(
     )
     def look(platform: SettingsResource) -> Tick:
         store = DesiredStore(platform.settings().state)
-        if not any(store.get(group).state == "run" for group in topology.groups()):
-            return dg.SkipReason("no group is set to run")
-        return dg.RunRequest()
+        running = [
+            stream
+            for group, streams in topology.groups().items()
+            if store.get(group).state == "run"
+            for stream in streams
+        ]
+        if not (asked := keys(running)):
+            return dg.SkipReason("no group that has such checks is set to run")
+        return dg.RunRequest(asset_selection=[], asset_check_keys=asked)
 
     return look

@@ -106,7 +106,7 @@ def tell_what_runs_on() -> None:
         names = " ".join(living)
         print(  # noqa: T201
             f"rivermark: streams run on without the page: {names}; "
-            f"`rivermark pause {names}` lets them rest",
+            f"`rivermark pause GROUP` lets one rest",
             flush=True,
         )
 

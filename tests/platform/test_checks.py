@@ -1,0 +1,186 @@
+"""Checks: one question each, and a question that cannot be answered is no answer."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+import platform_defs.checks
+from jobs.evaluation import every_answer, result_of_claim, result_of_suite
+from rivermark.lake.create import create_table
+from rivermark.quality.outcome import ExpectationResult, SuiteResult
+from rivermark.settings import Settings
+from rivermark.watch.claim import Answer, Claim
+from rivermark.watch.claims import claims_of
+from tests.platform.conftest import definitions_of
+from tests.platform.small_topology import HOURLY, RIDES, SMALL
+
+pytestmark = pytest.mark.platform
+
+CLAIM = Claim(
+    name="rows_are_unique",
+    table=HOURLY.tables[0],
+    stream="taxi/hourly",
+    description="No two rows share their keys.",
+    severity="warn",
+    ask=lambda settings, now: Answer(holds=True, sentence=""),
+)
+EXPECTED = ExpectationResult(
+    name="tips between 0 and 100", severity="critical", passed=False, observed="2 of 9", bound="0"
+)
+SUITE = SuiteResult(
+    suite="taxi/hourly",
+    table="taxi/hourly",
+    version=7,
+    rows=9,
+    results=(EXPECTED,),
+    docs_path=Path("/pages/taxi hourly.html"),
+    elapsed=timedelta(seconds=1),
+)
+
+
+def evaluations(
+    result: dg.ExecuteInProcessResult,
+) -> dict[tuple[str, str], dg.AssetCheckEvaluation]:
+    return {
+        (e.asset_key.to_user_string(), e.check_name): e
+        for e in result.get_asset_check_evaluations()
+    }
+
+
+def test_every_stream_has_checks_named_as_claims(defs: dg.Definitions) -> None:
+    names = {
+        (key.asset_key.to_user_string(), key.name)
+        for key in defs.resolve_asset_graph().asset_check_keys
+    }
+
+    assert {
+        ("taxi/rides", "every_row_is_accounted_for"),
+        ("taxi/rides", "is_alive"),
+        ("taxi/rides_late", "few_rows_are_late"),
+        ("taxi/rides_quarantine", "few_rows_are_set_aside"),
+        ("taxi/hourly", "no_row_is_late_downstream"),
+        ("taxi/hourly", "rows_are_unique"),
+        ("taxi/hourly", "is_alive"),
+    } <= names
+
+
+def test_watching_asks_the_lake_and_starts_no_engine(
+    defs: dg.Definitions,
+    instance: dg.DagsterInstance,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_engine(*_: object) -> None:
+        raise AssertionError("an engine was started")
+
+    monkeypatch.setattr("resources.spark.SparkResource._init_session", no_engine)
+    for stream in (RIDES, HOURLY):
+        for table in stream.tables:
+            create_table(settings.lake(), table)
+
+    found = evaluations(defs.resolve_job_def("watch").execute_in_process(instance=instance))
+
+    assert len(found) == len([c for s in SMALL.streams for c in claims_of(s)])
+    assert all(evaluation.passed for evaluation in found.values())
+
+
+def test_a_crash_of_a_check_fails_its_run_and_says_nothing_about_the_data(
+    tmp_path: Path, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(settings: Settings, now: datetime) -> Answer:
+        raise OSError("the log cannot be read")
+
+    def with_a_crash(stream: Any) -> tuple[Claim, ...]:
+        return tuple(
+            replace(claim, ask=crash) if claim.name == "every_row_is_accounted_for" else claim
+            for claim in claims_of(stream)
+        )
+
+    monkeypatch.setattr(platform_defs.checks, "claims_of", with_a_crash)
+    job = definitions_of(SMALL, tmp_path).resolve_job_def("watch")
+
+    result = job.execute_in_process(instance=instance, raise_on_error=False)
+
+    assert not result.success
+    found = evaluations(result)
+    assert ("taxi/rides", "every_row_is_accounted_for") not in found
+    assert found["taxi/rides", "is_alive"].passed, "the other questions were answered all the same"
+    (failure,) = [e for e in result.all_events if e.is_step_failure]
+    assert failure.step_failure_data.user_failure_data is not None
+    told = failure.step_failure_data.user_failure_data.description or ""
+    assert "taxi/rides every_row_is_accounted_for: the log cannot be read" in told
+
+
+def test_an_answer_is_shown_with_its_numbers_its_bound_and_its_offenders() -> None:
+    answer = Answer(
+        holds=False,
+        sentence="2 keys more than once",
+        numbers={"rows": 9, "share": 0.5},
+        offenders=({"key": "7", "copies": 2, "file": None},),
+    )
+
+    found = result_of_claim(CLAIM, answer)
+
+    assert not found.passed
+    assert found.severity is dg.AssetCheckSeverity.WARN
+    assert found.description == "2 keys more than once"
+    metadata = dict(found.metadata)
+    assert metadata["rows"] == dg.MetadataValue.int(9)
+    assert metadata["share"] == dg.MetadataValue.float(0.5)
+    assert isinstance(metadata["offenders"], dg.TableMetadataValue)
+    assert metadata["offenders"].records[0].data == {"key": "7", "copies": 2, "file": ""}
+
+
+@pytest.mark.parametrize(
+    ("severity", "passed", "shown"),
+    [
+        ("critical", False, dg.AssetCheckSeverity.ERROR),
+        ("warning", False, dg.AssetCheckSeverity.WARN),
+        ("info", True, dg.AssetCheckSeverity.ERROR),
+    ],
+)
+def test_severities_of_great_expectations_become_those_of_dagster(
+    severity: Any, passed: bool, shown: dg.AssetCheckSeverity
+) -> None:
+    result = replace(SUITE, results=(replace(EXPECTED, severity=severity),))
+
+    found = result_of_suite(HOURLY.tables[0], result)
+
+    assert found.passed is passed
+    if not passed:
+        assert found.severity is shown
+
+
+def test_a_suite_links_its_page_and_the_version_it_looked_at() -> None:
+    metadata = dict(result_of_suite(HOURLY.tables[0], SUITE).metadata)
+
+    assert metadata["data_docs"] == dg.MetadataValue.url("file:///pages/taxi%20hourly.html")
+    assert metadata["version"] == dg.MetadataValue.int(7)
+
+
+def test_answers_come_before_the_crash_is_raised() -> None:
+    good = result_of_claim(CLAIM, Answer(holds=True, sentence="all well"))
+
+    def crash() -> dg.AssetCheckResult:
+        raise ValueError("no such column")
+
+    asked: dict[str, Callable[[], dg.AssetCheckResult]] = {"first": crash, "second": lambda: good}
+    answers = every_answer(asked)
+
+    assert next(answers) is good
+    with pytest.raises(dg.Failure, match="1 of 2 checks could not be evaluated: first: no such"):
+        next(answers)
+
+
+def test_late_data_is_a_warning_and_lost_rows_are_an_error() -> None:
+    severities = {claim.name: claim.severity for claim in claims_of(RIDES)}
+
+    assert severities["few_rows_are_late"] == "warn"
+    assert severities["few_rows_are_set_aside"] == "warn"
+    assert severities["every_row_is_accounted_for"] == "error"
+    assert severities["is_alive"] == "error"

@@ -1,0 +1,177 @@
+"""The rehearsal: for people's continuous integration."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+import jobs.rehearsal
+from jobs.run_config import inside
+from rivermark.cli.scene import LandedInput, Scene
+from rivermark.errors import RivermarkError, StreamFailed
+from rivermark.runtime.tally import StreamSummary
+from rivermark.settings import Settings
+from rivermark.watch.claim import Answer, Claim
+from tests.platform.conftest import FakeRuntime
+from tests.platform.small_topology import HOURLY
+
+pytestmark = pytest.mark.platform
+
+
+@pytest.fixture(autouse=True)
+def one_file_landed(runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
+    def bounded(*given: Any, **named: Any) -> dict[str, StreamSummary]:
+        found = runtime.bounded(*given, **named)
+        found["taxi/rides"].files = len(list(Path(given[1].landing_root).glob("*")))
+        return found
+
+    def land(landing: Path) -> Sequence[LandedInput]:
+        landing.mkdir(parents=True)
+        (landing / "rides.json").write_text("{}")
+        return [LandedInput("rides", 1, 1, 1)]
+
+    monkeypatch.setattr(jobs.rehearsal, "run_bounded", bounded)
+    monkeypatch.setattr(jobs.rehearsal, "scenes", lambda: {"taxi": Scene(land=land)})
+
+
+def rehearse(
+    defs: dg.Definitions, instance: dg.DagsterInstance, **config: Any
+) -> dg.ExecuteInProcessResult:
+    return defs.resolve_job_def("rehearsal").execute_in_process(
+        instance=instance,
+        run_config={"ops": {"rehearse": {"config": config}}},
+        raise_on_error=False,
+    )
+
+
+def summary(settings: Settings, name: str = "rehearsal.json") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((settings.home / name).read_text())
+    return found
+
+
+def test_a_good_rehearsal_says_so_for_machines(
+    defs: dg.Definitions, instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    assert rehearse(defs, instance).success
+
+    found = summary(settings)
+    assert found["ok"] is True
+    assert found["failures"] == []
+    assert found["streams"]["taxi/rides"]["rows_in"] == 10
+    assert set(found["tables"]) >= {"taxi/rides_raw", "taxi/rides", "watch/alerts"}
+    assert {c["check"] for c in found["checks"]} >= {"rows_are_unique", "few_rows_are_late"}
+
+
+def test_it_has_a_lake_and_a_state_of_its_own(
+    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime, settings: Settings
+) -> None:
+    rehearse(defs, instance)
+
+    (used,) = runtime.settings
+    for root in (used.lake_root, used.landing_root, str(used.state)):
+        assert Path(root).is_relative_to(settings.home / "rehearsals")
+    assert not Path(settings.lake_root).exists()
+
+
+def test_a_stream_that_fails_fails_it_with_its_error_in_the_summary(
+    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime, settings: Settings
+) -> None:
+    runtime.error = StreamFailed("taxi/hourly", "column 'tip' is not there")
+
+    assert not rehearse(defs, instance).success
+    assert summary(settings)["ok"] is False
+    assert summary(settings)["failures"] == [
+        "stream 'taxi/hourly' failed: column 'tip' is not there"
+    ]
+
+
+def test_a_broken_claim_fails_it_and_a_warning_does_not(
+    defs: dg.Definitions,
+    instance: dg.DagsterInstance,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def claims(severity: Any) -> Any:
+        broken = Claim(
+            name="rows_are_unique",
+            table=HOURLY.tables[0],
+            stream="taxi/hourly",
+            description="",
+            severity=severity,
+            ask=lambda settings, now: Answer(holds=False, sentence="2 keys more than once"),
+        )
+        return lambda stream: (broken,) if stream is HOURLY else ()
+
+    monkeypatch.setattr(jobs.rehearsal, "claims_of", claims("warn"))
+    assert rehearse(defs, instance).success
+
+    monkeypatch.setattr(jobs.rehearsal, "claims_of", claims("error"))
+    assert not rehearse(defs, instance).success
+    assert summary(settings)["failures"] == ["taxi/hourly: rows_are_unique: 2 keys more than once"]
+
+
+def test_without_a_file_nothing_was_rehearsed(
+    defs: dg.Definitions,
+    instance: dg.DagsterInstance,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(jobs.rehearsal, "scenes", dict)
+
+    assert not rehearse(defs, instance).success
+    assert "nothing was rehearsed" in summary(settings)["failures"][0]
+
+
+def test_samples_of_ones_own_are_read_where_they_lie(
+    defs: dg.Definitions,
+    instance: dg.DagsterInstance,
+    runtime: FakeRuntime,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "samples" / "taxi").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+
+    assert rehearse(defs, instance, samples="samples").success
+    assert runtime.settings[0].landing_root == str(tmp_path / "samples")
+
+
+@pytest.mark.parametrize("path", ["/etc", "../elsewhere", "samples/../../x", ".", "a\x00b"])
+def test_a_folder_outside_is_refused_with_what_to_do(
+    defs: dg.Definitions,
+    instance: dg.DagsterInstance,
+    runtime: FakeRuntime,
+    settings: Settings,
+    path: str,
+) -> None:
+    assert not rehearse(defs, instance, samples=path).success
+    assert runtime.hosted == []
+    assert "give a path relative to it, without '..'" in summary(settings)["failures"][0]
+
+
+def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to("/etc")
+
+    with pytest.raises(RivermarkError):
+        inside(tmp_path, "out/passwd")
+
+
+@pytest.mark.parametrize("path", ["/tmp/x.json", "../x.json", ""])
+def test_a_summary_outside_of_the_home_is_refused(
+    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime, path: str
+) -> None:
+    assert not rehearse(defs, instance, summary=path).success
+    assert runtime.hosted == []
+
+
+def test_some_streams_alone_can_be_rehearsed(
+    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime, settings: Settings
+) -> None:
+    rehearse(defs, instance, streams=["taxi/rides"])
+    assert runtime.hosted == [("bounded", ("taxi/rides",))]
+
+    assert not rehearse(defs, instance, streams=["taxi/ridez"]).success
+    assert "no stream is named 'taxi/ridez'" in summary(settings)["failures"][0]
