@@ -50,7 +50,7 @@ class Parser:
         """Remember the contract and the delimiter of CSV payloads."""
         self._contract = contract
         self._delimiter = delimiter
-        self._cells: dict[frozenset[Head], Column] = {}
+        self._shapes: dict[frozenset[Head], tuple[list[Column], Column]] = {}
         self._typed: list[Column] | None = None
         self._judged: list[Column] | None = None
 
@@ -61,20 +61,25 @@ class Parser:
         nothing raises: a row's problems are named in the order malformed, fields, time, rules.
         """
         kept = [F.col(name) for name in raw.columns]
-        cells = raw.select(*kept, self._cells_for(frozenset(heads)))
-        typed = cells.select(*kept, "_cells", *self._typed_columns())
+        cuts, cells = self._cuts_and_cells(frozenset(heads))
+        # Cut first, then pick: in one projection Spark gives each picked field a parse of its own
+        # (64,215 Parquet rows of 30 fields: 42 CPU-s against 5).
+        cut = raw.select(*kept, *cuts).select(*kept, cells)
+        typed = cut.select(*kept, "_cells", *self._typed_columns())
         return typed.select(*kept, *self._judged_columns())
 
-    def _cells_for(self, heads: frozenset[Head]) -> Column:
-        if heads not in self._cells:
-            found = F.lit(None)
-            for head in sorted(heads, key=lambda h: (h.format, h.columns or ""), reverse=True):
+    def _cuts_and_cells(self, heads: frozenset[Head]) -> tuple[list[Column], Column]:
+        if heads not in self._shapes:
+            cuts, cells = [], F.lit(None)
+            for n, head in enumerate(sorted(heads, key=lambda h: (h.format, h.columns or ""))):
                 same = F.col("_columns").eqNullSafe(F.lit(head.columns))
                 mine = (F.col("_format") == head.format) & same
-                one = cells_of(head, self._contract.fields, self._delimiter)
-                found = F.when(mine, one).otherwise(found)
-            self._cells[heads] = found.alias("_cells")
-        return self._cells[heads]
+                row = cut_of(head, self._contract.fields, self._delimiter)
+                cuts.append(F.when(mine, row).alias(f"_cut{n}"))
+                picked = cells_of(head, self._contract.fields, F.col(f"_cut{n}"))
+                cells = F.when(mine, picked).otherwise(cells)
+            self._shapes[heads] = cuts, cells.alias("_cells")
+        return self._shapes[heads]
 
     def _typed_columns(self) -> list[Column]:
         if self._typed is None:
@@ -93,23 +98,28 @@ class Parser:
         return self._judged
 
 
-def cells_of(head: Head, fields: Sequence[Field], delimiter: str) -> Column:
-    """The text of each field in a payload of this shape, and `_malformed`."""
-    if head.format == "csv":
-        return csv_cells(head, fields, delimiter)
-    return json_cells(head, fields)
-
-
-def csv_cells(head: Head, fields: Sequence[Field], delimiter: str) -> Column:
-    """Cut a CSV line by the columns of its file's header."""
-    width = len(head.names)
-    schema = ", ".join([*(f"c{i} string" for i in range(width)), "_end string"])
-    options = {"sep": delimiter, "quote": '"', "escape": '"'}
-    # The parser holds 20,480 values and raises on more; a line that long is counted first.
+def cut_of(head: Head, fields: Sequence[Field], delimiter: str) -> Column:
+    """A payload of this shape as a struct of texts."""
     payload = F.col("payload")
-    values = F.length(payload) - F.length(F.replace(payload, F.lit(delimiter), F.lit("")))
-    sane = (F.length(payload) < MOST_VALUES) | (values < MOST_VALUES)
-    row = F.from_csv(F.when(sane, F.concat("payload", F.lit(delimiter + END))), schema, options)
+    if head.format == "csv":
+        schema = ", ".join([*(f"c{i} string" for i in range(len(head.names))), "_end string"])
+        options = {"sep": delimiter, "quote": '"', "escape": '"'}
+        # The parser holds 20,480 values and raises on more; a line that long is counted first.
+        values = F.length(payload) - F.length(F.replace(payload, F.lit(delimiter), F.lit("")))
+        sane = (F.length(payload) < MOST_VALUES) | (values < MOST_VALUES)
+        return F.from_csv(F.when(sane, F.concat(payload, F.lit(delimiter + END))), schema, options)
+    names = spelled(head, fields).values()
+    schema = ", ".join([*(f"`{name}` string" for name in names), "`_bad` string"])
+    return F.from_json(payload, schema, {"columnNameOfCorruptRecord": "_bad"})
+
+
+def cells_of(head: Head, fields: Sequence[Field], row: Column) -> Column:
+    """The text of each field in a payload cut by its shape, and `_malformed`."""
+    return csv_cells(head, fields, row) if head.format == "csv" else json_cells(head, fields, row)
+
+
+def csv_cells(head: Head, fields: Sequence[Field], row: Column) -> Column:
+    """Take a CSV line's values by the columns of its file's header."""
     by_name = {name.lower(): i for i, name in reversed(list(enumerate(head.names)))}
     cells = [
         cell(f, [row[f"c{by_name[n.lower()]}"] for n in spellings(f) if n.lower() in by_name])
@@ -119,15 +129,19 @@ def csv_cells(head: Head, fields: Sequence[Field], delimiter: str) -> Column:
     return F.struct(*cells, F.when(~whole, "wrong_number_of_values").alias("_malformed"))
 
 
-def json_cells(head: Head, fields: Sequence[Field]) -> Column:
-    """Take an object's values as text; names are matched as the file's first object spells them."""
+def spelled(head: Head, fields: Sequence[Field]) -> dict[str, str]:
+    """Each name of a field, in lower case, as the file's first object spells it."""
     there = {name.lower(): name for name in reversed(head.names)}
     wanted: dict[str, str] = {}
     for field in fields:
         for name in spellings(field):
             wanted.setdefault(name.lower(), there.get(name.lower(), name))
-    schema = ", ".join([*(f"`{name}` string" for name in wanted.values()), "`_bad` string"])
-    row = F.from_json("payload", schema, {"columnNameOfCorruptRecord": "_bad"})
+    return wanted
+
+
+def json_cells(head: Head, fields: Sequence[Field], row: Column) -> Column:
+    """Take an object's values as text."""
+    wanted = spelled(head, fields)
     cells = [cell(f, [row[wanted[n.lower()]] for n in spellings(f)]) for f in fields]
     # from_json reads the first of two objects on a line, and ignores what follows an object.
     broken = (
