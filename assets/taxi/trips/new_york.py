@@ -7,6 +7,8 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from rivermark.admission.read import OFFSET
+
 ZONE: Final = "America/New_York"
 """TLC writes wall-clock times of this zone, without offset."""
 
@@ -47,16 +49,22 @@ def local_hour(instant: Column) -> Column:
     return F.concat(hour, F.format_string("%+03d:00", offset.cast("int")))
 
 
-def is_ambiguous(instant: Column) -> Column:
-    """Whether the wall clock shows the same again an hour later: the first pass of a repeated hour.
+def is_ambiguous(instant: Column, text: Column) -> Column:
+    """Whether the wall-clock text read as `instant` names a time that the clocks showed twice.
 
     Records without offset are read as the first pass (rivermark.admission.read.local_timestamp), so
     on that night an hour's trips may belong to the hour after.
     """
-    return wall_clock(instant + F.expr("INTERVAL 1 HOUR")) == wall_clock(instant)
+    again = wall_clock(instant + F.expr("INTERVAL 1 HOUR"))
+    return ~has_offset(text) & (again == wall_clock(instant))
 
 
 def is_skipped(instant: Column, text: Column) -> Column:
     """Whether the wall-clock text read as `instant` names a time that the clocks skipped."""
     wall = F.trim(text).try_cast("timestamp")
-    return ~F.trim(text).rlike(r"(?:[Zz]|[+-]\d{2}:?\d{2})$") & (wall != wall_clock(instant))
+    return ~has_offset(text) & (wall != wall_clock(instant))
+
+
+def has_offset(text: Column) -> Column:
+    """Whether a text of a time names an instant by itself."""
+    return F.trim(text).rlike(OFFSET)

@@ -7,6 +7,7 @@ thousands unseen. Whoever aggregates says which flags it leaves out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from pyspark.sql import Column
@@ -46,13 +47,9 @@ def _any_negative() -> Column:
     return F.least(*[F.col(name) for name in AMOUNTS]) < 0
 
 
-def _ambiguous() -> Column:
-    return new_york.is_ambiguous(F.col("pickup_at")) | new_york.is_ambiguous(F.col("dropoff_at"))
-
-
-def _skipped() -> Column:
-    pickup = new_york.is_skipped(F.col("pickup_at"), F.col("pickup_local"))
-    return pickup | new_york.is_skipped(F.col("dropoff_at"), F.col("dropoff_local"))
+def _at_an_end(says: Callable[[Column, Column], Column]) -> Column:
+    pickup = says(F.col("pickup_at"), F.col("pickup_local"))
+    return pickup | says(F.col("dropoff_at"), F.col("dropoff_local"))
 
 
 SET_ASIDE: Final = (
@@ -82,13 +79,13 @@ IN_TIME: Final = (
     ),
     Rule(
         "ambiguous_local_time",
-        _ambiguous,
+        lambda: _at_an_end(new_york.is_ambiguous),
         "flag",
         "Pickup or dropoff in the hour that the autumn change repeats, read as its first pass.",
     ),
     Rule(
         "skipped_local_time",
-        _skipped,
+        lambda: _at_an_end(new_york.is_skipped),
         "flag",
         "Pickup or dropoff in the hour that the spring change skips, moved forward by it.",
     ),
