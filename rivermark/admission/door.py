@@ -91,6 +91,10 @@ class Door:
         for table in (*ingest.tables, INGEST_FILES):
             create_table(lake, table)
         self._raw = TableWriter(lake, ingest.raw, origin)
+        if self._raw.last is not None:
+            # What follows the raw commit of a batch cannot be older. Without this bound a table
+            # that is rarely written to could prove nothing once its log was trimmed.
+            origin = replace(origin, since=self._raw.last.at)
         self._admitted = TableWriter(lake, ingest.admitted, origin)
         self._late = TableWriter(lake, ingest.late, origin)
         self._quarantine = TableWriter(lake, ingest.quarantine, origin)

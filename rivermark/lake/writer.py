@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, Literal
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
@@ -17,6 +17,9 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import Commit, CommitLog
 from rivermark.lake.table import Table
+
+SKEW: Final = timedelta(days=1)
+"""How far a clock may have been set back since an origin began, without a batch being missed."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +67,15 @@ class TableWriter:
 
     def _find_last(self) -> Commit | None:
         log = CommitLog(self.path)
+        began = self.origin.since - SKEW
         oldest: Commit | None = None
         for commit in log.backwards():
             oldest = commit
             if self._is_ours(commit):
                 return commit
-            if commit.at < self.origin.since:
+            if commit.at < began:
                 return None
-        if oldest is not None and oldest.version > 0 and oldest.at >= self.origin.since:
+        if oldest is not None and oldest.version > 0 and oldest.at >= began:
             raise ReplayUnprovable(
                 f"table '{self.table.name}': its log begins at version {oldest.version} and shows "
                 f"no batch of stream '{self.origin.stream}', which began before that; whether the "
