@@ -43,5 +43,17 @@ class FileSource:
             raise DeclarationError(f"landing folder {self.folder!r}: a relative path, without '..'")
         if len(self.delimiter) != 1:
             raise DeclarationError(f"delimiter {self.delimiter!r}: exactly one character")
+        if not plain_lines(self.encoding):
+            raise DeclarationError(
+                f"encoding {self.encoding!r}: not known, or its lines do not end with the byte 10"
+            )
         if self.max_files < 1:
             raise DeclarationError("max_files: at least 1")
+
+
+def plain_lines(encoding: str) -> bool:
+    """Whether an encoding is known and writes a line's end as one byte, as the readers expect."""
+    try:
+        return "\n".encode(encoding) == b"\n"
+    except LookupError:
+        return False
