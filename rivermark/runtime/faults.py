@@ -82,4 +82,4 @@ def shorten(text: str) -> str:
     """The lines of an engine's message that tell something."""
     told = lines_of(text)
     causes = [line for line in told if line.startswith("Caused by")]
-    return " | ".join([*told[:3], *causes[-1:]])[:600]
+    return " | ".join(dict.fromkeys([*told[:3], *causes[-1:]]))[:600]

@@ -1,0 +1,69 @@
+"""What an error means: in a sentence, and whether a restart can help."""
+
+from __future__ import annotations
+
+import pytest
+from py4j.protocol import Py4JError, Py4JNetworkError
+
+from rivermark.errors import CheckpointIncompatible, ReplayUnprovable, TableSchemaMismatch
+from rivermark.runtime.faults import explain
+
+
+@pytest.mark.parametrize("kind", [CheckpointIncompatible, ReplayUnprovable, TableSchemaMismatch])
+def test_what_the_platform_itself_refuses_is_told_as_it_is_and_not_tried_again(
+    kind: type[Exception],
+) -> None:
+    fault = explain(kind("the reason and the way out"))
+
+    assert fault.message == "the reason and the way out"
+    assert not fault.restartable
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "restartable"),
+    [
+        ("[STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] x", "made by another declaration", False),
+        ("[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] x", "missing or damaged", False),
+        ("[DELTA_DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE] x", "made anew", False),
+        ("[DELTA_VERSIONS_NOT_CONTIGUOUS] x", "is gone", False),
+        ("[DELTA_SCHEMA_CHANGED] x", "taken up by the next start", True),
+        ("something else", "something else", True),
+    ],
+)
+def test_an_engine_error_is_told_in_our_words(text: str, told: str, restartable: bool) -> None:
+    fault = explain(RuntimeError(text))
+
+    assert told in fault.message
+    assert fault.restartable is restartable
+
+
+def test_a_stack_is_no_sign_and_is_not_shown() -> None:
+    text = (
+        "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file /a.json\n"
+        "\tat org.apache.hadoop.fs.ChecksumFileSystem.open(ChecksumFileSystem.java:631)\n"
+        '  File "door.py", line 3, in write\n'
+        "Caused by: java.io.EOFException: too short\n"
+        "\t... 25 more\n"
+    )
+    fault = explain(RuntimeError(text))
+
+    assert fault.restartable
+    assert fault.message == (
+        "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file /a.json | "
+        "Caused by: java.io.EOFException: too short"
+    )
+
+
+@pytest.mark.parametrize(
+    "error", [Py4JNetworkError("Answer from Java side is empty"), Py4JError("gone"),
+              ConnectionRefusedError(111, "Connection refused"), EOFError()],
+)  # fmt: skip
+def test_a_bridge_that_answers_no_more_means_that_the_engine_is_gone(error: Exception) -> None:
+    fault = explain(error)
+
+    assert "the engine process (JVM) is gone" in fault.message
+    assert fault.restartable
+
+
+def test_an_error_without_a_message_is_named() -> None:
+    assert explain(KeyboardInterrupt()).message == "KeyboardInterrupt"
