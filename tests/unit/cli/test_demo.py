@@ -1,0 +1,100 @@
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rivermark.cli.charts import rows_per_hour
+from rivermark.cli.checks import Checked, check
+from rivermark.cli.demo import DemoReport, news, with_input
+from rivermark.cli.scene import LandedInput, Scene, scenes
+from rivermark.errors import RivermarkError
+from rivermark.settings import Settings
+from rivermark.watch.claim import Answer, Claim
+from tests.unit.cli.conftest import BUSIEST, HOURLY, NOON, ONE, ORDERS, SHOP, Entry, Put
+
+
+def landed(new_files: int) -> list[LandedInput]:
+    return [LandedInput("orders", 3, 30, new_files)]
+
+
+def report(before: int, after: int) -> DemoReport:
+    return DemoReport({"shop/orders": before}, {"shop/orders": after}, [])
+
+
+@pytest.mark.parametrize(
+    ("new_files", "before", "after", "sentence"),
+    [
+        (3, 0, 30, "30 rows added to 1 tables."),
+        (0, 10, 30, "20 rows added to 1 tables that an earlier run had left to do."),
+        (0, 30, 30, "Nothing new had landed: the 1 tables have the rows they had before."),
+    ],
+)
+def test_the_demo_says_what_it_added(
+    new_files: int, before: int, after: int, sentence: str
+) -> None:
+    assert news(landed(new_files), report(before, after)) == sentence
+
+
+def test_streams_without_any_input_are_left_out(settings: Settings) -> None:
+    assert with_input(settings, SHOP) == []
+
+    folder = Path(settings.landing_root) / "shop" / "orders"
+    folder.mkdir(parents=True)
+    (folder / "a.json").write_text("{}\n")
+
+    assert with_input(settings, SHOP) == [ORDERS, HOURLY, BUSIEST]
+
+
+def claim(ask: Any) -> Claim:
+    table = HOURLY.tables[0]
+    return Claim(
+        name="own", table=table, stream="shop/hourly", description="", severity="error", ask=ask
+    )
+
+
+def test_every_claim_about_rows_is_asked_and_a_crash_is_no_yes(settings: Settings) -> None:
+    def crash(*_: object) -> Answer:
+        raise OSError("disk gone")
+
+    holds = claim(lambda *_: Answer(holds=True, sentence="as it should be"))
+    found = check(settings, [ORDERS, HOURLY], [holds, claim(crash)], datetime.now(UTC))
+
+    assert found[-2] == Checked("shop/hourly", "own", True, "as it should be")
+    assert found[-1].holds is False
+    assert found[-1].sentence == "cannot be answered: OSError: disk gone"
+    assert {c.claim for c in found if c.stream == "shop/orders"} == {
+        "every_row_is_accounted_for",
+        "few_rows_are_set_aside",
+        "few_rows_are_late",
+    }
+
+
+def test_the_chart_counts_admitted_rows_by_hour(settings: Settings, put: Put) -> None:
+    hours = (0, 0.5, 2)
+    put(ORDERS.admitted, *({"order_id": n, "at": NOON + h * ONE} for n, h in enumerate(hours)))
+
+    found = sorted(rows_per_hour(settings, ORDERS))
+
+    assert [(h.hour, h.rows) for h in found] == [(NOON, 2), (NOON + 2 * ONE, 1)]
+
+
+@pytest.mark.parametrize(
+    ("found", "complaint"),
+    [(ImportError("no such module"), "cannot be imported: no such"), (7, "not a Scene but int")],
+)
+def test_a_scene_that_is_none_is_named(
+    found: object, complaint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rivermark.cli.scene.entry_points", lambda **_: [Entry("x", found)])
+
+    with pytest.raises(RivermarkError, match=complaint):
+        scenes()
+
+
+def test_the_installed_scenes_are_those_of_both_domains() -> None:
+    found = scenes()
+
+    assert list(found) == ["readings", "taxi"]
+    assert all(isinstance(scene, Scene) for scene in found.values())
+    assert len([c for scene in found.values() for c in scene.next_commands]) >= 3

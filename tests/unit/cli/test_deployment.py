@@ -1,0 +1,62 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rivermark.cli import deployment
+from rivermark.cli.deployment import settings_for, topology
+from rivermark.errors import RivermarkError
+from tests.unit.cli.conftest import Entry
+
+
+def test_the_installed_deployment_is_found_from_any_folder(tmp_path: Path) -> None:
+    ask = "from rivermark.cli.deployment import topology; print(len(topology().streams))"
+    found = subprocess.run(
+        [sys.executable, "-P", "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    assert int(found.stdout) == len(topology().streams) > 20
+
+
+def test_streams_are_found_without_an_engine_and_without_great_expectations() -> None:
+    ask = (
+        "import sys; from rivermark.cli.deployment import topology; topology();"
+        "from pyspark import SparkContext; assert SparkContext._active_spark_context is None;"
+        "assert 'great_expectations' not in sys.modules; assert 'dagster' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", ask], check=True)
+
+
+@pytest.mark.parametrize(
+    ("entries", "complaint"),
+    [
+        ([], "no package declares its streams"),
+        ([Entry("default", ImportError("no module named 'shop'"))], "cannot be imported: no modul"),
+        ([Entry("default", {"shop": 1})], "is not a Topology but dict"),
+        ([Entry("default", RivermarkError("two streams are named 'a/b'"))], "two streams are"),
+    ],
+)
+def test_a_deployment_that_is_not_there_is_named(
+    entries: list[Entry], complaint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deployment, "entry_points", lambda **_: entries)
+
+    with pytest.raises(RivermarkError, match=complaint):
+        topology()
+
+
+def test_a_home_moves_lake_landing_and_state_together(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+
+    places = (settings.lake_root, settings.landing_root, str(settings.state))
+    assert places == tuple(str(tmp_path / name) for name in ("lake", "landing", "state"))
+
+
+def test_a_setting_that_cannot_be_is_named_with_its_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RIVERMARK_DRIVER_MEMORY", "much")
+
+    with pytest.raises(RivermarkError, match=r"RIVERMARK_DRIVER_MEMORY.*not 'much'"):
+        settings_for(None)

@@ -1,0 +1,87 @@
+import os
+import time
+from pathlib import Path
+
+from rivermark.admission.batch import INGEST_FILES
+from rivermark.cli.files import FileFate, fates_of
+from rivermark.settings import Settings
+from rivermark.sources.arrivals import Lister, arrivals_of
+from rivermark.topology import Topology
+from tests.unit.cli.conftest import ORDERS, Put, Run
+
+
+def drop(settings: Settings, name: str, content: str, *, age_seconds: float) -> Path:
+    path = Path(settings.landing_root) / "shop" / "orders" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    os.utime(path, (time.time() - age_seconds,) * 2)
+    return path
+
+
+def fates(settings: Settings) -> dict[str, FileFate]:
+    return {fate.name: fate for fate in fates_of(settings, ORDERS)}
+
+
+def test_each_file_is_read_arrived_or_waiting(settings: Settings, put: Put) -> None:
+    read = drop(settings, "a.json", "{}\n", age_seconds=60)
+    drop(settings, "b.json", "{}\n", age_seconds=50)
+    Lister(settings.lake(), settings.landing_root, ORDERS, "run-1").poll()
+    drop(settings, "c.json", "{}\n", age_seconds=40)
+    drop(settings, "half.json", '{"order_id": 1', age_seconds=5)
+    drop(settings, "fresh.json", "{}\n", age_seconds=0)
+    counts = {"rows": 9, "admitted": 7, "late": 1, "quarantined": 1, "ingest_batch": 0}
+    put(INGEST_FILES, {"stream": "shop/orders", "file": "a.json", "path": str(read), **counts})
+
+    found = fates(settings)
+
+    assert list(found)[:2] == ["a.json", "b.json"]
+    a = found["a.json"]
+    assert (a.state, a.rows, a.admitted, a.late, a.set_aside) == ("read", 9, 7, 1, 1)
+    assert found["b.json"].state == "arrived; its rows come with the next batch"
+    assert found["c.json"].state == "waiting: ready for the next run"
+    assert found["half.json"].state == "waiting: looks unfinished: no line end"
+    assert found["fresh.json"].state == "waiting: changed a moment ago"
+
+
+def test_a_file_set_aside_tells_why(settings: Settings, put: Put) -> None:
+    row = {"stream": "shop/orders", "file": "a.json", "path": "/a.json", "reason": "file_empty"}
+    put(INGEST_FILES, row)
+
+    assert fates(settings)["a.json"].state == "set aside: file_empty"
+
+
+def test_hidden_files_and_those_of_other_patterns_are_nobodys(settings: Settings) -> None:
+    for name in (".a.json", "_b.json", "notes.txt"):
+        drop(settings, name, "{}\n", age_seconds=60)
+
+    assert fates(settings) == {}
+
+
+def test_looking_takes_nothing(rivermark: Run, shop: Topology, settings: Settings) -> None:
+    drop(settings, "a.json", "{}\n", age_seconds=60)
+
+    result = rivermark("files", "shop/orders")
+
+    assert "waiting: ready for the next run" in result.stdout
+    assert "1 of 1 files" in result.stdout
+    assert not settings.lake().exists(arrivals_of(ORDERS))
+
+
+def test_only_the_newest_files_are_shown(
+    rivermark: Run, shop: Topology, settings: Settings
+) -> None:
+    for n in range(5):
+        drop(settings, f"{n}.json", "{}\n", age_seconds=60 - n)
+
+    shown = rivermark("files", "shop/orders", "--limit", "2").stdout
+
+    assert "3.json" in shown
+    assert "4.json" in shown
+    assert "2.json" not in shown
+
+
+def test_a_stream_of_tables_has_no_files(rivermark: Run, shop: Topology) -> None:
+    result = rivermark("files", "shop/hourly")
+
+    assert result.exit_code == 1
+    assert "'shop/hourly' reads tables, not files" in result.stderr

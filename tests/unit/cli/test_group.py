@@ -1,0 +1,91 @@
+import pytest
+import typer
+
+from rivermark.cli.group import add_command
+from rivermark.topology import Topology
+from tests.unit.cli.conftest import Entry, Run
+
+
+def greet(name: str = "you") -> None:
+    """Say hello
+    to a person.
+
+    Examples:
+        rivermark greet --name Ada
+    """
+    typer.echo(f"hello {name}")
+
+
+def test_an_error_of_the_platform_is_one_sentence(rivermark: Run, shop: Topology) -> None:
+    result = rivermark("show", "shop/nothing")
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith("rivermark: no table is named 'shop/nothing'; there are: ")
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" not in result.output
+
+
+def test_a_fault_of_the_program_is_not_hidden(
+    rivermark: Run, shop: Topology, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("rivermark.cli.status.overview", broken)
+
+    assert isinstance(rivermark("status").exception, ZeroDivisionError)
+
+
+def test_commands_of_the_domains_stand_beside_those_of_the_console(
+    rivermark: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rivermark.cli.group.entry_points", lambda **_: [Entry("greet", greet)])
+
+    assert rivermark("greet", "--name", "Ada").stdout == "hello Ada\n"
+    help_text = rivermark("--help").stdout
+    assert "greet" in help_text
+    assert "status" in help_text
+
+
+def test_a_command_that_cannot_be_imported_is_named(
+    rivermark: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = [Entry("greet", ImportError("no module named 'shop'"))]
+    monkeypatch.setattr("rivermark.cli.group.entry_points", lambda **_: entries)
+
+    result = rivermark("greet")
+
+    assert result.exit_code == 1
+    assert "command 'greet' cannot be imported from shop.greet:FOUND" in result.stderr
+
+
+def test_a_broken_command_leaves_the_others_alone(
+    rivermark: Run, shop: Topology, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = [Entry("greet", ImportError("no module named 'shop'"))]
+    monkeypatch.setattr("rivermark.cli.group.entry_points", lambda **_: entries)
+
+    assert rivermark("status").exit_code == 0
+
+
+def test_a_docstring_is_help_and_examples() -> None:
+    app = typer.Typer()
+    add_command(app, greet, "greet")
+
+    command = app.registered_commands[0]
+
+    assert command.help == "Say hello to a person."
+    assert command.epilog == "Examples:\n\nrivermark greet --name Ada"
+
+
+def test_every_command_explains_itself_with_examples(rivermark: Run) -> None:
+    own = ["demo", "run", "pause", "resume", "status", "show", "files", "recompute", "reset"]
+    for name in [*own, "drip", "replay", "sensors"]:
+        result = rivermark(name, "--help")
+        assert result.exit_code == 0, name
+        assert f"rivermark {name}" in result.stdout.split("Examples:")[1], name
+
+
+def test_a_mistyped_command_suggests_the_right_one(rivermark: Run) -> None:
+    assert "'status'" in rivermark("statu").output

@@ -1,0 +1,97 @@
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from rivermark.cli.show import newest_rows
+from rivermark.runtime.progress import STREAM_PROGRESS
+from rivermark.settings import Settings
+from rivermark.topology import Topology
+from tests.unit.cli.conftest import HOURLY, NOON, ONE, ORDERS, Put, Run
+
+WIDE = {"COLUMNS": "250"}
+TABLE = HOURLY.tables[0]
+
+
+def hour(number: int) -> dict[str, Any]:
+    return {"window_end": NOON + number * ONE, "orders": number}
+
+
+def order(number: int) -> dict[str, Any]:
+    return {"order_id": number, "at": NOON + timedelta(minutes=number), "customer": f"c{number}"}
+
+
+def test_the_newest_rows_come_first(settings: Settings, put: Put) -> None:
+    put(TABLE, *map(hour, (1, 4, 2, 3)))
+
+    assert [r["orders"] for r in newest_rows(settings.lake(), TABLE, 2)] == [4, 3]
+    oldest = newest_rows(settings.lake(), TABLE, 2, oldest=True)
+    assert [r["orders"] for r in oldest] == [1, 2]
+
+
+def test_a_table_is_shown_as_it_was(rivermark: Run, shop: Topology, put: Put) -> None:
+    put(TABLE, hour(1))
+    put(TABLE, hour(2))
+
+    now, before = rivermark("show", TABLE.name), rivermark("show", TABLE.name, "--version", "1")
+
+    assert "2 of 2 rows, version 2" in now.stdout
+    assert "1 of 1 rows, version 1" in before.stdout
+    assert "2026-03-02 14:00:00" not in before.stdout
+
+
+def test_a_moment_before_the_table_is_refused_with_the_earliest(
+    rivermark: Run, shop: Topology, put: Put
+) -> None:
+    put(TABLE, hour(1))
+
+    result = rivermark("show", TABLE.name, "--version", "2020-01-01")
+
+    assert result.exit_code == 1
+    assert "the earliest moment is" in result.stderr
+
+
+def test_personal_columns_are_hidden_unless_asked_for(
+    rivermark: Run, shop: Topology, put: Put
+) -> None:
+    put(ORDERS.admitted, order(1))
+
+    hidden = rivermark("show", "shop/orders", env=WIDE).stdout
+    shown = rivermark("show", "shop/orders", "--personal", env=WIDE).stdout
+
+    assert "c1" not in hidden
+    assert "hidden as personal: customer" in hidden
+    assert "c1" in shown
+
+
+def test_a_table_that_no_stream_has_written_yet_says_so(rivermark: Run, shop: Topology) -> None:
+    result = rivermark("show", TABLE.name)
+
+    assert result.exit_code == 1
+    assert "does not exist yet: run its stream first" in result.stderr
+
+
+def test_the_platforms_own_tables_are_shown_too(rivermark: Run, shop: Topology, put: Put) -> None:
+    put(STREAM_PROGRESS, {"stream": "shop/orders", "batch_id": 7, "started_at": NOON})
+
+    result = rivermark("show", "ops/stream_progress")
+
+    assert "2026-03-02 12:00:00" in result.stdout
+    assert rivermark("show", "ops/nothing").exit_code == 1
+
+
+@pytest.mark.parametrize("name", ["../secrets", "ops/../../secrets", "ops/x'; DROP TABLE y"])
+def test_a_name_never_leads_out_of_the_lake(rivermark: Run, shop: Topology, name: str) -> None:
+    result = rivermark("show", name)
+
+    assert result.exit_code == 1
+    assert "Traceback" not in result.output
+
+
+def test_rows_are_ordered_by_key_where_their_time_is_one(settings: Settings, put: Put) -> None:
+    same = datetime(2026, 3, 2, 12, tzinfo=NOON.tzinfo)
+    put(ORDERS.admitted, *({"order_id": n, "at": same} for n in (3, 1, 2)))
+
+    found = newest_rows(settings.lake(), ORDERS.admitted, 10)
+
+    assert [r["order_id"] for r in found] == [1, 2, 3]

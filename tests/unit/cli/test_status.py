@@ -1,0 +1,148 @@
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psutil
+import pytest
+
+from rivermark.admission.batch import INGEST_FILES
+from rivermark.cli.overview import life, overview
+from rivermark.runtime.desired import DesiredStore
+from rivermark.runtime.heartbeat import Heartbeat, HeartbeatStore
+from rivermark.runtime.progress import STREAM_PROGRESS
+from rivermark.settings import Settings
+from rivermark.topology import Topology
+from tests.unit.cli.conftest import HOURLY, NOON, ONE, ORDERS, SHOP, Put, Run
+
+WIDE = {"COLUMNS": "250"}
+
+
+def file_outcome(name: str, admitted: int, late: int, aside: int) -> dict[str, Any]:
+    rows = admitted + late + aside
+    counts = {"rows": rows, "admitted": admitted, "late": late, "quarantined": aside}
+    return {"stream": "shop/orders", "file": name, "path": f"/l/{name}", **counts}
+
+
+def batch(stream: str, generation: int, number: int, rows: int, **more: Any) -> dict[str, Any]:
+    return {
+        "stream": stream,
+        "generation": generation,
+        "batch_id": number,
+        "started_at": NOON + number * ONE,
+        "rows_in": rows,
+        **more,
+    }
+
+
+def beat(**more: Any) -> Heartbeat:
+    known = {"stream": "shop/orders", "group": "shop", "run_id": "run-1", "pid": os.getpid()}
+    return Heartbeat(**{**known, **more})
+
+
+def test_a_platform_that_never_ran_has_a_status(rivermark: Run, shop: Topology) -> None:
+    result = rivermark("status", env=WIDE)
+
+    assert result.exit_code == 0
+    assert result.stdout.count("never ran") == 3
+    assert "shop: should rest; never set to run (nobody)" in result.stdout
+
+
+def test_an_ingest_counts_the_rows_of_its_files(settings: Settings, put: Put) -> None:
+    put(INGEST_FILES, file_outcome("a.json", 8, 1, 1), file_outcome("b.json", 5, 0, 0))
+
+    orders = overview(settings, [ORDERS], NOON)[0]
+
+    counted = (orders.rows_in, orders.admitted, orders.late, orders.set_aside)
+    assert counted == (15, 13, 1, 1)
+
+
+def test_a_derived_stream_counts_its_batches_and_its_tables_rows(
+    settings: Settings, put: Put
+) -> None:
+    put(HOURLY.tables[0], {"window_end": NOON, "orders": 3}, {"window_end": NOON, "orders": 4})
+    put(
+        STREAM_PROGRESS,
+        batch("shop/hourly", 0, 0, 10, watermark=NOON),
+        batch("shop/hourly", 0, 1, 5, watermark=NOON + ONE),
+    )
+
+    hourly = overview(settings, [HOURLY], NOON)[0]
+
+    assert (hourly.rows_in, hourly.rows) == (15, 2)
+    assert (hourly.watermark, hourly.last_batch_at) == (NOON + ONE, NOON + ONE)
+
+
+def test_after_a_reset_only_the_new_generation_counts(settings: Settings, put: Put) -> None:
+    put(
+        STREAM_PROGRESS,
+        batch("shop/hourly", 0, 7, 100, watermark=NOON + 9 * ONE),
+        batch("shop/hourly", 1, 0, 4, watermark=NOON),
+    )
+
+    hourly = overview(settings, [HOURLY], NOON)[0]
+
+    assert (hourly.rows_in, hourly.watermark) == (4, NOON)
+
+
+@pytest.mark.parametrize(
+    ("said", "seen"),
+    [
+        ({"state": "running"}, ("running", True)),
+        ({"state": "stopped"}, ("stopped", None)),
+        ({"state": "failed", "error": "no space"}, ("failed", None)),
+    ],
+)
+def test_a_heartbeat_says_how_the_stream_is(said: dict[str, Any], seen: tuple[str, bool]) -> None:
+    assert life(beat(**said), datetime.now(UTC)) == seen
+
+
+def test_a_stream_whose_process_is_gone_is_dead_whatever_its_last_words() -> None:
+    unused = max(psutil.pids()) + 10_000
+
+    assert life(beat(state="running", pid=unused), datetime.now(UTC))[1] is False
+
+
+def test_a_process_that_says_nothing_is_silent() -> None:
+    state, alive = life(beat(state="running"), datetime.now(UTC) + timedelta(minutes=5))
+
+    assert state.startswith("silent for 3")
+    assert alive is True
+
+
+def test_a_failed_stream_shows_its_error_and_the_wish_of_its_group(
+    rivermark: Run, shop: Topology, settings: Settings
+) -> None:
+    HeartbeatStore(settings.state).beat(beat(state="failed", error="disk full [/data]"))
+    DesiredStore(settings.state).set("shop", "run", by="ada", reason="opening day")
+
+    shown = rivermark("status", "--group", "shop", env=WIDE).stdout
+
+    assert "failed: disk full [/data]" in shown
+    assert "shop: should run; opening day (ada, " in shown
+    assert "shop/busiest" not in shown
+
+
+def test_a_damaged_heartbeat_hides_nothing(
+    rivermark: Run, shop: Topology, settings: Settings
+) -> None:
+    HeartbeatStore(settings.state).beat(beat())
+    (settings.state / "heartbeats" / "shop.orders.json").write_text("{")
+
+    shown = rivermark("status", env=WIDE)
+
+    assert shown.exit_code == 0
+    assert "unreadable" in shown.stdout
+
+
+def test_json_has_one_object_a_stream(
+    rivermark: Run, shop: Topology, put: Put, settings: Settings
+) -> None:
+    put(INGEST_FILES, file_outcome("a.json", 8, 1, 1))
+
+    lines = rivermark("status", "--json").stdout.splitlines()
+
+    found = {row["stream"]: row for row in map(json.loads, lines)}
+    assert list(found) == [s.name for s in SHOP.streams]
+    assert found["shop/orders"]["admitted"] == 8
+    assert found["shop/hourly"]["rows"] == 0
