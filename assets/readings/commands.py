@@ -12,7 +12,7 @@ from assets.readings.world import SensorWorld
 from rivermark.cli.console import out, plain
 from rivermark.cli.deployment import Home, settings_for
 from rivermark.cli.engine import stop_on_signals
-from rivermark.cli.landing import landed_sentence, landing_progress, local_landing
+from rivermark.cli.landing import landed_sentence, landing_progress, local_landing, stop_after
 from rivermark.errors import RivermarkError
 from rivermark.landing.pace import Pace
 
@@ -36,12 +36,15 @@ def sensors(
     landing = local_landing(settings_for(home))
     try:
         world = SensorWorld(sensors=count, period=timedelta(seconds=period))
-        with stop_on_signals() as stop, landing_progress(f"readings to {landing}") as heard:
+        with (
+            stop_on_signals() as stop,
+            stop_after(lasting, stop),
+            landing_progress(f"readings to {landing}") as heard,
+        ):
             done = drip_readings(
                 landing,
                 world,
                 datetime.now(UTC),
-                length=None if lasting is None else timedelta(seconds=lasting),
                 pace=Pace(speed=1, real_time=True),
                 stop=stop,
                 on_progress=heard,

@@ -38,7 +38,6 @@ BLOCKS_AN_HOUR: Final = 36
 RIDES_AN_HOUR: Final = 180
 
 RECORDED: Final = {
-    "gx_yellow_10_per_month.csv": ("TLC yellow trips, ten a month of 2018 to 2020", 360),
     "green_tripdata_2024-01_first2000.parquet": ("TLC green trips, January 2024", 2_000),
     "yellow_tripdata_2025-02_sample5000.parquet": ("TLC yellow trips, February 2025", 5_000),
 }

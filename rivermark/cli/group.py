@@ -53,7 +53,9 @@ def add_command(
 ) -> None:
     """Add a function as a command: its docstring is the help, its `Examples:` stand below."""
     text = inspect.cleandoc(function.__doc__ or "")
-    help_text, _, examples = text.partition("\n\nExamples:\n")
+    told, _, examples = text.partition("\n\nExamples:\n")
+    # Lines end where the terminal does, not where the source does.
+    help_text = "\n\n".join(" ".join(part.split()) for part in told.split("\n\n"))
     lines = [line.strip() for line in examples.splitlines() if line.strip()]
     epilog = "\n\n".join(["Examples:", *lines]) if lines else None
     app.command(name=name, help=help_text, epilog=epilog, rich_help_panel=panel)(function)

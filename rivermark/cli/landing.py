@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,6 +32,19 @@ def local_landing(settings: Settings) -> Path:
 def manifest_path(settings: Settings, name: str) -> Path:
     """Where a landing run keeps what it has done: beside the landing folder, never in it."""
     return settings.home / "manifests" / f"{name}.jsonl"
+
+
+@contextmanager
+def stop_after(seconds: float | None, stop: threading.Event) -> Iterator[None]:
+    """Set `stop` once so many seconds have passed, unless the block ends before."""
+    timer = threading.Timer(seconds or 0, stop.set)
+    timer.daemon = True
+    if seconds is not None:
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @contextmanager

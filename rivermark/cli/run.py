@@ -103,7 +103,7 @@ def say_what_moved(report: Report) -> None:
     err().print(
         plain(
             f"{report.at:%H:%M:%S}  {report.stream}: {number(numbers['rows_in'])} rows in "
-            f"({number(numbers['rows_per_second'])} a second), {number(numbers['rows_out'])} out, "
+            f"({numbers['rows_per_second']:,.0f} a second), {number(numbers['rows_out'])} out, "
             f"{number(numbers['late'])} late so far; watermark {moment(report.watermark) or 'none'}"
         )
     )
