@@ -70,11 +70,11 @@ class Bucket:
     def next_event_time(self) -> Millis | None:
         """Watermark at which the bucket has something to do, or None; it may be a little early."""
         first_held = self.held[0][0] if self.held else NEVER
-        return _known(min(self.event.next, self.expiry["event"].next, first_held))
+        return _known(min(self.event.earliest, self.expiry["event"].earliest, first_held))
 
     def next_processing_time(self) -> Millis | None:
         """Processing time at which the bucket has something to do, or None; may be early."""
-        return _known(min(self.processing.next, self.expiry["processing"].next))
+        return _known(min(self.processing.earliest, self.expiry["processing"].earliest))
 
 
 def _known(at: Millis) -> Millis | None:

@@ -94,6 +94,11 @@ class Calendar:
                     self._of_key.setdefault(each, {})[at] = None
         return tuple(sorted(self._of_key.get(key, ())))
 
+    @property
+    def earliest(self) -> Millis:
+        """An instant before which nothing is due; NEVER when nothing is set."""
+        return self.next if self.due else NEVER
+
     def take(self, limit: Millis) -> tuple[Millis, Keys] | None:
         """Take the earliest instant at or before `limit` off the calendar, with its keys."""
         if self.next > limit:

@@ -118,7 +118,9 @@ class Codec:
         """The bucket as it is stored, or None when nothing is left in it."""
         if bucket.is_empty():
             return None
-        first, second, third, fourth = (Timetable(each.next, each.due) for each in bucket.calendars)
+        first, second, third, fourth = (
+            Timetable(each.earliest, each.due) for each in bucket.calendars
+        )
         body: Body[Any] = Body(
             watermark=bucket.watermark,
             sequence=bucket.sequence,

@@ -135,6 +135,7 @@ class Engine(Generic[Event, Out]):
         now = context.watermark = bucket.watermark = max(watermark, bucket.watermark)
         context.processing_time = processing_time
         context.ending = now == END_OF_TIME
+        context.timer, context.broadcasting = None, False  # a batch before may have failed midway
 
         intake = take_in(self.declaration, batch, processing_time)
         outputs.dead.extend(intake.dead)

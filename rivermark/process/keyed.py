@@ -31,9 +31,9 @@ class KeyedProcess(Generic[Event, Out]):
             def on_event(self, event, ctx): ...
             def on_timer(self, at, ctx): ...
 
-    - `key`, `time`: fields (or functions) of the event that give its key and its event time. With
-      several inputs these stand in `Input(...)` attributes instead, and the input called `rides` is
-      handled by `on_rides`.
+    - `key`, `time`: fields of the event that give its key and its event time, or functions of it
+      (`key = staticmethod(shard_of)`). With several inputs these stand in `Input(...)` attributes
+      instead, and the input called `rides` is handled by `on_rides`.
     - `order`: within a batch events are handled in order of `arrival`, or of `event_time` (ties:
       broadcast and control inputs first, then arrival).
     - `hold`: with `order = "event_time"`, events wait until the watermark reaches their time, and

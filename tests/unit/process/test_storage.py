@@ -20,6 +20,7 @@ from rivermark.process import (
     Limits,
     ListState,
     MapState,
+    ProcessError,
     ProcessHarness,
     StateTooLarge,
     StateUnreadable,
@@ -61,6 +62,37 @@ def test_a_bucket_says_when_it_has_to_be_woken() -> None:
     woken = engine.run(ran.state, [], NOON + HOUR, 0)
     assert woken.wake_at == NOON + HOUR + 5
     assert engine.run(woken.state, [], NOON + HOUR + 5, 0).wake_at is None
+
+
+def test_a_bucket_whose_timers_are_gone_is_not_woken() -> None:
+    class Undecided(Last):
+        def on_event(self, event: Reading, ctx: Context[Note]) -> None:
+            ctx.timers.event.register(event.at + HOUR)
+            ctx.timers.processing.register(5)
+            ctx.timers.event.delete(event.at + HOUR)
+            ctx.timers.processing.delete(5)
+
+    ran = Engine(Undecided()).run(None, [arrivals([reading("a")])], BEGINNING, 0)
+
+    assert (ran.state, ran.wake_at, ran.wake_at_processing) == (None, None, None)
+
+
+def test_after_a_failed_batch_the_next_one_runs_as_if_it_had_not_been() -> None:
+    class FailsOnce(Last):
+        def on_timer(self, at: int, ctx: Context[Note]) -> None:
+            raise ValueError("once")
+
+        def on_event(self, event: Reading, ctx: Context[Note]) -> None:
+            super().on_event(event, ctx)
+            ctx.emit(Note(f"{ctx.timer} {ctx.is_late}"))
+
+    engine = Engine(FailsOnce())
+    stored = engine.run(None, [arrivals([reading("a")])], BEGINNING, 0).state
+    with pytest.raises(ProcessError, match="once"):
+        engine.run(stored, [], NOON + HOUR, 0)
+
+    again = engine.run(stored, [arrivals([reading("a")])], NOON, 0)
+    assert again.outputs.main == [Note("None True")]
 
 
 def test_records_of_untouched_keys_stay_encoded() -> None:
