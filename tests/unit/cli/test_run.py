@@ -1,0 +1,153 @@
+"""What the console makes of runs; the runs themselves are played."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+
+from rivermark.errors import StreamFailed
+from rivermark.runtime.recompute import RecomputeReport
+from rivermark.runtime.run import Report
+from rivermark.runtime.tally import StreamSummary
+from rivermark.topology import Topology
+from tests.unit.cli.conftest import NOON, Run
+
+WIDE = {"COLUMNS": "250"}
+Played = Callable[..., dict[str, StreamSummary]]
+
+
+@pytest.fixture
+def play(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Played], None]:
+    """Play a run of the library, without an engine."""
+
+    @contextmanager
+    def engine(*_: object) -> Iterator[None]:
+        yield None
+
+    for command in ("run", "recompute"):
+        monkeypatch.setattr(f"rivermark.cli.{command}.engine", engine)
+
+    def played(name: str, run: Played) -> None:
+        monkeypatch.setattr(f"rivermark.runtime.{name}", run)
+
+    return played
+
+
+def summaries(streams: Any) -> dict[str, StreamSummary]:
+    return {s.name: StreamSummary(s.name, rows_in=1200, admitted=1100, late=7) for s in streams}
+
+
+def report(stream: str, rows_in: int, **more: Any) -> Report:
+    numbers: dict[str, int | float] = {"rows_in": rows_in, "rows_out": rows_in, "late": 0}
+    numbers |= {"quarantined": 0, "rows_per_second": 12.3}
+    return Report(stream, NOON, more.pop("kind", "final"), numbers, **more)
+
+
+def test_a_bounded_run_tells_each_stream_as_it_ends_and_all_in_a_table(
+    rivermark: Run, shop: Topology, play: Callable[[str, Played], None]
+) -> None:
+    def run(*given: Any, on_report: Any, **_: Any) -> dict[str, StreamSummary]:
+        on_report(report("shop/orders", 1200))
+        on_report(report("shop/hourly", 0))
+        found = summaries(given[3])
+        found["shop/hourly"].pending.append("3 rows of state wait")
+        return found
+
+    play("run.run_bounded", run)
+
+    result = rivermark("run", "--group", "shop", env=WIDE)
+
+    assert result.exit_code == 0
+    assert "shop/orders: 1,200 rows in = 1,200 admitted + 0 late + 0 set aside" in result.stderr
+    assert "shop/hourly: nothing new" in result.stderr
+    assert "1,100" in result.stdout
+    assert "shop/hourly: 3 rows of state wait" in result.stdout
+
+
+def test_a_stopped_run_says_that_something_is_left(
+    rivermark: Run, shop: Topology, play: Callable[[str, Played], None]
+) -> None:
+    def run(*given: Any, stop: Any, **_: Any) -> dict[str, StreamSummary]:
+        signal.raise_signal(signal.SIGTERM)
+        assert stop.is_set()
+        return summaries(given[3])
+
+    play("run.run_bounded", run)
+
+    result = rivermark("run")
+
+    assert result.exit_code == 130
+    assert "run again to go on" in result.stderr
+
+
+def test_a_continuous_run_ends_well_on_a_signal(
+    rivermark: Run, shop: Topology, play: Callable[[str, Played], None]
+) -> None:
+    def run(*given: Any, stop: Any, on_report: Any, report_every: timedelta, **_: Any) -> Any:
+        assert report_every == timedelta(seconds=5)
+        on_report(report("shop/orders", 1200, kind="progress", watermark=NOON))
+        on_report(report("shop/hourly", 0, kind="progress"))
+        signal.raise_signal(signal.SIGINT)
+        assert stop.is_set()
+        return summaries(given[3])
+
+    play("run.run_continuous", run)
+
+    result = rivermark("run", "--continuous", "--every", "5")
+
+    assert result.exit_code == 0
+    assert "12:00:00  shop/orders: 1,200 rows in (12 a second)" in result.stderr
+    assert "watermark 2026-03-02 12:00:00" in result.stderr
+    assert "shop/hourly" not in result.stderr
+
+
+def test_a_failed_stream_is_a_sentence_with_its_name(
+    rivermark: Run, shop: Topology, play: Callable[[str, Played], None]
+) -> None:
+    def run(*_: Any, **__: Any) -> dict[str, StreamSummary]:
+        raise StreamFailed("shop/hourly", "no space left on device")
+
+    play("run.run_bounded", run)
+
+    result = rivermark("run")
+
+    assert result.exit_code == 1
+    assert "stream 'shop/hourly' failed: no space left on device" in result.stderr
+
+
+def test_a_recompute_tells_what_it_read_and_what_changed(
+    rivermark: Run, shop: Topology, play: Callable[[str, Any], None]
+) -> None:
+    def compute(*given: Any, as_of: object, run_id: str) -> RecomputeReport:
+        assert given[2].name == "shop/hourly"
+        assert given[3:5] == (date(2026, 3, 1), date(2026, 3, 2))
+        assert as_of == 4
+        assert run_id
+        return RecomputeReport(
+            "shop/hourly",
+            given[3],
+            given[4],
+            {"shop/orders": 4},
+            {"shop/hourly": 9},
+            {"shop/hourly": 24},
+            {"shop/hourly": 23},
+        )
+
+    play("recompute.recompute", compute)
+    days = ("--from", "2026-03-01", "--to", "2026-03-02")
+
+    result = rivermark("recompute", "shop/hourly", *days, "--as-of", "4", env=WIDE)
+
+    assert result.exit_code == 0, result.output
+    assert "shop/hourly, 2026-03-01 to 2026-03-02, from shop/orders version 4" in result.stdout
+    assert result.stdout.split("version")[2].split()[-4:] == ["shop/hourly", "24", "23", "9"]
+
+
+def test_an_ingest_cannot_be_computed_again(rivermark: Run, shop: Topology) -> None:
+    result = rivermark("recompute", "shop/orders", "--from", "2026-03-01")
+
+    assert result.exit_code == 1
+    assert "rivermark reset shop/orders --with-tables" in result.stderr
