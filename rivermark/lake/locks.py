@@ -18,6 +18,23 @@ from rivermark.lake.files import filesystem, is_local
 @contextmanager
 def commit_lock(table_path: str) -> Iterator[None]:
     """Hold the table's commit lock; the kernel frees it when the holder dies."""
+    with _lock(table_path, "_commit.lock"):
+        yield
+
+
+@contextmanager
+def days_lock(table_path: str) -> Iterator[None]:
+    """Hold the right to compute days of a table, from the reading of the input to the commit.
+
+    Whoever reads first and commits last would put back what the other one replaced in between: a
+    backfill the rows that it saw, over a refresh that knew of newer ones.
+    """
+    with _lock(table_path, "_days.lock"):
+        yield
+
+
+@contextmanager
+def _lock(table_path: str, name: str) -> Iterator[None]:
     if not is_local(table_path):
         yield
         return
@@ -25,6 +42,6 @@ def commit_lock(table_path: str) -> Iterator[None]:
     if not path.exists():
         yield
         return
-    with (path / "_commit.lock").open("w") as file:
+    with (path / name).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

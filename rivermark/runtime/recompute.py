@@ -13,6 +13,7 @@ from rivermark.errors import PartitionStillOpen, RivermarkError
 from rivermark.lake.create import create_table
 from rivermark.lake.days import days_of
 from rivermark.lake.lake import Lake
+from rivermark.lake.locks import days_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.stats import row_count
 from rivermark.lake.table import Table
@@ -65,11 +66,26 @@ def recompute(
     if stream.kind == "append":
         check_closed(settings.lake(), stream, last)
     lake = settings.lake()
+    for table in stream.tables:
+        create_table(lake, table)
+    with days_lock(lake.path(stream.tables[0])):
+        return _recompute(spark, lake, stream, first, last, as_of, run_id)
+
+
+def _recompute(
+    spark: SparkSession,
+    lake: Lake,
+    stream: Stream,
+    first: date,
+    last: date,
+    as_of: AsOf,
+    run_id: str,
+) -> RecomputeReport:
+    """Pin, build and replace, while nobody else computes days of the stream."""
     versions = pin_inputs(lake, stream, as_of)
     report = RecomputeReport(stream.name, first, last, versions)
     days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
     for table in stream.tables:
-        create_table(lake, table)
         report.rows_before[table.name] = row_count(lake, table)
     built = build_range(spark, lake, stream, first, last, versions)
     told: dict[str, object] = {

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import date, timedelta
+from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from rivermark.errors import RivermarkError
 from rivermark.lake.create import create_table
 from rivermark.lake.days import condition, day_column, days_of
 from rivermark.lake.lake import Lake
+from rivermark.lake.locks import days_lock
 from rivermark.lake.replace import replace_days
 from rivermark.runtime.query import QueryHost, Written
 from rivermark.settings import Settings
 from rivermark.stream import Stream, table_of
+
+TWO_DAYS: Final = timedelta(days=2)
+"""Between a moment's date in UTC and in any zone lies one day; another is room for borders."""
 
 
 class RefreshHost(QueryHost):
@@ -30,31 +36,49 @@ class RefreshHost(QueryHost):
             create_table(self.lake, table)
 
     def frame(self) -> DataFrame:
-        """New rows of the first input, by their day."""
+        """New rows of the first input, by their day.
+
+        Where days of the input were replaced, their rows come again: those days are computed again
+        from what is there now, so nothing is doubled. A day that was emptied is not noticed.
+        """
         path = self.lake.path(table_of(self.declared.reads[0]))
-        reader = self.spark.readStream.format("delta").option("skipChangeCommits", "true")
-        return (
-            reader.option("maxFilesPerTrigger", str(self.settings.files_per_trigger))
-            .load(path)
-            .select(touched_day(self.declared).alias("day"))
-        )
+        reader = self.spark.readStream.format("delta").option("ignoreChanges", "true")
+        rows = reader.option("maxFilesPerTrigger", str(self.settings.files_per_trigger)).load(path)
+        day, event_time = touched_day(self.declared), table_of(self.declared.reads[0]).event_time
+        away = F.abs(F.datediff(day, event_time)) if event_time else F.lit(0)
+        return rows.select(day.alias("day"), away.alias("away"))
 
     def write(self, frame: DataFrame, batch: int) -> Written:
         """Compute the touched days again from the whole input, and replace them."""
-        counted = frame.groupBy("day").count().collect()
+        counted = (
+            frame.groupBy("day").agg(F.count(F.lit(1)).alias("n"), F.max("away").alias("away"))
+        ).collect()
         days = sorted(r["day"] for r in counted if r["day"] is not None)
-        rows_in = sum(int(r["count"]) for r in counted)
+        rows_in = sum(int(r["n"]) for r in counted)
         if not days:
             return Written(rows_in=rows_in)
+        away = timedelta(days=max(r["away"] or 0 for r in counted))
+        if away > reach(self.declared):
+            raise RivermarkError(
+                f"stream '{self.stream.name}': a row lies {away.days} days from the day that it "
+                "touches, and would not be read when that day is computed; declare a `margin` of "
+                f"at least {(away - TWO_DAYS).days} days"
+            )
         told = {
             "stream": self.stream.name,
             "generation": self.generation.number,
             "refresh": batch,
             "run": self.run_id,
         }
-        built = build_days(self.spark, self.lake, self.declared, days)
-        rows_out = write_days(self.lake, self.declared, built, days, told)
+        with days_lock(self.lake.path(self.declared.tables[0])):
+            built = build_days(self.spark, self.lake, self.declared, days)
+            rows_out = write_days(self.lake, self.declared, built, days, told)
         return Written(rows_in=rows_in, rows_out=rows_out, touched=frozenset(days))
+
+
+def reach(stream: Stream) -> timedelta:
+    """How far from the day that it touches a row's event time may lie, in whole days."""
+    return TWO_DAYS + timedelta(days=-(-stream.margin // timedelta(days=1)))
 
 
 def touched_day(stream: Stream) -> Column:
@@ -80,7 +104,7 @@ def build_days(
         wanted = wanted & day.isin(*[F.lit(d) for d in days])
     if source.event_time is not None:
         # Delta skips files by the statistics of the plain column, not of an expression over it.
-        around = timedelta(days=2) + margin
+        around = reach(stream)
         bounds = (F.lit(first - around).cast("timestamp"), F.lit(last + around).cast("timestamp"))
         wanted = F.col(source.event_time).between(*bounds) & wanted
     others = [
