@@ -1,0 +1,30 @@
+"""One lake for the domain's tests: samples first, the made files in a second run."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from rivermark.settings import Settings
+from tests.oracles.trip_records import Record
+from tests.oracles.trips import read_trips
+from tests.spark.taxi.trips.made_files import SAMPLES, put_cases, put_samples
+from tests.spark.taxi.trips.published import Published, copy
+
+DEBS = "debs2015_trips_2013-01-01_first1000.csv"
+
+
+@pytest.fixture(scope="session")
+def published(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Published:
+    lake = Published(spark, Settings(home=tmp_path_factory.mktemp("trips")))
+    put_samples(lake.landing)
+    copy(SAMPLES / DEBS, lake.landing.parent / "debs" / DEBS)
+    lake.drain("samples")
+    put_cases(lake.landing)
+    lake.drain("made")
+    return lake
+
+
+@pytest.fixture(scope="session")
+def records(published: Published) -> list[Record]:
+    return read_trips(published.landing)
