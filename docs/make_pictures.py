@@ -1,0 +1,102 @@
+"""Takes the pictures of the UI tour from a running UI, in headless Chromium.
+
+    make ui                                   # in one terminal, with data in it
+    .venv/bin/python docs/make_pictures.py [--url http://127.0.0.1:3000] [--out docs/images]
+
+Needs Debian's packages `chromium` and `chromium-driver`. Speaks the WebDriver protocol itself: no
+further package is needed for a few pictures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import subprocess
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+PAGES = {
+    "lineage": ("/locations/rivermark/asset-groups/taxi_events", 15),
+    "catalog": ("/assets", 6),
+    "asset": ("/assets/taxi/hourly_winners?view=overview", 8),
+    "partitions": ("/assets/taxi/hourly_winners?view=partitions", 8),
+    "checks": ("/assets/taxi/fare_events?view=checks", 10),
+    "automation": ("/automation", 6),
+    "runs": ("/runs", 6),
+}
+"""Page and seconds until its queries have answered, on a busy two-core machine."""
+
+ARGUMENTS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--window-size=1440,900",
+]
+
+
+class Browser:
+    """One headless window behind a local chromedriver."""
+
+    def __init__(self, port: int = 9515) -> None:
+        """Start the driver and open a window with an empty profile."""
+        self._base = f"http://127.0.0.1:{port}"
+        self._driver = subprocess.Popen(
+            ["chromedriver", f"--port={port}"], stdout=subprocess.DEVNULL
+        )
+        self._profile = tempfile.TemporaryDirectory()
+        time.sleep(2)
+        options = {"args": [*ARGUMENTS, f"--user-data-dir={self._profile.name}"]}
+        wanted = {"capabilities": {"alwaysMatch": {"goog:chromeOptions": options}}}
+        self._session = f"/session/{self._call('POST', '/session', wanted)['sessionId']}"
+
+    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        data = json.dumps(body).encode() if body is not None else None
+        request = urllib.request.Request(  # noqa: S310 - the driver on this machine
+            self._base + path, data, {"Content-Type": "application/json"}, method=method
+        )
+        with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310
+            return json.load(answer)["value"]
+
+    def picture(self, url: str, seconds: float, path: Path) -> None:
+        """Open a page, give it time to answer, and keep what a person would see."""
+        self._call("POST", f"{self._session}/url", {"url": url})
+        time.sleep(seconds)
+        shot = self._call("GET", f"{self._session}/screenshot")
+        path.write_bytes(base64.b64decode(shot))
+
+    def close(self) -> None:
+        """Close the window and end the driver."""
+        self._call("DELETE", self._session)
+        self._driver.terminate()
+        self._driver.wait(10)
+        self._profile.cleanup()
+
+
+def main() -> None:
+    """Take every picture."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--url", default="http://127.0.0.1:3000")
+    parser.add_argument("--out", type=Path, default=Path("docs/images"))
+    parser.add_argument("--only", nargs="*", default=sorted(PAGES))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    browser = Browser()
+    try:
+        for name in options.only:
+            page, seconds = PAGES[name]
+            browser.picture(options.url + page, seconds, options.out / f"{name}.png")
+    finally:
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
