@@ -27,23 +27,22 @@ def err() -> Console:
     return Console(stderr=True, width=width, highlight=False)
 
 
-def grid(
-    title: str | None,
-    columns: Iterable[str],
-    *,
-    right: Iterable[str] = (),
-    fold: Iterable[str] = (),
-) -> Table:
-    """An empty table; columns in `right` hold numbers, those in `fold` may take several lines."""
-    numeric, folding = set(right), set(fold)
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+def grid(title: str | None, columns: Iterable[str], *, right: Iterable[str] = ()) -> Table:
+    """An empty table; columns in `right` hold numbers, which never break; texts may fold."""
+    numeric = set(right)
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+        pad_edge=False,
+    )
     for name in columns:
-        table.add_column(
-            name,
-            justify="right" if name in numeric else "left",
-            no_wrap=name not in folding,
-            overflow="fold" if name in folding else "ellipsis",
-        )
+        if name in numeric:
+            table.add_column(name, justify="right", no_wrap=True)
+        else:
+            table.add_column(name, overflow="fold")
     return table
 
 
@@ -57,6 +56,17 @@ def number(value: int | float | None) -> str:
 def moment(value: datetime | None) -> str:
     """A moment in UTC, to the second."""
     return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if value else ""
+
+
+def ago(value: datetime | None, now: datetime) -> str:
+    """How long ago a moment was, in its largest unit; nothing for None."""
+    if value is None:
+        return ""
+    seconds = max(0.0, (now - value).total_seconds())
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds // length:.0f} {unit} ago"
+    return f"{seconds:.0f} s ago"
 
 
 def plain(text: str, style: str = "") -> Text:

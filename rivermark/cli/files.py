@@ -54,7 +54,7 @@ def files(
     if not isinstance(found, Ingest):
         raise RivermarkError(f"'{stream}' reads tables, not files; see: rivermark status {stream}")
     fates = list(fates_of(settings, found))
-    table = grid(None, ("file", *NUMERIC, "landed", "state"), right=NUMERIC, fold=("state",))
+    table = grid(None, ("file", *NUMERIC, "landed", "state"), right=NUMERIC)
     for fate in fates[-limit:]:
         counts = (fate.rows, fate.admitted, fate.late, fate.set_aside, fate.size)
         table.add_row(

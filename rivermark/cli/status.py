@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
-from rivermark.cli.console import grid, moment, number, out, plain
+from rivermark.cli.console import ago, grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.cli.overview import StreamState, overview, wishes
 from rivermark.cli.run import Groups, Streams
@@ -33,7 +33,8 @@ def status(
     """
     settings, found = settings_for(home), topology()
     chosen = selected(found, streams or [], group or [])
-    states = overview(settings, chosen, datetime.now(UTC))
+    now = datetime.now(UTC)
+    states = overview(settings, chosen, now)
     if json:
         for state in states:
             typer.echo(msgspec.json.encode(asdict(state)).decode())
@@ -42,17 +43,13 @@ def status(
     for name, wish in wishes(settings, dict.fromkeys(s.group for s in states)).items():
         said = f"{wish.reason} ({wish.by}{', ' + moment(wish.at) if wish.at else ''})"
         wanted = f"{name}: should {'run' if wish.state == 'run' else 'rest'}; {said}"
-        print_states([s for s in states if s.group == name], wanted)
+        print_states([s for s in states if s.group == name], wanted, now)
 
 
-def print_states(states: Sequence[StreamState], title: str) -> None:
-    """A table of streams."""
-    table = grid(
-        title,
-        ("stream", *NUMERIC, "watermark", "last batch", "state"),
-        right=NUMERIC,
-        fold=("state",),
-    )
+def print_states(states: Sequence[StreamState], title: str, now: datetime) -> None:
+    """A table of streams; watermarks are UTC."""
+    columns = ("stream", *NUMERIC, "watermark", "last batch", "state")
+    table = grid(title, columns, right=NUMERIC)
     for found in states:
         table.add_row(
             found.stream,
@@ -62,7 +59,7 @@ def print_states(states: Sequence[StreamState], title: str) -> None:
             number(found.set_aside),
             number(found.rows),
             moment(found.watermark),
-            moment(found.last_batch_at),
+            ago(found.last_batch_at, now),
             plain(f"{found.state}: {found.error}" if found.error else found.state),
         )
     out().print(table)
