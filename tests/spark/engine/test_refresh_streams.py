@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
 
@@ -14,6 +15,7 @@ from pyspark.sql.types import DateType, LongType, StructField, StructType
 
 from rivermark import Daily, Ingest, Output, Stream, Table
 from rivermark.errors import StreamFailed
+from rivermark.lake.locks import days_lock
 from rivermark.lake.log import CommitLog
 from rivermark.runtime.recompute import recompute
 from rivermark.settings import Settings
@@ -122,10 +124,19 @@ def test_b055_a_refreshed_table_that_reads_a_refreshed_table_follows_each_replac
 
 
 def test_b056_a_backfill_never_puts_back_what_a_refresh_replaced_meanwhile(
-    spark: SparkSession, settings: Settings, landing: Landing
+    spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked, landed = threading.Event(), threading.Event()
+    looked, landed, asked = threading.Event(), threading.Event(), threading.Event()
     live = per_day()
+    log = CommitLog(settings.lake().path(live.tables[0]))
+    last_runs = []
+
+    @contextmanager
+    def watched(path: str) -> Iterator[None]:
+        asked.set()
+        with days_lock(path):
+            last_runs.append(next(c.metadata.get("run") for c in log.backwards()))
+            yield
 
     def slow(readings: DataFrame) -> DataFrame:
         # The inputs are pinned: what lands from here on is not seen.
@@ -143,11 +154,14 @@ def test_b056_a_backfill_never_puts_back_what_a_refresh_replaced_meanwhile(
     assert looked.wait(60)
     landing.put(f"{FOLDER}/2.json", reading(1))
     run(spark, settings, DUMP)
+    monkeypatch.setattr("rivermark.runtime.refreshing.days_lock", watched)
     refresh = Running(lambda _stop: run(spark, settings, live))
+    assert asked.wait(60)
     landed.set()
     backfill.join()
     refresh.join()
 
+    assert last_runs == ["backfill"]
     assert counts(spark, settings) == {MARCH[0]: 2}
 
 
