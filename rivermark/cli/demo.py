@@ -192,7 +192,7 @@ def news(landed: Sequence[LandedInput], report: DemoReport) -> str:
     tables = len(report.after)
     if not report.added:
         return f"Nothing new had landed: the {tables} tables have the rows they had before."
-    rest = "" if new else " that an earlier run had left to do"
+    rest = "" if new else ", left over from an earlier run"
     return f"{number(report.added)} rows added to {tables} tables{rest}."
 
 

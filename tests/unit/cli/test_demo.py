@@ -26,7 +26,7 @@ def report(before: int, after: int) -> DemoReport:
     ("new_files", "before", "after", "sentence"),
     [
         (3, 0, 30, "30 rows added to 1 tables."),
-        (0, 10, 30, "20 rows added to 1 tables that an earlier run had left to do."),
+        (0, 10, 30, "20 rows added to 1 tables, left over from an earlier run."),
         (0, 30, 30, "Nothing new had landed: the 1 tables have the rows they had before."),
     ],
 )
