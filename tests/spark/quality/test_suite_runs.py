@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
@@ -138,7 +139,17 @@ def test_b079_a_column_without_any_value_does_not_pass_a_range(
     assert answer(result, "ehail_fee is given").unexpected_count == 4
 
 
-@pytest.mark.parametrize("session_zone", ["UTC", "America/New_York", "Asia/Kathmandu"])
+@pytest.fixture(params=["UTC", "America/New_York"])
+def process_zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("TZ", request.param)
+    time.tzset()
+    yield request.param
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("process_zone")
+@pytest.mark.parametrize("session_zone", ["UTC", "Asia/Kathmandu"])
 def test_b081_limits_of_time_find_the_same_row_in_every_zone(
     spark: SparkSession, pages: Path, session_zone: str
 ) -> None:
