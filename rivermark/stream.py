@@ -238,3 +238,10 @@ def needed_lateness(stream: Stream) -> timedelta:
 def passes_on(stream: Stream) -> bool:
     """Whether a stream gives events on as they came, so that its readers need the same lateness."""
     return stream.volume == "events"
+
+
+def inputs_of(stream: AnyStream) -> tuple[Table, ...]:
+    """The tables that a stream reads, by stream or whole."""
+    if isinstance(stream, Ingest):
+        return ()
+    return tuple(table_of(read) for read in (*stream.reads, *stream.static))

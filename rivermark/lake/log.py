@@ -72,6 +72,19 @@ class CommitLog:
         versions = self.versions()
         return not versions or versions[0] == 0
 
+    def only_appends(self) -> bool:
+        """Whether its commits, read from version 0 on, give the rows that the table holds now.
+
+        Reads every commit: ask it before a first start only.
+        """
+        if not self.complete():
+            return False
+        for version in self.versions():
+            with self._fs.open_input_stream(f"{self._folder}/{version:020d}.json") as file:
+                if b'{"remove":' in file.read():
+                    return False
+        return True
+
 
 def commit_of(version: int, info: dict[str, Any]) -> Commit:
     """Read a commitInfo of Delta (JVM) or of delta-rs."""

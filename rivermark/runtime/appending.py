@@ -10,9 +10,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark.lake.create import create_table
+from rivermark.lake.files import filesystem
 from rivermark.lake.log import CommitLog
 from rivermark.lake.table import Table
 from rivermark.lake.writer import TableWriter
+from rivermark.runtime.generation import newest_entry
 from rivermark.runtime.query import QueryHost, Written
 from rivermark.runtime.tally import BatchTally
 from rivermark.runtime.watermarks import batch_watermark, reached
@@ -67,14 +69,25 @@ class AppendHost(QueryHost):
         path = self.lake.path(table)
         reader = self.spark.readStream.format("delta").option("skipChangeCommits", "true")
         reader = reader.option("maxFilesPerTrigger", str(self.settings.files_per_trigger))
-        if CommitLog(path).complete():
-            # From the first commit on: a snapshot would be read in no order of time.
+        if self._from_first_commit(path):
             reader = reader.option("startingVersion", "0")
         else:
             reader = reader.option("withEventTimeOrder", "true")
         assert table.event_time is not None  # noqa: S101 - checked by the declaration
         delay = f"{int(lateness.total_seconds() * 1000)} milliseconds"
         return reader.load(path).withWatermark(table.event_time, delay)
+
+    def _from_first_commit(self, path: str) -> bool:
+        """Whether to read commit by commit, in the order of time that the door or a stream gave.
+
+        Not where the log was trimmed, or where days were replaced: their first rows would be read
+        and the replacement skipped. Then the table is read as it is, in steps of event time. The
+        choice counts at the first start alone; a later one goes on from its offsets.
+        """
+        log = CommitLog(path)
+        store, checkpoint = filesystem(self.checkpoint)
+        started = newest_entry(store, f"{checkpoint}/offsets") is not None
+        return log.complete() if started else log.only_appends()
 
     def tally(self, progress: dict[str, Any]) -> BatchTally:
         """With the moment up to which all results are written as the watermark."""

@@ -22,7 +22,7 @@ from rivermark.runtime.closing import last_closed
 from rivermark.runtime.refreshing import touched_day, write_days
 from rivermark.runtime.watermarks import last_reached
 from rivermark.settings import Settings
-from rivermark.stream import Ingest, Stream, table_of
+from rivermark.stream import Ingest, Stream, inputs_of, table_of
 
 AsOf = int | datetime | Mapping[str, int | datetime] | None
 
@@ -122,15 +122,10 @@ def check_closed(lake: Lake, stream: Stream, last: date) -> None:
 def pin_inputs(lake: Lake, stream: Stream, as_of: AsOf) -> dict[str, int]:
     """The version of each table that will be read."""
     pinned = {}
-    for table in input_tables(stream):
+    for table in inputs_of(stream):
         wanted = as_of.get(table.name) if isinstance(as_of, Mapping) else as_of
         pinned[table.name] = resolve_version(lake, table, wanted)
     return pinned
-
-
-def input_tables(stream: Stream) -> list[Table]:
-    """The tables that the stream reads, by stream or whole."""
-    return [table_of(r) for r in (*stream.reads, *stream.static)]
 
 
 def build_range(

@@ -26,7 +26,7 @@ from rivermark.runtime.query import QueryHost
 from rivermark.runtime.session import engine_pid
 from rivermark.runtime.tally import StreamSummary
 from rivermark.settings import Settings
-from rivermark.stream import AnyStream
+from rivermark.stream import AnyStream, inputs_of
 
 LOG = logging.getLogger("rivermark")
 State = Literal["starting", "running", "idle", "stopping", "stopped", "failed"]
@@ -69,7 +69,8 @@ class Supervisor:
             self._reports = Reports()
             self.spark.streams.addListener(self._reports)
             for stream in self.streams:
-                for table in stream.tables:
+                # Inputs too: a stream may run before what writes them ever did.
+                for table in (*inputs_of(stream), *stream.tables):
                     create_table(lake, table)
             for stream in self.streams:
                 self._states[stream.name] = "starting"
