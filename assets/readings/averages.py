@@ -11,6 +11,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 
 from assets.readings.ingest import FIRST_DAY, GROUP, LATENESS, OWNERS, SENSOR_READINGS
 from assets.readings.sensors import SENSOR_READING, TEMPERATURE
+from assets.readings.suites import AVERAGES_5S_SUITE
 from rivermark.lake.table import Daily, Table
 from rivermark.operators.first_of_each import first_of_each
 from rivermark.operators.windows import EventWindow, Tumbling, per_window
@@ -76,5 +77,6 @@ AVERAGES_5S: Final = Stream(
     group=GROUP,
     lateness=LATENESS,
     margin=LATENESS,
+    suite=AVERAGES_5S_SUITE,
     owners=OWNERS,
 )

@@ -12,6 +12,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 from assets.readings.averages import each_reading_once
 from assets.readings.ingest import FIRST_DAY, GROUP, LATENESS, OWNERS, SENSOR_READINGS
 from assets.readings.sensors import TEMPERATURE
+from assets.readings.suites import MINUTE_EXTREMES_SUITE
 from rivermark.lake.table import Daily, Table
 from rivermark.operators.windows import EventWindow, Tumbling, per_window
 from rivermark.stream import Stream
@@ -63,5 +64,6 @@ MINUTE_EXTREMES: Final = Stream(
     group=GROUP,
     lateness=LATENESS,
     margin=LATENESS,
+    suite=MINUTE_EXTREMES_SUITE,
     owners=OWNERS,
 )

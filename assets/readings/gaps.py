@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 
 from assets.readings.hourly import sensor_of
 from assets.readings.ingest import ARCHIVE, OWNERS, TEMPERATURES
+from assets.readings.suites import GAPS_SUITE
 from rivermark.lake.table import Daily, Table
 from rivermark.stream import Stream
 
@@ -93,5 +94,6 @@ GAPS: Final = Stream(
     kind="refresh",
     touches=lambda: year_of("event_time"),
     margin=timedelta(days=366),
+    suite=GAPS_SUITE,
     owners=OWNERS,
 )

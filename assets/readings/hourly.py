@@ -11,6 +11,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 
 from assets.readings.ingest import ARCHIVE, FIRST_DAY, OWNERS, TEMPERATURES
 from assets.readings.recorded import RECORDED
+from assets.readings.suites import HOURLY_SUITE
 from rivermark.lake.table import Daily, Table
 from rivermark.operators.windows import Tumbling, per_window
 from rivermark.stream import Stream
@@ -69,5 +70,6 @@ HOURLY: Final = Stream(
     description=HOURS,
     group=ARCHIVE,
     kind="refresh",
+    suite=HOURLY_SUITE,
     owners=OWNERS,
 )

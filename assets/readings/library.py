@@ -22,6 +22,7 @@ from pyspark.sql.types import (
 )
 
 from assets.readings.ingest import ARCHIVE, FIRST_LIBRARY_DAY, LIBRARY, OWNERS
+from assets.readings.suites import LIBRARY_HOURS_SUITE
 from rivermark.lake.table import Daily, Table
 from rivermark.operators.first_of_each import ARRIVAL
 from rivermark.operators.windows import Tumbling, per_window
@@ -101,5 +102,6 @@ LIBRARY_HOURS: Final = Stream(
     group=ARCHIVE,
     kind="refresh",
     margin=timedelta(hours=1),
+    suite=LIBRARY_HOURS_SUITE,
     owners=OWNERS,
 )

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
+from assets.taxi.event_suites import CLEAN_FARES_SUITE, CLEAN_RIDES_SUITE
 from assets.taxi.fares import FARE_EVENT
 from assets.taxi.grid import cell, in_city
 from assets.taxi.ingest import FARE_EVENTS, FIRST_DAY, GROUP, LATENESS, OWNERS, RIDE_EVENTS
@@ -78,6 +79,7 @@ CLEAN_RIDES: Final = Stream(
     volume="events",
     lateness=LATENESS,
     margin=LATENESS,
+    suite=CLEAN_RIDES_SUITE,
     owners=OWNERS,
 )
 
@@ -101,5 +103,6 @@ CLEAN_FARES: Final = Stream(
     volume="events",
     lateness=LATENESS,
     margin=LATENESS,
+    suite=CLEAN_FARES_SUITE,
     owners=OWNERS,
 )

@@ -22,6 +22,7 @@ from pyspark.sql.types import (
 )
 
 from assets.taxi.cleansing import CLEAN_FARES, CLEAN_RIDES
+from assets.taxi.event_suites import RIDES_WITH_FARES_SUITE
 from assets.taxi.fares import MONEY
 from assets.taxi.ingest import FIRST_DAY, GROUP, OWNERS
 from rivermark.lake.table import Daily, Table
@@ -136,6 +137,7 @@ RIDES_WITH_FARES: Final = Stream(
     description="Each ride inside the city beside what it cost; rides and fares left alone.",
     group=GROUP,
     margin=WAITING,
+    suite=RIDES_WITH_FARES_SUITE,
     owners=OWNERS,
 )
 """Its rows are final, but not in order: a lone ride may come after a pair that is younger by twice

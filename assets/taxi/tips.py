@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from assets.taxi.cleansing import CLEAN_FARES
+from assets.taxi.event_suites import DRIVER_TIPS_SUITE, HOURLY_WINNERS_SUITE
 from assets.taxi.fares import MONEY
 from assets.taxi.ingest import FIRST_DAY, GROUP, OWNERS
 from rivermark.lake.table import Daily, Table
@@ -76,6 +77,7 @@ DRIVER_TIPS: Final = Stream(
     ),
     description=SUMS,
     group=GROUP,
+    suite=DRIVER_TIPS_SUITE,
     owners=OWNERS,
 )
 
@@ -102,6 +104,7 @@ HOURLY_WINNERS: Final = Stream(
     description=WINNERS,
     group=GROUP,
     lateness=timedelta(0),
+    suite=HOURLY_WINNERS_SUITE,
     owners=OWNERS,
 )
 """No lateness: all drivers of an hour are committed together, in the order of hours, so nothing of

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType, TimestampType
 
+from assets.taxi.event_suites import ZONE_ACTIVITY_SUITE
 from assets.taxi.ingest import FIRST_TRIP_DAY, GROUP, OWNERS, TRIP_EVENTS, TRIP_LATENESS
 from assets.taxi.trip_events import TRIP_EVENT
 from rivermark.lake.table import Daily, Table
@@ -63,5 +64,6 @@ ZONE_ACTIVITY: Final = Stream(
     group=GROUP,
     lateness=TRIP_LATENESS,
     margin=TRIP_LATENESS,
+    suite=ZONE_ACTIVITY_SUITE,
     owners=OWNERS,
 )

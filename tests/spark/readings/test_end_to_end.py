@@ -18,6 +18,7 @@ from assets.readings.hourly import HOURLY
 from assets.readings.streams import READING_STREAMS
 from assets.readings.world import SensorWorld
 from assets.samples import SAMPLES
+from rivermark.quality.run import run_suite
 from rivermark.runtime.recompute import recompute
 from rivermark.runtime.run import run_bounded
 from rivermark.runtime.tally import StreamSummary
@@ -209,6 +210,19 @@ def test_a_recomputed_day_has_the_same_rows(platform: Platform, stream: Any, day
     recompute(platform.spark, platform.settings, stream, day, day, run_id="again")
 
     assert platform.rows(table.name, *table.schema.names) == before
+
+
+@pytest.mark.parametrize("stream", [s for s in READING_STREAMS if s.suite], ids=lambda s: s.name)
+def test_the_table_meets_its_suite(platform: Platform, stream: Any, tmp_path: Path) -> None:
+    table = stream.tables[0]
+    rows = platform.table(table.name)
+
+    result = run_suite(
+        rows, stream.suite, table=table.name, version=0, docs_root=tmp_path, docs=False
+    )
+
+    assert [f"{f.name}: {f.observed}" for f in result.failures if f.severity != "info"] == []
+    assert result.rows > 0
 
 
 def final_time(sensors: SensorOracle) -> datetime:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from assets.taxi.streams import EVENT_STREAMS
 from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
 from assets.taxi.world.drip import drip
 from assets.taxi.world.drip_plan import DripPlan
+from rivermark.quality.run import run_suite
 from rivermark.runtime.recompute import recompute
 from rivermark.runtime.run import run_bounded
 from rivermark.runtime.tally import StreamSummary
@@ -134,6 +136,19 @@ def test_a_recomputed_day_has_the_same_rows(platform: Platform, stream: Any) -> 
 
     for table in stream.tables:
         assert platform.rows(table.name, *table.schema.names) == before[table.name], table.name
+
+
+@pytest.mark.parametrize("stream", [s for s in STREAMS if s.suite], ids=lambda s: s.name)
+def test_the_table_meets_its_suite(platform: Platform, stream: Any, tmp_path: Path) -> None:
+    table = stream.tables[0]
+    rows = platform.table(table.name)
+
+    result = run_suite(
+        rows, stream.suite, table=table.name, version=0, docs_root=tmp_path, docs=False
+    )
+
+    assert [f"{f.name}: {f.observed}" for f in result.failures if f.severity != "info"] == []
+    assert result.rows > 0
 
 
 def utc(moment: datetime) -> datetime:
