@@ -11,6 +11,7 @@ import dagster as dg
 
 from jobs import metadata
 from jobs.interruption import Interruption, cancelled_by_a_person, drained
+from jobs.live_checks import live_checks
 from jobs.names import (
     GROUP_TAG,
     INCARNATION_TAG,
@@ -142,10 +143,21 @@ class Host:
         )
         if INCARNATION_TAG not in tags and wishes.get(self.group).state != "run":
             wishes.set(self.group, "run", by=_starter(context), reason=f"run {context.run.run_id}")
-        reporter = Reporter(context, self.topology, streams, "continuous")
         try:
             session = spark.spark_session
-            with drained() as interruption, _following(wishes, self.group, interruption):
+            checks = live_checks(
+                streams,
+                settings,
+                session,
+                claims_every=config.check_every,
+                suites_every=config.suites_every,
+            )
+            reporter = Reporter(context, self.topology, streams, "continuous", checks=checks)
+            with (
+                drained() as interruption,
+                _following(wishes, self.group, interruption),
+                checks.running(),
+            ):
                 run_continuous(
                     session,
                     settings,

@@ -9,6 +9,7 @@ from datetime import date
 import dagster as dg
 
 from jobs import metadata
+from jobs.live_checks import Crash, LiveChecks
 from jobs.names import by_days, in_order, progress_key, table_key
 from rivermark.lake.table import Table
 from rivermark.runtime.run import Report
@@ -32,6 +33,7 @@ class Reporter:
     streams: Sequence[AnyStream]
     mode: str
     returned: frozenset[str] = frozenset()
+    checks: LiveChecks | None = None
     last: dict[str, Report] = field(default_factory=dict)
     _before: dict[str, dict[str, int | float]] = field(default_factory=dict)
 
@@ -46,6 +48,7 @@ class Reporter:
                 self.context.log_event(event)
         if self.mode == "continuous" and stream.name == self.streams[-1].name:
             self.context.log_event(self._group_event(stream.group))
+            self._tell_checks()
         self._before[report.stream] = report.numbers
         # Dagster keeps what was logged for the step's result, which here never comes: a run of
         # weeks would hold every report in memory.
@@ -78,6 +81,14 @@ class Reporter:
             | mode
         )
 
+    def _tell_checks(self) -> None:
+        """What the checks beside the streams found; a crash is told and is no result."""
+        for found in self.checks.take() if self.checks else []:
+            if isinstance(found, Crash):
+                self.context.log.error(f"check {found.name} could not be evaluated: {found.error}")
+                continue
+            self.context.log_event(evaluation(found))
+
     def _group_event(self, group: str) -> dg.AssetMaterialization:
         """What the streams of the group did together, once they have all reported."""
         told = metadata.of_numbers(total([r.numbers for r in self.last.values()]))
@@ -108,3 +119,17 @@ def total(numbers: Iterable[Mapping[str, int | float]]) -> dict[str, int | float
         for name in ("rows_in", "rows_out", "late", "quarantined", "batches"):
             summed[name] = summed.get(name, 0) + of_stream.get(name, 0)
     return summed
+
+
+def evaluation(result: dg.AssetCheckResult) -> dg.AssetCheckEvaluation:
+    """A result as the event by which a run tells of a check that is none of its steps."""
+    assert result.asset_key is not None  # noqa: S101 - every result here names its table
+    assert result.check_name is not None  # noqa: S101
+    return dg.AssetCheckEvaluation(
+        asset_key=result.asset_key,
+        check_name=result.check_name,
+        passed=result.passed,
+        metadata=dict(result.metadata),
+        severity=result.severity,
+        description=result.description,
+    )

@@ -40,6 +40,15 @@ class HostConfig(dg.Config):
         description="Time between two batches of a continuous stream; above 0. Empty: as set.",
     )
 
+    check_seconds: float = Field(
+        default=300,
+        description="How often a continuous run evaluates its checks; 30 or more.",
+    )
+    suite_seconds: float = Field(
+        default=3600,
+        description="How often it runs Great Expectations suites, in its own engine; 0: never.",
+    )
+
     @field_validator("report_seconds")
     @classmethod
     def _not_too_often(cls, given: float) -> float:
@@ -60,10 +69,36 @@ class HostConfig(dg.Config):
             )
         return given
 
+    @field_validator("check_seconds")
+    @classmethod
+    def _with_pauses(cls, given: float) -> float:
+        if not given >= 30:
+            raise ValueError(
+                f"checks every {given} seconds would crowd out the streams: 30 or more"
+            )
+        return given
+
+    @field_validator("suite_seconds")
+    @classmethod
+    def _never_or_with_pauses(cls, given: float) -> float:
+        if not (given == 0 or given >= 60):
+            raise ValueError(f"suites every {given} seconds: give 60 or more, or 0 for never")
+        return given
+
     @property
     def report_every(self) -> timedelta:
         """`report_seconds` as a span."""
         return timedelta(seconds=self.report_seconds)
+
+    @property
+    def check_every(self) -> timedelta:
+        """`check_seconds` as a span."""
+        return timedelta(seconds=self.check_seconds)
+
+    @property
+    def suites_every(self) -> timedelta | None:
+        """`suite_seconds` as a span; None for never."""
+        return timedelta(seconds=self.suite_seconds) if self.suite_seconds else None
 
 
 class RecomputeConfig(dg.Config):

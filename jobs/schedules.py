@@ -1,18 +1,21 @@
 """The clocks: watching living streams, and catching up groups that do not stream."""
 
-from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 
 import dagster as dg
 
 from jobs.asset_job import AssetJob
-from jobs.names import stem
+from jobs.names import stem, table_key
 from resources.settings import SettingsResource
 from rivermark.runtime.desired import DesiredStore
+from rivermark.runtime.state_file import UnreadableState
+from rivermark.settings import Settings
 from rivermark.stream import AnyStream
 from rivermark.topology import Topology
+from rivermark.watch.claims import ALIVE
+from rivermark.watch.liveness import alive
 
 Tick = dg.RunRequest | dg.SkipReason
-CheckKeys = Callable[[Iterable[AnyStream]], list[dg.AssetCheckKey]]
 
 
 def catch_up_schedule(group: str, job: AssetJob) -> dg.ScheduleDefinition:
@@ -32,27 +35,49 @@ def catch_up_schedule(group: str, job: AssetJob) -> dg.ScheduleDefinition:
     return hourly
 
 
-def while_streaming(
-    topology: Topology, name: str, cron: str, job: AssetJob, keys: CheckKeys
-) -> dg.ScheduleDefinition:
-    """Evaluates, on a clock, those checks of a job whose group is meant to run."""
+def watch_schedule(topology: Topology, job: AssetJob) -> dg.ScheduleDefinition:
+    """Every five minutes: the sign of life of those streams that should run and do not.
+
+    A stream that lives has its checks evaluated by its own run (jobs/live_checks.py).
+    """
 
     @dg.schedule(
-        name=name,
-        cron_schedule=cron,
+        name="watch_streams",
+        cron_schedule="*/5 * * * *",
         job=job,
         default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Fails the check 'is_alive' of streams that should run and do not.",
     )
     def look(platform: SettingsResource) -> Tick:
-        store = DesiredStore(platform.settings().state)
+        settings = platform.settings()
+        store, now = DesiredStore(settings.state), datetime.now(UTC)
         running = [
             stream
             for group, streams in topology.groups().items()
             if store.get(group).state == "run"
             for stream in streams
         ]
-        if not (asked := keys(running)):
-            return dg.SkipReason("no group that has such checks is set to run")
-        return dg.RunRequest(asset_selection=[], asset_check_keys=asked)
+        silent = [stream for stream in running if not lives(settings, stream, now)]
+        if not silent:
+            return dg.SkipReason(f"{len(running)} streams should run, and do")
+        return dg.RunRequest(
+            asset_selection=[],
+            asset_check_keys=[
+                dg.AssetCheckKey(table_key(stream.tables[0]), ALIVE) for stream in silent
+            ],
+        )
 
     return look
+
+
+def suites_schedule(job: AssetJob) -> dg.ScheduleDefinition:
+    """Runs the suites each night, for tables that no live run looks after. Stopped until wanted."""
+    return dg.ScheduleDefinition(name="suites_nightly", cron_schedule="41 4 * * *", job=job)
+
+
+def lives(settings: Settings, stream: AnyStream, now: datetime) -> bool:
+    """Whether the stream beats and moves; not so when its heartbeat cannot be read."""
+    try:
+        return alive(settings, stream, now).holds
+    except UnreadableState:
+        return False

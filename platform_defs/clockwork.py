@@ -8,9 +8,9 @@ import dagster as dg
 
 from jobs.asset_job import AssetJob
 from jobs.rehearsal import rehearsal_job
-from jobs.schedules import catch_up_schedule, while_streaming
+from jobs.schedules import catch_up_schedule, suites_schedule, watch_schedule
 from jobs.streams import catch_up_job, live_job
-from jobs.watching import claim_keys, suite_keys, suites_job, watch_job
+from jobs.watching import suites_job, watch_job
 from jobs.wishes import wish_job
 from platform_defs.sensors import restart_sensor
 from rivermark.topology import Topology
@@ -32,9 +32,9 @@ def clockwork_of(topology: Topology) -> Clockwork:
     catch_up = {group: catch_up_job(topology, group) for group in groups}
     watch, suites = watch_job(topology), suites_job(topology)
     schedules = [catch_up_schedule(group, job) for group, job in catch_up.items()]
-    schedules.append(while_streaming(topology, "watch_streams", "*/5 * * * *", watch, claim_keys))
+    schedules.append(watch_schedule(topology, watch))
     if suites is not None:
-        schedules.append(while_streaming(topology, "run_suites", "41 * * * *", suites, suite_keys))
+        schedules.append(suites_schedule(suites))
     return Clockwork(
         jobs=[
             *live,

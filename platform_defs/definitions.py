@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dagster as dg
-from assets.topology import TOPOLOGY
 
+from assets.topology import TOPOLOGY
 from platform_defs.checks import checks_of
 from platform_defs.clockwork import clockwork_of
 from platform_defs.group_assets import assets_of

@@ -16,6 +16,7 @@ from rivermark.runtime.restart_history import RestartHistory
 from rivermark.runtime.restart_plan import Alert, Plan, Start, groups_of, plan_restarts
 from rivermark.runtime.run_life import LaunchedRun, RunStatus
 from rivermark.topology import Topology
+from rivermark.watch.claims import ALIVE
 
 EVERY_SECONDS: Final = 10
 """A dead stream is found within this time; a tick reads some small files and five runs a group."""
@@ -137,7 +138,7 @@ def evaluations(topology: Topology, alert: Alert) -> list[dg.AssetCheckEvaluatio
     return [
         dg.AssetCheckEvaluation(
             asset_key=table_key(topology.named(name).tables[0]),
-            check_name="is_alive",
+            check_name=ALIVE,
             passed=False,
             severity=dg.AssetCheckSeverity.ERROR,
             description=alert.message,

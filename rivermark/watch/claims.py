@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from rivermark.lake.table import Table
 from rivermark.stream import AnyStream, Ingest
 from rivermark.watch.claim import Claim
@@ -11,12 +13,15 @@ from rivermark.watch.liveness import alive
 from rivermark.watch.shares import late_share, quarantine_share
 from rivermark.watch.uniqueness import rows_unique
 
+ALIVE: Final = "is_alive"
+"""The claim that the restart sensor fails when it gives up, and that a stopped stream breaks."""
+
 
 def claims_of(stream: AnyStream) -> tuple[Claim, ...]:
     """Every claim that holds for the stream while all is well."""
     name, table = stream.name, stream.tables[0]
     lives = Claim(
-        name="is_alive",
+        name=ALIVE,
         table=table,
         stream=name,
         description="While its group is meant to run, the stream beats and its batches move on.",

@@ -74,6 +74,7 @@ class FakeRuntime:
     closed: tuple[date, ...] = ()
     error: Exception | None = None
     before_end: Callable[[Any], None] = lambda stop: None
+    report_to: Callable[[Report], None] = lambda report: None
 
     def bounded(
         self,
@@ -128,6 +129,7 @@ class FakeRuntime:
         self.settings.append(settings)
         summaries = {s.name: StreamSummary(s.name, rows_in=self.rows) for s in streams}
         if given.get("on_report"):
+            self.report_to = given["on_report"]
             for stream in streams:
                 given["on_report"](self.report(stream.name))
         self.before_end(given.get("stop"))

@@ -120,6 +120,8 @@ def test_a_drain_leaves_the_wish_alone(
         ({"streams": ["../../etc/passwd"]}, "has no stream '../../etc/passwd'"),
         ({"report_seconds": -1.0}, "cannot report every -1.0 seconds: give 5 or more"),
         ({"trigger_seconds": -2.0}, "-2.0 seconds long: give more than 0"),
+        ({"check_seconds": 1.0}, "would crowd out the streams: 30 or more"),
+        ({"suite_seconds": 5.0}, "give 60 or more, or 0 for never"),
         ({"report_seconds": float("nan")}, "cannot report every nan seconds"),
     ],
 )

@@ -1,6 +1,7 @@
 """Schedules, and the jobs by which people let groups run or rest."""
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
@@ -9,6 +10,7 @@ from dagster._core.definitions.schedule_definition import ScheduleExecutionData
 
 from resources.settings import SettingsResource
 from rivermark.runtime.desired import DesiredStore
+from rivermark.runtime.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.settings import Settings
 
 pytestmark = pytest.mark.platform
@@ -32,17 +34,28 @@ def test_nothing_is_watched_while_nothing_streams(
     found = tick(defs, instance, tmp_path, "watch_streams")
 
     assert found.run_requests == []
-    assert found.skip_message == "no group that has such checks is set to run"
+    assert found.skip_message == "0 streams should run, and do"
 
 
-def test_only_groups_that_stream_are_watched(
+def test_only_streams_that_should_run_and_do_not_are_looked_at(
     defs: dg.Definitions, instance: dg.DagsterInstance, tmp_path: Path, settings: Settings
 ) -> None:
-    DesiredStore(settings.state).set("watch", "run", by="ada", reason="")
+    for group in ("taxi", "watch"):
+        DesiredStore(settings.state).set(group, "run", by="ada", reason="")
+    long_ago = datetime.now(UTC) - timedelta(hours=1)
+    silent = Heartbeat(
+        stream="taxi/rides", group="taxi", run_id="r", pid=1, at=long_ago, state="running"
+    )
+    beats = HeartbeatStore(settings.state)
+    beats.beat(silent)
+    (settings.state / "heartbeats" / "taxi.hourly.json").write_text("{")
+    beats.beat(replace(silent, stream="taxi/daily", at=datetime.now(UTC)))
 
     (request,) = tick(defs, instance, tmp_path, "watch_streams").run_requests or []
 
-    assert {k.asset_key.path[0] for k in request.asset_check_keys or []} == {"watch"}
+    # The others have not beaten yet, and were asked for only a moment ago.
+    asked = {(k.asset_key.to_user_string(), k.name) for k in request.asset_check_keys or []}
+    assert asked == {("taxi/rides", "is_alive"), ("taxi/hourly", "is_alive")}
     assert request.asset_selection == []
 
 

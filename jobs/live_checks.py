@@ -1,0 +1,124 @@
+"""Checks of streams that never end, evaluated beside them in their own run.
+
+A check that another run evaluates is 'not evaluated' on the page as soon as the live run tells of
+its table again, a minute later; one of the same run stays. It also costs no second process.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Final
+
+import dagster as dg
+from pyspark.sql import SparkSession
+
+from jobs.evaluation import Ask, ask_suite, result_of_claim
+from rivermark.settings import Settings
+from rivermark.stream import AnyStream
+from rivermark.watch.claim import Claim
+from rivermark.watch.claims import claims_of
+
+PATIENCE: Final = 10.0
+"""Seconds that a stop waits for the question under way; a longer one ends with the process."""
+
+
+@dataclass(frozen=True)
+class Crash:
+    """A question that could not be answered: an error of the check, not of the data."""
+
+    name: str
+    error: Exception
+
+
+@dataclass
+class _Round:
+    """Questions that are asked together, and when they are due."""
+
+    asked: dict[str, Ask]
+    every: timedelta
+    due: float
+
+
+@dataclass
+class LiveChecks:
+    """Asks in a thread of its own; what it finds is taken by the thread that speaks to Dagster."""
+
+    rounds: list[_Round]
+    _found: queue.SimpleQueue[dg.AssetCheckResult | Crash] = field(
+        default_factory=queue.SimpleQueue
+    )
+    _done: threading.Event = field(default_factory=threading.Event)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Ask on the clock as long as the context lasts."""
+        thread = threading.Thread(target=self._ask_on, name="checks", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._done.set()
+            thread.join(PATIENCE)
+
+    def take(self) -> list[dg.AssetCheckResult | Crash]:
+        """What was found since the last call."""
+        found = []
+        while not self._found.empty():
+            found.append(self._found.get())
+        return found
+
+    def _ask_on(self) -> None:
+        while not self._done.wait(1):
+            for questions in self.rounds:
+                if time.monotonic() >= questions.due:
+                    self._ask(questions.asked)
+                    questions.due = time.monotonic() + questions.every.total_seconds()
+
+    def _ask(self, asked: dict[str, Ask]) -> None:
+        for name, ask in asked.items():
+            if self._done.is_set():
+                return
+            try:
+                self._found.put(ask())
+            except Exception as error:
+                self._found.put(Crash(name, error))
+
+
+def live_checks(
+    streams: Sequence[AnyStream],
+    settings: Settings,
+    spark: SparkSession,
+    *,
+    claims_every: timedelta,
+    suites_every: timedelta | None,
+) -> LiveChecks:
+    """The checks of these streams: claims soon and often, suites seldom or (None) never."""
+    claims = {
+        f"{claim.table.name} {claim.name}": _claim(claim, settings)
+        for stream in streams
+        for claim in claims_of(stream)
+    }
+    # Half a minute: the first batches of a start have the cores for themselves.
+    rounds = [_Round(claims, claims_every, time.monotonic() + 30)]
+    suites: dict[str, Ask] = {
+        f"{stream.tables[0].name} suite": partial(
+            ask_suite, spark, settings, stream.tables[0], stream.suite
+        )
+        for stream in streams
+        if stream.suite is not None
+    }
+    if suites and suites_every is not None:
+        first = min(suites_every, timedelta(minutes=5))
+        rounds.append(_Round(suites, suites_every, time.monotonic() + first.total_seconds()))
+    return LiveChecks(rounds)
+
+
+def _claim(claim: Claim, settings: Settings) -> Callable[[], dg.AssetCheckResult]:
+    return lambda: result_of_claim(claim, claim.ask(settings, datetime.now(UTC)))

@@ -1,0 +1,150 @@
+"""Checks beside streams that never end."""
+
+import time
+from datetime import datetime, timedelta
+from typing import Any
+
+import dagster as dg
+import pytest
+
+import jobs.live_checks
+from jobs.live_checks import Crash, LiveChecks, live_checks
+from rivermark.settings import Settings
+from rivermark.watch.claim import Answer, Claim
+from tests.platform.conftest import FakeRuntime
+from tests.platform.small_topology import HOURLY, RIDES
+
+pytestmark = pytest.mark.platform
+
+NEVER = timedelta(days=1)
+
+
+def a_claim(answer: Any, name: str = "rows_are_unique") -> Claim:
+    return Claim(
+        name=name,
+        table=HOURLY.tables[0],
+        stream="taxi/hourly",
+        description="",
+        severity="error",
+        ask=answer,
+    )
+
+
+def broken(settings: Settings, now: datetime) -> Answer:
+    return Answer(holds=False, sentence="2 keys more than once", numbers={"rows_surplus": 2})
+
+
+def crash(settings: Settings, now: datetime) -> Answer:
+    raise OSError("the log cannot be read")
+
+
+def at_once(checks: LiveChecks) -> LiveChecks:
+    for questions in checks.rounds:
+        questions.due = 0
+    return checks
+
+
+def found_within(checks: LiveChecks, seconds: float, count: int) -> list[Any]:
+    found: list[Any] = []
+    deadline = time.monotonic() + seconds
+    while len(found) < count and time.monotonic() < deadline:
+        found += checks.take()
+        time.sleep(0.05)
+    return found
+
+
+def test_every_claim_of_the_hosted_streams_is_asked_and_no_other(settings: Settings) -> None:
+    checks = live_checks(
+        [RIDES],
+        settings,
+        None,  # type: ignore[arg-type]  # No stream here has a suite, so no engine is asked.
+        claims_every=NEVER,
+        suites_every=NEVER,
+    )
+
+    with at_once(checks).running():
+        found = found_within(checks, 20, 4)
+
+    assert {result.check_name for result in found} == {
+        "is_alive",
+        "every_row_is_accounted_for",
+        "few_rows_are_late",
+        "few_rows_are_set_aside",
+    }
+
+
+def test_questions_are_asked_again_when_they_are_due(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs.live_checks, "claims_of", lambda _: (a_claim(broken),))
+    checks = live_checks(
+        [HOURLY],
+        settings,
+        None,  # type: ignore[arg-type]
+        claims_every=timedelta(0),
+        suites_every=None,
+    )
+
+    with at_once(checks).running():
+        assert len(found_within(checks, 10, 2)) >= 2
+
+
+def test_a_crash_is_no_answer_and_keeps_no_other_question_from_being_asked(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims = (a_claim(crash, "a_crash"), a_claim(broken))
+    monkeypatch.setattr(jobs.live_checks, "claims_of", lambda _: claims)
+    checks = live_checks(
+        [HOURLY],
+        settings,
+        None,  # type: ignore[arg-type]
+        claims_every=NEVER,
+        suites_every=None,
+    )
+
+    with at_once(checks).running():
+        crashed, answered = found_within(checks, 10, 2)
+
+    assert isinstance(crashed, Crash)
+    assert crashed.name == "taxi/hourly a_crash"
+    assert answered.check_name == "rows_are_unique"
+
+
+def test_a_live_run_tells_what_its_checks_found_and_goes_on_after_a_crash(
+    defs: dg.Definitions,
+    instance: dg.DagsterInstance,
+    runtime: FakeRuntime,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    claims = (a_claim(crash, "is_alive"), a_claim(broken))
+    monkeypatch.setattr(
+        jobs.live_checks, "claims_of", lambda s: claims if s.name == "taxi/hourly" else ()
+    )
+    given = jobs.live_checks.live_checks
+    made: list[LiveChecks] = []
+
+    def soon(*args: Any, **named: Any) -> LiveChecks:
+        made.append(at_once(given(*args, **named)))
+        return made[0]
+
+    monkeypatch.setattr("jobs.hosting.live_checks", soon)
+
+    def report_again(stop: Any) -> None:
+        deadline = time.monotonic() + 10
+        while made[0]._found.qsize() < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        # The last stream of the group: after it, the group and its checks are told of.
+        runtime.report_to(runtime.report("taxi/local"))
+
+    runtime.before_end = report_again
+    result = defs.resolve_job_def("taxi_live").execute_in_process(instance=instance)
+
+    assert result.success
+    key = dg.AssetCheckKey(dg.AssetKey(["taxi", "hourly"]), "rows_are_unique")
+    (record,) = instance.event_log_storage.get_asset_check_execution_history(key, limit=5)
+    assert record.run_id == result.run_id, "of the same run, so that it stays on the page"
+    assert record.event is not None
+    alive = dg.AssetCheckKey(dg.AssetKey(["taxi", "hourly"]), "is_alive")
+    assert instance.event_log_storage.get_asset_check_execution_history(alive, limit=5) == []
+    logged = [e.user_message for e in instance.all_logs(result.run_id)]
+    assert any("is_alive could not be evaluated: the log cannot be read" in m for m in logged)
