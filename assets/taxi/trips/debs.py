@@ -12,9 +12,11 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegerType, StringType, TimestampType
 
+from assets.taxi.trips.box import EAST, NORTH, SOUTH, WEST
 from assets.taxi.trips.contract import MILES, MONEY
 from assets.taxi.trips.ingest import GROUP
 from assets.taxi.trips.new_york import ZONE
+from assets.taxi.trips.suites import DEBS_TRIPS_SUITE
 from rivermark.admission.contract import Contract, Field, Rule
 from rivermark.admission.read import local_timestamp
 from rivermark.lake.table import Daily
@@ -41,9 +43,6 @@ COLUMNS: Final = (
     "total",
 )
 """The columns of a line, in order; our names, because the files have none."""
-
-WEST, EAST, SOUTH, NORTH = -74.05, -73.70, 40.5, 41.0
-"""The box around the city, borders included: that of the Flink training's ride cleansing."""
 
 
 def _inside(end: str) -> Column:
@@ -113,5 +112,6 @@ DEBS_TRIPS: Final = Ingest(
     group=GROUP,
     days=Daily(column="pickup_at", start=date(2013, 1, 1), zone=ZONE),
     personal=("medallion", "driver"),
+    suite=DEBS_TRIPS_SUITE,
 )
 """A dump: its pickups are up to 46 minutes out of order (it is sorted by dropoff), none is late."""

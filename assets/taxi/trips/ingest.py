@@ -7,6 +7,7 @@ from typing import Final
 
 from assets.taxi.trips.contract import TRIP_RECORD
 from assets.taxi.trips.new_york import ZONE
+from assets.taxi.trips.suites import TRIP_RECORDS_SUITE
 from rivermark.lake.table import Daily
 from rivermark.sources.files import FileSource
 from rivermark.stream import Ingest
@@ -26,6 +27,7 @@ TRIP_RECORDS: Final = Ingest(
     ),
     group=GROUP,
     days=Daily(column="pickup_at", start=FIRST_DAY, zone=ZONE),
+    suite=TRIP_RECORDS_SUITE,
 )
 """One ingest for both services and every layout, because a refreshed table reads one input and a
 file may mix the services. A dump is complete in itself: nothing in it is late."""

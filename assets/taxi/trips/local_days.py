@@ -21,6 +21,7 @@ from assets.taxi.trips.counting import (
     summary,
 )
 from assets.taxi.trips.ingest import GROUP, TRIP_RECORDS
+from assets.taxi.trips.suites import LOCAL_DAYS_SUITE
 from assets.taxi.trips.twins import marked
 from rivermark.lake.table import Table
 from rivermark.stream import Stream
@@ -96,4 +97,5 @@ LOCAL_DAYS: Final = Stream(
     description="Trips, money and distances of each New York day.",
     group=GROUP,
     kind="refresh",
+    suite=LOCAL_DAYS_SUITE,
 )

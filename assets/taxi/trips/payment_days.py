@@ -12,6 +12,7 @@ from assets.taxi.trips.columns import DAY, DAYS_BY_DAY, SERVICE, TEXT, day_of, s
 from assets.taxi.trips.counting import SUMMARY, TIPS, sum_of, summary
 from assets.taxi.trips.ingest import GROUP, TRIP_RECORDS
 from assets.taxi.trips.payment import payment_name
+from assets.taxi.trips.suites import PAYMENT_DAYS_SUITE
 from assets.taxi.trips.twins import marked
 from rivermark.lake.table import Table
 from rivermark.stream import Stream
@@ -59,4 +60,5 @@ PAYMENT_DAYS: Final = Stream(
     description="Trips by type of payment on each New York day.",
     group=GROUP,
     kind="refresh",
+    suite=PAYMENT_DAYS_SUITE,
 )

@@ -11,6 +11,7 @@ from assets.taxi.trips.contract import MILES, MONEY
 from assets.taxi.trips.ingest import GROUP
 from assets.taxi.trips.new_york import ZONE
 from assets.taxi.trips.payment import payment_code
+from assets.taxi.trips.suites import SEABORN_TRIPS_SUITE
 from rivermark.admission.contract import Contract, Field
 from rivermark.admission.read import local_timestamp
 from rivermark.lake.table import Daily
@@ -69,4 +70,5 @@ SEABORN_TRIPS: Final = Ingest(
     ),
     group=GROUP,
     days=Daily(column="pickup_at", start=date(2019, 1, 1), zone=ZONE),
+    suite=SEABORN_TRIPS_SUITE,
 )

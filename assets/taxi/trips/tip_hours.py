@@ -11,6 +11,7 @@ from assets.taxi.trips.columns import COUNT, HOUR, HOURS_BY_DAY, SERVICE, SUM, h
 from assets.taxi.trips.counting import TRIPS, count_of, is_counted, is_trip
 from assets.taxi.trips.ingest import GROUP, TRIP_RECORDS
 from assets.taxi.trips.payment import CARD
+from assets.taxi.trips.suites import TIP_HOURS_SUITE
 from assets.taxi.trips.twins import marked
 from rivermark.lake.table import Table
 from rivermark.stream import Stream
@@ -71,4 +72,5 @@ TIP_HOURS: Final = Stream(
     description="Tips of each hour, with the card trips that they belong to.",
     group=GROUP,
     kind="refresh",
+    suite=TIP_HOURS_SUITE,
 )

@@ -7,10 +7,12 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from assets.taxi.trips.columns import COUNT, DAY, DAYS_BY_DAY, TEXT, day_of, schema
+from assets.taxi.trips.columns import COUNT, DAY, DAYS_BY_DAY, SERVICE, TEXT, day_of, schema
 from assets.taxi.trips.counting import count_of, is_flagged
 from assets.taxi.trips.ingest import GROUP, TRIP_RECORDS
 from assets.taxi.trips.rules import FLAGGED
+from assets.taxi.trips.suites import TRIP_QUALITY_SUITE
+from assets.taxi.trips.twins import with_service
 from rivermark.lake.table import Table
 from rivermark.stream import Stream
 
@@ -28,6 +30,7 @@ LOOKS_AT: Final = {
 
 TRIP_QUALITY_DAY: Final = schema(
     *DAY,
+    SERVICE,
     ("file", TEXT, "File that held the records."),
     ("rule", TEXT, "The rule's name."),
     ("records", COUNT, "Records looked at, repeats and refunds among them."),
@@ -38,7 +41,7 @@ TRIP_QUALITY_DAY: Final = schema(
 
 
 def by_rule(records: DataFrame) -> DataFrame:
-    """Count per day, file and rule the records that are empty, broken and good."""
+    """Count per day, service, file and rule the records that are empty, broken and good."""
     names = [rule.name for rule in FLAGGED]
     counts = [F.count("*").alias("records")]
     for name in names:
@@ -56,9 +59,10 @@ def by_rule(records: DataFrame) -> DataFrame:
     ]
     days = [name for name, _, _ in DAY]
     return (
-        records.groupBy(*day_of(F.col("pickup_at")), F.col("_file").alias("file"))
+        records.transform(with_service)
+        .groupBy(*day_of(F.col("pickup_at")), "service", F.col("_file").alias("file"))
         .agg(*counts)
-        .select(*days, "file", "records", F.inline(F.array(*rows)))
+        .select(*days, "service", "file", "records", F.inline(F.array(*rows)))
         .select(*TRIP_QUALITY_DAY.names)
     )
 
@@ -76,10 +80,11 @@ TRIP_QUALITY: Final = Stream(
             "of a file to compare months."
         ),
         event_time="day_end",
-        keys=("file", "rule", "day_end"),
+        keys=("service", "file", "rule", "day_end"),
         days=DAYS_BY_DAY,
     ),
     description="Broken rules of each file and day.",
     group=GROUP,
     kind="refresh",
+    suite=TRIP_QUALITY_SUITE,
 )

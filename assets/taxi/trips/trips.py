@@ -13,6 +13,7 @@ from assets.taxi.trips.columns import COUNT, SERVICE, TEXT, Described, schema
 from assets.taxi.trips.contract import AMOUNTS, CODES, WHEN_AND_WHERE
 from assets.taxi.trips.ingest import FIRST_DAY, GROUP, TRIP_RECORDS
 from assets.taxi.trips.payment import payment_name
+from assets.taxi.trips.suites import TRIPS_SUITE
 from assets.taxi.trips.twins import marked
 from assets.taxi.trips.zones import zone
 from rivermark.admission.contract import Field
@@ -98,5 +99,6 @@ TRIPS: Final = Stream(
     description="Each trip record with its zones, its local time, and its twins marked.",
     group=GROUP,
     kind="refresh",
+    suite=TRIPS_SUITE,
     volume="events",
 )

@@ -11,6 +11,7 @@ from pyspark.sql.types import IntegerType
 from assets.taxi.trips.columns import HOUR, HOURS_BY_DAY, SERVICE, TEXT, hour_of, schema
 from assets.taxi.trips.counting import SUMMARY, summary
 from assets.taxi.trips.ingest import GROUP, TRIP_RECORDS
+from assets.taxi.trips.suites import ZONE_HOURS_SUITE
 from assets.taxi.trips.twins import marked
 from assets.taxi.trips.zones import zone
 from rivermark.lake.table import Table
@@ -61,4 +62,5 @@ ZONE_HOURS: Final = Stream(
     description="Trips and revenue of each pickup zone and hour.",
     group=GROUP,
     kind="refresh",
+    suite=ZONE_HOURS_SUITE,
 )

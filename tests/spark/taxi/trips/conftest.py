@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
+from assets.taxi.trips.ingest import TRIP_RECORDS
+from assets.taxi.trips.local_days import LOCAL_DAYS
+from assets.taxi.trips.trips import TRIPS
 from rivermark.settings import Settings
 from tests.oracles.trip_records import Record
 from tests.oracles.trips import read_trips
@@ -18,9 +21,9 @@ DEBS = "debs2015_trips_2013-01-01_first1000.csv"
 def published(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Published:
     lake = Published(spark, Settings(home=tmp_path_factory.mktemp("trips")))
     put_samples(lake.landing)
-    copy(SAMPLES / DEBS, lake.landing.parent / "debs" / DEBS)
-    lake.drain("samples")
+    lake.drain("samples", (TRIP_RECORDS, TRIPS, LOCAL_DAYS))
     put_cases(lake.landing)
+    copy(SAMPLES / DEBS, lake.landing.parent / "debs" / DEBS)
     lake.drain("made")
     return lake
 

@@ -207,11 +207,14 @@ ZONES = (264, 265, 56, 999)
 
 
 def put_passengers(folder: Path) -> None:
-    """Zero passengers come up between two months (B088)."""
-    january = trips("2019-01-10 10:00:00", 20)
-    february = [*trips("2019-02-10 10:00:00", 16), *trips("2019-02-11", 4, passenger_count=0)]
-    put(folder, "yellow/yellow_tripdata_2019-01.csv", csv_text(january))
-    put(folder, "yellow/yellow_tripdata_2019-02.csv", csv_text(february))
+    """Zero passengers come up between two months of a hundred trips (B088)."""
+    january = trips("2019-01-10 10:00:00", 100)
+    february = [*trips("2019-02-10 10:00:00", 84), *trips("2019-02-13", 16, passenger_count=0)]
+    put(folder, JANUARY, csv_text(january))
+    put(folder, FEBRUARY, csv_text(february))
+
+
+JANUARY, FEBRUARY = (f"yellow/yellow_tripdata_2019-{month}.csv" for month in ("01", "02"))
 
 
 def put_cases(folder: Path) -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from assets.taxi.trips.streams import STREAMS
 from rivermark.runtime.run import run_bounded
 from rivermark.settings import Settings
+from rivermark.stream import AnyStream
 from rivermark.topology import Topology
 
 Row = dict[str, Any]
@@ -31,14 +33,16 @@ class Published:
         """Where trip files land."""
         return Path(self.settings.landing_root) / "taxi" / "trips"
 
-    def drain(self, run_id: str) -> None:
-        """Take what landed through all streams of the domain."""
-        run_bounded(self.spark, self.settings, Topology(STREAMS), STREAMS, run_id=run_id)
+    def drain(self, run_id: str, streams: Sequence[AnyStream] = STREAMS) -> None:
+        """Take what landed through these streams, by default all of the domain."""
+        run_bounded(self.spark, self.settings, Topology(STREAMS), streams, run_id=run_id)
 
     def rows(self, table: str, **where: object) -> list[Row]:
         """Rows of a table whose columns have these values."""
-        found = DeltaTable(self.settings.lake().path(table)).to_pyarrow_table().to_pylist()
-        return [r for r in found if all(r[name] == value for name, value in where.items())]
+        found = DeltaTable(self.settings.lake().path(table)).to_pyarrow_table()
+        for name, value in where.items():
+            found = found.filter(pc.field(name) == value)
+        return list(found.to_pylist())
 
     def trips(self, name: str) -> list[Row]:
         """The records of one trip file, in its order."""
