@@ -7,6 +7,7 @@ from typing import Final
 from assets.taxi.trips.debs import DEBS_TRIPS
 from assets.taxi.trips.ingest import TRIP_RECORDS
 from assets.taxi.trips.local_days import LOCAL_DAYS
+from assets.taxi.trips.passenger_counts import PASSENGER_COUNTS
 from assets.taxi.trips.payment_days import PAYMENT_DAYS
 from assets.taxi.trips.seaborn import SEABORN_TRIPS
 from assets.taxi.trips.tip_hours import TIP_HOURS
@@ -25,4 +26,5 @@ STREAMS: Final[tuple[AnyStream, ...]] = (
     TRIP_QUALITY,
     DEBS_TRIPS,
     SEABORN_TRIPS,
+    PASSENGER_COUNTS,
 )
