@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -94,6 +95,7 @@ def publish(
         _forget_oldest(store, suite, keep=keep)
         # Drawing the index also removes the pages of results that are gone.
         context.build_data_docs(resource_identifiers=[key])
+        _remove_empty_folders(root)
         urls = context.get_docs_sites_urls(resource_identifier=key)
     page = Path(url2pathname(urlsplit(urls[0]["site_url"] or "").path))
     if not page.is_file():
@@ -109,6 +111,13 @@ def _forget_oldest(
     runs = [k for k in keys if k.expectation_suite_identifier == suite]
     for old in sorted(runs, key=lambda k: k.run_id.run_time)[:-keep]:
         store.remove_key(old)  # type: ignore[no-untyped-call]
+
+
+def _remove_empty_folders(root: Path) -> None:
+    # A removed result leaves the folders of its version and time behind: two for each run.
+    for folder, _, _ in os.walk(root, topdown=False):
+        if not any(Path(folder).iterdir()):
+            Path(folder).rmdir()
 
 
 @contextmanager

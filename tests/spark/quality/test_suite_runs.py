@@ -381,6 +381,7 @@ def test_only_the_last_runs_of_a_suite_are_kept(spark: SparkSession, tmp_path: P
     assert first.docs_path is not None
     assert first.docs_path.exists()
     assert len(list((tmp_path / "results").rglob("*.json"))) == 3
+    assert not [d for d in tmp_path.rglob("*") if d.is_dir() and not any(d.iterdir())]
     assert "version-3" in (tmp_path / "pages" / "index.html").read_text()
 
 
