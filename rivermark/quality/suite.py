@@ -2,6 +2,8 @@
 
 Declaring costs nothing: Great Expectations is imported when a suite runs, not before.
 
+    from rivermark.quality import expectations as expect
+
     HOURLY_TIPS_SUITE = Suite(
         name="taxi/hourly_tips",
         expectations=(
