@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,12 +12,14 @@ from pyspark.sql import functions as F
 from rivermark.lake.create import create_table
 from rivermark.lake.files import filesystem
 from rivermark.lake.log import CommitLog
+from rivermark.lake.stats import largest
 from rivermark.lake.table import Table
 from rivermark.lake.writer import TableWriter
 from rivermark.runtime.generation import newest_entry
+from rivermark.runtime.joins import check_joins
 from rivermark.runtime.query import QueryHost, Written
 from rivermark.runtime.tally import BatchTally
-from rivermark.runtime.watermarks import batch_watermark, reached
+from rivermark.runtime.watermarks import batch_watermark, last_reached, reached
 from rivermark.settings import Settings
 from rivermark.stream import Stream, lateness_of, table_of
 
@@ -38,6 +40,7 @@ class AppendHost(QueryHost):
         self.declared = stream
         for table in stream.tables:
             create_table(self.lake, table)
+        self._checked = len(stream.reads) < 2
         self._writers = [TableWriter(self.lake, t, self.origin) for t in stream.tables]
 
     def conf(self) -> dict[str, str]:
@@ -89,6 +92,18 @@ class AppendHost(QueryHost):
         started = newest_entry(store, f"{checkpoint}/offsets") is not None
         return log.complete() if started else log.only_appends()
 
+    def recalled(self) -> datetime | None:
+        """As the checkpoint tells it."""
+        return last_reached(self.lake, self.declared)
+
+    def inputs_reached(self) -> dict[str, datetime]:
+        """By the statistics of the tables; the oldest of them holds the results back."""
+        tables = [table_of(r) for r in self.declared.reads]
+        if len(tables) < 2:
+            return {}
+        found = {t.name: largest(self.lake, t, t.event_time) for t in tables if t.event_time}
+        return {name: at for name, at in found.items() if isinstance(at, datetime)}
+
     def tally(self, progress: dict[str, Any]) -> BatchTally:
         """With the moment up to which all results are written as the watermark."""
         found = super().tally(progress)
@@ -97,6 +112,9 @@ class AppendHost(QueryHost):
 
     def write(self, frame: DataFrame, batch: int) -> Written:
         """Commit the batch's rows to each table that takes them."""
+        if not self._checked:
+            check_joins(self.spark, self.declared.name)
+            self._checked = True
         watermark = batch_watermark(self.checkpoint, batch)
         told = {"watermark": watermark.isoformat() if watermark else None}
         if all(w.has(batch) for w in self._writers):

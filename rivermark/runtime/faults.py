@@ -7,7 +7,12 @@ from typing import Final
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from rivermark.errors import CheckpointIncompatible, ReplayUnprovable, TableSchemaMismatch
+from rivermark.errors import (
+    CheckpointIncompatible,
+    DeclarationError,
+    ReplayUnprovable,
+    TableSchemaMismatch,
+)
 
 MEANINGS: Final = (
     (
@@ -47,6 +52,8 @@ MEANINGS: Final = (
 )  # fmt: skip
 RESTARTABLE_MEANINGS: Final = (MEANINGS[5][1],)
 
+REFUSALS: Final = (CheckpointIncompatible, DeclarationError, ReplayUnprovable, TableSchemaMismatch)
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -59,7 +66,7 @@ class Fault:
 def explain(error: BaseException) -> Fault:
     """The fault behind an exception of a query, of Spark's bridge, or of our own."""
     text = str(error)
-    if isinstance(error, CheckpointIncompatible | ReplayUnprovable | TableSchemaMismatch):
+    if isinstance(error, REFUSALS):
         return Fault(text, False)
     # Names of the stack's classes are no signs: many speak of checksums.
     told = "\n".join(lines_of(text))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Final, cast
 
 from pyspark.sql import DataFrame, SparkSession
@@ -50,6 +50,11 @@ class IngestHost(QueryHost):
                 return
             time.sleep(0.2)
 
+    def recalled(self) -> datetime | None:
+        """The door's clock, less the lateness."""
+        newest, lateness = self.door.clock.newest, self.ingest.lateness
+        return newest - lateness if newest and lateness is not None else newest
+
     def waiting(self) -> int:
         """How many files are there and not taken."""
         return len(self.last_poll.waiting)
@@ -81,8 +86,6 @@ class IngestHost(QueryHost):
                 found[name] = found[name].astimezone(UTC)
             files.append(Arrived(**cast(dict[str, str], found)))  # type: ignore[arg-type]
         done = self.door.admit(files, batch)
-        lateness = self.ingest.lateness
-        newest = self.door.clock.newest
         return Written(
             rows_in=done.rows,
             rows_out=done.admitted,
@@ -90,5 +93,5 @@ class IngestHost(QueryHost):
             late=done.late,
             quarantined=done.quarantined,
             files=done.files,
-            watermark=newest - lateness if newest and lateness is not None else newest,
+            watermark=self.recalled(),
         )

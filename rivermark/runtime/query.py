@@ -76,13 +76,21 @@ class QueryHost(ABC):
         """Look for new input outside Spark's own sources; gives how much was found."""
         return 0
 
+    def recalled(self) -> datetime | None:
+        """How far the stream had come in event time before this run."""
+        return None
+
     def waiting(self) -> int:
         """How much input is there and not taken."""
         return 0
 
     def pending(self) -> list[str]:
-        """What waits, in words."""
+        """What waits outside the query, in words."""
         return []
+
+    def inputs_reached(self) -> dict[str, datetime]:
+        """For a stream of several inputs: the newest event time of each, by table name."""
+        return {}
 
     def start(self, *, bounded: bool) -> StreamingQuery:
         """Start the query: to drain what is there, or to go on."""

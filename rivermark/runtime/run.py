@@ -72,10 +72,12 @@ class _Reporter:
             "duplicates": summary.duplicates,
             "state_rows": summary.state_rows,
             "state_bytes": summary.state_bytes,
+            # Spark freezes it at the first start; settings changed since need a new checkpoint.
+            "shuffle_partitions": self.supervisor.hosts[stream.name].generation.shuffle_partitions,
         }
         if lag is not None:
             numbers["watermark_lag_seconds"] = round(lag, 3)
-        pending = tuple(self.supervisor.hosts[stream.name].pending())
+        pending = tuple(pending_of(self.supervisor, stream))
         self.on_report(
             Report(
                 stream.name, datetime.now(UTC), kind, numbers, summary.watermark, closed, pending
@@ -203,10 +205,18 @@ def _wait_for_last_reports(supervisor: Supervisor, level: Sequence[AnyStream]) -
 
 
 def _note_pending(supervisor: Supervisor, stream: AnyStream) -> None:
-    summary = supervisor.summaries[stream.name]
-    summary.pending += supervisor.hosts[stream.name].pending()
-    if summary.state_rows and summary.watermark:
-        summary.pending.append(
-            f"{summary.state_rows} rows of state wait for event time past "
-            f"{summary.watermark.isoformat()}"
-        )
+    supervisor.summaries[stream.name].pending = pending_of(supervisor, stream)
+
+
+def pending_of(supervisor: Supervisor, stream: AnyStream) -> list[str]:
+    """What waits, in words: files that cannot be read yet, open windows, the slowest input."""
+    summary, host = supervisor.summaries[stream.name], supervisor.hosts[stream.name]
+    found = host.pending()
+    if summary.state_rows:
+        past = summary.watermark.isoformat() if summary.watermark else "all that was seen"
+        found.append(f"{summary.state_rows} rows of state wait for event time past {past}")
+    inputs = sorted(host.inputs_reached().items(), key=lambda item: item[1])
+    if summary.state_rows and inputs and inputs[0][1] < inputs[-1][1]:
+        stand = ", ".join(f"{name} at {at.isoformat()}" for name, at in inputs)
+        found.append(f"its inputs have come to {stand}: results wait for {inputs[0][0]}")
+    return found

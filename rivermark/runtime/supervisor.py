@@ -68,22 +68,37 @@ class Supervisor:
             self._log = ProgressLog(lake)
             self._reports = Reports()
             self.spark.streams.addListener(self._reports)
+            self._stack.callback(self._quietly, self._stop_listening)
             for stream in self.streams:
                 # Inputs too: a stream may run before what writes them ever did.
-                for table in (*inputs_of(stream), *stream.tables):
-                    create_table(lake, table)
+                try:
+                    for table in (*inputs_of(stream), *stream.tables):
+                        create_table(lake, table)
+                except Exception as error:
+                    raise self.fail(stream.name, error) from error
             for stream in self.streams:
                 self._states[stream.name] = "starting"
                 try:
-                    self.hosts[stream.name] = host_for(
-                        self.spark, self.settings, stream, self.run_id
-                    )
+                    host = host_for(self.spark, self.settings, stream, self.run_id)
                 except Exception as error:
                     raise self.fail(stream.name, error) from error
+                self.hosts[stream.name] = host
+                self.summaries[stream.name].watermark = host.recalled()
         except BaseException:
+            self._end()
             self._stack.close()
             raise
         return self
+
+    def _end(self) -> None:
+        """Say of all that did not fail that it has stopped."""
+        for name, state in self._states.items():
+            if state != "failed":
+                self._states[name] = "stopped"
+        self.beat(force=True)
+
+    def _stop_listening(self) -> None:
+        self.spark.streams.removeListener(self._reports)
 
     def __exit__(
         self,
@@ -98,12 +113,8 @@ class Supervisor:
                     self._states[name] = "stopping"
             self._quietly(self.stop_all)
             self._quietly(self.count)
-            self._quietly(lambda: self.spark.streams.removeListener(self._reports))
-            for name, state in self._states.items():
-                if state != "failed":
-                    self._states[name] = "stopped"
             self._quietly(self._log.flush)
-            self.beat(force=True)
+            self._end()
         finally:
             self._stack.close()
 
