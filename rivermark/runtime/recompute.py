@@ -23,6 +23,7 @@ from rivermark.runtime.refreshing import touched_day, write_days
 from rivermark.runtime.watermarks import last_reached
 from rivermark.settings import Settings
 from rivermark.stream import Ingest, Stream, inputs_of, table_of
+from rivermark.topology import Topology
 
 AsOf = int | datetime | Mapping[str, int | datetime] | None
 
@@ -39,6 +40,24 @@ class RecomputeReport:
     rows_before: dict[str, int] = field(default_factory=dict)
     rows_after: dict[str, int] = field(default_factory=dict)
     rows_written: int = 0
+
+    def follow_ups(self, topology: Topology) -> list[Stream]:
+        """The streams downstream whose rows of these days are older than what was written now.
+
+        Those that append have read the rows before and skip the replacing commit: each is to be
+        recomputed in this order. Refreshed tables that read the stream directly follow by
+        themselves.
+        """
+        changed = {self.stream}
+        found = []
+        for stream in topology.streams:
+            above = [u.name for u in topology.upstreams(stream)]
+            if isinstance(stream, Ingest) or not changed.intersection(above):
+                continue
+            if stream.kind == "append" or above[0] not in changed:
+                found.append(stream)
+            changed.add(stream.name)
+        return found
 
 
 def recompute(
