@@ -1,0 +1,125 @@
+"""Cases B010 to B015 and B089: joins of two streams, repeats, empty keys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rivermark import Stream
+from rivermark.errors import StreamFailed
+from rivermark.operators.first_of_each import first_of_each
+from rivermark.settings import Settings
+from tests.spark.engine.echoes import ECHOES, answers, distinct
+from tests.spark.engine.sensors import FOLDER, READINGS, reading, rows, run
+from tests.spark.landing import Landing
+
+pytestmark = pytest.mark.spark
+
+DAY = 24 * 60
+JOINED = answers()
+OF_THE_JOIN = JOINED.tables[0]
+
+
+def test_b010_a_pair_is_not_followed_by_its_left_row_alone(
+    spark: SparkSession, settings: Settings, landing: Landing
+) -> None:
+    for number, minute in enumerate((0, 3, 20)):
+        note = "ride 1" if number == 0 else f"moves {number}"
+        landing.put(f"{FOLDER}/{number}.json", reading(minute, note=note))
+        landing.put(f"echoes/{number}.json", reading(minute, note=note))
+        run(spark, settings, READINGS, ECHOES, JOINED)
+
+    found = [r for r in rows(spark, settings, OF_THE_JOIN) if r["note"] == "ride 1"]
+    assert [r["answered"] for r in found] == [True]
+
+
+def test_b012_an_unmatched_ride_is_pending_until_time_has_passed_and_never_lost(
+    spark: SparkSession, settings: Settings, landing: Landing
+) -> None:
+    landing.put(f"{FOLDER}/1.json", reading(0, note="ride 5"))
+    landing.put("echoes/1.json", reading(0, note="other"))
+    summary = run(spark, settings, READINGS, ECHOES, JOINED)[JOINED.name]
+    assert rows(spark, settings, OF_THE_JOIN) == []
+    assert "2 rows of state wait for event time past 2024-03-01T09:59:00+00:00" in summary.pending
+
+    landing.put(f"{FOLDER}/2.json", reading(10, note="later"))
+    landing.put("echoes/2.json", reading(10, note="later"))
+    summary = run(spark, settings, READINGS, ECHOES, JOINED)[JOINED.name]
+    found = {r["note"]: r["answered"] for r in rows(spark, settings, OF_THE_JOIN)}
+    # In: two rides. One has found no fare in time, one has; nothing else comes.
+    assert found == {"ride 5": False, "later": True}
+
+
+def test_b013_a_join_without_a_bound_in_time_is_refused(
+    spark: SparkSession, settings: Settings, landing: Landing
+) -> None:
+    def unbounded(readings: DataFrame, echoes: DataFrame) -> DataFrame:
+        theirs = echoes.select(F.col("note").alias("echo_note"))
+        joined = readings.join(theirs, F.col("note") == F.col("echo_note"))
+        return joined.select("sensor", "at", "note", F.lit(True).alias("answered"))
+
+    landing.put(f"{FOLDER}/1.json", reading(0, note="1"))
+    landing.put("echoes/1.json", reading(0, note="1"))
+
+    with pytest.raises(StreamFailed, match="keeps rows for ever") as failed:
+        run(spark, settings, READINGS, ECHOES, replace(JOINED, build=unbounded))
+    assert "condition on the event times of both sides" in str(failed.value)
+    assert rows(spark, settings, OF_THE_JOIN) == []
+
+
+def test_b014_ids_are_forgotten_once_the_horizon_has_passed(
+    spark: SparkSession, settings: Settings, landing: Landing
+) -> None:
+    once = within_an_hour()
+    for day in range(10):
+        lines = [reading(day * DAY + n, note=f"{day}.{n}") for n in range(50)]
+        landing.put(f"{FOLDER}/{day}.json", *lines, *lines[:5])
+        run(spark, settings, READINGS)
+    one_day_a_batch = settings.model_copy(update={"files_per_trigger": 1})
+
+    summary = run(spark, one_day_a_batch, once)[once.name]
+
+    assert (summary.rows_in, summary.rows_out, summary.duplicates) == (550, 500, 50)
+    assert summary.state_rows <= 100
+    assert summary.state_bytes > 0
+
+
+def within_an_hour() -> Stream:
+    return replace(
+        distinct(),
+        build=lambda rows: rows.transform(
+            first_of_each("note", event_time="at", within=timedelta(hours=1))
+        ),
+        lateness=timedelta(hours=1),
+    )
+
+
+def test_b015_an_event_sent_again_with_another_time_is_a_repeat(
+    spark: SparkSession, settings: Settings, landing: Landing
+) -> None:
+    once = distinct()
+    landing.put(f"{FOLDER}/1.json", reading(30, note="END of ride 42"))
+    run(spark, settings, READINGS, once)
+    landing.put(f"{FOLDER}/2.json", reading(30 + 3 / 60, note="END of ride 42"))
+    summary = run(spark, settings, READINGS, once)[once.name]
+
+    assert (summary.rows_in, summary.duplicates) == (1, 1)
+    assert [r["at"].second for r in rows(spark, settings, once.tables[0])] == [0]
+
+
+def test_b089_rows_without_a_key_are_set_aside_each_time_they_come(
+    spark: SparkSession, settings: Settings, landing: Landing
+) -> None:
+    once = distinct()
+    nobody = [reading(n, sensor=None, note=f"{n}") for n in range(3)]
+    for number in range(2):
+        landing.put(f"{FOLDER}/{number}.json", *nobody, reading(0, "ride 1", note="ride 1"))
+        run(spark, settings, READINGS, once)
+
+    assert [r["sensor"] for r in rows(spark, settings, once.tables[0])] == ["ride 1"]
+    aside = rows(spark, settings, READINGS.quarantine)
+    assert [r["reasons"] for r in aside] == [["missing_sensor"]] * 6
