@@ -80,3 +80,15 @@ def copy(source: Path, target: Path) -> None:
     """Land one file."""
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
+
+
+def land_whole_files(source: Path, trips: Path) -> None:
+    """Land every trip file of a folder where its ingest looks for it."""
+    for path in sorted(source.iterdir()):
+        if path.name.startswith("debs2015"):
+            copy(path, trips.parent / "debs" / path.name)
+        elif path.name.startswith("seaborn_taxis"):
+            copy(path, trips.parent / "seaborn" / path.name)
+        elif path.name.startswith(("green", "yellow", "gx_yellow", "seaborn_raw")):
+            service = "green" if path.name.startswith("green") else "yellow"
+            copy(path, trips / service / path.name)
