@@ -14,44 +14,59 @@ from rivermark.errors import (
     TableSchemaMismatch,
 )
 
+
+@dataclass(frozen=True)
+class Meaning:
+    """What an engine's error means, by the names of error classes and words that it carries.
+
+    `{checkpoint}` and `{stream}` in the text stand for the place and the name it is about.
+    """
+
+    signs: tuple[str, ...]
+    text: str
+    restartable: bool = False
+
+
 MEANINGS: Final = (
-    (
+    Meaning(
         ("STREAMING_CHECKPOINT_MISSING_METADATA_FILE",),
-        "its checkpoint has lost the file that names the query; put it back, or reset the stream",
+        "checkpoint {checkpoint} has lost the file that names the query; put it back, or start "
+        "over: rivermark reset {stream}",
     ),
-    (
+    Meaning(
         ("STATE_STORE_KEY_SCHEMA", "STATE_STORE_VALUE_SCHEMA", "StateSchemaNotCompatible",
          "STATE_STORE_STATE_SCHEMA", "STREAMING_STATEFUL_OPERATOR", "INVALID_STATEFUL_OPERATOR",
          "STATE_STORE_INVALID_CONFIG", "STATE_STORE_PROVIDER"),
-        "its state was made by another declaration; undo the change, or start a new checkpoint "
-        "with `rivermark reset` and fill the past by recompute",
+        "its state in checkpoint {checkpoint} was made by another declaration; undo the change, "
+        "or start over, with tables filled again from their inputs: rivermark reset {stream}",
     ),
-    (
+    Meaning(
         ("CANNOT_LOAD_STATE_STORE", "CANNOT_READ_DELTA_FILE", "CANNOT_READ_SNAPSHOT",
          "FAILED_READ_STATE", "Error reading delta file", "checksum", "Checksum"),
-        "a state file of its checkpoint is missing or damaged; rebuild: `rivermark reset`, then "
-        "recompute the days",
+        "a file of its state in {checkpoint}/state is missing or damaged, and nothing was built "
+        "on what is left; start over: rivermark reset {stream}, then recompute the days that its "
+        "inputs no longer hold",
     ),
-    (
-        ("DELTA_DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE", "differentDeltaTable",
+    Meaning(
+        ("DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE", "differentDeltaTable",
          "incompatible with table", "DELTA_INVALID_SOURCE_VERSION"),
         "an input is not the table that this checkpoint belongs to (it was made anew under the "
-        "same path); reset the stream, or put the old table back",
+        "same path): put the old table back, or start over: rivermark reset {stream}",
     ),
-    (
-        ("DELTA_VERSIONS_NOT_CONTIGUOUS", "failOnDataLoss", "DELTA_FILE_NOT_FOUND",
-         "DELTA_LOG_FILE_NOT_FOUND"),
+    Meaning(
+        ("VERSIONS_NOT_CONTIGUOUS", "failOnDataLoss", "DELTA_FILE_NOT_FOUND",
+         "DELTA_LOG_FILE_NOT_FOUND", "FILE_NOT_EXIST"),
         "input that it had not read yet is gone (vacuumed or cleaned up); nothing was skipped. "
-        "Recompute the days concerned, then reset the stream",
+        "Start over from what is there: rivermark reset {stream}, then recompute the days",
     ),
-    (
-        ("DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE", "DELTA_SCHEMA_CHANGED",
-         "DELTA_STREAMING_METADATA_EVOLUTION"),
+    Meaning(
+        ("STREAMING_INCOMPATIBLE_SCHEMA_CHANGE", "SCHEMA_CHANGED", "STREAMING_METADATA_EVOLUTION"),
         "the schema of an input changed; a column that was added is taken up by the next start",
+        restartable=True,
     ),
 )  # fmt: skip
-RESTARTABLE_MEANINGS: Final = (MEANINGS[5][1],)
 
+NOISE: Final = ("at ", "...", "===", "File ", "An error occurred while calling")
 REFUSALS: Final = (CheckpointIncompatible, DeclarationError, ReplayUnprovable, TableSchemaMismatch)
 
 
@@ -63,16 +78,19 @@ class Fault:
     restartable: bool
 
 
-def explain(error: BaseException) -> Fault:
+def explain(
+    error: BaseException, *, stream: str = "STREAM", checkpoint: str = "its checkpoint"
+) -> Fault:
     """The fault behind an exception of a query, of Spark's bridge, or of our own."""
     text = str(error)
     if isinstance(error, REFUSALS):
         return Fault(text, False)
     # Names of the stack's classes are no signs: many speak of checksums.
     told = "\n".join(lines_of(text))
-    for signs, meaning in MEANINGS:
-        if any(sign in told for sign in signs):
-            return Fault(f"{meaning}. [{shorten(text)}]", meaning in RESTARTABLE_MEANINGS)
+    for meaning in MEANINGS:
+        if any(sign in told for sign in meaning.signs):
+            words = meaning.text.format(stream=stream, checkpoint=checkpoint)
+            return Fault(f"{words}. [{shorten(text)}]", meaning.restartable)
     bridge = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
     if bridge or isinstance(error, ConnectionError | EOFError):
         return Fault(f"the engine process (JVM) is gone. [{shorten(text)}]", True)
@@ -82,7 +100,7 @@ def explain(error: BaseException) -> Fault:
 def lines_of(text: str) -> list[str]:
     """The lines of an engine's message, without its stack."""
     lines = [line.strip() for line in text.splitlines()]
-    return [line for line in lines if line and not line.startswith(("at ", "...", "===", "File "))]
+    return [line for line in lines if line and not line.startswith(NOISE)]
 
 
 def shorten(text: str) -> str:

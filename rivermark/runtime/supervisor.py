@@ -188,7 +188,9 @@ class Supervisor:
 
     def fail(self, name: str, error: BaseException) -> StreamFailed:
         """Mark a stream as failed, and say so in its heartbeat at once."""
-        fault = explain(error)
+        host = self.hosts.get(name)
+        checkpoint = host.checkpoint if host else "of the stream"
+        fault = explain(error, stream=name, checkpoint=checkpoint)
         self.summaries[name].error = fault.message
         self._states[name] = "failed"
         self._restartable = fault.restartable
