@@ -1,0 +1,213 @@
+"""Cases B017 to B026, B051 and B060: checkpoints and what they belong to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DecimalType, StructField, StructType
+
+from rivermark import Stream
+from rivermark.errors import StreamFailed
+from rivermark.lake.create import create_table
+from rivermark.operators.windows import Tumbling, per_window
+from rivermark.runtime.heartbeat import Heartbeat, HeartbeatStore
+from rivermark.runtime.run import Report, run_bounded
+from rivermark.settings import Settings
+from rivermark.topology import Topology
+from tests.spark.engine.crashes import forget_last_commit
+from tests.spark.engine.sensors import (
+    FOLDER,
+    MINUTE,
+    READINGS,
+    WINDOW,
+    reading,
+    rows,
+    run,
+    windows,
+)
+from tests.spark.landing import Landing
+
+pytestmark = pytest.mark.spark
+
+PER_WINDOW = windows()
+WINDOWS = PER_WINDOW.tables[0]
+
+
+@pytest.fixture
+def two_windows(spark: SparkSession, settings: Settings, landing: Landing) -> list[int]:
+    """Two windows closed and one open; gives the counts of the closed ones."""
+    landing.put(f"{FOLDER}/1.json", reading(0), reading(1), reading(6), reading(11))
+    run(spark, settings, READINGS, PER_WINDOW)
+    return counts(spark, settings)
+
+
+def counts(spark: SparkSession, settings: Settings) -> list[int]:
+    return [r["readings"] for r in rows(spark, settings, WINDOWS, "window_start", "readings")]
+
+
+def checkpoint(settings: Settings, stream: Stream) -> Path:
+    return Path(settings.lake().checkpoint(stream.name, 0))
+
+
+def beat_of(settings: Settings, stream: Stream) -> Heartbeat:
+    beat = HeartbeatStore(settings.state).get(stream.name)
+    assert beat is not None
+    return beat
+
+
+def with_a_maximum() -> Stream:
+    """The windows with one more aggregate: another state."""
+
+    def build(readings: DataFrame) -> DataFrame:
+        return per_window(
+            readings,
+            Tumbling(5 * MINUTE),
+            "at",
+            "sensor",
+            readings=F.count(F.lit(1)),
+            total=F.sum("temperature").cast("decimal(19,3)"),
+            hottest=F.max("temperature"),
+        )
+
+    schema = StructType([*WINDOW.fields, StructField("hottest", DecimalType(9, 3))])
+    return windows(build=build, writes=replace(WINDOWS, schema=schema))
+
+
+def test_b017_a_changed_aggregation_is_refused_with_two_ways_out_and_not_tried_again(
+    spark: SparkSession, settings: Settings, landing: Landing, two_windows: list[int]
+) -> None:
+    landing.put(f"{FOLDER}/2.json", reading(20))
+
+    with pytest.raises(StreamFailed, match=f"stream '{PER_WINDOW.name}' failed") as failed:
+        run(spark, settings, READINGS, with_a_maximum())
+
+    message = str(failed.value)
+    assert "was made by another declaration; undo the change, or start over" in message
+    assert f"rivermark reset {PER_WINDOW.name}" in message
+    assert str(checkpoint(settings, PER_WINDOW)) in message
+    assert not beat_of(settings, PER_WINDOW).restartable
+    assert counts(spark, settings) == two_windows == [2, 1]
+
+
+def test_b020_a_checkpoint_whose_logs_were_deleted_is_refused(
+    spark: SparkSession, settings: Settings, landing: Landing, two_windows: list[int]
+) -> None:
+    for log in ("offsets", "commits"):
+        for path in (checkpoint(settings, PER_WINDOW) / log).iterdir():
+            path.unlink()
+    landing.put(f"{FOLDER}/2.json", reading(20))
+
+    with pytest.raises(StreamFailed, match="has state but no offsets") as failed:
+        run(spark, settings, READINGS, PER_WINDOW)
+    assert f"rivermark reset {PER_WINDOW.name}" in str(failed.value)
+    assert not beat_of(settings, PER_WINDOW).restartable
+    assert counts(spark, settings) == two_windows
+
+
+def test_b024_a_damaged_state_file_is_named_and_nothing_starts_from_empty(
+    spark: SparkSession, settings: Settings, landing: Landing, two_windows: list[int]
+) -> None:
+    state = checkpoint(settings, PER_WINDOW) / "state"
+    for path in state.rglob("*.delta"):
+        path.write_bytes(path.read_bytes()[:10])
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    landing.put(f"{FOLDER}/2.json", reading(12), reading(20))
+
+    with pytest.raises(StreamFailed, match="missing or damaged") as failed:
+        # A running engine still holds the state in memory; another process would not.
+        run(renewed(spark), settings, READINGS, PER_WINDOW)
+
+    message = str(failed.value)
+    assert PER_WINDOW.name in message
+    assert str(state) in message
+    assert "recompute" in message
+    assert not beat_of(settings, PER_WINDOW).restartable
+    assert counts(spark, settings) == two_windows
+
+
+def renewed(spark: SparkSession) -> SparkSession:
+    """The session with an engine that remembers no state."""
+    engine = spark.sparkContext._jvm
+    assert engine is not None
+    engine.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
+    return spark
+
+
+def test_b025_shuffle_partitions_stay_those_of_the_first_start_and_are_told(
+    spark: SparkSession, settings: Settings, landing: Landing, two_windows: list[int]
+) -> None:
+    reports: list[Report] = []
+    landing.put(f"{FOLDER}/2.json", reading(12), reading(20))
+    streams = READINGS, PER_WINDOW
+    run_bounded(
+        spark,
+        settings.model_copy(update={"shuffle_partitions": 5}),
+        Topology(streams),
+        streams,
+        run_id="more",
+        on_report=reports.append,
+    )
+
+    assert counts(spark, settings) == [2, 1, 2]
+    told = {r.stream: r.numbers["shuffle_partitions"] for r in reports}
+    assert told == {READINGS.name: 2, PER_WINDOW.name: 2}
+
+
+def test_b026_a_kill_in_a_batch_without_data_makes_nothing_come_again(
+    spark: SparkSession, settings: Settings, landing: Landing
+) -> None:
+    landing.put(f"{FOLDER}/1.json", *[reading(n / 10) for n in range(100)])
+    run(spark, settings, READINGS, PER_WINDOW)
+    # The last batch had no data: it closed the first window.
+    assert forget_last_commit(settings, PER_WINDOW) == 1
+    landing.put(f"{FOLDER}/2.json", *[reading(10 + n) for n in range(10)], reading(30))
+
+    run(spark, settings, READINGS, PER_WINDOW)
+
+    assert sum(counts(spark, settings)) == 110
+
+
+def test_b060_an_input_that_was_made_anew_under_its_path_is_refused(
+    spark: SparkSession, settings: Settings, landing: Landing, two_windows: list[int]
+) -> None:
+    lake = settings.lake()
+    aside = Path(settings.home) / "aside"
+    Path(lake.path(READINGS.admitted)).rename(aside)
+    create_table(lake, READINGS.admitted)
+    frame = spark.read.format("delta").load(str(aside))
+    for _ in range(3):
+        frame.write.format("delta").mode("append").save(lake.path(READINGS.admitted))
+
+    with pytest.raises(
+        StreamFailed, match="not the table that this checkpoint belongs to"
+    ) as failed:
+        run(spark, settings, PER_WINDOW)
+    assert "reset" in str(failed.value)
+    assert not beat_of(settings, PER_WINDOW).restartable
+    assert counts(spark, settings) == two_windows
+
+
+def test_b051_input_that_was_cleaned_away_unread_is_told_and_nothing_is_skipped(
+    spark: SparkSession, settings: Settings, landing: Landing, two_windows: list[int]
+) -> None:
+    lake = settings.lake()
+    for number in range(2, 5):
+        landing.put(f"{FOLDER}/{number}.json", reading(10 * number))
+        run(spark, settings, READINGS)
+    table = Path(lake.path(READINGS.admitted))
+    frame = spark.read.format("delta").load(str(table))
+    rewrite = frame.coalesce(1).write.format("delta").mode("overwrite")
+    rewrite.option("dataChange", "false").save(str(table))
+    newest = max(table.glob("*.parquet"), key=lambda p: p.stat().st_mtime_ns)
+    for path in table.glob("*.parquet"):
+        if path != newest:
+            path.unlink()
+
+    with pytest.raises(StreamFailed, match="input that it had not read yet is gone") as failed:
+        run(spark, settings, PER_WINDOW)
+    assert "nothing was skipped" in str(failed.value)
+    assert counts(spark, settings) == two_windows
