@@ -49,7 +49,8 @@ def read_files(spark: SparkSession, files: Sequence[Arrived], source: FileSource
     frames = []
     text = [f for f in files if f.format != "parquet"]
     if text:
-        frames.append(place(read_lines(spark, text, source.encoding), F.col("value")))
+        lines = read_lines(spark, text, source.encoding)
+        frames.append(place(lines, F.make_valid_utf8("value")))
     for group in by_schema([f for f in files if f.format == "parquet"]):
         frame = spark.read.parquet(*[escape(f.path) for f in group])
         frames.append(place(frame, as_json(frame, group[0])))
@@ -61,9 +62,9 @@ def read_files(spark: SparkSession, files: Sequence[Arrived], source: FileSource
 def read_lines(spark: SparkSession, files: Sequence[Arrived], encoding: str) -> DataFrame:
     """The lines of text files in a column `value`, whatever their line ends.
 
-    Spark's text source knows UTF-8 only and turns other bytes into replacement characters, which
-    the door sets aside; other encodings go through the CSV source with quoting and splitting
-    switched off.
+    Spark's text source knows UTF-8 only and keeps other bytes as they are, which no Arrow reader
+    takes: they become replacement characters, and the door sets such rows aside. Other encodings go
+    through the CSV source with quoting and splitting switched off.
     """
     paths = [escape(f.path) for f in files]
     if encoding.upper().replace("-", "") == "UTF8":
