@@ -87,6 +87,8 @@ def land_whole_files(source: Path, trips: Path) -> None:
     for path in sorted(source.iterdir()):
         if path.name.startswith("debs2015"):
             copy(path, trips.parent / "debs" / path.name)
+        elif path.name.startswith("nab"):
+            copy(path, trips.parent / "passengers" / path.name)
         elif path.name.startswith("seaborn_taxis"):
             copy(path, trips.parent / "seaborn" / path.name)
         elif path.name.startswith(("green", "yellow", "gx_yellow", "seaborn_raw")):

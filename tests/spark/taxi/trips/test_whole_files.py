@@ -39,7 +39,6 @@ def by_file(whole: Published) -> dict[str, list[Row]]:
 
 def test_every_row_of_every_file_is_admitted_or_set_aside(whole: Published) -> None:
     files = [f for f in whole.rows("ops/ingest_files") if f["stream"].startswith("taxi/")]
-
     landed = [p.name for p in whole.landing.parent.rglob("*") if p.is_file()]
 
     assert sorted(str(f["path"]).rsplit("/", 1)[-1] for f in files) == sorted(landed)
@@ -47,6 +46,7 @@ def test_every_row_of_every_file_is_admitted_or_set_aside(whole: Published) -> N
     rows = {str(f["path"]).rsplit("/", 1)[-1]: f["rows"] for f in files}
     assert rows["green_tripdata_2023-12.parquet"] == 64_215
     assert rows["seaborn_taxis_2019-03.csv"] == 6_433
+    assert rows["nab_nyc_taxi_30min.csv"] == 10_320
 
 
 def test_b034_both_editions_of_january_are_read_and_one_counts(
