@@ -168,6 +168,12 @@ class Stream:
         if self.kind == "append":
             for read in self.reads:
                 self._check_read(read)
+            bare = [read.name for read in self.reads if isinstance(read, Table)]
+            if bare and self.lateness is None:
+                raise DeclarationError(
+                    f"stream '{self.name}': nothing tells how late rows of '{bare[0]}' may be; "
+                    "give a lateness, or the stream that writes the table"
+                )
             if self.lateness is not None and self.lateness % MILLI:
                 raise DeclarationError(f"stream '{self.name}': lateness in whole milliseconds")
             needed = needed_lateness(self)

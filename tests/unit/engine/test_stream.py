@@ -45,6 +45,12 @@ def test_an_input_without_event_time_cannot_be_read_with_a_watermark() -> None:
     assert stream("test/hours", static=(timeless,)).static == (timeless,)
 
 
+def test_a_table_of_nobody_needs_a_lateness_of_its_own() -> None:
+    with refused("nothing tells how late rows of 'test/foreign' may be"):
+        stream("test/hours", table("test/foreign"))
+    assert lateness_of(stream("test/hours", table("test/foreign"), lateness=MINUTE)) == MINUTE
+
+
 def test_b008_a_dump_or_a_replaced_table_is_refused_as_input_of_a_watermark() -> None:
     with refused("come in no order of time"):
         stream("test/hours", ingest(lateness=None))

@@ -8,7 +8,7 @@ from rivermark.errors import DeclarationError, UnknownStream
 from rivermark.runtime.run import levels
 from rivermark.stream import AnyStream
 from rivermark.topology import Topology
-from tests.unit.engine.declared import ingest, stream, table
+from tests.unit.engine.declared import MINUTE, ingest, stream, table
 
 RIDES = ingest()
 CLEAN = stream("test/clean", RIDES, volume="events")
@@ -32,8 +32,8 @@ def test_two_streams_of_one_name_or_one_table_are_refused() -> None:
 
 
 def test_streams_that_read_in_a_circle_are_refused() -> None:
-    first = stream("test/first", table("test/second"))
-    second = stream("test/second", table("test/first"))
+    first = stream("test/first", table("test/second"), lateness=MINUTE)
+    second = stream("test/second", table("test/first"), lateness=MINUTE)
     with pytest.raises(DeclarationError, match="reads itself in a circle"):
         Topology([first, second])
 
