@@ -66,7 +66,7 @@ def fares(lake: Lake) -> dict[int, float]:
     return {row["ride"]: row["fare"] for row in found}
 
 
-@pytest.mark.parametrize("updates", permutations([(42, 0, 10.0), (42, 5, 12.5), (7, 3, 1.0)]))
+@pytest.mark.parametrize("updates", [*permutations([(42, 0, 10.0), (42, 5, 12.5), (7, 3, 1.0)])])
 def test_b059_of_two_updates_in_one_batch_the_newer_counts_in_either_order(
     lake: Lake, updates: Sequence[Update]
 ) -> None:
