@@ -10,6 +10,7 @@ from pyspark.sql.types import LongType, TimestampType
 
 from assets.taxi.trips.ingest import GROUP
 from assets.taxi.trips.new_york import ZONE, wall_clock
+from assets.taxi.trips.suites import PASSENGER_COUNTS_SUITE
 from rivermark.admission.contract import Contract, Field, Rule
 from rivermark.admission.read import local_timestamp
 from rivermark.lake.table import Daily
@@ -59,4 +60,5 @@ PASSENGER_COUNTS: Final = Ingest(
     ),
     group=GROUP,
     days=Daily(column="bucket_start", start=date(2014, 7, 1), zone=ZONE),
+    suite=PASSENGER_COUNTS_SUITE,
 )

@@ -163,3 +163,12 @@ SEABORN_TRIPS_SUITE: Final = Suite(
     ),
     may_be_empty=True,
 )
+
+PASSENGER_COUNTS_SUITE: Final = Suite(
+    name="taxi/passenger_counts",
+    expectations=(
+        expect.unique(("bucket_start",)),
+        expect.between("passengers", 0, 100_000, severity="warning"),
+    ),
+    may_be_empty=True,
+)
