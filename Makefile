@@ -27,8 +27,6 @@ setup: ## Prepare Java, packages, JARs and the class archive (the others do it b
 	@$(PYTHON) -m setup.class_archive
 
 demo ui: export DAGSTER_HOME := $(CURDIR)/.rivermark/dagster
-# `dagster dev` recommends `dg dev` at each start; both open this platform.
-ui: export PYTHONWARNINGS := ignore:Function `dev_command` is superseded
 
 demo: setup ## Real trips and readings flow from files to published tables
 	@setup/dagster_home.sh "$(DAGSTER_HOME)"
@@ -37,7 +35,7 @@ demo: setup ## Real trips and readings flow from files to published tables
 # On this machine only: Dagster knows no users, and who sees the page can run code.
 ui: setup ## The platform in the browser, 127.0.0.1:3000 (UI_PORT=... for another port)
 	@setup/dagster_home.sh "$(DAGSTER_HOME)"
-	@exec $(BIN)/dagster dev --host 127.0.0.1 --port $(UI_PORT)
+	@exec $(PYTHON) -m platform_defs.ui --port $(UI_PORT)
 
 test: lint unit spark platform ## Linters, types, import contracts, and all tests but the stories
 

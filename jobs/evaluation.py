@@ -9,6 +9,7 @@ import dagster as dg
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from jobs.main_module import main_module_with_a_file
 from jobs.names import table_key
 from rivermark.lake.table import Table
 from rivermark.quality.outcome import SuiteResult
@@ -30,11 +31,12 @@ def every_answer(asked: Mapping[str, Ask]) -> Iterator[dg.AssetCheckResult]:
     A question that crashes says nothing about the data, so it never becomes a failed check, and it
     never keeps the others from being answered.
     """
-    crashed: dict[str, Exception] = {}
+    crashed: dict[str, BaseException] = {}
     for name, ask in asked.items():
         try:
             found = ask()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
+            # SystemExit: a library that ends the process would make a success of no answer.
             crashed[name] = error
             continue
         yield found
@@ -82,14 +84,15 @@ def ask_suite(
     path = lake.path(table)
     version = DeltaTable(path).version()
     frame = spark.read.format("delta").option("versionAsOf", version).load(path)
-    found = run_suite(
-        frame,
-        suite,
-        table=table.name,
-        version=version,
-        docs_root=settings.home / "quality",
-        personal=table.personal,
-    )
+    with main_module_with_a_file():
+        found = run_suite(
+            frame,
+            suite,
+            table=table.name,
+            version=version,
+            docs_root=settings.home / "quality",
+            personal=table.personal,
+        )
     return result_of_suite(table, found)
 
 

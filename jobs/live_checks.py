@@ -34,7 +34,7 @@ class Crash:
     """A question that could not be answered: an error of the check, not of the data."""
 
     name: str
-    error: Exception
+    error: BaseException
 
 
 @dataclass
@@ -87,7 +87,8 @@ class LiveChecks:
                 return
             try:
                 self._found.put(ask())
-            except Exception as error:
+            except (Exception, SystemExit) as error:
+                # SystemExit: in a thread it would end the asking without a word.
                 self._found.put(Crash(name, error))
 
 

@@ -26,7 +26,7 @@ import psutil
 from rivermark.runtime.heartbeat import ENDED, HeartbeatStore, host_alive
 from rivermark.settings import Settings
 
-LOOK_SECONDS: Final = 5.0
+LOOK_SECONDS: Final = 2.0
 WAIT_SECONDS: Final = 60.0
 """How long Dagster's services may take to end; a run that hosts a stream is none of them."""
 

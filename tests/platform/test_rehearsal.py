@@ -175,3 +175,12 @@ def test_some_streams_alone_can_be_rehearsed(
 
     assert not rehearse(defs, instance, streams=["taxi/ridez"]).success
     assert "no stream is named 'taxi/ridez'" in summary(settings)["failures"][0]
+
+
+def test_a_stream_without_samples_is_named_and_its_suite_is_not_asked(
+    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime, settings: Settings
+) -> None:
+    runtime.rows = 0
+
+    assert rehearse(defs, instance).success
+    assert "taxi/hourly" in summary(settings)["without_input"]

@@ -1,0 +1,38 @@
+"""Great Expectations in a process as Dagster makes them for runs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.platform
+
+ROOT = Path(__file__).parents[2]
+
+
+def in_a_process_without_a_main_file(code: str) -> subprocess.CompletedProcess[str]:
+    """`python -c` has no main file either."""
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+
+
+def test_without_help_the_import_ends_the_process_as_if_all_were_well() -> None:
+    """If this fails, PySpark has changed its mind and jobs/main_module.py may go."""
+    found = in_a_process_without_a_main_file("import great_expectations; print('imported')")
+
+    assert found.returncode == 0
+    assert "imported" not in found.stdout
+
+
+def test_with_a_main_file_it_is_imported_and_the_file_is_taken_back() -> None:
+    found = in_a_process_without_a_main_file(
+        "import sys\n"
+        "from jobs.main_module import main_module_with_a_file\n"
+        "with main_module_with_a_file():\n"
+        "    import great_expectations\n"
+        "print('imported', hasattr(sys.modules['__main__'], '__file__'))\n"
+    )
+
+    assert found.stdout.split() == ["imported", "False"], found.stderr
