@@ -1,4 +1,4 @@
-"""A deployment as a user has it: the daemon and its code server as processes, with its own home."""
+"""A deployment as a user has it: page, daemon and code server as processes, with its own home."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -27,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass
 class Deployment:
-    """A running daemon with its code server; everything lies below `folder`."""
+    """A running platform as `make ui` starts it; everything lies below `folder`."""
 
     folder: Path
     settings: Settings
@@ -81,7 +82,7 @@ class Deployment:
     def code_servers(self) -> list[psutil.Process]:
         """The processes that load the code for the daemon."""
         children = psutil.Process(self.daemon.pid).children(recursive=True)
-        return [p for p in children if any("grpc" in word for word in p.cmdline())]
+        return [p for p in children if "grpc" in words(p)]
 
     def stop(self) -> None:
         """End the daemon as a terminal does, and whatever it leaves behind."""
@@ -99,7 +100,7 @@ class Deployment:
 
 @contextlib.contextmanager
 def deployed(folder: Path) -> Iterator[Deployment]:
-    """Start a daemon on a fresh instance; its log lies in `<folder>/daemon.log`."""
+    """Start the platform on a fresh instance; its log lies in `<folder>/daemon.log`."""
     home, dagster_home = folder / "home", folder / "dagster"
     dagster_home.mkdir(parents=True)
     shutil.copy(ROOT / "instance" / "dagster.yaml", dagster_home / "dagster.yaml")
@@ -112,7 +113,8 @@ def deployed(folder: Path) -> Iterator[Deployment]:
     }
     with (folder / "daemon.log").open("w") as log:
         daemon = subprocess.Popen(
-            [str(binaries / "dagster-daemon"), "run", "-w", str(ROOT / "workspace.yaml")],
+            # What `make ui` runs: page, daemon and code server, minded by one process.
+            [sys.executable, "-m", "platform_defs.ui", "--port", str(free_port())],
             cwd=ROOT,
             env=environment,
             stdout=log,
@@ -124,6 +126,21 @@ def deployed(folder: Path) -> Iterator[Deployment]:
             yield deployment
         finally:
             deployment.stop()
+
+
+def words(process: psutil.Process) -> list[str]:
+    """A process's command line; none for one that just ended."""
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []
+
+
+def free_port() -> int:
+    """A port on this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def until(holds: Callable[[], bool], seconds: float, what: str) -> None:
