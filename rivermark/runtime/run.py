@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from typing import Literal
+from typing import Final, Literal
 
 from pyspark.sql import SparkSession
 
@@ -18,7 +18,10 @@ from rivermark.settings import Settings
 from rivermark.stream import AnyStream
 from rivermark.topology import Topology
 
-POLL_SECONDS = 0.25
+POLL_SECONDS: Final = 0.25
+"""How often a continuous run looks at its queries and landing folders."""
+DRAIN_SECONDS: Final = 0.05
+"""How often a bounded run looks whether a query has ended: the next one waits for it."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ def run_bounded(
                 supervisor.start(stream.name, bounded=True)
             if stop is not None and stop.is_set():
                 return supervisor.summaries
-            _step(supervisor)
+            _step(supervisor, DRAIN_SECONDS)
             started = [s for s in supervisor.streams if s.name in unfinished and s not in waiting]
             ended = [s for s in started if not _active(supervisor, s)]
             supervisor.look()
@@ -149,7 +152,7 @@ def run_continuous(
         supervisor.beat(force=True)
         due = time.monotonic() + report_every.total_seconds()
         while not stop.is_set():
-            _step(supervisor)
+            _step(supervisor, POLL_SECONDS)
             for name in supervisor.hosts:
                 supervisor.poll(name)
             if time.monotonic() >= due:
@@ -189,11 +192,11 @@ def _active(supervisor: Supervisor, stream: AnyStream) -> bool:
     return query is not None and bool(query.isActive)
 
 
-def _step(supervisor: Supervisor) -> None:
+def _step(supervisor: Supervisor, pause: float) -> None:
     supervisor.count()
     supervisor.look()
     supervisor.beat()
-    time.sleep(POLL_SECONDS)
+    time.sleep(pause)
 
 
 def _wait_for_last_reports(supervisor: Supervisor, level: Sequence[AnyStream]) -> None:
