@@ -14,7 +14,14 @@ from rivermark.errors import StreamFailed
 from rivermark.operators.first_of_each import first_of_each
 from rivermark.settings import Settings
 from tests.spark.engine.echoes import ECHOES, answers, distinct
-from tests.spark.engine.sensors import FOLDER, READINGS, reading, rows, run
+from tests.spark.engine.sensors import (
+    FOLDER,
+    READINGS,
+    one_file_a_batch,
+    reading,
+    rows,
+    run,
+)
 from tests.spark.landing import Landing
 
 pytestmark = pytest.mark.spark
@@ -25,13 +32,15 @@ OF_THE_JOIN = JOINED.tables[0]
 
 
 def test_b010_a_pair_is_not_followed_by_its_left_row_alone(
-    spark: SparkSession, settings: Settings, landing: Landing
+    spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number, minute in enumerate((0, 3, 20)):
         note = "ride 1" if number == 0 else f"moves {number}"
         landing.put(f"{FOLDER}/{number}.json", reading(minute, note=note))
         landing.put(f"echoes/{number}.json", reading(minute, note=note))
-        run(spark, settings, READINGS, ECHOES, JOINED)
+    door = run(spark, settings, *one_file_a_batch(monkeypatch, READINGS, ECHOES))
+    assert {s.batches for s in door.values()} == {3}
+    run(spark, settings.model_copy(update={"files_per_trigger": 1}), JOINED)
 
     found = [r for r in rows(spark, settings, OF_THE_JOIN) if r["note"] == "ride 1"]
     assert [r["answered"] for r in found] == [True]
@@ -72,13 +81,13 @@ def test_b013_a_join_without_a_bound_in_time_is_refused(
 
 
 def test_b014_ids_are_forgotten_once_the_horizon_has_passed(
-    spark: SparkSession, settings: Settings, landing: Landing
+    spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     once = within_an_hour()
     for day in range(10):
         lines = [reading(day * DAY + n, note=f"{day}.{n}") for n in range(50)]
         landing.put(f"{FOLDER}/{day}.json", *lines, *lines[:5])
-        run(spark, settings, READINGS)
+    run(spark, settings, *one_file_a_batch(monkeypatch, READINGS))
     one_day_a_batch = settings.model_copy(update={"files_per_trigger": 1})
 
     summary = run(spark, one_day_a_batch, once)[once.name]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
+import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -73,6 +74,12 @@ def readings(**changes: Any) -> Ingest:
         contract=replace(READING, **contract),
         **changes,
     )
+
+
+def one_file_a_batch(patch: pytest.MonkeyPatch, *ingests: Ingest) -> list[Ingest]:
+    """The ingests, with each file as a batch and a commit of its own within one run."""
+    patch.setattr("rivermark.runtime.ingesting.ARRIVALS_PER_TRIGGER", 1)
+    return [replace(i, source=replace(i.source, max_files=1)) for i in ingests]
 
 
 def reading(

@@ -13,7 +13,16 @@ from pyspark.sql import Row, SparkSession
 from rivermark import Stream
 from rivermark.settings import Settings
 from tests.spark.engine.echoes import ECHOES, answers, distinct, land_feeds
-from tests.spark.engine.sensors import MINUTE, READINGS, busiest, ordered, rows, run, windows
+from tests.spark.engine.sensors import (
+    MINUTE,
+    READINGS,
+    busiest,
+    one_file_a_batch,
+    ordered,
+    rows,
+    run,
+    windows,
+)
 from tests.spark.landing import Landing
 
 pytestmark = pytest.mark.spark
@@ -26,12 +35,10 @@ Tuples = list[tuple[object, ...]]
 def test_no_row_is_dropped_and_all_results_are_equal_whatever_the_files_per_trigger(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rivermark.runtime.ingesting.ARRIVALS_PER_TRIGGER", 1)
-    land_feeds(landing, seed=5, files=8)
-    one_file = [replace(i, source=replace(i.source, max_files=1)) for i in (READINGS, ECHOES)]
-    run(spark, settings, *one_file)
+    land_feeds(landing, seed=5, files=7)
+    run(spark, settings, *one_file_a_batch(monkeypatch, READINGS, ECHOES))
     readings = rows(spark, settings, READINGS.admitted)
-    assert len({r["_ingest_batch"] for r in readings}) == 8
+    assert len({r["_ingest_batch"] for r in readings}) == 7
 
     results = []
     for files in (1, 3, 1000):

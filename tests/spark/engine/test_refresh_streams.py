@@ -116,7 +116,7 @@ def test_b055_a_refreshed_table_that_reads_a_refreshed_table_follows_each_replac
         lambda days: days.select("day", (2 * F.col("readings")).alias("readings")),
         touches=lambda: F.col("day"),
     )
-    for number in range(3):
+    for number in range(2):
         landing.put(f"{FOLDER}/{number}.json", reading(number), reading(DAY + number))
         run(spark, settings, DUMP, days, twice)
         readings = 2 * (number + 1)

@@ -57,7 +57,7 @@ def test_a_crash_at_any_commit_of_the_door_changes_nothing(
     assert files == {f"{hour}{letter}.json": 1 for hour in range(len(points)) for letter in "abc"}
 
 
-def test_a_crash_before_the_checkpoint_hears_of_the_batch_changes_nothing(
+def test_b021_a_crash_before_the_checkpoint_hears_of_the_batch_changes_nothing(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
     land_all_kinds(landing, 0)
@@ -78,7 +78,7 @@ def test_a_crash_before_the_checkpoint_hears_of_the_batch_changes_nothing(
     assert found == [("s1", 5, 2), ("s1", 10, 1), ("s2", 5, 1)]
 
 
-def test_a_batch_of_two_tables_that_crashed_between_them_is_in_both_once(
+def test_b021_a_batch_of_two_tables_that_crashed_between_them_is_in_both_once(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     split = warm_and_cold()
