@@ -35,10 +35,11 @@ class Grouping:
 GROUPINGS = {
     "all at once": (1, Grouping()),
     "each file a batch": (1, Grouping(max_files=1, per_trigger=1)),
-    "three files an arrival, two arrivals a batch": (1, Grouping(max_files=3, per_trigger=2)),
-    "two runs": (1, Grouping(max_files=2, per_trigger=3, runs=2)),
+    "three files an arrival, two arrivals a batch, two runs": (
+        2,
+        Grouping(max_files=3, per_trigger=2, runs=2),
+    ),
     "spread over executors": (1, Grouping(max_files=5, per_trigger=3, spread=True)),
-    "other files": (2, Grouping(max_files=4, per_trigger=2)),
 }
 
 

@@ -58,7 +58,7 @@ def test_b023_a_stop_waits_for_the_batch_that_is_being_written(
     landing.put(f"{FOLDER}/1.json", reading(0), reading(9))
     run(spark, settings, READINGS)
     with monkeypatch.context() as patch:
-        resting = slow_batches(patch, 1.5)
+        resting = slow_batches(patch, 0.7)
         with running(live(spark, settings, PER_WINDOW)) as thread:
             until(resting.is_set, "a batch rests", thread.alive)
         assert thread.result[PER_WINDOW.name].error is None  # type: ignore[index]
@@ -79,7 +79,7 @@ def test_b023_a_stop_that_loses_patience_breaks_a_batch_off_and_the_next_run_mak
     with monkeypatch.context() as patch:
         stop = QueryHost.stop
         patch.setattr(QueryHost, "stop", lambda self: stop(self, patience=0.1))
-        resting = slow_batches(patch, 2.5)
+        resting = slow_batches(patch, 1.5)
         with running(live(spark, settings, PER_WINDOW)) as thread:
             until(resting.is_set, "a batch rests", thread.alive)
     written = row_count(settings.lake(), WINDOWS)
