@@ -1,0 +1,1 @@
+"""Alerts on temperature readings, by rules that keep state and set timers."""

@@ -1,0 +1,73 @@
+"""Readings per sensor and ten seconds, corrected by late ones, and what came too late for that."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Final
+
+import msgspec
+
+from assets.readings.alerts.reading import Reading
+from rivermark.process import SideOutput
+from rivermark.process.windows import Tumbling, WindowAggregate, WindowContext
+
+SIZE: Final = timedelta(seconds=10)
+CORRECTED_FOR: Final = timedelta(seconds=5)
+
+
+class Tally(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """How many readings, and their sum in degrees Fahrenheit."""
+
+    readings: int
+    total: Decimal
+
+
+class CorrectedCount(msgspec.Struct, frozen=True):
+    """A window's count so far; `mark` is `first` or `update`, and `revision` counts from 1.
+
+    The row with the highest revision of a sensor and window is the one that counts.
+    """
+
+    sensor_id: str
+    window_start: int
+    window_end: int
+    readings: int
+    total: Decimal
+    mark: str
+    revision: int
+
+
+class CorrectedCounts(WindowAggregate[Reading, Tally, CorrectedCount]):
+    """Keeps a count and a sum of each open window, and for five seconds after its end.
+
+    A late reading in that time gives an update; a later one goes to the late readings.
+    """
+
+    key = "sensor_id"
+    time = "event_time"
+    windows = Tumbling(SIZE)
+    allowed_lateness = CORRECTED_FOR
+    late = SideOutput("readings_too_late", Reading)
+
+    def update(self, value: Tally | None, event: Reading) -> Tally:
+        """One more reading."""
+        if value is None:
+            return Tally(1, event.temperature)
+        return Tally(value.readings + 1, value.total + event.temperature)
+
+    def on_window(self, value: Tally, ctx: WindowContext[CorrectedCount]) -> None:
+        """Tell the count, and that it is corrected."""
+        revision = int(ctx.state.get("revision") or 0) + 1
+        ctx.state["revision"] = revision
+        ctx.emit(
+            CorrectedCount(
+                ctx.key,
+                ctx.window.start,
+                ctx.window.end,
+                value.readings,
+                value.total,
+                ctx.mark,
+                revision,
+            )
+        )

@@ -1,0 +1,98 @@
+"""Temperature jumps: a reading differs from its sensor's previous one by more than a threshold.
+
+Thresholds come as a stream of their own, for one sensor or for all, and hold from their own time
+on. Every alert says which threshold it was made with, and in which version of the rules.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Final
+
+import msgspec
+
+from assets.readings.alerts.reading import Reading
+from rivermark.process import (
+    TTL,
+    Broadcast,
+    BroadcastState,
+    Context,
+    Input,
+    KeyedProcess,
+    ValueState,
+)
+
+EVERY_SENSOR: Final = "*"
+SILENCE: Final = timedelta(hours=1)
+
+
+class Threshold(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A threshold (degrees Fahrenheit) of a sensor, or of `*`: every one without its own.
+
+    Zero removes it. `event_time` in milliseconds since the epoch (UTC).
+    """
+
+    sensor_id: str
+    event_time: int
+    degrees: Decimal
+
+
+class Jump(msgspec.Struct, frozen=True):
+    """A jump from one reading to the next, and the rule that calls it one."""
+
+    sensor_id: str
+    event_time: int
+    temperature: Decimal
+    before: Decimal
+    difference: Decimal
+    threshold: Decimal
+    rule_version: int
+
+
+class TemperatureJumps(KeyedProcess[Reading, Jump]):
+    """Keeps a sensor's last temperature for an hour after it: then the next one is a first again.
+
+    Readings are compared in order of their time. A first reading never alerts; neither does one
+    without a threshold, which is remembered all the same. At one instant the threshold comes first.
+    `rule_version` counts the changes of all thresholds up to the one that is used: telling the same
+    threshold again is no change.
+    """
+
+    order = "event_time"
+    hold = True
+
+    thresholds = Broadcast(Threshold, time="event_time")
+    readings = Input(Reading, key="sensor_id", time="event_time")
+
+    rules: BroadcastState[str, Decimal]
+    last: ValueState[Decimal] = ValueState(ttl=TTL(SILENCE))
+
+    def on_thresholds(self, event: Threshold, ctx: Context[Jump]) -> None:
+        """Take over a threshold, or remove it."""
+        if not event.degrees:
+            self.rules.pop(event.sensor_id, None)
+        elif self.rules.get(event.sensor_id) != event.degrees:
+            self.rules[event.sensor_id] = event.degrees
+
+    def on_readings(self, event: Reading, ctx: Context[Jump]) -> None:
+        """Compare a reading with the one before."""
+        before = self.last.value
+        self.last.value = event.temperature
+        rule = event.sensor_id if event.sensor_id in self.rules else EVERY_SENSOR
+        threshold = self.rules.get(rule)
+        if before is None or threshold is None:
+            return
+        difference = abs(event.temperature - before)
+        if difference > threshold:
+            ctx.emit(
+                Jump(
+                    event.sensor_id,
+                    event.event_time,
+                    event.temperature,
+                    before,
+                    difference,
+                    threshold,
+                    self.rules.version_of(rule) or 0,
+                )
+            )

@@ -1,0 +1,15 @@
+"""The reading as the rules see it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import msgspec
+
+
+class Reading(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Degrees Fahrenheit, exact; `event_time` in milliseconds since the epoch (UTC)."""
+
+    sensor_id: str
+    event_time: int
+    temperature: Decimal

@@ -1,0 +1,71 @@
+"""Rising temperatures: no lower reading of a sensor for a second after it began to rise."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Final
+
+import msgspec
+
+from assets.readings.alerts.reading import Reading
+from rivermark.process import TTL, Context, KeyedProcess, ValueState
+
+RISE: Final = 1_000
+"""Milliseconds that a rise must last."""
+
+MEMORY: Final = timedelta(hours=1)
+
+
+class Rise(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A rise under way: when it began, from what, and the instant at which it will have lasted."""
+
+    since: int
+    from_temperature: Decimal
+    deadline: int
+
+
+class Rising(msgspec.Struct, frozen=True):
+    """A temperature has risen without a break from `since` on; `event_time` is a second later."""
+
+    sensor_id: str
+    event_time: int
+    since: int
+    from_temperature: Decimal
+    temperature: Decimal
+
+
+class RisingTemperatures(KeyedProcess[Reading, Rising]):
+    """Keeps a sensor's last temperature for an hour, and the rise that is under way.
+
+    A lower reading calls the alert off; an equal one changes nothing; the next rise after an alert
+    starts anew. Having no reading is something else than having read 0. A reading at the very
+    instant of the deadline still counts.
+    """
+
+    key = "sensor_id"
+    time = "event_time"
+    order = "event_time"
+    hold = True
+
+    last: ValueState[Decimal] = ValueState(ttl=TTL(MEMORY))
+    rise: ValueState[Rise]
+
+    def on_event(self, event: Reading, ctx: Context[Rising]) -> None:
+        """Begin a rise or break one."""
+        last, rise = self.last.value, self.rise.value
+        self.last.value = event.temperature
+        if last is None or event.temperature < last:
+            if rise is not None:
+                ctx.timers.event.delete(rise.deadline)
+                self.rise.clear()
+        elif event.temperature > last and rise is None:
+            self.rise.value = Rise(event.event_time, last, event.event_time + RISE)
+            ctx.timers.event.register(event.event_time + RISE)
+
+    def on_timer(self, at: int, ctx: Context[Rising]) -> None:
+        """Tell a rise that has lasted."""
+        rise, last = self.rise.value, self.last.value
+        self.rise.clear()
+        if rise is not None and last is not None:
+            ctx.emit(Rising(ctx.key, at, rise.since, rise.from_temperature, last))
