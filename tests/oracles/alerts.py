@@ -25,31 +25,29 @@ def by_sensor(readings: Iterable[Read]) -> dict[str, list[tuple[int, Decimal]]]:
     return found
 
 
-def thresholds_at(updates: Iterable[Read], moment: int) -> dict[str, tuple[Decimal, int]]:
-    """The thresholds that hold at a moment, each with the number of changes up to it."""
-    rules: dict[str, tuple[Decimal, int]] = {}
-    changes = 0
-    for sensor, at, degrees in sorted(updates, key=lambda each: each[1]):
-        known = rules.get(sensor, (Decimal(0), 0))[0]
-        if at > moment or known == degrees:
-            continue
-        changes += 1
-        rules[sensor] = (degrees, changes)
-        if not degrees:
-            del rules[sensor]
-    return rules
+def jumps(readings: Iterable[Read], told: list[tuple[str, int, Decimal, int]]) -> list[object]:
+    """Sensor, time, degrees, degrees before, threshold and version of each jump.
 
-
-def jumps(readings: Iterable[Read], updates: list[Read]) -> list[tuple[object, ...]]:
-    """Sensor, time, degrees, degrees before, threshold and version of each jump."""
-    found = []
+    Thresholds are told with sensor, time, degrees and version.
+    """
+    found: list[object] = []
     for sensor, story in by_sensor(readings).items():
         for (before_at, before), (at, degrees) in pairwise(story):
-            rules = thresholds_at(updates, at)
-            threshold, version = rules.get(sensor) or rules.get("*") or (None, 0)
+            threshold, version = newest(told, sensor, at) or newest(told, "*", at) or (None, 0)
             if at - before_at < HOUR and threshold and abs(degrees - before) > threshold:
                 found.append((sensor, at, degrees, before, threshold, version))
-    return sorted(found)
+    return sorted(found, key=repr)
+
+
+def newest(
+    told: list[tuple[str, int, Decimal, int]], sensor: str, moment: int
+) -> tuple[Decimal, int] | None:
+    """The threshold of a sensor, or of '*', that holds at a moment, with its version."""
+    held = [each for each in told if each[0] == sensor and each[1] <= moment]
+    if not held:
+        return None
+    _, _, degrees, version = sorted(held, key=lambda each: each[1])[-1]
+    return (degrees, version) if degrees else None
 
 
 def rises(readings: Iterable[Read]) -> list[tuple[str, int, int]]:
@@ -73,23 +71,13 @@ def rises(readings: Iterable[Read]) -> list[tuple[str, int, int]]:
 
 
 def smoke(readings: Iterable[Read], levels: list[tuple[int, str]]) -> list[tuple[str, int, int]]:
-    """Sensor, time, and since when there is smoke, of each reading above 100 degrees in smoke."""
+    """Sensor, time, and time of the level, of each reading above 100 degrees in smoke."""
     found = []
     for sensor, at, degrees in readings:
-        since = smoke_since(levels, at)
-        if degrees > 100 and since is not None:
-            found.append((sensor, at, since))
+        known = sorted((each for each in levels if each[0] <= at), key=lambda each: each[0])
+        if degrees > 100 and known and known[-1][1] == "High":
+            found.append((sensor, at, known[-1][0]))
     return sorted(found)
-
-
-def smoke_since(levels: list[tuple[int, str]], moment: int) -> int | None:
-    """When the smoke began that there is at a moment; None where there is none."""
-    since = None
-    for at, level in sorted(levels, key=lambda each: each[0]):
-        if at > moment:
-            break
-        since = (at if since is None else since) if level == "High" else None
-    return since
 
 
 def counts(readings: Iterable[Read], size: int) -> Iterator[tuple[str, int, int, Decimal]]:

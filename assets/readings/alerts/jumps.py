@@ -30,12 +30,15 @@ SILENCE: Final = timedelta(hours=1)
 class Threshold(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A threshold (degrees Fahrenheit) of a sensor, or of `*`: every one without its own.
 
-    Zero removes it. `event_time` in milliseconds since the epoch (UTC).
+    Zero removes it. Who publishes thresholds numbers their versions and tells those that hold again
+    from time to time, so that a replay from any day on knows them. `event_time` in milliseconds
+    since the epoch (UTC).
     """
 
     sensor_id: str
     event_time: int
     degrees: Decimal
+    version: int
 
 
 class Jump(msgspec.Struct, frozen=True):
@@ -55,8 +58,7 @@ class TemperatureJumps(KeyedProcess[Reading, Jump]):
 
     Readings are compared in order of their time. A first reading never alerts; neither does one
     without a threshold, which is remembered all the same. At one instant the threshold comes first.
-    `rule_version` counts the changes of all thresholds up to the one that is used: telling the same
-    threshold again is no change.
+    `rule_version` is that of the threshold which was used.
     """
 
     order = "event_time"
@@ -65,26 +67,25 @@ class TemperatureJumps(KeyedProcess[Reading, Jump]):
     thresholds = Broadcast(Threshold, time="event_time")
     readings = Input(Reading, key="sensor_id", time="event_time")
 
-    rules: BroadcastState[str, Decimal]
+    rules: BroadcastState[str, Threshold]
     last: ValueState[Decimal] = ValueState(ttl=TTL(SILENCE))
 
     def on_thresholds(self, event: Threshold, ctx: Context[Jump]) -> None:
         """Take over a threshold, or remove it."""
-        if not event.degrees:
+        if event.degrees:
+            self.rules[event.sensor_id] = event
+        else:
             self.rules.pop(event.sensor_id, None)
-        elif self.rules.get(event.sensor_id) != event.degrees:
-            self.rules[event.sensor_id] = event.degrees
 
     def on_readings(self, event: Reading, ctx: Context[Jump]) -> None:
         """Compare a reading with the one before."""
         before = self.last.value
         self.last.value = event.temperature
-        rule = event.sensor_id if event.sensor_id in self.rules else EVERY_SENSOR
-        threshold = self.rules.get(rule)
-        if before is None or threshold is None:
+        rule = self.rules.get(event.sensor_id) or self.rules.get(EVERY_SENSOR)
+        if before is None or rule is None:
             return
         difference = abs(event.temperature - before)
-        if difference > threshold:
+        if difference > rule.degrees:
             ctx.emit(
                 Jump(
                     event.sensor_id,
@@ -92,7 +93,7 @@ class TemperatureJumps(KeyedProcess[Reading, Jump]):
                     event.temperature,
                     before,
                     difference,
-                    threshold,
-                    self.rules.version_of(rule) or 0,
+                    rule.degrees,
+                    rule.version,
                 )
             )

@@ -27,20 +27,12 @@ class SmokeLevel(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class SmokeAlert(msgspec.Struct, frozen=True):
-    """A hot reading in smoke; `smoke_since` is when the level became high, its change counted."""
+    """A hot reading in smoke; `level_time` is that of the level that held."""
 
     sensor_id: str
     event_time: int
     temperature: Decimal
-    smoke_since: int
-    level_version: int
-
-
-class Smoke(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The level that holds, and since when."""
-
-    level: Level
-    since: int
+    level_time: int
 
 
 class SmokeAlerts(KeyedProcess[Reading, SmokeAlert]):
@@ -55,24 +47,16 @@ class SmokeAlerts(KeyedProcess[Reading, SmokeAlert]):
     levels = Broadcast(SmokeLevel, time="event_time")
     readings = Input(Reading, key="sensor_id", time="event_time")
 
-    smoke: BroadcastState[str, Smoke]
+    smoke: BroadcastState[str, SmokeLevel]
 
     def on_levels(self, event: SmokeLevel, ctx: Context[SmokeAlert]) -> None:
-        """Take over a level that differs from the one before."""
-        now = self.smoke.get("now")
-        if event.level != ("Low" if now is None else now.level):
-            self.smoke["now"] = Smoke(event.level, event.event_time)
+        """Take over the level."""
+        self.smoke["now"] = event
 
     def on_readings(self, event: Reading, ctx: Context[SmokeAlert]) -> None:
         """Alert for a hot reading while the level is high."""
         now = self.smoke.get("now")
         if now is not None and now.level == "High" and event.temperature > HOT:
             ctx.emit(
-                SmokeAlert(
-                    event.sensor_id,
-                    event.event_time,
-                    event.temperature,
-                    now.since,
-                    self.smoke.version_of("now") or 0,
-                )
+                SmokeAlert(event.sensor_id, event.event_time, event.temperature, now.event_time)
             )

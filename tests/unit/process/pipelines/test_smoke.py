@@ -1,4 +1,4 @@
-"""P8: heat followed by smoke in an area; and hot readings while the smoke level is high."""
+"""P8 (a): heat followed by smoke in an area."""
 
 from __future__ import annotations
 
@@ -11,19 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rivermark.process import (
-    Arrival,
-    Broadcast,
-    BroadcastState,
     Context,
-    Input,
-    KeyedProcess,
     ProcessHarness,
     SideOutput,
     split_invariant,
 )
 from rivermark.process.patterns import Match, Pattern, PatternProcess
-from tests.unit.process.pipelines.sensors import Reading, reading, readings
-from tests.unit.process.pipelines.times import MINUTE, SECOND
+from tests.unit.process.pipelines.times import MINUTE, SECOND, accepted
 
 TEN_MINUTES = timedelta(minutes=10)
 
@@ -127,74 +121,20 @@ signs = st.lists(
 def test_fires_do_not_depend_on_how_arrivals_are_cut(story: list[Sign]) -> None:
     ran = split_invariant(HeatThenSmoke, story, delay=timedelta(minutes=20))
 
-    for fire in ran.outputs.main:
-        assert 0 <= fire.smoke_at - fire.heat_at <= 10 * MINUTE
+    found = [(each.area, each.heat_at, each.smoke_at) for each in ran.outputs.main]
+    assert sorted(found) == fires_of(accepted(story, ran.late))
     assert ran.state is None
 
 
-class Level(msgspec.Struct, frozen=True):
-    level: Literal["High", "Low"]
-    at: int
-
-
-class ForestFires(KeyedProcess[Reading, Reading]):
-    """Hot readings while the smoke level, one for all sensors, is high: an as-of join.
-
-    A level holds from its time until the next one's; before the first it is low. Keeps the level.
-    """
-
-    order = "event_time"
-    hold = True
-
-    levels = Broadcast(Level, time="at")
-    readings = Input(Reading, key="id", time="timestamp")
-
-    smoke: BroadcastState[str, str]
-
-    def on_levels(self, event: Level, ctx: Context[Reading]) -> None:
-        self.smoke["level"] = event.level
-
-    def on_readings(self, event: Reading, ctx: Context[Reading]) -> None:
-        if self.smoke.get("level") == "High" and event.temperature > 100:
-            ctx.emit(event)
-
-
-def test_a_hot_reading_counts_while_the_level_of_its_time_is_high() -> None:
-    harness = ProcessHarness(ForestFires())
-    harness.feed([reading(second, 101) for second in (5, 1, 3, 2)], "readings")
-    harness.feed([reading(2, 100)], "readings")
-    harness.feed([Level("Low", 3 * SECOND), Level("High", 2 * SECOND)], "levels")
-    harness.end_of_input()
-
-    assert harness.outputs() == [reading(2, 101)]
-
-
-@given(
-    readings(last_second=20, coldest=95, hottest=105, most=6),
-    st.lists(
-        st.builds(
-            Level, st.sampled_from(["High", "Low"]), st.integers(0, 20).map(lambda s: s * SECOND)
-        ),
-        max_size=3,
-        unique_by=lambda each: each.at,
-    ),
-    st.randoms(use_true_random=False),
-)
-@settings(max_examples=60, deadline=None)
-def test_fires_are_those_of_the_level_as_of_each_reading(
-    story: list[Reading], levels: list[Level], order: object
-) -> None:
-    arrivals = [Arrival(each, "readings") for each in story]
-    arrivals += [Arrival(each, "levels") for each in levels]
-    order.shuffle(arrivals)  # type: ignore[attr-defined]
-    ran = split_invariant(ForestFires, arrivals, delay=timedelta(seconds=30))
-
-    def level_at(at: int) -> str:
-        known = [each for each in levels if each.at <= at]
-        return max(known, key=lambda each: each.at).level if known else "Low"
-
-    expected = [
-        each for each in story if each.temperature > 100 and level_at(each.timestamp) == "High"
-    ]
-    assert sorted(ran.outputs.main, key=repr) == sorted(expected, key=repr)
-    assert (ran.state is None) == (not levels)
+def fires_of(story: list[Sign]) -> list[tuple[str, int, int]]:
+    """Area and times: smoke at most ten minutes after the latest heat, which counts once."""
+    found = []
+    latest: dict[str, int | None] = {}
+    for each in sorted(story, key=lambda each: each.at):
+        heat_at = latest.get(each.area)
+        if each.kind == "heat":
+            latest[each.area] = each.at
+        elif heat_at is not None and each.at - heat_at <= 10 * MINUTE:
+            found.append((each.area, heat_at, each.at))
+            latest[each.area] = None
+    return sorted(found)

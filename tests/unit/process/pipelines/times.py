@@ -1,10 +1,23 @@
-"""Named times of the stories: a day's noon, and durations in milliseconds."""
+"""Named times of the stories in milliseconds, and which of their events came in time."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeVar
+
+from rivermark.process import Arrival
+
+E = TypeVar("E")
 
 NOON: Final = 1_577_880_000_000  # 2020-01-01T12:00:00Z
 SECOND: Final = 1_000
 MINUTE: Final = 60 * SECOND
 HOUR: Final = 60 * MINUTE
+
+
+def accepted(story: Sequence[E], late: Iterable[Arrival]) -> list[E]:
+    """The story without the events that came too late, in order of arrival."""
+    left = list(story)
+    for each in late:
+        left.remove(each.event)
+    return left

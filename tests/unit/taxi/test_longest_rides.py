@@ -4,67 +4,31 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assets.taxi.longest_rides import FinishedRide, LongestRides
 from assets.taxi.world.city import grid_cell, in_new_york
 from assets.taxi.world.rides import RideEvent, rides
-from rivermark.process import Context, KeyedProcess, ProcessHarness, ValueState, split_invariant
+from rivermark.process import ProcessHarness, split_invariant
 from tests.unit.process.pipelines.times import MINUTE, NOON
 
 
-class FinishedRide(msgspec.Struct, frozen=True, array_like=True):
-    ride_id: int
-    cell: int
-    minutes: int
-    ended_at: int
-
-
-class LongestRide(msgspec.Struct, frozen=True, array_like=True):
-    cell: int
-    minutes: int
-    ride_id: int
-
-
-class LongestRidePerCell(KeyedProcess[FinishedRide, LongestRide]):
-    """Keeps the longest ride of each cell for good: there are at most 100,000 cells.
-
-    A ride of equal length does not beat the one before it, in order of time.
-    """
-
-    key = "cell"
-    time = "ended_at"
-    order = "event_time"
-    hold = True
-    again_for_every_ride = False
-
-    longest: ValueState[LongestRide]
-
-    def on_event(self, event: FinishedRide, ctx: Context[LongestRide]) -> None:
-        longest = self.longest.value
-        if longest is None or event.minutes > longest.minutes:
-            longest = LongestRide(event.cell, event.minutes, event.ride_id)
-            self.longest.value = longest
-            ctx.emit(longest)
-        elif self.again_for_every_ride:
-            ctx.emit(longest)
-
-
-class LongestRideAfterEveryRide(LongestRidePerCell):
+class LongestRideAfterEveryRide(LongestRides):
     """As a rolling maximum gives it: a row for every ride."""
 
     again_for_every_ride = True
 
 
 def finished(ride_id: int, minutes: int, cell: int = 50_797) -> FinishedRide:
-    return FinishedRide(ride_id, cell, minutes, NOON + ride_id * MINUTE)
+    ended = NOON + ride_id * MINUTE
+    return FinishedRide(ride_id, cell, ended - minutes * MINUTE, ended)
 
 
 def test_a_row_appears_when_a_new_maximum_is_reached() -> None:
     lengths = [6, 5, 8, 8, 11, 3, 12]
-    longest = ProcessHarness(LongestRidePerCell())
+    longest = ProcessHarness(LongestRides())
     longest.feed([finished(n, minutes) for n, minutes in enumerate(lengths)])
     longest.end_of_input()
 
@@ -86,19 +50,19 @@ def inside(ride: RideEvent) -> bool:
 
 @pytest.mark.parametrize(
     ("cleansed", "cells", "best"),
-    [(False, 326, LongestRide(4_254, 125, 1_630)), (True, 322, LongestRide(5_998, 121, 1_620))],
+    [(False, 326, (4_254, 125, 1_630)), (True, 322, (5_998, 121, 1_620))],
 )
 def test_the_first_two_thousand_rides_have_the_published_longest(
-    cleansed: bool, cells: int, best: LongestRide
+    cleansed: bool, cells: int, best: tuple[int, int, int]
 ) -> None:
     ends = [each.end for each in rides(1, 2_000) if not cleansed or inside(each.end)]
-    longest = ProcessHarness(LongestRidePerCell())
+    longest = ProcessHarness(LongestRides())
     longest.feed(
         [
             FinishedRide(
                 each.ride_id,
                 grid_cell(each.start_lon, each.start_lat),
-                (each.event_time - each.start_time) // timedelta(minutes=1),
+                int(each.start_time.timestamp() * 1_000),
                 int(each.event_time.timestamp() * 1_000),
             )
             for each in ends
@@ -106,9 +70,10 @@ def test_the_first_two_thousand_rides_have_the_published_longest(
     )
     longest.end_of_input()
 
-    kept = {each.cell: each for each in longest.outputs()}
+    kept = {each.start_cell: each for each in longest.outputs()}
     assert len(kept) == cells
-    assert max(kept.values(), key=lambda each: each.minutes) == best
+    most = max(kept.values(), key=lambda each: each.minutes)
+    assert (most.start_cell, most.minutes, most.ride_id) == best
 
 
 stories = st.lists(
@@ -122,9 +87,19 @@ stories = st.lists(
 @given(stories)
 @settings(max_examples=40, deadline=None)
 def test_maxima_do_not_depend_on_how_arrivals_are_cut(story: list[FinishedRide]) -> None:
-    ran = split_invariant(LongestRidePerCell, story, delay=timedelta(minutes=60))
+    ran = split_invariant(LongestRides, story, delay=timedelta(minutes=60))
 
-    for cell in {each.cell for each in story}:
-        rows = [each.minutes for each in ran.outputs.main if each.cell == cell]
-        assert rows == sorted(set(rows))
-        assert rows[-1] == max(each.minutes for each in story if each.cell == cell)
+    assert [(each.start_cell, each.ride_id) for each in ran.outputs.main] == records(story)
+
+
+def records(story: list[FinishedRide]) -> list[tuple[int, int]]:
+    """Cell and ride of each END whose ride is longer than all that ended there before."""
+    found = []
+    lengths: dict[int, list[int]] = {}
+    for each in sorted(story, key=lambda each: each.event_time):
+        before = lengths.setdefault(each.start_cell, [])
+        minutes = (each.event_time - each.start_time) // MINUTE
+        if all(minutes > other for other in before):
+            found.append((each.start_cell, each.ride_id))
+        before.append(minutes)
+    return found
