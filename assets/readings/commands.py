@@ -22,6 +22,9 @@ def sensors(
     period: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.001, help="Each reads so often.")
     ] = 1.0,
+    controls: Annotated[
+        bool, typer.Option("--controls", help="Land thresholds and smoke levels as well.")
+    ] = False,
     lasting: Annotated[
         float | None, typer.Option("--for", metavar="SECONDS", min=0, help="Stop after so long.")
     ] = None,
@@ -32,6 +35,7 @@ def sensors(
     Examples:
         rivermark sensors
         rivermark sensors --sensors 200 --period 0.5 --for 60
+        rivermark sensors --controls
     """
     landing = local_landing(settings_for(home))
     try:
@@ -45,6 +49,7 @@ def sensors(
                 landing,
                 world,
                 datetime.now(UTC),
+                controls=controls,
                 pace=Pace(speed=1, real_time=True),
                 stop=stop,
                 on_progress=heard,

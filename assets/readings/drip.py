@@ -8,15 +8,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from assets.readings.ingest import LATENESS, SENSOR_READINGS
+from assets.feeds import Feed, drip_feeds
+from assets.readings.controls import smoke_levels, smoke_line, threshold_line, thresholds
+from assets.readings.ingest import SENSOR_READINGS, SMOKE_LEVELS, THRESHOLDS
 from assets.readings.world import Reading, SensorWorld
-from assets.taxi.world.disorder import Arrival, Disorder
-from assets.taxi.world.held import keep_late_back
-from rivermark.landing.folder import LandingFolder
+from assets.taxi.world.disorder import Disorder
 from rivermark.landing.json_lines import json_line
-from rivermark.landing.pace import Pace, Paced, Progress, land_at_pace
-from rivermark.landing.parcels import Parcel, cut
-from rivermark.landing.writer import Landed
+from rivermark.landing.pace import Pace, Paced, Progress
 
 RADIO: Final = Disorder(
     delay=timedelta(seconds=2),
@@ -36,6 +34,7 @@ def drip_readings(
     *,
     length: timedelta | None = None,
     disorder: Disorder = RADIO,
+    controls: bool = False,
     every: timedelta = timedelta(seconds=1),
     pace: Pace | None = None,
     stop: threading.Event | None = None,
@@ -45,21 +44,21 @@ def drip_readings(
 
     They land at the given pace (default: as fast as possible) until `length` of their time has
     landed, `stop` is set or Ctrl-C is pressed. What lands in which file depends on world, disorder
-    and `every` alone.
+    and `every` alone. With `controls` the thresholds and smoke levels of that time land as well.
     """
-    folder = LandingFolder(landing / SENSOR_READINGS.source.folder)
-
-    def deliver(parcel: Parcel[Arrival[Reading]]) -> Landed:
-        return folder.land(to_line(row.event) for row in parcel.rows if row.kind != "lost")
-
-    arrivals = disorder.as_they_come(world.readings(beginning, length))
-    return land_at_pace(
-        keep_late_back(cut(arrivals, every), LATENESS),
-        deliver,
-        pace or Pace(),
-        stop=stop,
-        on_progress=on_progress,
+    feed = Feed(SENSOR_READINGS, world.readings(beginning, length), to_line, disorder)
+    told = control_feeds(beginning, length) if controls else []
+    return drip_feeds(
+        landing, [feed, *told], every=every, pace=pace, stop=stop, on_progress=on_progress
     )
+
+
+def control_feeds(beginning: datetime, length: timedelta | None = None) -> list[Feed]:
+    """Thresholds and smoke levels on their way, all in time."""
+    return [
+        Feed(THRESHOLDS, thresholds(beginning, length), threshold_line),
+        Feed(SMOKE_LEVELS, smoke_levels(beginning, length), smoke_line),
+    ]
 
 
 def to_line(reading: Reading) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Final
 
+from assets.readings.controls import SMOKE_LEVEL, THRESHOLD
 from assets.readings.library_messages import LIBRARY_COLUMNS, LIBRARY_MESSAGE
 from assets.readings.recorded import RECORDED_TEMPERATURE
 from assets.readings.room import OCCUPANCY_COLUMNS, ROOM_READING
@@ -15,6 +16,7 @@ from rivermark.stream import Ingest
 
 GROUP: Final = "readings"
 ARCHIVE: Final = "readings_archive"
+ALERTS: Final = "reading_alerts"
 OWNERS: Final = ("team:readings",)
 
 LATENESS: Final = timedelta(seconds=5)
@@ -30,6 +32,28 @@ SENSOR_READINGS: Final = Ingest(
     lateness=LATENESS,
     description="Temperatures of many sensors as they came, repeats among them.",
     group=GROUP,
+    days=Daily(column="event_time", start=FIRST_DAY),
+    owners=OWNERS,
+)
+
+THRESHOLDS: Final = Ingest(
+    name="readings/thresholds",
+    source=FileSource(folder="readings/thresholds", pattern="*.json,*.json.gz"),
+    contract=THRESHOLD,
+    lateness=LATENESS,
+    description="From how many degrees on a change is a jump, told again and again.",
+    group=ALERTS,
+    days=Daily(column="event_time", start=FIRST_DAY),
+    owners=OWNERS,
+)
+
+SMOKE_LEVELS: Final = Ingest(
+    name="readings/smoke_levels",
+    source=FileSource(folder="readings/smoke_levels", pattern="*.json,*.json.gz"),
+    contract=SMOKE_LEVEL,
+    lateness=LATENESS,
+    description="Whether there is much smoke, told each second.",
+    group=ALERTS,
     days=Daily(column="event_time", start=FIRST_DAY),
     owners=OWNERS,
 )

@@ -71,19 +71,28 @@ def rises(readings: Iterable[Read]) -> list[tuple[str, int, int]]:
 
 
 def smoke(readings: Iterable[Read], levels: list[tuple[int, str]]) -> list[tuple[str, int, int]]:
-    """Sensor, time, and time of the level, of each reading above 100 degrees in smoke."""
-    found = []
+    """Sensor, time, and time of the level, of each reading above 100 degrees in smoke.
+
+    Two readings of one sensor and time are one that came twice.
+    """
+    found = set()
     for sensor, at, degrees in readings:
         known = sorted((each for each in levels if each[0] <= at), key=lambda each: each[0])
         if degrees > 100 and known and known[-1][1] == "High":
-            found.append((sensor, at, known[-1][0]))
+            found.add((sensor, at, known[-1][0]))
     return sorted(found)
 
 
 def counts(readings: Iterable[Read], size: int) -> Iterator[tuple[str, int, int, Decimal]]:
-    """Sensor, end of window, readings and their sum, of every window that has any."""
-    windows: dict[tuple[str, int], list[Decimal]] = defaultdict(list)
+    """Sensor, end of window, readings and their sum, of every window that has any.
+
+    Two readings of one sensor and time are one that came twice: the first counts.
+    """
+    once: dict[tuple[str, int], Decimal] = {}
     for sensor, at, degrees in readings:
+        once.setdefault((sensor, at), degrees)
+    windows: dict[tuple[str, int], list[Decimal]] = defaultdict(list)
+    for (sensor, at), degrees in once.items():
         windows[sensor, (at // size + 1) * size].append(degrees)
     for (sensor, end), held in sorted(windows.items()):
         yield sensor, end, len(held), sum(held, Decimal(0))

@@ -17,9 +17,9 @@ CORRECTED_FOR: Final = timedelta(seconds=5)
 
 
 class Tally(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """How many readings, and their sum in degrees Fahrenheit."""
+    """Which readings, and their sum in degrees Fahrenheit."""
 
-    readings: int
+    sequences: tuple[int, ...]
     total: Decimal
 
 
@@ -39,9 +39,10 @@ class CorrectedCount(msgspec.Struct, frozen=True):
 
 
 class CorrectedCounts(WindowAggregate[Reading, Tally, CorrectedCount]):
-    """Keeps a count and a sum of each open window, and for five seconds after its end.
+    """Keeps which readings each open window has had, and their sum, for five seconds after its end.
 
-    A late reading in that time gives an update; a later one goes to the late readings.
+    A late reading in that time gives an update; a later one goes to the late readings. One that was
+    sent twice counts once.
     """
 
     key = "sensor_id"
@@ -53,8 +54,10 @@ class CorrectedCounts(WindowAggregate[Reading, Tally, CorrectedCount]):
     def update(self, value: Tally | None, event: Reading) -> Tally:
         """One more reading."""
         if value is None:
-            return Tally(1, event.temperature)
-        return Tally(value.readings + 1, value.total + event.temperature)
+            return Tally((event.sequence,), event.temperature)
+        if event.sequence in value.sequences:
+            return value
+        return Tally((*value.sequences, event.sequence), value.total + event.temperature)
 
     def on_window(self, value: Tally, ctx: WindowContext[CorrectedCount]) -> None:
         """Tell the count, and that it is corrected."""
@@ -65,7 +68,7 @@ class CorrectedCounts(WindowAggregate[Reading, Tally, CorrectedCount]):
                 ctx.key,
                 ctx.window.start,
                 ctx.window.end,
-                value.readings,
+                len(value.sequences),
                 value.total,
                 ctx.mark,
                 revision,

@@ -8,8 +8,12 @@ import msgspec
 
 
 class Reading(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Degrees Fahrenheit, exact; `event_time` in milliseconds since the epoch (UTC)."""
+    """Degrees Fahrenheit, exact; `event_time` in milliseconds since the epoch (UTC).
+
+    Two readings of one sensor and `sequence` are one that was sent twice.
+    """
 
     sensor_id: str
     event_time: int
     temperature: Decimal
+    sequence: int

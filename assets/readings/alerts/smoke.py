@@ -5,13 +5,22 @@ The level is joined as of each reading's time, so a replay gives the same alerts
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 from typing import Final, Literal
 
 import msgspec
 
 from assets.readings.alerts.reading import Reading
-from rivermark.process import Broadcast, BroadcastState, Context, Input, KeyedProcess
+from rivermark.process import (
+    TTL,
+    Broadcast,
+    BroadcastState,
+    Context,
+    Input,
+    KeyedProcess,
+    ValueState,
+)
 
 HOT: Final = Decimal(100)
 """Degrees Fahrenheit above which a reading is hot."""
@@ -36,9 +45,10 @@ class SmokeAlert(msgspec.Struct, frozen=True):
 
 
 class SmokeAlerts(KeyedProcess[Reading, SmokeAlert]):
-    """Keeps the smoke level alone. A level holds until the next one's time; at first it is low.
+    """Keeps the smoke level, and for a minute that a sensor has alerted: repeats do not again.
 
-    At one instant the level comes before the readings.
+    A level holds until the next one's time; at first it is low. At one instant the level comes
+    before the readings.
     """
 
     order = "event_time"
@@ -48,6 +58,7 @@ class SmokeAlerts(KeyedProcess[Reading, SmokeAlert]):
     readings = Input(Reading, key="sensor_id", time="event_time")
 
     smoke: BroadcastState[str, SmokeLevel]
+    alerted: ValueState[int] = ValueState(ttl=TTL(timedelta(minutes=1)))
 
     def on_levels(self, event: SmokeLevel, ctx: Context[SmokeAlert]) -> None:
         """Take over the level."""
@@ -56,7 +67,10 @@ class SmokeAlerts(KeyedProcess[Reading, SmokeAlert]):
     def on_readings(self, event: Reading, ctx: Context[SmokeAlert]) -> None:
         """Alert for a hot reading while the level is high."""
         now = self.smoke.get("now")
-        if now is not None and now.level == "High" and event.temperature > HOT:
+        if now is None or now.level != "High" or event.temperature <= HOT:
+            return
+        if self.alerted.value != event.sequence:
+            self.alerted.value = event.sequence
             ctx.emit(
                 SmokeAlert(event.sensor_id, event.event_time, event.temperature, now.event_time)
             )

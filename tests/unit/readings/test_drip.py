@@ -5,6 +5,7 @@ from pathlib import Path
 
 from assets.readings.drip import RADIO, drip_readings
 from assets.readings.world import SensorWorld
+from tests.oracles.landed import accept
 from tests.oracles.readings import SensorOracle
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
@@ -41,3 +42,14 @@ def test_the_same_drip_lands_the_same_files(tmp_path: Path) -> None:
 
     assert [f.read_bytes() for f in one] == [f.read_bytes() for f in other]
     assert len(one) > LENGTH // TEN_SECONDS
+
+
+def test_thresholds_and_smoke_levels_land_beside_the_readings(tmp_path: Path) -> None:
+    drip_readings(tmp_path, SensorWorld(), NOON, length=LENGTH, every=TEN_SECONDS, controls=True)
+
+    thresholds = accept(tmp_path / "readings/thresholds", timedelta(seconds=5))
+    smoke = accept(tmp_path / "readings/smoke_levels", timedelta(seconds=5))
+    assert len(thresholds.admitted) == 3 * LENGTH // timedelta(seconds=5)
+    assert {row["level"] for row in smoke.admitted} == {"High", "Low"}
+    assert len(smoke.admitted) == LENGTH.total_seconds()
+    assert thresholds.late + smoke.late == []

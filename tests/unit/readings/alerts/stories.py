@@ -14,8 +14,9 @@ HOUR = 60 * MINUTE
 
 
 def reading(second: float, degrees: object = 50, sensor: str = "sensor_1") -> Reading:
-    """A reading some seconds after the epoch."""
-    return Reading(sensor, round(second * SECOND), Decimal(str(degrees)))
+    """A reading some seconds after the epoch; another one of its sensor and time is a repeat."""
+    at = round(second * SECOND)
+    return Reading(sensor, at, Decimal(str(degrees)), at)
 
 
 def readings(

@@ -1,0 +1,97 @@
+"""Card fraud: a small payment that tries a card out and a large one after it; many in a row."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Final
+
+import msgspec
+
+from assets.fraud.once import EachOnce
+from rivermark.process import Context
+from rivermark.process.patterns import Match, Pattern
+
+RULE_VERSION: Final = 1
+"""Raise it with every change of these rules: alerts carry it."""
+
+SMALL: Final = Decimal("1.00")
+LARGE: Final = Decimal("500.00")
+SOON: Final = timedelta(minutes=1)
+
+MANY: Final = 5
+SHORT: Final = timedelta(minutes=1)
+
+
+class Payment(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A card payment (USD); `event_time` in milliseconds since the epoch (UTC)."""
+
+    card_id: str
+    number: int
+    event_time: int
+    amount: Decimal
+
+
+class CardAlert(msgspec.Struct, frozen=True):
+    """A card to be looked at, and the payments that say so: their numbers and their sum (USD)."""
+
+    card_id: str
+    event_time: int
+    since: int
+    rule: str
+    amount: Decimal
+    payments: list[int]
+    rule_version: int
+
+
+def small(payment: Payment, earlier: Match[Payment]) -> bool:
+    """Whether a payment may be a trial."""
+    return payment.amount < SMALL
+
+
+def large(payment: Payment, earlier: Match[Payment]) -> bool:
+    """Whether a payment would hurt."""
+    return payment.amount > LARGE
+
+
+def any_payment(payment: Payment, earlier: Match[Payment]) -> bool:
+    """Every payment."""
+    return True
+
+
+class CardPattern(EachOnce[Payment, CardAlert]):
+    """What the patterns of cards share: the key, and an alert with the payments of the match."""
+
+    key = "card_id"
+    time = "event_time"
+    after_match = "skip_past_last"
+    rule = ""
+
+    def on_match(self, match: Match[Payment], ctx: Context[CardAlert]) -> None:
+        """Alert with the payments that made the match."""
+        payments = match.events()
+        total = sum((each.amount for each in payments), Decimal(0))
+        numbers = [each.number for each in payments]
+        ctx.emit(
+            CardAlert(ctx.key, match.end, match.start, self.rule, total, numbers, RULE_VERSION)
+        )
+
+
+class SmallThenLarge(CardPattern):
+    """A payment of less than a dollar, and the very next one above 500, within a minute.
+
+    Keeps small payments for a minute, or until the next payment.
+    """
+
+    rule = "small_then_large"
+    pattern = Pattern.begin("small", small).next("large", large).within(SOON)
+
+
+class ManyPayments(CardPattern):
+    """Five payments within a minute; the next alert needs five more.
+
+    Keeps the beginnings of such rows for a minute.
+    """
+
+    rule = "many_payments"
+    pattern = Pattern.begin("payments", any_payment).times(MANY).within(SHORT)

@@ -1,0 +1,1 @@
+"""Web domain: page views of a shop's visitors, and their sessions."""

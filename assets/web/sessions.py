@@ -1,0 +1,101 @@
+"""Sessions: the events of a visitor with no longer gap between them than their device's.
+
+Phones go to sleep: ten minutes without an event end a session there, half an hour on a desktop. Two
+events exactly a gap apart belong together, as in Spark's session windows.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+
+from rivermark.process import SideOutput
+from rivermark.process.windows import Sessions, WindowAggregate, WindowContext
+
+GAPS: Final = {"phone": timedelta(minutes=10), "desktop": timedelta(minutes=30)}
+LONGEST_GAP: Final = max(GAPS.values())
+
+
+class Visit(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A page view as sessions need it; time in milliseconds since the epoch (UTC)."""
+
+    user_id: str
+    number: int
+    event_time: int
+    action: str
+    device: str
+
+
+class Seen(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What is kept of an open session: the numbers of its events, once each, and of purchases."""
+
+    numbers: tuple[int, ...]
+    purchases: tuple[int, ...]
+
+
+class Session(msgspec.Struct, frozen=True):
+    """A session from its first event to a gap after its last."""
+
+    user_id: str
+    session_start: int
+    session_end: int
+    events: int
+    purchases: int
+
+
+def gap_of(visit: Visit) -> timedelta:
+    """How long a session goes on after an event; an unknown device is taken for a desktop."""
+    return GAPS.get(visit.device, LONGEST_GAP)
+
+
+class UserSessions(WindowAggregate[Visit, Seen, Session]):
+    """Keeps the event numbers of open sessions, so that an event which comes twice counts once.
+
+    A session's row is final: the watermark has passed its end.
+    """
+
+    key = "user_id"
+    time = "event_time"
+    order = "event_time"
+    hold = True
+    windows = Sessions(gap_of)
+    late = SideOutput("late_visits", Visit)
+
+    def update(self, value: Seen | None, event: Visit) -> Seen:
+        """One more event."""
+        bought = (event.number,) if event.action == "purchase" else ()
+        return self.combine(value or Seen((), ()), Seen((event.number,), bought))
+
+    def combine(self, one: Seen, other: Seen) -> Seen:
+        """The events of two sessions that turned out to be one."""
+        return Seen(
+            tuple(dict.fromkeys(one.numbers + other.numbers)),
+            tuple(dict.fromkeys(one.purchases + other.purchases)),
+        )
+
+    def on_window(self, value: Seen, ctx: WindowContext[Session]) -> None:
+        """Tell the session."""
+        window = ctx.window
+        ctx.emit(
+            Session(ctx.key, window.start, window.end, len(value.numbers), len(value.purchases))
+        )
+
+
+class CorrectedSessions(UserSessions):
+    """Takes events up to an hour late: a session may be told again, longer, in place of others.
+
+    Rows that no longer count are told by the start and end that they had.
+    """
+
+    hold = False
+    allowed_lateness = timedelta(hours=1)
+    late = SideOutput("late_visits", Visit)
+    replaced = SideOutput("replaced_sessions", Session)
+
+    def on_window(self, value: Seen, ctx: WindowContext[Session]) -> None:
+        """Tell the session, and those that it takes the place of."""
+        for window in ctx.replaced:
+            ctx.output(self.replaced, Session(ctx.key, window.start, window.end, 0, 0))
+        super().on_window(value, ctx)
