@@ -80,3 +80,7 @@ def test_counts_do_not_depend_on_how_arrivals_are_cut(story: list[Reading]) -> N
     hot = Counter(each.id for each in story if each.temperature > HOT)
     latest = {each.id: each.of_sensor for each in ran.outputs.main}
     assert latest == hot
+    for place, row in enumerate(ran.outputs.main):
+        shard = shard_of(reading(0, id=row.id))
+        same = [e for e in ran.outputs.main[: place + 1] if shard_of(reading(0, id=e.id)) == shard]
+        assert row.of_shard == len(same)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
+from typing import ClassVar
 
 import msgspec
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from rivermark.process import ProcessHarness, SideOutput, split_invariant
 from rivermark.process.windows import (
+    Assigner,
     Tumbling,
     WindowAggregate,
     WindowContext,
@@ -38,7 +40,7 @@ class LevelUps(WindowAggregate[Pops, int, LevelUp]):
 
     key = "team"
     time = "at"
-    windows = Tumbling(timedelta(minutes=1))
+    windows: ClassVar[Assigner] = Tumbling(timedelta(minutes=1))
     allowed_lateness = timedelta(minutes=5)
     late = SideOutput("late_pops", Pops)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Final
 
 import msgspec
 import pytest
@@ -14,77 +13,12 @@ from rivermark.process import (
     Arrival,
     Context,
     Input,
-    KeyedProcess,
     ProcessHarness,
-    SideOutput,
-    ValueState,
     split_invariant,
 )
 from rivermark.process.windows import Tumbling, WindowContext, WindowProcess
+from tests.unit.process.pipelines.rides_and_fares import WAIT, Fare, Pair, Ride, RidesWithFares
 from tests.unit.process.pipelines.times import HOUR, MINUTE, NOON, SECOND
-
-WAIT: Final = 10 * MINUTE
-
-
-class Ride(msgspec.Struct, frozen=True, tag="ride"):
-    ride_id: int
-    at: int
-
-
-class Fare(msgspec.Struct, frozen=True, tag="fare"):
-    ride_id: int
-    at: int
-    total: int = 0
-
-
-class Pair(msgspec.Struct, frozen=True):
-    ride: Ride
-    fare: Fare
-
-
-class RidesWithFares(KeyedProcess[Ride | Fare, Pair]):
-    """Keeps whichever side came first until the other comes, or ten minutes of event time pass.
-
-    Each side has its own timer, and the one that was waited for takes it back.
-    """
-
-    rides = Input(Ride, key="ride_id", time="at")
-    fares = Input(Fare, key="ride_id", time="at")
-    unmatched_rides = SideOutput("unmatched_rides", Ride)
-    unmatched_fares = SideOutput("unmatched_fares", Fare)
-
-    ride: ValueState[Ride]
-    fare: ValueState[Fare]
-
-    def on_rides(self, event: Ride, ctx: Context[Pair]) -> None:
-        fare = self.fare.value
-        if fare is None:
-            self.ride.value = event
-            ctx.timers.event.register(event.at + WAIT)
-            return
-        ctx.timers.event.delete(fare.at + WAIT)
-        self.fare.clear()
-        ctx.emit(Pair(event, fare))
-
-    def on_fares(self, event: Fare, ctx: Context[Pair]) -> None:
-        ride = self.ride.value
-        if ride is None:
-            self.fare.value = event
-            ctx.timers.event.register(event.at + WAIT)
-            return
-        ctx.timers.event.delete(ride.at + WAIT)
-        self.ride.clear()
-        ctx.emit(Pair(ride, event))
-
-    def on_timer(self, at: int, ctx: Context[Pair]) -> None:
-        ride, fare = self.ride.value, self.fare.value
-        if ride is not None and ride.at + WAIT == at:
-            ctx.output(self.unmatched_rides, ride)
-            self.ride.clear()
-        if fare is not None and fare.at + WAIT == at:
-            ctx.output(self.unmatched_fares, fare)
-            self.fare.clear()
-
 
 Story = list[Ride | Fare]
 
@@ -104,7 +38,7 @@ def test_a_ride_and_its_fare_make_one_pair_and_leave_nothing(fare_first: bool) -
     assert harness.is_empty()
 
 
-def test_what_waits_too_long_is_told_once_and_forgotten() -> None:
+def test_b031_what_waits_too_long_is_told_once_and_forgotten() -> None:
     harness = ProcessHarness(RidesWithFares())
     feed(harness, Ride(3, NOON), Fare(3, NOON + SECOND), Ride(4, NOON), Fare(5, NOON))
     harness.advance_watermark(NOON + WAIT + SECOND)
