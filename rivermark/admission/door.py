@@ -21,8 +21,9 @@ from rivermark.admission.clock import Clock, Verdict, judge
 from rivermark.admission.collected import CollectedBatch
 from rivermark.admission.contract import QUARANTINE_ARROW
 from rivermark.admission.facts import FileFacts
+from rivermark.admission.here import parse_here
 from rivermark.admission.isolate import damaged_files
-from rivermark.admission.parse import Head, Parser
+from rivermark.admission.parse import Head, Parser, is_record
 from rivermark.admission.parsed import ParsedBatch, Rows
 from rivermark.admission.recall import recall_clock
 from rivermark.admission.spread import SpreadBatch
@@ -30,6 +31,7 @@ from rivermark.admission.verdicts import may_miss
 from rivermark.lake.create import create_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.writer import Origin, TableWriter
+from rivermark.sources.lines import lines_of
 from rivermark.sources.reading import Arrived, read_files, uri_of
 from rivermark.stream import Ingest
 
@@ -104,6 +106,7 @@ class Door:
             lake, ingest.quarantine, replace(origin, stream=f"{origin.stream}:files")
         )
         self.collected_bytes = COLLECTED_BYTES
+        self.in_memory = self.collected_bytes > 0
         self.clock = recall_clock(lake, ingest)
 
     def admit(self, files: Sequence[Arrived], batch: int) -> Admission:
@@ -125,7 +128,7 @@ class Door:
         while True:
             ready = [f for f in files if f.name not in unread]
             try:
-                rows = self._open(self._lines(ready, now), ready)
+                rows = self._read(ready, now)
                 facts = rows.facts()
             except Exception:
                 damaged = self._damaged(ready, now)
@@ -166,6 +169,24 @@ class Door:
             rows.close()
         return result
 
+    def _read(self, files: list[Arrived], now: datetime) -> ParsedBatch:
+        """Read and parse the files: small text ones here, all others by a Spark job."""
+        lines = lines_of(files, self.ingest.source) if self.in_memory else None
+        if lines is None:
+            return self._open(self._lines(files, now), files)
+        known = self._known(files, now)
+        numbers = [n for each in lines for n in range(1, len(each) + 1)]
+        mine = pa.array([code for code, each in enumerate(lines) for _ in each], pa.int32())
+        table = (
+            known.take(mine)
+            .append_column("_row", pa.array(numbers, pa.int64()))
+            .append_column(
+                "payload", pa.array([text for each in lines for text in each]).cast("string")
+            )
+        )
+        heads = {Head(f.format, f.columns) for f in files}
+        return CollectedBatch(parse_here(self._spark, self._parser, table, heads), self.ingest)
+
     def _damaged(self, files: list[Arrived], now: datetime) -> dict[str, str]:
         def parse(file: Arrived) -> None:
             rows = self._open(self._lines([file], now), [file])
@@ -181,10 +202,17 @@ class Door:
         heads = {Head(f.format, f.columns) for f in files}
         parsed = self._parser.parse(lines, heads)
         small = sum(f.size * (8 if packed(f) else 1) for f in files) <= self.collected_bytes
-        return (CollectedBatch if small else SpreadBatch)(parsed, self.ingest)
+        if small:
+            return CollectedBatch(parsed.toArrow(), self.ingest)
+        return SpreadBatch(parsed, self.ingest)
 
     def _lines(self, files: list[Arrived], now: datetime) -> DataFrame:
         """Every line of the files, with what is known of its file beside it."""
+        known = self._spark.createDataFrame(self._known(files, now))
+        rows = read_files(self._spark, files, self.ingest.source)
+        return rows.join(F.broadcast(known), "_uri").withColumn("_record", is_record())
+
+    def _known(self, files: list[Arrived], now: datetime) -> pa.Table:
         facts = [
             {
                 "_uri": uri_of(self._spark, f.path),
@@ -199,11 +227,7 @@ class Door:
             }
             for f in files
         ]
-        known = self._spark.createDataFrame(pa.Table.from_pylist(facts, KNOWN))
-        rows = read_files(self._spark, files, self.ingest.source)
-        bare = F.regexp_replace("payload", "^\ufeff", "")
-        record = (F.trim("payload") != "") & ~F.coalesce(bare == F.col("_head"), F.lit(False))
-        return rows.join(F.broadcast(known), "_uri").withColumn("_record", record)
+        return pa.Table.from_pylist(facts, KNOWN)
 
     def _judge(
         self, files: list[Arrived], facts: dict[str, FileFacts], rows: ParsedBatch

@@ -98,6 +98,12 @@ class Parser:
         return self._judged
 
 
+def is_record() -> Column:
+    """Whether a line is an event, and neither empty nor its file's header line (`_head`)."""
+    bare = F.regexp_replace("payload", "^\ufeff", "")
+    return (F.trim("payload") != "") & ~F.coalesce(bare == F.col("_head"), F.lit(False))
+
+
 def cut_of(head: Head, fields: Sequence[Field], delimiter: str) -> Column:
     """A payload of this shape as a struct of texts."""
     payload = F.col("payload")

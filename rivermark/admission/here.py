@@ -1,0 +1,37 @@
+"""Small batches parsed by Spark's expressions in the driver, without a job and without new code.
+
+Spark's optimizer computes a projection over rows that it has in memory (ConvertToLocalRelation), by
+interpreting the expressions. The parser stays the only one there is. As a job the same projection
+becomes one generated method too long for the JVM to compile: it took 34 microseconds of CPU a row
+against 14 here, and seconds of compiling around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from rivermark.admission.parse import Head, Parser, is_record
+
+NEEDED: Final = ("payload", "_format", "_columns", "_head", "_landed_at")
+"""What the parser looks at; the other columns need not make the way to Spark and back."""
+
+
+def parse_here(
+    spark: SparkSession, parser: Parser, lines: pa.Table, heads: Iterable[Head]
+) -> pa.Table:
+    """The lines with what the parser makes of them, in their order."""
+    place = pa.array(range(lines.num_rows), pa.int64())
+    sent = lines.select(list(NEEDED)).append_column("_place", place)
+    parsed = parser.parse(spark.createDataFrame(sent), heads)
+    found = parsed.withColumn("_record", is_record()).drop(*NEEDED).toArrow()
+    if not pc.all(pc.equal(found["_place"], place)).as_py():
+        found = found.sort_by("_place")
+    for name in found.column_names:
+        if name != "_place":
+            lines = lines.append_column(name, found[name])
+    return lines
