@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +17,9 @@ class Settings(BaseSettings):
 
     `lake_root`, `landing_root`: a folder or a URI that both Spark and Arrow can reach.
     `state_root`: a folder on a disk that every run, sensor and console shares: heartbeats, leases,
-    desired states. `master` is Spark's; `environment` picks defaults in the deployment guide only.
+    desired states. `promise_days`: for how long each version of a table stays readable, and
+    `progress_days` how long `ops/stream_progress` keeps a row. `master` is Spark's; `environment`
+    picks defaults in the deployment guide only.
     """
 
     model_config = SettingsConfigDict(env_prefix="RIVERMARK_", extra="ignore")
@@ -31,6 +34,8 @@ class Settings(BaseSettings):
     shuffle_partitions: int = Field(default=2, ge=1, le=4096)
     trigger_seconds: float = Field(default=2.0, gt=0)
     files_per_trigger: int = Field(default=64, ge=1)
+    promise_days: float = Field(default=7, gt=0, le=3650)
+    progress_days: float = Field(default=30, gt=0)
 
     def model_post_init(self, _context: object) -> None:
         """Derive what was not given from `home`; relative paths count from the working folder."""
@@ -41,7 +46,7 @@ class Settings(BaseSettings):
 
     def lake(self) -> Lake:
         """The lake at `lake_root`."""
-        return Lake(self.lake_root)
+        return Lake(self.lake_root, timedelta(days=self.promise_days))
 
     @property
     def state(self) -> Path:

@@ -17,7 +17,7 @@ def recall_clock(lake: Lake, ingest: Ingest, before: int | None = None) -> Clock
     It lies in the commit's metadata. Where the log no longer shows one, the admitted table's own
     statistics tell the newest event time.
     """
-    for commit in CommitLog(lake.path(ingest.raw)).backwards():
+    for commit in CommitLog(lake.path(ingest.raw)).history():
         kept = commit.metadata
         if "clock" in kept and (before is None or int(kept["batch"]) < before):
             return Clock.from_json(kept["clock"])

@@ -10,16 +10,15 @@ from pyspark.sql.types import DataType, StructType
 
 from rivermark.errors import TableSchemaMismatch
 from rivermark.lake.lake import Lake
+from rivermark.lake.promise import promise_of, retention
 from rivermark.lake.table import Table
 
 PROPERTIES: Final = {
     "delta.checkpointInterval": "50",
-    "delta.logRetentionDuration": "interval 30 days",
-    "delta.deletedFileRetentionDuration": "interval 30 days",
     "delta.dataSkippingNumIndexedCols": "12",
 }
-"""Both retentions are one number, the promise that a version of the last 30 days can be read; a
-table checkpoint each 50 commits instead of 10, because each is a pause of the stream."""
+"""A table checkpoint each 50 commits instead of 10, because each is a pause of the stream. How long
+old versions are kept is the promise's affair (rivermark/lake/promise.py)."""
 
 
 def create_table(lake: Lake, table: Table) -> None:
@@ -36,7 +35,11 @@ def create_table(lake: Lake, table: Table) -> None:
             mode="ignore",
             name=table.name.replace("/", "."),
             description=table.description,
-            configuration={**PROPERTIES, **table.properties},
+            configuration={
+                **PROPERTIES,
+                **retention(promise_of(lake, table)),
+                **table.properties,
+            },
         )
     found = DeltaTable(path)
     added = new_columns(table, StructType.fromJson(_json(found)))

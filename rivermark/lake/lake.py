@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Final
+
 from pyarrow import fs
 
 from rivermark.errors import RivermarkError
 from rivermark.lake.files import filesystem
 from rivermark.lake.table import NAME, Table
 
+PROMISE: Final = timedelta(days=7)
+"""How far back every version of a table can be read, where nothing else is set."""
+
 
 class Lake:
-    """Paths below a root: `tables/`, `checkpoints/`, and the platform's own tables below `ops/`."""
+    """Paths below a root: `tables/`, `checkpoints/`, and the platform's own tables below `ops/`.
 
-    def __init__(self, root: str) -> None:
+    `promise` is the span for which each version of its tables stays readable, unless a table
+    declares its own.
+    """
+
+    def __init__(self, root: str, promise: timedelta = PROMISE) -> None:
         """Take the root, a folder or a URI."""
         self.root = root.rstrip("/")
+        self.promise = promise
 
     def path(self, table: Table | str) -> str:
         """Folder of a table; refuses names that would leave the lake."""

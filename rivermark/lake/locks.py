@@ -34,14 +34,25 @@ def days_lock(table_path: str) -> Iterator[None]:
 
 
 @contextmanager
-def _lock(table_path: str, name: str) -> Iterator[None]:
+def try_days_lock(table_path: str) -> Iterator[bool]:
+    """The right to compute days, if nobody holds it now; tells whether it was had."""
+    with _lock(table_path, "_days.lock", wait=False) as held:
+        yield held
+
+
+@contextmanager
+def _lock(table_path: str, name: str, *, wait: bool = True) -> Iterator[bool]:
     if not is_local(table_path):
-        yield
+        yield True
         return
     path = Path(filesystem(table_path)[1])
     if not path.exists():
-        yield
+        yield True
         return
     with (path / name).open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+            return
+        yield True

@@ -6,11 +6,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from pyarrow import fs
 
 from rivermark.lake.files import filesystem
+
+REMEMBERED: Final = "remembered"
+"""Key of a commit's metadata: the newest batch of each stream, as of that commit."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,17 @@ class CommitLog:
         names = (f.base_name for f in self._fs.get_file_info(selector))
         return sorted(int(n[:20]) for n in names if n.endswith(".json") and n[:20].isdigit())
 
+    def checkpoints(self) -> list[int]:
+        """Versions of which the log holds a table checkpoint, ascending."""
+        selector = fs.FileSelector(self._folder, allow_not_found=True)
+        names = (f.base_name for f in self._fs.get_file_info(selector))
+        return sorted({int(n[:20]) for n in names if n[:20].isdigit() and ".checkpoint" in n})
+
+    def holds(self, version: int) -> bool:
+        """Whether that commit is in the log, without reading it."""
+        info: fs.FileInfo = self._fs.get_file_info(f"{self._folder}/{version:020d}.json")
+        return bool(info.type == fs.FileType.File)
+
     def read(self, version: int) -> Commit | None:
         """That commit, or None when the log does not hold it."""
         try:
@@ -63,6 +77,31 @@ class CommitLog:
             if commit is not None:
                 yield commit
 
+    def history(self) -> Iterator[Commit]:
+        """The commits there are, newest first; then those that upkeep wrote down before it cleaned.
+
+        Of what is no longer in the log these are the newest batch of each stream, so that one
+        which stood still knows its place (rivermark/lake/upkeep/memory.py).
+        """
+        first, kept = 0, None
+        for commit in self.backwards():
+            first = commit.version
+            kept = commit.metadata.get(REMEMBERED) if kept is None else kept
+            yield commit
+        if kept is not None and first > 0:
+            for each in kept["batches"]:
+                if each["version"] < first:
+                    at = datetime.fromisoformat(each["at"])
+                    yield Commit(each["version"], at, "WRITE", each["metadata"], each["rows"])
+
+    def knows_all(self) -> bool:
+        """Whether a batch that `history` does not tell of was never written."""
+        if self.complete():
+            return True
+        found = (c.metadata[REMEMBERED] for c in self.backwards() if REMEMBERED in c.metadata)
+        newest = next(found, None)
+        return newest is not None and bool(newest["all"])
+
     def latest(self) -> Commit | None:
         """The newest commit, or None for a table that does not exist."""
         return next(self.backwards(), None)
@@ -79,11 +118,20 @@ class CommitLog:
         """
         if not self.complete():
             return False
-        for version in self.versions():
-            with self._fs.open_input_stream(f"{self._folder}/{version:020d}.json") as file:
-                if b'{"remove":' in file.read():
-                    return False
-        return True
+        return not any(b'{"remove":' in self._text(version) for version in self.versions())
+
+    def adds_rows(self, first: int, before: int) -> bool:
+        """Whether any commit of [first, before) brought rows, and did not only copy some."""
+        versions = (v for v in self.versions() if first <= v < before)
+        return any(b'"dataChange":true' in self._text(version) for version in versions)
+
+    def takes_files(self, first: int) -> bool:
+        """Whether any commit from that version on took a file out of the table."""
+        return any(b'{"remove":' in self._text(v) for v in self.versions() if v >= first)
+
+    def _text(self, version: int) -> bytes:
+        with self._fs.open_input_stream(f"{self._folder}/{version:020d}.json") as file:
+            return bytes(file.read())
 
 
 def commit_of(version: int, info: dict[str, Any]) -> Commit:

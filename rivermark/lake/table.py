@@ -43,8 +43,9 @@ class Table:
     """A Delta table with a declared schema.
 
     `event_time` names the timestamp column (UTC) that readers window and order by. `keys` are the
-    columns that identify a row. `personal` columns never appear as samples on pages. `properties`
-    are Delta table properties set at creation, over the platform's own.
+    columns that identify a row. `personal` columns never appear as samples on pages. `promise` is
+    how long each version stays readable, where it is not as the platform's setting says.
+    `properties` are Delta table properties set at creation, over the platform's own.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Table:
     keys: tuple[str, ...] = ()
     days: Daily | None = None
     personal: tuple[str, ...] = ()
+    promise: timedelta | None = None
     properties: dict[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
@@ -67,6 +69,10 @@ class Table:
         for column in (self.event_time, *self.keys, *self.personal):
             if column is not None and column not in types:
                 raise DeclarationError(f"table '{self.name}' has no column '{column}'")
+        if self.promise is not None and self.promise < timedelta(seconds=1):
+            raise DeclarationError(
+                f"table '{self.name}': a promise of {self.promise} keeps nothing"
+            )
         if self.event_time and not isinstance(types[self.event_time], TimestampType):
             raise DeclarationError(f"table '{self.name}': '{self.event_time}' is not a timestamp")
         if self.days and not isinstance(types.get(self.days.column), TimestampType | DateType):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from datetime import UTC, datetime
 
 from deltalake import DeltaTable
@@ -25,13 +26,21 @@ def resolve_version(lake: Lake, table: Table, as_of: int | datetime | None) -> i
     """
     version = _version_in_log(lake, table, as_of)
     if as_of is not None and not readable(lake, table, version):
-        newer = CommitLog(lake.path(table)).versions()
-        earliest = next(v for v in newer if v > version and readable(lake, table, v))
         raise VersionNotAvailable(
             f"version {version} of table '{table.name}' is not available: its files were cleaned "
-            f"away; the earliest is {earliest}"
+            f"away; the earliest is {oldest_readable(lake, table)}"
         )
     return version
+
+
+def oldest_readable(lake: Lake, table: Table) -> int:
+    """The oldest version that can still be read: all later ones can too.
+
+    What is cleaned away is what the oldest versions needed, so half of those left are looked at at
+    a time.
+    """
+    versions = CommitLog(lake.path(table)).versions()
+    return versions[bisect_left(versions, True, key=lambda v: readable(lake, table, v))]
 
 
 def readable(lake: Lake, table: Table, version: int) -> bool:
@@ -63,15 +72,16 @@ def _version_in_log(lake: Lake, table: Table, as_of: int | datetime | None) -> i
         for commit in log.backwards():
             if commit.at <= moment:
                 return commit.version
-        first = log.read(versions[0])
+        oldest = oldest_readable(lake, table)
+        first = log.read(oldest)
         earliest = first.at.isoformat() if first else "unknown"
         raise VersionNotAvailable(
             f"table '{table.name}' at {moment.isoformat()} is not available; the earliest moment "
-            f"is {earliest} (version {versions[0]})"
+            f"is {earliest} (version {oldest})"
         )
     if not versions[0] <= as_of <= versions[-1]:
         raise VersionNotAvailable(
             f"version {as_of} of table '{table.name}' is not available; there are "
-            f"{versions[0]} to {versions[-1]}"
+            f"{oldest_readable(lake, table)} to {versions[-1]}"
         )
     return as_of

@@ -69,13 +69,13 @@ class TableWriter:
         log = CommitLog(self.path)
         began = self.origin.since - SKEW
         oldest: Commit | None = None
-        for commit in log.backwards():
+        for commit in log.history():
             oldest = commit
             if self._is_ours(commit):
                 return commit
             if commit.at < began:
                 return None
-        if oldest is not None and oldest.version > 0 and oldest.at >= began:
+        if oldest is not None and not log.knows_all():
             raise ReplayUnprovable(
                 f"table '{self.table.name}': its log begins at version {oldest.version} and shows "
                 f"no batch of stream '{self.origin.stream}', which began before that; whether the "
@@ -131,7 +131,8 @@ class TableWriter:
 
     def rows_written(self, batch: int) -> int:
         """Rows of that batch by its commit's own metrics; looks only at commits not seen before."""
-        if self._version is None:
+        if self._version is None or not self._log.holds(self._version):
+            # Not looked yet, or what came after our last batch was cleaned out of the log since.
             ours = (c.version for c in self._log.backwards() if self._is_ours(c))
             self._version = next(ours, 0)
         rows = 0
@@ -153,6 +154,9 @@ class TableWriter:
             self._write_arrow(rows, metadata)
 
     def _write_arrow(self, rows: pa.Table, metadata: str) -> None:
+        if self._rust is not None and not self._log.holds(self._rust.version()):
+            # Upkeep cleaned the log past what was read here: it cannot be read on from there.
+            self._rust = None
         if self._rust is None:
             self._rust = DeltaTable(self.path)
         write_deltalake(

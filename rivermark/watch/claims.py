@@ -12,9 +12,13 @@ from rivermark.watch.downstream import rows_dropped
 from rivermark.watch.liveness import alive
 from rivermark.watch.shares import late_share, quarantine_share
 from rivermark.watch.uniqueness import rows_unique
+from rivermark.watch.versions import versions_readable
 
 ALIVE: Final = "is_alive"
 """The claim that the restart sensor fails when it gives up, and that a stopped stream breaks."""
+
+VERSIONS: Final = "versions_are_readable"
+"""The claim that upkeep kept its promise."""
 
 
 def claims_of(stream: AnyStream) -> tuple[Claim, ...]:
@@ -40,6 +44,22 @@ def claims_of(stream: AnyStream) -> tuple[Claim, ...]:
         ask=lambda settings, _: rows_dropped(settings, name),
     )
     return (lives, *unique, *((dropped,) if stream.kind == "append" else ()))
+
+
+def promises_of(stream: AnyStream) -> tuple[Claim, ...]:
+    """The version promise of each of its tables: asked once a day, because it reads them."""
+    return tuple(_promise(stream.name, table) for table in stream.tables)
+
+
+def _promise(stream: str, table: Table) -> Claim:
+    return Claim(
+        name=VERSIONS,
+        table=table,
+        stream=stream,
+        description="The oldest version that the promise covers is read, every file of it.",
+        severity="error",
+        ask=lambda settings, now: versions_readable(settings, table, now),
+    )
 
 
 def _unique(stream: str, table: Table) -> Claim:
