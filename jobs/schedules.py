@@ -75,6 +75,16 @@ def suites_schedule(job: AssetJob) -> dg.ScheduleDefinition:
     return dg.ScheduleDefinition(name="suites_nightly", cron_schedule="41 4 * * *", job=job)
 
 
+def upkeep_schedule(job: dg.JobDefinition) -> dg.ScheduleDefinition:
+    """Looks after all tables each night, beside the streams."""
+    return dg.ScheduleDefinition(
+        name="upkeep_nightly",
+        cron_schedule="23 3 * * *",
+        job=job,
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+    )
+
+
 def lives(settings: Settings, stream: AnyStream, now: datetime) -> bool:
     """Whether the stream beats and moves; not so when its heartbeat cannot be read."""
     try:

@@ -1,6 +1,6 @@
 """The claims about streams as asset checks: each answers one question, with its evidence."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import dagster as dg
@@ -10,7 +10,8 @@ from jobs.names import progress_key, stem, table_key
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.topology import Topology
-from rivermark.watch.claims import claims_of
+from rivermark.watch.claim import Claim
+from rivermark.watch.claims import claims_of, promises_of
 
 Results = Iterator[dg.AssetCheckResult]
 
@@ -20,6 +21,7 @@ def checks_of(topology: Topology) -> list[dg.AssetChecksDefinition]:
     found = []
     for group, streams in topology.groups().items():
         found.append(claim_checks(topology, group))
+        found.append(promise_checks(topology, group))
         if any(stream.suite for stream in streams):
             found.append(suite_checks(topology, group))
     return found
@@ -27,14 +29,22 @@ def checks_of(topology: Topology) -> list[dg.AssetChecksDefinition]:
 
 def claim_checks(topology: Topology, group: str) -> dg.AssetChecksDefinition:
     """What the lake itself can answer about the streams of a group."""
-    claims = {
-        dg.AssetCheckKey(table_key(claim.table), claim.name): claim
-        for stream in topology.groups()[group]
-        for claim in claims_of(stream)
-    }
+    found = [c for stream in topology.groups()[group] for c in claims_of(stream)]
+    return checks_that_ask(f"{stem(group)}_claims", group, found)
+
+
+def promise_checks(topology: Topology, group: str) -> dg.AssetChecksDefinition:
+    """Whether the version promise holds for the group's tables. Upkeep evaluates it each night."""
+    found = [c for stream in topology.groups()[group] for c in promises_of(stream)]
+    return checks_that_ask(f"{stem(group)}_versions", group, found)
+
+
+def checks_that_ask(name: str, group: str, found: Sequence[Claim]) -> dg.AssetChecksDefinition:
+    """Claims as one operation; starts no engine."""
+    claims = {dg.AssetCheckKey(table_key(claim.table), claim.name): claim for claim in found}
 
     @dg.multi_asset_check(
-        name=f"{stem(group)}_claims",
+        name=name,
         specs=[
             dg.AssetCheckSpec(
                 name=key.name,

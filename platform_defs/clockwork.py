@@ -8,8 +8,14 @@ import dagster as dg
 
 from jobs.asset_job import AssetJob
 from jobs.rehearsal import rehearsal_job
-from jobs.schedules import catch_up_schedule, suites_schedule, watch_schedule
+from jobs.schedules import (
+    catch_up_schedule,
+    suites_schedule,
+    upkeep_schedule,
+    watch_schedule,
+)
 from jobs.streams import catch_up_job, live_job
+from jobs.upkeep import upkeep_job
 from jobs.watching import suites_job, watch_job
 from jobs.wishes import wish_job
 from platform_defs.sensors import restart_sensor
@@ -33,6 +39,8 @@ def clockwork_of(topology: Topology) -> Clockwork:
     watch, suites = watch_job(topology), suites_job(topology)
     schedules = [catch_up_schedule(group, job) for group, job in catch_up.items()]
     schedules.append(watch_schedule(topology, watch))
+    looking_after = upkeep_job(topology)
+    schedules.append(upkeep_schedule(looking_after))
     if suites is not None:
         schedules.append(suites_schedule(suites))
     return Clockwork(
@@ -41,6 +49,7 @@ def clockwork_of(topology: Topology) -> Clockwork:
             *catch_up.values(),
             watch,
             *([suites] if suites is not None else []),
+            looking_after,
             rehearsal_job(topology),
             wish_job(topology, "run"),
             wish_job(topology, "paused"),

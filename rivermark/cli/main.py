@@ -15,6 +15,7 @@ from rivermark.cli.reset import reset
 from rivermark.cli.run import run
 from rivermark.cli.show import show
 from rivermark.cli.status import status
+from rivermark.cli.upkeep import upkeep
 from rivermark.cli.wishes import pause, resume
 
 app: Final = typer.Typer(
@@ -57,3 +58,4 @@ add_command(app, show, "show", panel=LOOK)
 add_command(app, files, "files", panel=LOOK)
 add_command(app, recompute, "recompute", panel=MEND)
 add_command(app, reset, "reset", panel=MEND)
+add_command(app, upkeep, "upkeep", panel=MEND)
