@@ -1,4 +1,4 @@
-"""What can be measured here: `python -m bench [baseline | process_core] [options]`.
+"""What can be measured here: `python -m bench [baseline | growth | process_core] [options]`.
 
 Without a name the baseline is taken: start, bounded run, idle cost, latency.
 """
@@ -10,6 +10,7 @@ import sys
 
 MEASUREMENTS = {
     "baseline": "cold start, a bounded run to hourly winners, idle cost, event-to-table latency",
+    "growth": "a month in minutes: what grows while the load stays the same, upkeep included",
     "process_core": "process functions without Spark: events per CPU second, bytes per key",
 }
 

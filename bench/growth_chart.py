@@ -1,0 +1,59 @@
+"""The chart of `bench.growth`: what there was at the end of each simulated day."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from rivermark.quality.charts import BLUE, FAINT, GREEN, ORANGE
+
+Lines = dict[str, str]
+PANELS: Final[tuple[tuple[str, Lines], ...]] = (
+    (
+        "CPU per batch (ms)",
+        {"streams": "stream_cpu_ms_per_batch", "upkeep": "upkeep_cpu_ms_per_batch"},
+    ),
+    ("Memory after a collection (MB)", {"all processes": "rss_mb", "engine's heap": "heap_mb"}),
+    ("State (rows)", {"rows": "state_rows"}),
+    ("Table files", {"on disk": "data_files", "of the newest version": "live_files"}),
+    (
+        "Files of logs and checkpoints",
+        {"table logs": "log_files", "checkpoints": "checkpoint_files"},
+    ),
+    ("Dagster's event log (reports)", {"reports": "event_log_rows"}),
+)
+"""Each panel's title, and its lines: label and name of the figure."""
+
+
+def slope(values: Sequence[float]) -> float:
+    """The straight line through values of successive days: its rise a day in % of their mean."""
+    count, mean = len(values), sum(values) / max(1, len(values))
+    middle = (count - 1) / 2
+    spread = sum((n - middle) ** 2 for n in range(count))
+    if not spread or not mean:
+        return 0.0
+    rise = sum((n - middle) * (v - mean) for n, v in enumerate(values)) / spread
+    return round(100 * rise / mean, 2)
+
+
+def draw_growth(by_day: Mapping[str, Sequence[float]], path: Path) -> None:
+    """Six small charts, each beginning at zero, so that a rise is seen for what it is."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 6), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(2, 3)
+    for axis, (title, lines) in zip(axes.flat, PANELS, strict=True):
+        for colour, (label, name) in zip((BLUE, ORANGE, GREEN), lines.items(), strict=False):
+            values = by_day[name]
+            half = values[len(values) // 2 :]
+            told = f"{label} ({slope(half):+.1f} % a day)"
+            axis.plot(range(1, len(values) + 1), values, color=colour, label=told)
+        axis.set_title(title, fontsize=10, loc="left")
+        axis.set_ylim(bottom=0)
+        axis.grid(axis="y", color=FAINT)
+        axis.legend(fontsize=8, frameon=False, loc="lower right")
+        axis.set_xlabel("simulated day", fontsize=8)
+    figure.savefig(path, dpi=120)

@@ -1,0 +1,61 @@
+"""The streams that `bench.growth` measures: python -m bench.growth_workload HOME PROMISE_DAYS.
+
+Reads words from its standard input: `collect` (garbage of both heaps), `end`.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import threading
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from bench.growth import GROWING
+from rivermark.runtime.run import run_continuous
+from rivermark.runtime.session import open_session
+from rivermark.settings import Settings
+
+
+def say(event: str, **facts: object) -> None:
+    """Answer."""
+    sys.stdout.write(json.dumps({"event": event, **facts}) + "\n")
+    sys.stdout.flush()
+
+
+def heap_mb(spark: SparkSession) -> float:
+    """Megabytes of the engine's heap that are in use after a collection."""
+    gc.collect()
+    assert spark._jvm is not None
+    spark._jvm.System.gc()
+    runtime = spark._jvm.Runtime.getRuntime()
+    return float(runtime.totalMemory() - runtime.freeMemory()) / 1e6
+
+
+def main() -> None:
+    """Run the streams until told to end."""
+    home, promise = Path(sys.argv[1]), float(sys.argv[2])
+    settings = Settings(home=home, promise_days=promise, trigger_seconds=0.2)
+    spark = open_session(settings, "long")
+    stop = threading.Event()
+
+    def host() -> None:
+        run_continuous(spark, settings, GROWING, GROWING.streams, run_id="growth", stop=stop)
+
+    thread = threading.Thread(target=host)
+    thread.start()
+    say("ready")
+    for line in sys.stdin:
+        if line.strip() == "collect":
+            say("collected", heap_mb=round(heap_mb(spark), 1))
+        elif line.strip() == "end":
+            break
+    stop.set()
+    thread.join()
+    say("ended")
+
+
+if __name__ == "__main__":
+    main()
