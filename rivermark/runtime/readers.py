@@ -25,6 +25,8 @@ def readers_of(lake: Lake, topology: Topology, table: Table) -> list[Reader]:
     time, where its first commits are no longer as they were. The exception is an ingest's own list
     of arrived files, which is read in the order of commits or not at all.
     """
+    if not lake.exists(table):
+        return []
     identity = str(DeltaTable(lake.path(table)).metadata().id)
     found = []
     for stream in topology.streams:

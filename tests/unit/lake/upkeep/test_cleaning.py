@@ -9,21 +9,19 @@ import pytest
 from deltalake import DeltaTable
 
 from rivermark.errors import VersionNotAvailable
-from rivermark.lake.create import create_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
-from rivermark.lake.promise import keep_promise, oldest_promised
+from rivermark.lake.promise import keep_promise
 from rivermark.lake.travel import resolve_version
 from rivermark.lake.upkeep.reader import Reader
-from rivermark.lake.upkeep.table_upkeep import look_after
 from tests.unit.lake.conftest import RIDES
-from tests.unit.lake.upkeep.conftest import Upkeep, ids, promise_over, write
+from tests.unit.lake.upkeep.conftest import NEWEST, Upkeep, ids, write
 
 
 def test_the_promise_is_both_retentions_and_writers_clean_nothing(lake: Lake) -> None:
     kept = DeltaTable(lake.path(RIDES)).metadata().configuration
-    assert kept["delta.logRetentionDuration"] == "interval 1 seconds"
-    assert kept["delta.deletedFileRetentionDuration"] == "interval 1 seconds"
+    assert kept["delta.logRetentionDuration"] == "interval 7 days"
+    assert kept["delta.deletedFileRetentionDuration"] == "interval 7 days"
     assert kept["delta.enableExpiredLogCleanup"] == "false"
 
 
@@ -36,41 +34,51 @@ def test_a_changed_promise_reaches_a_table_that_is_there(lake: Lake) -> None:
     assert kept["delta.deletedFileRetentionDuration"] == "interval 30 days"
 
 
-def test_within_the_promise_every_version_can_be_read(tmp_path: Path) -> None:
-    lake = Lake(str(tmp_path / "week"))
-    create_table(lake, RIDES)
+def test_within_the_promise_every_version_can_be_read(lake: Lake, upkeep: Upkeep) -> None:
     write(lake, 0, 14)
     for _ in range(2):
-        done = look_after(lake, RIDES, now=datetime.now(UTC), run_id="u")
+        done = upkeep()
     assert (done.deleted_files, done.deleted_log_entries) == (0, 0)
     for version in range(DeltaTable(lake.path(RIDES)).version() + 1):
         assert len(ids(lake, version)) == min(version, 15)
 
 
-def test_after_the_promise_old_files_and_log_entries_go(lake: Lake, upkeep: Upkeep) -> None:
-    write(lake, 0, 59)
+def test_after_the_promise_old_files_and_log_entries_go(
+    lake: Lake, upkeep: Upkeep, later: Upkeep
+) -> None:
+    write(lake, 0, 29)
     upkeep()
-    promise_over()
-    write(lake, 60, 60)
-    promised = oldest_promised(lake, RIDES, datetime.now(UTC))
 
-    done = upkeep()
+    done = later()
 
-    assert done.deleted_files == 60
+    assert done.deleted_files == 30
     assert done.after.files == 2
-    assert done.deleted_log_entries > 50
-    assert done.after.log_files < 15
-    assert ids(lake) == list(range(61))
-    for version in range(promised, DeltaTable(lake.path(RIDES)).version() + 1):
-        assert ids(lake, version)[:60] == list(range(60))
+    assert done.deleted_log_entries >= 30
+    assert done.after.log_files < 12
+    for version in CommitLog(lake.path(RIDES)).versions():
+        assert ids(lake, version)[:30] == list(range(30))
 
 
-def test_who_asks_for_a_version_that_is_gone_is_told_the_oldest(lake: Lake, upkeep: Upkeep) -> None:
-    write(lake, 0, 59)
+def test_the_version_that_was_current_when_the_span_began_stays(
+    lake: Lake, upkeep: Upkeep, later: Upkeep
+) -> None:
+    write(lake, 0, 29)
     upkeep()
-    promise_over()
-    write(lake, 60, 60)
+    before = DeltaTable(lake.path(RIDES)).version()
+
+    later()
+
+    versions = CommitLog(lake.path(RIDES)).versions()
+    assert versions[0] <= before + 1, "the last commit before the second that is promised"
+    assert NEWEST not in ids(lake, versions[0])
+
+
+def test_who_asks_for_a_version_that_is_gone_is_told_the_oldest(
+    lake: Lake, upkeep: Upkeep, later: Upkeep
+) -> None:
+    write(lake, 0, 29)
     upkeep()
+    later()
 
     oldest = CommitLog(lake.path(RIDES)).versions()[0]
     with pytest.raises(VersionNotAvailable, match=f"there are {oldest} to"):
@@ -80,43 +88,39 @@ def test_who_asks_for_a_version_that_is_gone_is_told_the_oldest(lake: Lake, upke
     assert resolve_version(lake, RIDES, oldest) == oldest
 
 
-def test_what_a_reader_has_not_read_stays_with_its_log(lake: Lake, upkeep: Upkeep) -> None:
-    slow = Reader("test/slow", 5)
+def test_what_a_reader_has_not_read_stays_with_its_log(
+    lake: Lake, upkeep: Upkeep, later: Upkeep
+) -> None:
     write(lake, 0, 29)
     upkeep()
-    promise_over()
-    write(lake, 30, 59)
-    upkeep(slow)
-    promise_over()
-    write(lake, 60, 60)
+    slow = Reader("test/slow", 5)
 
-    held = upkeep(slow)
+    held = later(slow)
 
     assert (held.deleted_files, held.deleted_log_entries) == (0, 0)
     assert any("rivermark reset test/slow" in note for note in held.notes)
-    for version in range(5, 61):
+    for version in range(5, 31):
         assert CommitLog(lake.path(RIDES)).read(version) is not None
-    assert upkeep(Reader("test/slow", 70)).deleted_files > 0
+    assert later(Reader("test/slow", 70)).deleted_files == 30
 
 
-def test_a_version_that_is_read_as_a_whole_keeps_its_files(lake: Lake, upkeep: Upkeep) -> None:
+def test_a_version_that_is_read_as_a_whole_keeps_its_files(
+    lake: Lake, upkeep: Upkeep, later: Upkeep
+) -> None:
     write(lake, 0, 29)
     upkeep()
-    promise_over()
-    write(lake, 30, 30)
 
-    held = upkeep(Reader("test/new", 20, snapshot=True))
+    held = later(Reader("test/new", 20, snapshot=True))
 
     assert ids(lake, 20) == list(range(20))
     assert held.deleted_files == 10, "files that version 20 does not hold"
 
 
-def test_what_a_killed_writer_left_goes_too(lake: Lake, upkeep: Upkeep) -> None:
+def test_what_a_killed_writer_left_goes_too(lake: Lake, later: Upkeep) -> None:
     write(lake, 0, 9)
     stray = Path(lake.path(RIDES)) / "part-00000-stray.parquet"
     stray.write_bytes(b"half a file")
-    promise_over()
 
-    assert upkeep().deleted_files == 1
+    assert later().deleted_files == 1
     assert not stray.exists()
-    assert ids(lake) == list(range(10))
+    assert ids(lake) == [*range(10), NEWEST]

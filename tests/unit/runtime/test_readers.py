@@ -1,0 +1,126 @@
+"""How far a stream has read a table, by its checkpoint; written as Spark writes it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql.types import LongType, StructField, StructType, TimestampType
+
+from rivermark import Stream, Table, Topology
+from rivermark.errors import UnknownStream
+from rivermark.lake.create import create_table
+from rivermark.lake.lake import Lake
+from rivermark.lake.upkeep.reader import Reader
+from rivermark.runtime.generation import Generation, write_generation
+from rivermark.runtime.progress import STREAM_PROGRESS, ProgressLog
+from rivermark.runtime.readers import readers_of
+from rivermark.runtime.tally import BatchTally
+from rivermark.runtime.upkeep import upkeep
+from rivermark.settings import Settings
+
+SCHEMA = StructType([StructField("id", LongType()), StructField("at", TimestampType())])
+RIDES = Table(name="test/rides", schema=SCHEMA, description="Rides.", event_time="at")
+LONG = Table(name="test/long", schema=SCHEMA, description="Long ones.", event_time="at")
+READER = Stream(
+    name="test/long",
+    reads=(RIDES,),
+    build=lambda rides: rides,
+    writes=LONG,
+    description="Long rides.",
+    group="test",
+    lateness=timedelta(0),
+)
+TOPOLOGY = Topology([READER])
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    found = Settings(home=tmp_path)
+    create_table(found.lake(), RIDES)
+    return found
+
+
+@pytest.fixture
+def lake(settings: Settings) -> Lake:
+    return settings.lake()
+
+
+def read(
+    lake: Lake, batch: int, version: int, *, done: bool = True, snapshot: bool = False
+) -> None:
+    """A batch of the reader: planned up to before that version, and finished or not."""
+    write_generation(lake, READER, Generation(0, datetime(2026, 1, 1, tzinfo=UTC), 2))
+    folder = Path(lake.checkpoint(READER.name, 0))
+    place = {
+        "sourceVersion": 1,
+        "reservoirId": str(DeltaTable(lake.path(RIDES)).metadata().id),
+        "reservoirVersion": version,
+        "index": -1,
+        "isStartingVersion": snapshot,
+    }
+    for name, text in (("offsets", f"v1\n{{}}\n{json.dumps(place)}"), ("commits", "v1\n{}")):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        if name == "offsets" or done:
+            (folder / name / str(batch)).write_text(text)
+
+
+def test_a_stream_that_never_started_needs_nothing(lake: Lake) -> None:
+    assert readers_of(lake, TOPOLOGY, RIDES) == []
+
+
+def test_a_finished_batch_tells_the_place(lake: Lake) -> None:
+    read(lake, 0, 3)
+    read(lake, 9, 7)
+    read(lake, 10, 12)
+    assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 12)]
+    assert readers_of(lake, TOPOLOGY, LONG) == []
+
+
+def test_what_an_unfinished_batch_reads_is_still_needed(lake: Lake) -> None:
+    read(lake, 9, 7)
+    read(lake, 10, 12, done=False)
+    assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 7)]
+
+
+def test_an_unfinished_first_batch_needs_all(lake: Lake) -> None:
+    read(lake, 0, 7, done=False)
+    assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 0)]
+
+
+def test_a_version_that_is_read_as_a_whole_is_told(lake: Lake) -> None:
+    read(lake, 0, 7, done=False, snapshot=True)
+    assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 7, snapshot=True)]
+    read(lake, 0, 7, snapshot=True)
+    assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 7, snapshot=True)]
+
+
+def test_a_place_in_another_table_of_that_name_counts_as_nothing_read(lake: Lake) -> None:
+    read(lake, 3, 7)
+    offsets = Path(lake.checkpoint(READER.name, 0)) / "offsets" / "3"
+    offsets.write_text(offsets.read_text().replace('"reservoirId": "', '"reservoirId": "x'))
+    assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 0)]
+
+
+def test_old_rows_leave_the_log_of_batches(settings: Settings) -> None:
+    lake, now = settings.lake(), datetime.now(UTC)
+    log = ProgressLog(lake)
+    for days in (40, 31, 29, 0):
+        at = now - timedelta(days=days)
+        log.add(BatchTally(stream="a", generation=0, run_id="r", batch_id=days, started_at=at))
+        log.flush()
+
+    [dry] = upkeep(settings, TOPOLOGY, [STREAM_PROGRESS.name], run_id="u", dry_run=True)
+    [done] = upkeep(settings, TOPOLOGY, [STREAM_PROGRESS.name], run_id="u")
+
+    assert (dry.deleted_rows, done.deleted_rows) == (0, 2)
+    left = DeltaTable(lake.path(STREAM_PROGRESS)).to_pyarrow_table()["batch_id"].to_pylist()
+    assert sorted(left) == [0, 29]
+
+
+def test_a_table_that_nobody_knows_is_refused_with_those_there_are(settings: Settings) -> None:
+    with pytest.raises(UnknownStream, match=r"no table is named 'test/x'; .*test/long"):
+        upkeep(settings, TOPOLOGY, ["test/x"], run_id="u")
