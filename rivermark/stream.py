@@ -184,6 +184,10 @@ class Stream:
                 )
         if self.kind == "refresh" and any(o.table.days is None for o in self.outputs):
             raise DeclarationError(f"stream '{self.name}': a refreshed table needs its days")
+        bound = getattr(self.build, "bound", None)
+        if bound is not None:
+            # A process function fits its rows to the tables; it says here where they do not.
+            object.__setattr__(self, "build", bound(self))
 
     def _check_read(self, read: AnyStream | Table) -> None:
         """Refuse an input of which a watermark could not tell what is late."""

@@ -58,6 +58,10 @@ class Storable:
         self.classes = classes_of(self.info)
         self._decoder = msgspec.msgpack.Decoder(of)
 
+    def __reduce__(self) -> tuple[type[Storable], tuple[Any, str]]:
+        """Made again from the type where it is sent to: decoders do not travel."""
+        return Storable, (self.of, self.what)
+
     def verify(self, value: Any) -> None:
         """Raise Misuse unless storage gives `value` back; for values not of the usual classes."""
         if self.classes is not None and not isinstance(value, tuple(self.classes)):

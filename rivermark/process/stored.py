@@ -58,6 +58,10 @@ class StoredBucket:
             for kind, due in (("event", self._event), ("processing", self._processing))
         }
 
+    def timer_count(self) -> int:
+        """Number of timers of all keys, of both kinds."""
+        return sum(len(keys) for due in (self._event, self._processing) for keys in due.values())
+
     def waiting(self) -> Iterator[tuple[str, Any, Millis, Any]]:
         """Events that wait for the watermark: input, key, time, and the event in plain values."""
         for at, rank, _, key, event in self._held:

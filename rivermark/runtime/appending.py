@@ -59,13 +59,17 @@ class AppendHost(QueryHost):
             self.spark.read.format("delta").load(self.lake.path(table_of(s)))
             for s in self.declared.static
         ]
-        built = self.declared.build(*inputs, *lookups)
+        built = self.build(*inputs, *lookups)
         conditions = {
             f"_to_{i}": F.coalesce(o.where(), F.lit(False))
             for i, o in enumerate(self.declared.outputs)
             if o.where is not None
         }
         return built.withColumns(conditions) if conditions else built
+
+    def build(self, *frames: DataFrame) -> DataFrame:
+        """The stream's rows from its inputs."""
+        return self.declared.build(*frames)
 
     def _read(self, table: Table, lateness: timedelta) -> DataFrame:
         """A table as a stream in the order of its commits, with its watermark."""

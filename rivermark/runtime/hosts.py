@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from rivermark.process.spark import ProcessBuild
 from rivermark.runtime.appending import AppendHost
 from rivermark.runtime.ingesting import IngestHost
+from rivermark.runtime.processing import ProcessHost
 from rivermark.runtime.query import QueryHost
 from rivermark.runtime.refreshing import RefreshHost
 from rivermark.settings import Settings
@@ -18,4 +20,6 @@ def host_for(spark: SparkSession, settings: Settings, stream: AnyStream, run_id:
         return IngestHost(spark, settings, stream, run_id)
     if stream.kind == "refresh":
         return RefreshHost(spark, settings, stream, run_id)
+    if isinstance(stream.build, ProcessBuild):
+        return ProcessHost(spark, settings, stream, run_id)
     return AppendHost(spark, settings, stream, run_id)

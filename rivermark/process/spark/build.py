@@ -1,0 +1,191 @@
+"""A process function as the `build` of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from rivermark.errors import DeclarationError
+from rivermark.process.declaration import Declaration
+from rivermark.process.keyed import KeyedProcess
+from rivermark.process.sizes import Limits
+from rivermark.process.spark.buckets import DEFAULT_BUCKETS, bucket_labels
+from rivermark.process.spark.packing import PACKED, Packer
+from rivermark.process.spark.reading import Reader, reader_for, travelling
+from rivermark.process.spark.stateful import BucketProcessor, Core
+from rivermark.process.spark.tables import BucketRun
+from rivermark.process.spark.writing import (
+    DEAD,
+    MAIN,
+    ROWS,
+    Tagged,
+    Writer,
+    unpacked,
+    writer_for,
+)
+from rivermark.stream import Stream, table_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from rivermark.lake.table import Table
+
+Prepare = Callable[..., "DataFrame"]
+
+
+@dataclass(frozen=True)
+class ProcessBuild:
+    """The `build` of a stream that runs a process: made by `run_process`, bound by the Stream.
+
+    `inputs` are the process's inputs in the order of the stream's `reads`. `buckets` is how many
+    parts the keys fall into: fixed by the first start, whatever is declared since.
+    """
+
+    make: Callable[[], KeyedProcess[Any, Any]]
+    declared: Declaration
+    inputs: tuple[str, ...]
+    prepare: Mapping[str, Prepare]
+    buckets: int
+    limits: Limits
+    _writer: Writer | None = field(default=None, repr=False)
+    _built: StructType | None = field(default=None, repr=False)
+
+    def bound(self, stream: Stream) -> ProcessBuild:
+        """The same for a stream's tables; raises DeclarationError where they do not fit."""
+        try:
+            return self._bound(stream)
+        except DeclarationError as error:
+            raise DeclarationError(f"stream '{stream.name}': {error}") from error
+
+    def _bound(self, stream: Stream) -> ProcessBuild:
+        if len(stream.reads) != len(self.inputs):
+            raise DeclarationError(
+                f"process '{self.declared.name}' has the inputs {', '.join(self.inputs)}, and the "
+                f"stream reads {len(stream.reads)}"
+            )
+        for name, read in zip(self.inputs, stream.reads, strict=True):
+            if name not in self.prepare:
+                self._reader(name, table_of(read).schema)
+        writer, built = writer_for(self.declared, self._tables(stream))
+        return replace(self, _writer=writer, _built=built)
+
+    def _tables(self, stream: Stream) -> dict[str, Table]:
+        """The table of each tag."""
+        declared = self.declared
+        tags = [MAIN] * (declared.out is not None) + [*declared.sides]
+        tags += [DEAD] * declared.dead_letter
+        found: dict[str, Table] = {}
+        for output in stream.outputs:
+            if isinstance(output.where, Tagged):
+                found[output.where.tag] = output.table
+            elif len(stream.outputs) == 1 == len(tags):
+                found[tags[0]] = output.table
+            else:
+                raise DeclarationError(
+                    f"process '{declared.name}' writes {', '.join(tags)}: say of each table which "
+                    "rows it takes, as in Output(table, main_rows), Output(other, side_rows('tag'))"
+                )
+        for tag in found:
+            if tag not in tags:
+                raise DeclarationError(
+                    f"process '{declared.name}' has no output '{tag}'; it writes {', '.join(tags)}"
+                )
+        for tag in tags:
+            if tag not in found:
+                raise DeclarationError(
+                    f"process '{declared.name}': its output '{tag}' goes to no table of the stream"
+                )
+        return {tag: found[tag] for tag in tags}
+
+    def __call__(self, *frames: DataFrame) -> DataFrame:
+        """The rows of all outputs with their tag: of streams as they come, of tables to the end."""
+        if self._writer is None or self._built is None:
+            raise DeclarationError(
+                f"process '{self.declared.name}' is not bound to tables: declare it as the build "
+                "of a Stream"
+            )
+        streaming = any(each.isStreaming for each in frames)
+        session = frames[0].sparkSession
+        partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+        labels = tuple(bucket_labels(self.buckets, partitions))
+        lookups = frames[len(self.inputs) :]
+        readers: dict[int, Reader] = {}
+        packets = []
+        for name, rows in zip(self.inputs, frames, strict=False):
+            events = self.prepare[name](rows, *lookups) if name in self.prepare else rows
+            reader = self._reader(name, events.schema)
+            readers[reader.rank] = reader
+            sent = travelling(reader, events, self.buckets)
+            packets.append(sent.mapInArrow(Packer(reader, labels), PACKED))
+        together = reduce(lambda one, other: one.union(other), packets)
+        by_rank = tuple(readers[rank] for rank in sorted(readers))
+        core = Core(self.make, self.limits, by_rank, self._writer)
+        if streaming:
+            rows = (
+                together.groupBy("bucket")
+                .transformWithState(
+                    BucketProcessor(core), self._writer.packed, "Append", "EventTime"
+                )
+                .select(F.inline(ROWS))
+            )
+        else:
+            run = BucketRun(core)
+            rows = together.groupBy("bucket").applyInArrow(
+                lambda key, table: run(key, table), self._writer.schema
+            )
+        return unpacked(rows, self._built)
+
+    def _reader(self, name: str, columns: StructType) -> Reader:
+        inputs = self.declared.inputs
+        rank = next(n for n, each in enumerate(inputs) if each.name == name)
+        return reader_for(
+            self.declared.name, inputs[rank], rank, columns, dead_letter=self.declared.dead_letter
+        )
+
+
+def run_process(
+    make: Callable[[], KeyedProcess[Any, Any]],
+    *,
+    inputs: tuple[str, ...] = (),
+    prepare: Prepare | Mapping[str, Prepare] | None = None,
+    buckets: int = DEFAULT_BUCKETS,
+    limits: Limits | None = None,
+) -> ProcessBuild:
+    """The `build` of a stream that runs a process function.
+
+        Stream(name="taxi/long_rides", reads=(CLEAN_RIDES,), build=run_process(LongRides), ...)
+
+    `make` is the class, or a function that gives the process, such as `partial(Jumps, 1.7)`; it
+    must be importable by Spark's workers. `inputs` names the process's inputs in the order of the
+    stream's `reads`, where there are several. Fields of events are filled from columns of their
+    name; `prepare` (for the only input, or by input) turns a DataFrame into one that has them.
+    Tables of the stream take rows by `main_rows`, `side_rows(tag)` and `dead_letters`.
+    """
+    process = make()
+    declared = process.declaration
+    known = tuple(each.name for each in declared.inputs)
+    if not inputs and len(known) == 1:
+        inputs = known
+    if sorted(inputs) != sorted(known):
+        raise DeclarationError(
+            f"process '{declared.name}' has the inputs {', '.join(known)}: name each once, in the "
+            f"order of the stream's reads, not {', '.join(inputs) or 'none'}"
+        )
+    if not 0 < buckets < 1 << 15:
+        raise DeclarationError(f"process '{declared.name}': buckets are from 1 to 32767")
+    by_input = prepare if isinstance(prepare, Mapping) else {}
+    if prepare is not None and not isinstance(prepare, Mapping):
+        if len(known) != 1:
+            raise DeclarationError(
+                f"process '{declared.name}': say which of its inputs to prepare: {{'rides': ...}}"
+            )
+        by_input = {known[0]: prepare}
+    for name in by_input:
+        if name not in known:
+            raise DeclarationError(f"process '{declared.name}' has no input '{name}' to prepare")
+    return ProcessBuild(make, declared, inputs, by_input, buckets, limits or Limits())

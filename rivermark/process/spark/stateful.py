@@ -1,0 +1,149 @@
+"""The engine within Spark's stateful operator: a bucket's batch is one state read and one write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+
+from rivermark.process.engine import Engine
+from rivermark.process.failures import DeadLetter
+from rivermark.process.inputs import Arrivals
+from rivermark.process.instants import BEGINNING, Millis
+from rivermark.process.keyed import KeyedProcess
+from rivermark.process.sizes import Limits
+from rivermark.process.spark.reading import Reader
+from rivermark.process.spark.writing import ROWS, Writer
+
+STATE: Final = "bucket"
+STATE_SCHEMA: Final = StructType(
+    [StructField("stored", BinaryType()), StructField("wake", LongType())]
+)
+"""A bucket's state, and the Spark timer that is set for it (milliseconds since the epoch)."""
+
+
+@dataclass
+class Core:
+    """What runs a bucket's batch, in a stream and over a table: readers, engine, writer."""
+
+    make: Callable[[], KeyedProcess[Any, Any]]
+    limits: Limits
+    readers: tuple[Reader, ...]
+    writer: Writer
+    _engine: Engine[Any, Any] | None = field(default=None, init=False)
+
+    @property
+    def engine(self) -> Engine[Any, Any]:
+        """The engine, started when it is first needed."""
+        if self._engine is None:
+            self._engine = Engine(self.make(), self.limits)
+            self._engine.start()
+        return self._engine
+
+    def stop(self) -> None:
+        """Let the process release what it holds."""
+        if self._engine is not None:
+            self._engine.stop()
+            self._engine = None
+
+    def taken(
+        self, packets: Iterable[tuple[int, int, bytes]]
+    ) -> tuple[list[Arrivals], list[DeadLetter]]:
+        """Arrivals of packets (input, place, payload), in the order in which they were read."""
+        by_input: dict[int, list[bytes]] = {}
+        for rank, _, payload in sorted(packets, key=lambda each: each[:2]):
+            by_input.setdefault(rank, []).append(payload)
+        arrivals, dead = [], []
+        for rank, payloads in by_input.items():
+            found, aside = self.readers[rank].arrivals(payloads)
+            arrivals.append(found)
+            dead.extend(aside)
+        return arrivals, dead
+
+
+class BucketProcessor(StatefulProcessor):
+    """Runs a process over a bucket for Spark, which calls it once a bucket and batch.
+
+    Rows come first and timers afterwards. A bucket that got rows was told the watermark with them,
+    so a timer of Spark's that this watermark has reached is taken back before it fires. One that
+    lies earlier than it needs to is left: it wakes the bucket once for nothing, where taking it
+    back and setting another costs two round trips a batch.
+    """
+
+    def __init__(self, core: Core) -> None:
+        """Take what runs a batch; it is sent to the workers with it."""
+        self._core = core
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Declare the one state."""
+        self._handle = handle
+        self._state = handle.getValueState(STATE, STATE_SCHEMA)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+        """Run a batch's events."""
+        packets = [(row.input, row.place, bytes(row.payload)) for row in rows]
+        return self._run(*self._core.taken(packets), timerValues)
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[Any]:
+        """Run what the watermark has made due, for a bucket without events."""
+        return self._run([], [], timerValues, fired=True)
+
+    def close(self) -> None:
+        """Stop the process."""
+        self._core.stop()
+
+    def _run(
+        self,
+        arrivals: Sequence[Arrivals],
+        dead: list[DeadLetter],
+        clocks: Any,
+        *,
+        fired: bool = False,
+    ) -> Iterator[Any]:
+        found = self._state.get()
+        before, wake = (None, None) if found is None else (found[0], found[1])
+        before = None if before is None else bytes(before)
+        # Spark's watermark is 0 until there is one.
+        watermark = clocks.getCurrentWatermarkInMs() or BEGINNING
+        ran = self._core.engine.run(
+            before, arrivals, watermark, clocks.getCurrentProcessingTimeInMs()
+        )
+        set_now = self._wake(None if fired else wake, ran.wake_at, watermark)
+        if ran.state is None:
+            if found is not None:
+                self._state.clear()
+        elif ran.state is not before or set_now != wake:
+            self._state.update((ran.state, set_now))
+        ran.outputs.dead.extend(dead)
+        rows = self._core.writer.rows(ran.outputs)
+        return iter((Packed(rows),) if rows else ())
+
+    def _wake(
+        self, before: Millis | None, wanted: Millis | None, watermark: Millis
+    ) -> Millis | None:
+        """See to it that Spark wakes the bucket by `wanted`; tells for when its timer is set."""
+        if before is not None and (wanted is None or wanted < before or before <= watermark):
+            self._handle.deleteTimer(before)
+            before = None
+        if before is None and wanted is not None:
+            self._handle.registerTimer(wanted)
+            return wanted
+        return before
+
+
+class Packed:
+    """A row that Spark asks for as a dict: all rows of a bucket, which it need not copy."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: list[tuple[Any, ...]]) -> None:
+        self._rows = rows
+
+    def asDict(self, recursive: bool = False) -> dict[str, Any]:
+        """The one column."""
+        return {ROWS: self._rows}

@@ -1,0 +1,191 @@
+"""How fields of events and rows travel between Spark's columns and Python, and what cannot.
+
+Times travel as numbers: a datetime costs Python more than the handling of the event. What a column
+holds is turned into the form that the field asks for by Spark, in the JVM.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec import inspect as types
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    TimestampType,
+)
+
+from rivermark.process.shapes import RECORDS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+INTEGRAL: Final = (ByteType, ShortType, IntegerType, LongType)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICRO: Final = timedelta(microseconds=1)
+
+Turn = Callable[[Any], Any]
+Fit = tuple[DataType, Turn | None]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of an event class: its name, its type without None, and what it allows."""
+
+    name: str
+    of: types.Type
+    type: Any
+    optional: bool
+    required: bool
+
+
+def fields_of(cls: Any) -> tuple[Field, ...]:
+    """The fields of a record class in the order of its constructor."""
+    info = types.type_info(cls)
+    assert isinstance(info, RECORDS)  # noqa: S101  # by Storable
+    hints = typing.get_type_hints(getattr(cls, "__origin__", cls))
+    found = []
+    for each in info.fields:
+        of, optional = each.type, False
+        if isinstance(of, types.UnionType):
+            rest = tuple(t for t in of.types if not isinstance(t, types.NoneType))
+            optional = len(rest) < len(of.types)
+            of = rest[0] if len(rest) == 1 else of
+        found.append(Field(each.name, of, hints[each.name], optional, each.required))
+    return tuple(found)
+
+
+def takes_positions(cls: Any) -> bool:
+    """Whether a record's constructor takes all fields by position."""
+    parameters = inspect.signature(getattr(cls, "__origin__", cls)).parameters.values()
+    return all(each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for each in parameters)
+
+
+def read_as(field: Field, column: DataType) -> Fit | None:
+    """What a column travels as towards a field, and what Python does to each value; None: no way.
+
+    Without a function the value that Arrow gives is the field's.
+    """
+    match field.of, column:
+        case types.IntType(), TimestampType():
+            return LongType(), None
+        case types.IntType(), _ if isinstance(column, INTEGRAL):
+            return LongType(), None
+        case types.FloatType(), _ if isinstance(column, FloatType | DoubleType | IntegerType):
+            return DoubleType(), None
+        case types.BoolType(), BooleanType():
+            return column, None
+        case types.StrType(), StringType():
+            return column, None
+        case types.BytesType(), BinaryType():
+            return column, None
+        case types.DateType(), DateType():
+            return column, None
+        case types.DecimalType(), DecimalType():
+            return column, None
+        case types.DateTimeType(), TimestampType():
+            return LongType(), moment_of_micros
+        case _:
+            return _read_generally(field, column)
+
+
+def _read_generally(field: Field, column: DataType) -> Fit | None:
+    """By msgspec's own rules, for types such as enums, UUIDs, lists and records."""
+    plain = (types.IntType, types.FloatType, types.BoolType, types.StrType, types.BytesType,
+             types.DateType, types.DecimalType, types.DateTimeType)  # fmt: skip
+    if isinstance(field.of, plain) or isinstance(column, TimestampType | DecimalType):
+        return None
+    return column, Converted(field.type)
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A value taken over by msgspec's rules."""
+
+    to: Any
+
+    def __call__(self, value: Any) -> Any:
+        """Turn it; raises msgspec.ValidationError for one that does not fit."""
+        return msgspec.convert(value, self.to, strict=False)
+
+
+def reading(name: str, field: Field, column: DataType) -> Column:
+    """The column in the form in which it travels."""
+    if isinstance(column, TimestampType):
+        as_number = F.unix_millis if isinstance(field.of, types.IntType) else F.unix_micros
+        return as_number(F.col(name)).alias(name)
+    fit = read_as(field, column)
+    assert fit is not None  # noqa: S101  # asked before
+    return F.col(name).cast(fit[0]).alias(name)
+
+
+def write_as(field: Field, column: DataType) -> Fit | None:
+    """What a field travels as towards a column, and what is done to each value; None: no way."""
+    match field.of, column:
+        case types.IntType(), TimestampType():
+            return LongType(), micros_of_millis
+        case types.IntType(), _ if isinstance(column, INTEGRAL):
+            return LongType(), None
+        case types.FloatType() | types.IntType(), FloatType() | DoubleType():
+            return DoubleType(), None
+        case types.BoolType(), BooleanType():
+            return column, None
+        case types.StrType(), StringType():
+            return column, None
+        case types.BytesType(), BinaryType():
+            return column, None
+        case types.DateType(), DateType():
+            return column, None
+        case types.DecimalType() | types.IntType(), DecimalType():
+            return StringType(), str
+        case types.DateTimeType(), TimestampType():
+            return LongType(), micros_of
+        case _:
+            return _write_generally(field, column)
+
+
+def _write_generally(field: Field, column: DataType) -> Fit | None:
+    plain = (types.IntType, types.FloatType, types.BoolType, types.StrType, types.BytesType,
+             types.DateType, types.DecimalType, types.DateTimeType)  # fmt: skip
+    if isinstance(field.of, plain) or isinstance(column, TimestampType | DecimalType):
+        return None
+    return column, msgspec.to_builtins
+
+
+def writing(name: str, column: DataType) -> Column:
+    """A column as a table keeps it, from the form in which it travelled."""
+    if isinstance(column, TimestampType):
+        return F.timestamp_micros(F.col(name)).alias(name)
+    return F.col(name).cast(column).alias(name)
+
+
+def moment_of_micros(micros: int) -> datetime:
+    """Datetime (UTC) of microseconds since the epoch."""
+    return EPOCH + timedelta(microseconds=micros)
+
+
+def micros_of_millis(millis: int) -> int:
+    """Microseconds of milliseconds since the epoch."""
+    return millis * 1000
+
+
+def micros_of(moment: datetime) -> int:
+    """Microseconds since the epoch of an aware datetime."""
+    return (moment - EPOCH) // MICRO

@@ -1,0 +1,228 @@
+"""Rows that a process writes, on their way back: one wire row for all tags, with a tag column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from rivermark.errors import DeclarationError
+from rivermark.process.failures import DeadLetter
+from rivermark.process.sides import Outputs
+from rivermark.process.spark.wire import Turn, fields_of, write_as, writing
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from rivermark.lake.table import Table
+    from rivermark.process.declaration import Declaration
+
+TAG: Final = "_tag"
+MAIN: Final = "main"
+DEAD: Final = "dead_letters"
+ROWS: Final = "rows"
+
+DEAD_LETTER_SCHEMA: Final = StructType(
+    [
+        StructField("process", StringType()),
+        StructField("input", StringType()),
+        StructField("key_json", StringType()),
+        StructField("event_time", TimestampType()),
+        StructField("event_json", StringType()),
+        StructField("error", StringType()),
+        StructField("message", StringType()),
+        StructField("line", StringType()),
+    ]
+)
+"""An event whose handling failed, with the error; `input` is empty for a timer (`event_json` too).
+`event_json` can be fed to the input again: `msgspec.json.decode(event_json, type=Event)`."""
+
+_LAST_MICRO: Final = 253_402_300_799_999_999
+"""The end of the year 9999: later instants are no timestamps."""
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """Condition of an `Output`: the rows that the process wrote under a tag."""
+
+    tag: str
+
+    def __call__(self) -> Column:
+        """The condition on a built row."""
+        return F.col(TAG) == self.tag
+
+
+main_rows: Final = Tagged(MAIN)
+dead_letters: Final = Tagged(DEAD)
+
+
+def side_rows(tag: str) -> Tagged:
+    """The rows of the side output `tag`."""
+    return Tagged(tag)
+
+
+@dataclass(frozen=True)
+class RowForm:
+    """How rows of one tag become wire rows: their fields, and what is done to each value."""
+
+    tag: str
+    names: tuple[str, ...]
+    turns: tuple[Turn | None, ...]
+    places: tuple[int, ...]
+    width: int
+
+    def turned(self, rows: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Wire rows, the tag first."""
+        get = dead_letter_values if self.tag == DEAD else _getter(self.names)
+        columns = list(zip(*map(get, rows), strict=True))
+        wire: list[Iterable[Any]] = [[None] * len(rows)] * self.width
+        wire[0] = [self.tag] * len(rows)
+        for place, turn, values in zip(self.places, self.turns, columns, strict=True):
+            wire[place] = (
+                values if turn is None else [None if v is None else turn(v) for v in values]
+            )
+        return list(zip(*wire, strict=True))
+
+
+def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    get = attrgetter(*names)
+    return get if len(names) > 1 else lambda row: (get(row),)
+
+
+def dead_letter_values(dead: DeadLetter) -> tuple[Any, ...]:
+    """A dead letter in the order of DEAD_LETTER_SCHEMA, times in microseconds."""
+    at = dead.at * 1000
+    return (
+        dead.process,
+        dead.input,
+        msgspec.json.encode(dead.key).decode(),
+        at if abs(at) <= _LAST_MICRO else None,
+        dead.payload() if dead.event is not None else None,
+        dead.error,
+        dead.message,
+        dead.line,
+    )
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Turns a batch's outputs into wire rows; made on the driver, used by the workers."""
+
+    forms: tuple[RowForm, ...]
+    schema: StructType
+    arrow: pa.StructType
+
+    def rows(self, outputs: Outputs) -> list[tuple[Any, ...]]:
+        """Wire rows of all tags."""
+        found: list[tuple[Any, ...]] = []
+        for form in self.forms:
+            rows = (
+                outputs.main if form.tag == MAIN
+                else outputs.dead if form.tag == DEAD
+                else outputs.sides[form.tag]
+            )  # fmt: skip
+            if rows:
+                found.extend(form.turned(rows))
+        return found
+
+    @property
+    def packed(self) -> StructType:
+        """What a stateful operator writes: the rows of a bucket in one value."""
+        return StructType([StructField(ROWS, ArrayType(self.schema, False), False)])
+
+
+def writer_for(declared: Declaration, tables: dict[str, Table]) -> tuple[Writer, StructType]:
+    """The writer for a process whose tags go to these tables, and the columns that it gives.
+
+    Raises DeclarationError for a tag without table, a column without field, or types that do not
+    fit.
+    """
+    columns = _merged(declared.name, tables)
+    wire: dict[str, DataType] = {TAG: StringType()}
+    places = {name: place + 1 for place, name in enumerate(columns)}
+    forms = []
+    for tag, table in tables.items():
+        names, turns = [], []
+        for name, fit in _fits(declared, tag, table):
+            if wire.setdefault(name, fit[0]) != fit[0]:
+                raise DeclarationError(
+                    f"process '{declared.name}': column '{name}' of table '{table.name}' comes in "
+                    "another form than the same column of its other tables; give all one type"
+                )
+            names.append(name)
+            turns.append(fit[1])
+        at = tuple(places[name] for name in names)
+        forms.append(RowForm(tag, tuple(names), tuple(turns), at, len(columns) + 1))
+    schema = StructType([StructField(n, wire[n]) for n in (TAG, *columns)])
+    built = StructType([StructField(n, t) for n, t in columns.items()])
+    return Writer(tuple(forms), schema, to_arrow_type(schema, timezone="UTC")), built
+
+
+def _merged(process: str, tables: dict[str, Table]) -> dict[str, DataType]:
+    columns: dict[str, DataType] = {}
+    for table in tables.values():
+        for each in table.schema.fields:
+            if columns.setdefault(each.name, each.dataType) != each.dataType:
+                raise DeclarationError(
+                    f"process '{process}': its tables have columns '{each.name}' of different "
+                    f"types ({columns[each.name].simpleString()}, {each.dataType.simpleString()} "
+                    f"in '{table.name}'); rename one"
+                )
+    return columns
+
+
+def _fits(
+    declared: Declaration, tag: str, table: Table
+) -> list[tuple[str, tuple[DataType, Turn | None]]]:
+    """How each column of a table is filled from the rows of a tag."""
+    if tag == DEAD:
+        if table.schema != DEAD_LETTER_SCHEMA:
+            raise DeclarationError(
+                f"process '{declared.name}': table '{table.name}' takes dead letters: give it the "
+                "schema DEAD_LETTER_SCHEMA"
+            )
+        return [(each.name, (_wire_of(each.dataType), None)) for each in DEAD_LETTER_SCHEMA.fields]
+    storable = declared.out if tag == MAIN else declared.sides[tag].row
+    assert storable is not None  # noqa: S101  # a tag has rows
+    fields = {each.name: each for each in fields_of(storable.of)}
+    found = []
+    for column in table.schema.fields:
+        field = fields.get(column.name)
+        if field is None:
+            raise DeclarationError(
+                f"process '{declared.name}': table '{table.name}' has a column '{column.name}', "
+                f"and its rows ({storable.shape}) no such field; fields are: {', '.join(fields)}"
+            )
+        fit = write_as(field, column.dataType)
+        if fit is None:
+            raise DeclarationError(
+                f"process '{declared.name}': field '{column.name}' of {storable.shape} does not "
+                f"fit column '{column.name}' ({column.dataType.simpleString()}) of table "
+                f"'{table.name}'"
+            )
+        found.append((column.name, fit))
+    return found
+
+
+def _wire_of(column: DataType) -> DataType:
+    return LongType() if isinstance(column, TimestampType) else column
+
+
+def unpacked(rows: DataFrame, built: StructType) -> DataFrame:
+    """Wire rows as the tables keep them, with the tag."""
+    return rows.select(F.col(TAG), *(writing(f.name, f.dataType) for f in built.fields))
