@@ -5,17 +5,12 @@ from __future__ import annotations
 import json
 import queue
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 from deltalake import CommitProperties, write_deltalake
-from pyspark.sql.streaming.listener import (
-    QueryIdleEvent,
-    QueryProgressEvent,
-    QueryStartedEvent,
-    QueryTerminatedEvent,
-    StreamingQueryListener,
-)
+from pyspark import SparkContext
+from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 from pyspark.sql.types import TimestampType as Timestamp
 
@@ -51,35 +46,46 @@ STREAM_PROGRESS: Final = Table(
 )
 ARROW: Final = pa.schema([(n, kind) for n, (_, kind) in COLUMNS.items()])
 
+WRAPPER: Final = "org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper"
+
 
 class Reports(StreamingQueryListener):
-    """Hands Spark's reports to the supervising thread; more would slow the queries."""
+    """Hands Spark's reports to the supervising thread; more would slow the queries.
+
+    The JVM calls it directly: Spark's own wrapper makes a Python object of each report first, by a
+    hundred questions to the JVM, to be turned into text again.
+    """
 
     def __init__(self) -> None:
         """Begin with no report."""
-        self.progress: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        self.idle: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._progress: queue.SimpleQueue[str] = queue.SimpleQueue()
+        jvm: Any = SparkContext._jvm
+        self._jlistenerobj = getattr(jvm, WRAPPER)(self)
 
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+    def onQueryStarted(self, event: Any) -> None:
         """Say nothing: the supervisor started it."""
 
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """Keep the report of a finished batch."""
-        self.progress.put(json.loads(event.progress.json))
+    def onQueryProgress(self, event: Any) -> None:
+        """Keep the report of a finished batch, in JSON."""
+        self._progress.put(event.progress().json())
 
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Keep the sign of life of a query that found nothing to do."""
-        self.idle.put(str(event.id))
+    def onQueryIdle(self, event: Any) -> None:
+        """Say nothing: the supervisor looks at the query itself."""
 
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+    def onQueryTerminated(self, event: Any) -> None:
         """Say nothing: the supervisor looks at the query itself."""
 
     def take(self) -> list[dict[str, Any]]:
         """The reports since the last call."""
         found = []
-        while not self.progress.empty():
-            found.append(self.progress.get())
+        while not self._progress.empty():
+            found.append(json.loads(self._progress.get()))
         return found
+
+    class Java:
+        """By this py4j knows which Java interface it is."""
+
+        implements: ClassVar = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]
 
 
 class ProgressLog:

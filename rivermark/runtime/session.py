@@ -7,6 +7,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
+from rivermark.runtime.class_names import remember_classes
 from rivermark.runtime.jvm import Kind, driver_options
 from rivermark.settings import Settings
 
@@ -34,6 +35,9 @@ def spark_conf(settings: Settings, kind: Kind = "short") -> dict[str, str]:
         # Several queries share the cores in turn instead of one after the other.
         "spark.scheduler.mode": "FAIR",
         "spark.locality.wait": "0",
+        # Of 29 live streams each has several pieces of generated code; of the 100 kept by default
+        # every batch would find its own gone and compile it again.
+        "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
@@ -58,6 +62,7 @@ def open_session(settings: Settings, kind: Kind = "short") -> SparkSession:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.config(map={**spark_conf(settings, kind)})
     session: SparkSession = builder.getOrCreate()
+    remember_classes(session)
     return session
 
 
