@@ -6,6 +6,7 @@ import ast
 import inspect
 import sys
 import warnings
+from functools import cache
 from types import ModuleType
 
 import dagster as dg
@@ -33,30 +34,32 @@ def code_references(stream: AnyStream) -> dict[str, dg.CodeReferencesMetadataVal
 
 def _declaration(stream: AnyStream) -> list[tuple[str, int, str]]:
     """The module and line that give the stream a name, if a module does."""
-    for module in list(sys.modules.values()):
-        if not getattr(module, "__name__", "").startswith("assets."):
-            continue
+    modules = [m for name, m in sys.modules.items() if name.startswith("assets.")]
+    for module in modules:
         names = [n for n, value in vars(module).items() if value is stream]
         for name in names:
-            line = _line_of(module, name)
+            line = _lines(module).get(name)
             if line is not None and module.__file__:
                 return [(module.__file__, line, "declaration")]
     return []
 
 
-def _line_of(module: ModuleType, name: str) -> int | None:
-    """The line that assigns the name in this very module; None where it is only imported."""
+@cache
+def _lines(module: ModuleType) -> dict[str, int]:
+    """The lines that assign names in this very module; those only imported are not among them."""
     try:
         tree = ast.parse(inspect.getsource(module))
     except (OSError, TypeError):
-        return None
+        return {}
+    found: dict[str, int] = {}
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else []
         if isinstance(node, ast.AnnAssign):
             targets = [node.target]
-        if any(isinstance(t, ast.Name) and t.id == name for t in targets):
-            return node.lineno
-    return None
+        for target in targets:
+            if isinstance(target, ast.Name):
+                found.setdefault(target.id, node.lineno)
+    return found
 
 
 def _build(stream: AnyStream) -> list[tuple[str, int, str]]:

@@ -2,13 +2,22 @@
 
 PySpark, Delta Lake and nothing of Dagster. The domains in `assets/` declare streams with the names
 exported here; `platform_defs/` turns the declarations into Dagster definitions.
+
+The names are loaded when they are first used, so that a part that needs no Spark, such as
+`rivermark.process`, is imported without it.
 """
 
-from rivermark.admission.contract import Contract, Field, Rule
-from rivermark.lake.table import Daily, Table
-from rivermark.sources.files import FileSource
-from rivermark.stream import AnyStream, Ingest, Output, Stream
-from rivermark.topology import Topology
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from rivermark.admission.contract import Contract, Field, Rule
+    from rivermark.lake.table import Daily, Table
+    from rivermark.sources.files import FileSource
+    from rivermark.stream import AnyStream, Ingest, Output, Stream
+    from rivermark.topology import Topology
 
 __all__ = [
     "AnyStream",
@@ -23,3 +32,19 @@ __all__ = [
     "Table",
     "Topology",
 ]
+
+_HOMES: Final = {
+    "rivermark.admission.contract": ("Contract", "Field", "Rule"),
+    "rivermark.lake.table": ("Daily", "Table"),
+    "rivermark.sources.files": ("FileSource",),
+    "rivermark.stream": ("AnyStream", "Ingest", "Output", "Stream"),
+    "rivermark.topology": ("Topology",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            found = globals()[name] = getattr(import_module(home), name)
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
