@@ -227,7 +227,7 @@ def look(day: Day, settings: Settings, instance: dg.DagsterInstance, events: Pat
     day.state_bytes = sum(r["state_bytes"] for r in newest.values())
     day.event_log_bytes = folder_size(events)[1]
     day.event_log_rows = sum(
-        len(instance.fetch_materializations(table_key(t), limit=100_000).records)
+        len(instance.fetch_materializations(table_key(t), limit=10_000).records)
         for stream in GROWING.streams
         for t in stream.tables[:1]
     )

@@ -52,8 +52,9 @@ def draw_growth(by_day: Mapping[str, Sequence[float]], path: Path) -> None:
             told = f"{label} ({slope(half):+.1f} % a day)"
             axis.plot(range(1, len(values) + 1), values, color=colour, label=told)
         axis.set_title(title, fontsize=10, loc="left")
-        axis.set_ylim(bottom=0)
+        top = max(max(by_day[name]) for name in lines.values())
+        axis.set_ylim(0, 1.4 * top or 1)
         axis.grid(axis="y", color=FAINT)
-        axis.legend(fontsize=8, frameon=False, loc="lower right")
+        axis.legend(fontsize=8, frameon=False, loc="upper left")
         axis.set_xlabel("simulated day", fontsize=8)
     figure.savefig(path, dpi=120)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from datetime import UTC, datetime, timedelta
 
 from deltalake import CommitProperties, DeltaTable
@@ -55,9 +56,12 @@ def oldest_promised(lake: Lake, table: Table, now: datetime) -> int:
     since = now.astimezone(UTC) - promise_of(lake, table)
     log = CommitLog(lake.path(table))
     first = 0 if log.complete() else min(log.checkpoints(), default=0)
-    version = first
-    for commit in log.backwards():
-        version = commit.version
-        if commit.at <= since or version <= first:
-            break
-    return version
+    versions = [version for version in log.versions() if version >= first]
+    before = bisect_right(versions, since, key=lambda version: _at(log, version))
+    return versions[max(0, before - 1)] if versions else first
+
+
+def _at(log: CommitLog, version: int) -> datetime:
+    found = log.read(version)
+    assert found is not None  # noqa: S101 - it was listed, and only upkeep deletes
+    return found.at
