@@ -53,6 +53,17 @@ RIDES_WITH_FARES_SUITE: Final = Suite(
     ),
 )
 
+LONG_RIDES_SUITE: Final = Suite(
+    name="taxi/long_rides",
+    expectations=(
+        expect.unique("ride_id"),
+        expect.not_null("taxi_id"),
+        expect.no_rows_where(
+            "alert_time <> start_time + INTERVAL 2 HOURS", name="an alert comes after two hours"
+        ),
+    ),
+)
+
 DRIVER_TIPS_SUITE: Final = Suite(
     name="taxi/driver_tips",
     expectations=(

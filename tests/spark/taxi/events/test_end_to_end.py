@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from assets.taxi.cleansing import CLEAN_FARES, CLEAN_RIDES
 from assets.taxi.enrichment import RIDES_WITH_FARES, WAITING
+from assets.taxi.long_rides import LIMIT, LONG_RIDES
 from assets.taxi.streams import EVENT_STREAMS
 from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
 from assets.taxi.world.drip import drip
@@ -124,9 +125,27 @@ def test_each_ride_and_fare_is_paired_alone_or_waiting(platform: Platform) -> No
     assert lone_fares
 
 
+def test_each_long_ride_has_one_alert_as_soon_as_it_is_known(platform: Platform) -> None:
+    events = platform.oracle.clean_rides
+    starts = {e["ride_id"]: e["event_time"] for e in events if e["is_start"]}
+    ends = {e["ride_id"]: e["event_time"] for e in events if not e["is_start"]}
+    watermark = max(e["event_time"] for e in events) - timedelta(minutes=1)
+    known = {
+        ride
+        for ride, start in starts.items()
+        if (ends[ride] > start + LIMIT if ride in ends else start + LIMIT <= watermark)
+    }
+
+    found = platform.table("taxi/long_rides").collect()
+
+    assert sorted(r.ride_id for r in found) == sorted(known)
+    assert known
+    assert {utc(r.start_time) for r in found} == {starts[ride] for ride in known}
+
+
 @pytest.mark.parametrize(
     "stream",
-    [CLEAN_RIDES, CLEAN_FARES, RIDES_WITH_FARES, DRIVER_TIPS, HOURLY_WINNERS],
+    [CLEAN_RIDES, CLEAN_FARES, RIDES_WITH_FARES, LONG_RIDES, DRIVER_TIPS, HOURLY_WINNERS],
     ids=lambda s: s.name,
 )
 def test_a_recomputed_day_has_the_same_rows(platform: Platform, stream: Any) -> None:
