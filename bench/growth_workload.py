@@ -37,8 +37,10 @@ def heap_mb(spark: SparkSession) -> float:
 def main() -> None:
     """Run the streams until told to end."""
     home, promise = Path(sys.argv[1]), float(sys.argv[2])
-    settings = Settings(home=home, promise_days=promise, trigger_seconds=0.2)
+    settings = Settings(home=home, promise_days=promise, trigger_seconds=1.0)
     spark = open_session(settings, "long")
+    # Spark keeps the last 100 batches of a checkpoint: more than a short month has.
+    spark.conf.set("spark.sql.streaming.minBatchesToRetain", "10")
     stop = threading.Event()
 
     def host() -> None:
