@@ -7,9 +7,9 @@ is `--batches` files of `--rows` fares, whose event times fill the day; the next
 one before has passed through all streams. At the end of each day the upkeep of all tables and of
 Dagster's event log runs, as the nightly job does. The version promise, the log of batches and the
 reports in Dagster's log are kept for `--promise` seconds, which stand for some days (told in the
-figures); checkpoints keep 10 batches instead of Spark's 100. Measured at the end of each day: CPU per batch (streams, and upkeep apart), memory after a
-collection of both heaps, state, files, log entries, checkpoint folders, the event log. The slopes
-are those of the last half, in % a day.
+figures); checkpoints keep 10 batches instead of Spark's 100. Measured at the end of each day: CPU
+per batch (streams, and upkeep apart), memory after a collection of both heaps, state, files, log
+entries, checkpoint folders, the event log. The slopes are those of the last half, in % a day.
 """
 
 from __future__ import annotations
