@@ -8,6 +8,7 @@ from dagster_pyspark.resources import spark_session_from_config
 from pydantic import Field
 
 from resources.settings import SettingsResource
+from rivermark.runtime.class_names import remember_classes
 from rivermark.runtime.jvm import Kind
 from rivermark.runtime.session import spark_conf
 
@@ -30,3 +31,4 @@ class SparkResource(LazyPySparkResource):
             ours = spark_conf(self.platform.settings(), kind)
             config = ours | self.spark_config
             self._spark_session = spark_session_from_config(config)  # type: ignore[no-untyped-call]
+            remember_classes(self._spark_session)
