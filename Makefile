@@ -15,7 +15,7 @@ export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo ui test lint unit spark platform stories bench lock clean
+.PHONY: help setup demo ui dashboard test lint unit spark platform stories bench lock clean
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -36,6 +36,9 @@ demo: setup ## Real trips and readings flow from files to published tables
 ui: setup ## The platform in the browser, 127.0.0.1:3000 (UI_PORT=... for another port)
 	@setup/dagster_home.sh "$(DAGSTER_HOME)"
 	@exec $(PYTHON) -m platform_defs.ui --port $(UI_PORT)
+
+dashboard: setup ## One page for any browser: days, late rows, throughput, checks
+	@$(BIN)/rivermark dashboard
 
 test: lint unit spark platform ## Linters, types, import contracts, and all tests but the stories
 

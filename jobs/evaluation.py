@@ -62,7 +62,7 @@ def result_of_claim(claim: Claim, answer: Answer) -> dg.AssetCheckResult:
         asset_key=table_key(claim.table),
         check_name=claim.name,
         passed=answer.holds,
-        severity=SEVERITIES[claim.severity],
+        severity=SEVERITIES[answer.severity or claim.severity],
         description=answer.sentence,
         metadata=metadata,
     )

@@ -121,7 +121,9 @@ def total(numbers: Iterable[Mapping[str, int | float]]) -> dict[str, int | float
     return summed
 
 
-def evaluation(result: dg.AssetCheckResult) -> dg.AssetCheckEvaluation:
+def evaluation(
+    result: dg.AssetCheckResult, partition: str | None = None
+) -> dg.AssetCheckEvaluation:
     """A result as the event by which a run tells of a check that is none of its steps."""
     assert result.asset_key is not None  # noqa: S101 - every result here names its table
     assert result.check_name is not None  # noqa: S101
@@ -132,4 +134,5 @@ def evaluation(result: dg.AssetCheckResult) -> dg.AssetCheckEvaluation:
         metadata=dict(result.metadata),
         severity=result.severity,
         description=result.description,
+        partition=partition,
     )

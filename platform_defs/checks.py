@@ -7,6 +7,7 @@ import dagster as dg
 
 from jobs.evaluation import SUITE_CHECK, Ask, ask_suite, every_answer, result_of_claim
 from jobs.names import progress_key, stem, table_key
+from platform_defs.trust import trust_checks
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.topology import Topology
@@ -22,6 +23,7 @@ def checks_of(topology: Topology) -> list[dg.AssetChecksDefinition]:
     for group, streams in topology.groups().items():
         found.append(claim_checks(topology, group))
         found.append(promise_checks(topology, group))
+        found += trust_checks(topology, group)
         if any(stream.suite for stream in streams):
             found.append(suite_checks(topology, group))
     return found

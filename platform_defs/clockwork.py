@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import dagster as dg
 
 from jobs.asset_job import AssetJob
+from jobs.dashboard import trust_job, trust_schedule
 from jobs.rehearsal import rehearsal_job
 from jobs.schedules import (
     catch_up_schedule,
@@ -36,9 +37,9 @@ def clockwork_of(topology: Topology) -> Clockwork:
     groups = list(topology.groups())
     live = [live_job(topology, group) for group in groups]
     catch_up = {group: catch_up_job(topology, group) for group in groups}
-    watch, suites = watch_job(topology), suites_job(topology)
+    watch, suites, trust = watch_job(topology), suites_job(topology), trust_job()
     schedules = [catch_up_schedule(group, job) for group, job in catch_up.items()]
-    schedules.append(watch_schedule(topology, watch))
+    schedules += [watch_schedule(topology, watch), trust_schedule(topology, trust)]
     looking_after = upkeep_job(topology)
     schedules.append(upkeep_schedule(looking_after))
     if suites is not None:
@@ -48,6 +49,7 @@ def clockwork_of(topology: Topology) -> Clockwork:
             *live,
             *catch_up.values(),
             watch,
+            trust,
             *([suites] if suites is not None else []),
             looking_after,
             rehearsal_job(topology),

@@ -13,6 +13,7 @@ from jobs.names import by_days, days_operation, days_pool, in_order, operation
 from jobs.recomputing import Recomputing
 from jobs.run_config import HostConfig, RecomputeConfig
 from platform_defs.specs import landing_spec, progress_spec, table_spec
+from platform_defs.trust import trust_assets
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.lake.table import Table
@@ -34,7 +35,7 @@ def assets_of(topology: Topology) -> list[dg.AssetsDefinition | dg.AssetSpec]:
     for group in topology.groups():
         found.append(hosted_assets(topology, group))
         found += [daily_assets(topology, group, zone) for zone in _zones(topology, group)]
-    return found
+    return [*found, *trust_assets(topology)]
 
 
 def hosted_assets(topology: Topology, group: str) -> dg.AssetsDefinition:

@@ -7,6 +7,7 @@ from typing import Final
 import dagster as dg
 from pyspark.sql.types import StructType
 
+from jobs.dashboard import dashboard_link
 from jobs.names import by_days, progress_key, table_key
 from platform_defs.days import mapping, partitions_of
 from platform_defs.source_links import code_references
@@ -36,6 +37,7 @@ def table_spec(topology: Topology, stream: AnyStream, table: Table) -> dg.AssetS
             "dagster/table_name": table.name,
             "dagster/storage_kind": "delta",
             "stream": stream.name,
+            "dashboard": dashboard_link(stream),
             "days": f"days of {table.days.zone} by {table.days.column}" if table.days else "none",
             **code_references(stream),
         },

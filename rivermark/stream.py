@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
+from pyspark.sql.types import DecimalType
+
 from rivermark.admission.contract import QUARANTINE_SCHEMA, RAW_SCHEMA, Contract
 from rivermark.errors import DeclarationError
 from rivermark.lake.table import NAME, Daily, Table
@@ -30,7 +32,8 @@ class Ingest:
 
     `lateness` is how far an event's time may lie behind the newest admitted in earlier files before
     the event counts as late; None is for dumps (a month's file is complete in itself and nothing in
-    it is late). `late_below` is the highest share of late rows that its check lets pass.
+    it is late). `late_below` is the highest share of late rows that its check lets pass. `money`
+    names a decimal field whose sum says how much is at stake in late rows.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Ingest:
     group: str
     days: Daily | None = None
     personal: tuple[str, ...] = ()
+    money: str | None = None
     owners: tuple[str, ...] = ()
     late_below: float = 0.05
     quarantine_below: float = 0.05
@@ -58,6 +62,9 @@ class Ingest:
                 "that is as new as the newest one of the file before, or is finer than Spark's; "
                 "give whole milliseconds, at least one, or None for dumps"
             )
+        amounts = {f.name for f in self.contract.fields if isinstance(f.type, DecimalType)}
+        if self.money is not None and self.money not in amounts:
+            raise DeclarationError(f"stream '{self.name}': no decimal field '{self.money}'")
 
     @property
     def raw(self) -> Table:

@@ -45,6 +45,7 @@ FARE_EVENTS: Final = Ingest(
     group=GROUP,
     days=Daily(column="event_time", start=FIRST_DAY),
     personal=("driver_id", "taxi_id"),
+    money="total_fare",
     owners=OWNERS,
 )
 

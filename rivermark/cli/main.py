@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from rivermark.cli.dashboard import dashboard
 from rivermark.cli.demo import demo
 from rivermark.cli.files import files
 from rivermark.cli.group import CommandGroup, add_command
@@ -56,6 +57,7 @@ add_command(app, resume, "resume", panel=WORK)
 add_command(app, status, "status", panel=LOOK)
 add_command(app, show, "show", panel=LOOK)
 add_command(app, files, "files", panel=LOOK)
+add_command(app, dashboard, "dashboard", panel=LOOK)
 add_command(app, recompute, "recompute", panel=MEND)
 add_command(app, reset, "reset", panel=MEND)
 add_command(app, upkeep, "upkeep", panel=MEND)

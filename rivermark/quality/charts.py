@@ -76,22 +76,22 @@ def draw_rows_per_hour(hours: Iterable[HourOfRows], path: Path) -> Path:
     title = "Rows for each hour of event time"
     if len(by_stream) > len(largest):
         title += f" (the {len(largest)} largest of {len(by_stream)} streams)"
-    figure = _figure(title, height=0.7 + 1.2 * max(1, len(largest)))
-    for panel, stream in zip(_panels(figure, len(largest)), sorted(largest), strict=True):
+    figure = figure_of(title, height=0.7 + 1.2 * max(1, len(largest)))
+    for panel, stream in zip(panels_of(figure, len(largest)), sorted(largest), strict=True):
         _draw_hours(panel, stream, by_stream[stream])
     figure.supxlabel("event time (UTC)", fontsize=10)
     figure.supylabel("rows per hour", fontsize=10)
-    return _write(figure, path)
+    return write_png(figure, path)
 
 
 def draw_late_share(shares: Iterable[LateShare], path: Path) -> Path:
     """A bar for each stream: late rows as a share of the valid ones, and the limit of its check."""
     ordered = sorted(shares, key=lambda s: s.share)
-    figure = _figure(
+    figure = figure_of(
         "Share of late rows (black mark: the limit; orange: above it)",
         height=1.2 + 0.42 * max(1, len(ordered)),
     )
-    for axes in _panels(figure, min(1, len(ordered))):
+    for axes in panels_of(figure, min(1, len(ordered))):
         places = range(len(ordered))
         percents = [100 * s.share for s in ordered]
         limits = [100 * s.limit for s in ordered]
@@ -111,14 +111,14 @@ def draw_late_share(shares: Iterable[LateShare], path: Path) -> Path:
         axes.set_xlim(0, 1.06 * max(*percents, *limits, 0.1))
         axes.set_xlabel("late rows (% of valid rows)")
         axes.grid(visible=True, axis="x", color=FAINT)
-    return _write(figure, path)
+    return write_png(figure, path)
 
 
 def draw_hourly_winners(winners: Iterable[Winner], path: Path) -> Path:
     """A bar for each hour: the most tips that a driver made in it, with the driver's number."""
     ordered = sorted(winners, key=lambda w: w.hour_end)
-    figure = _figure("The driver with the most tips in each hour", height=4.2)
-    for axes in _panels(figure, min(1, len(ordered))):
+    figure = figure_of("The driver with the most tips in each hour", height=4.2)
+    for axes in panels_of(figure, min(1, len(ordered))):
         first = ordered[0].hour_end
         places = [(w.hour_end - first) / ONE_HOUR for w in ordered]
         tips = [float(w.tips) for w in ordered]
@@ -136,7 +136,7 @@ def draw_hourly_winners(winners: Iterable[Winner], path: Path) -> Path:
         axes.set_xlabel("end of the hour, event time (UTC)")
         axes.set_ylabel("tips of the best driver (US$)")
         axes.grid(visible=True, axis="y", color=FAINT)
-    return _write(figure, path)
+    return write_png(figure, path)
 
 
 def _draw_hours(panel: Axes, stream: str, rows: Sequence[HourOfRows]) -> None:
@@ -164,7 +164,8 @@ def _draw_hours(panel: Axes, stream: str, rows: Sequence[HourOfRows]) -> None:
     panel.set_title(f"{stream}: {in_rows(total)}, {days}", loc="left", fontsize=10)
 
 
-def _figure(title: str, *, height: float) -> Figure:
+def figure_of(title: str, *, height: float) -> Figure:
+    """An empty figure with a title; the height in inches."""
     # Drawing takes half a second to import; declaring suites and checks must not pay for it.
     from matplotlib.figure import Figure
 
@@ -175,7 +176,8 @@ def _figure(title: str, *, height: float) -> Figure:
     return figure
 
 
-def _panels(figure: Figure, count: int) -> list[Axes]:
+def panels_of(figure: Figure, count: int) -> list[Axes]:
+    """So many panels below each other; without any, the figure says that there is nothing yet."""
     if not count:
         figure.text(0.5, 0.5, "nothing to show yet", ha="center", va="center", fontsize=11)
         return []
@@ -187,7 +189,7 @@ def _panels(figure: Figure, count: int) -> list[Axes]:
     return panels
 
 
-def _write(figure: Figure, path: Path) -> Path:
+def write_png(figure: Figure, path: Path) -> Path:
     """Write beside and rename, so that a page that shows the picture never reads half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.part")

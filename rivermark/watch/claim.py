@@ -19,13 +19,15 @@ class Answer:
     """Whether a claim holds, with its evidence.
 
     `numbers` are what was measured and the bound; `offenders` are the worst cases, a few of them.
-    A question that cannot be answered raises: it says nothing about the data.
+    `severity` is what this broken claim means, where that depends on what was found. A question
+    that cannot be answered raises: it says nothing about the data.
     """
 
     holds: bool
     sentence: str
     numbers: dict[str, int | float] = field(default_factory=dict)
     offenders: tuple[Offender, ...] = ()
+    severity: Severity | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from deltalake import DeltaTable
 
@@ -58,27 +58,9 @@ def rows_accounted_for(
     Looks only at files whose outcome is written down, which is the last thing the door does with a
     batch: what is still under way is neither here nor missing.
     """
-    lake = settings.lake()
-    if not all(lake.exists(t) for t in (INGEST_FILES, *ingest.tables)):
+    files = counted_files(settings, ingest, newest_batches=newest_batches)
+    if files is None:
         return Answer(holds=True, sentence="nothing has landed yet", numbers={"files": 0})
-    # First the outcomes, then the tables, which therefore hold at least the batches of these.
-    outcomes = _rows(settings, INGEST_FILES)
-    newest = ask(
-        "SELECT max(ingest_batch) AS newest FROM outcomes WHERE stream = ?",
-        {"outcomes": outcomes},
-        [ingest.name],
-    )[0]["newest"]
-    if newest is None:
-        return Answer(holds=True, sentence="nothing has landed yet", numbers={"files": 0})
-    after = -1 if newest_batches is None else max(-1, int(newest) - newest_batches)
-    tables = {
-        "outcomes": outcomes,
-        "raw_rows": _rows(settings, ingest.raw),
-        "admitted_rows": _rows(settings, ingest.admitted),
-        "late_rows": _rows(settings, ingest.late),
-        "quarantine_rows": _rows(settings, ingest.quarantine),
-    }
-    files = ask(BY_FILE, tables, {"stream": ingest.name, "after": after})
     wrong = [file for file in files if file["wrong"]]
     numbers: dict[str, int | float] = {
         "files": len(files),
@@ -95,6 +77,36 @@ def rows_accounted_for(
         numbers=numbers,
         offenders=tuple({k: file[k] for k in ("file", "said", *PLACES)} for file in wrong[:SHOWN]),
     )
+
+
+def counted_files(
+    settings: Settings, ingest: Ingest, *, newest_batches: int | None = NEWEST_BATCHES
+) -> list[dict[str, Any]] | None:
+    """Each file with its rows as landed, as decided and as written down; None before the first.
+
+    `wrong` says of a file that these do not agree.
+    """
+    lake = settings.lake()
+    if not all(lake.exists(t) for t in (INGEST_FILES, *ingest.tables)):
+        return None
+    # First the outcomes, then the tables, which therefore hold at least the batches of these.
+    outcomes = _rows(settings, INGEST_FILES)
+    newest = ask(
+        "SELECT max(ingest_batch) AS newest FROM outcomes WHERE stream = ?",
+        {"outcomes": outcomes},
+        [ingest.name],
+    )[0]["newest"]
+    if newest is None:
+        return None
+    after = -1 if newest_batches is None else max(-1, int(newest) - newest_batches)
+    tables = {
+        "outcomes": outcomes,
+        "raw_rows": _rows(settings, ingest.raw),
+        "admitted_rows": _rows(settings, ingest.admitted),
+        "late_rows": _rows(settings, ingest.late),
+        "quarantine_rows": _rows(settings, ingest.quarantine),
+    }
+    return ask(BY_FILE, tables, {"stream": ingest.name, "after": after})
 
 
 def _rows(settings: Settings, table: Table) -> dataset.Dataset:

@@ -25,3 +25,8 @@ def ask(
         found = engine.execute(sql, values or None)
         names = [column[0] for column in found.description or ()]
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def quoted(column: str) -> str:
+    """A column's name as SQL takes any name."""
+    return '"' + column.replace('"', '""') + '"'

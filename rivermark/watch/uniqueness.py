@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 from rivermark.lake.table import Table
 from rivermark.settings import Settings
 from rivermark.watch.claim import Answer
-from rivermark.watch.query import ask
+from rivermark.watch.query import ask, quoted
 
 SHOWN: Final = 10
 
@@ -20,7 +20,7 @@ def rows_unique(settings: Settings, table: Table) -> Answer:
     if not lake.exists(table):
         return Answer(holds=True, sentence="the table is not there yet", numbers={"rows": 0})
     rows = DeltaTable(lake.path(table)).to_pyarrow_dataset()
-    keys = ", ".join(_quoted(key) for key in table.keys)
+    keys = ", ".join(quoted(key) for key in table.keys)
     total = rows.count_rows()
     repeated = ask(
         # The names are declared in code, and quoted all the same.
@@ -42,8 +42,3 @@ def rows_unique(settings: Settings, table: Table) -> Answer:
         },
         offenders=tuple({k: str(v) for k, v in row.items()} for row in shown),
     )
-
-
-def _quoted(column: str) -> str:
-    """A column's name as SQL takes any name."""
-    return '"' + column.replace('"', '""') + '"'

@@ -36,7 +36,8 @@ def test_every_table_is_an_asset_below_the_folder_it_comes_from(defs: dg.Definit
     for table, above in parents.items():
         assert graph.get(dg.AssetKey(table.split("/"))).parent_keys == keys(above), table
     groups = {f"ops/stream_progress/{group}" for group in ("taxi", "watch")}
-    assert graph.get_all_asset_keys() == keys({*parents, "landing/taxi/rides", *groups})
+    trust = {"ops/dashboard", "ops/lateness_proposals"}
+    assert graph.get_all_asset_keys() == keys({*parents, "landing/taxi/rides", *groups, *trust})
 
 
 def test_a_table_shows_its_columns_owners_group_and_name(defs: dg.Definitions) -> None:

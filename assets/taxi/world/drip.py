@@ -87,7 +87,8 @@ def drip(
         name = folder.next_name()
         lines = [to_line(row.event) for row in parcel.rows if row.kind != "lost"]
         events = [(tuple(map(int, row.event.key)), row.kind) for row in parcel.rows]
-        record.announce(parcel.folder, name, len(lines), events)
+        hours = Counter(f"{row.event.event_time:%Y-%m-%dT%H:00Z}" for row in parcel.rows)
+        record.announce(parcel.folder, name, len(lines), events, hours)
         landed = folder.land(lines, name=name)
         kinds.update(kind for _, kind in events)
         return landed

@@ -25,13 +25,15 @@ class Announced(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `events` holds for each event its key and what befell it on the way: fresh, late, duplicate, or
     lost (not in the file; it would have been in this one). Left out where a run's rows are all
-    alike.
+    alike. `hours` counts the events by hour of event time (UTC), the lost ones among them: what a
+    reader who missed nothing would have seen (rivermark.watch.expected).
     """
 
     folder: str
     file: str
     rows: int
     events: tuple[tuple[tuple[int, ...], str], ...] = ()
+    hours: dict[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +83,16 @@ class Manifest:
             self.landed[file.folder] = self.landed.get(file.folder, 0) + 1
 
     def announce(
-        self, folder: str, file: str, rows: int, events: Sequence[tuple[tuple[int, ...], str]] = ()
+        self,
+        folder: str,
+        file: str,
+        rows: int,
+        events: Sequence[tuple[tuple[int, ...], str]] = (),
+        hours: Mapping[str, int] | None = None,
     ) -> None:
         """Say, durably, that a file is about to land."""
-        self._append(msgspec.json.encode(Announced(folder, file, rows, tuple(events))))
+        said = Announced(folder, file, rows, tuple(events), dict(hours or {}))
+        self._append(msgspec.json.encode(said))
 
     def _rewrite(self, declaration: Declaration, files: Sequence[Announced]) -> None:
         """Begin the manifest, or cut what a kill left half done."""

@@ -1,0 +1,55 @@
+"""Asks every claim, keeps the answers, and draws the dashboard anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from rivermark.pages.dashboard import write
+from rivermark.pages.facts import Facts, gather
+from rivermark.settings import Settings
+from rivermark.topology import Topology
+from rivermark.watch.claim import Claim
+from rivermark.watch.claims import claims_of
+from rivermark.watch.history import Asked, ask_all, record
+from rivermark.watch.trust import trust_claims
+
+PAGE: Final = "pages/dashboard.html"
+
+
+def page_path(settings: Settings) -> Path:
+    """Where the dashboard of a home lies."""
+    return settings.home / PAGE
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """A page that was drawn: where it is, what it shows, and what was asked for it."""
+
+    path: Path
+    facts: Facts
+    asked: tuple[Asked, ...]
+
+
+def refresh(
+    settings: Settings,
+    topology: Topology,
+    now: datetime,
+    *,
+    to: Path | None = None,
+    ask: bool = True,
+) -> Refreshed:
+    """Draw the page; `ask` first asks every claim about tables that are there, and keeps it."""
+    asked = ask_all(settings, claims_to_ask(settings, topology), now) if ask else []
+    record(settings, [found.look(now) for found in asked])
+    facts = gather(settings, topology, now)
+    return Refreshed(write(facts, to or page_path(settings)), facts, tuple(asked))
+
+
+def claims_to_ask(settings: Settings, topology: Topology) -> list[Claim]:
+    """Every claim about the streams whose first table is there."""
+    lake = settings.lake()
+    there = [s for s in topology.streams if lake.exists(s.tables[0])]
+    return [c for s in there for c in (*claims_of(s), *trust_claims(topology, s))]

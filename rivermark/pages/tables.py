@@ -1,0 +1,118 @@
+"""The tables of the dashboard: streams, checks, days computed again, tables on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rivermark.pages.drawings import bars, looks
+from rivermark.pages.facts import HOURS_BACK, Facts, Recompute, TableSize
+from rivermark.pages.markup import Markup, table, tag
+from rivermark.pages.names import anchor, bytes_text, lag_text, moment_text
+from rivermark.watch.history import Look
+
+
+def streams_table(facts: Facts) -> Markup:
+    """Every stream with its throughput, its watermark and how far that lags."""
+    return table(
+        f"Streams: throughput, watermark and restarts. Bars: rows an hour, {HOURS_BACK} h to now.",
+        (
+            "stream",
+            "state",
+            "rows in",
+            "24 h",
+            "rows/s",
+            "last hours",
+            "late",
+            "watermark",
+            "lag",
+            "restarts, 7 d",
+            "last batch",
+        ),
+        (
+            (
+                tag("a", s.name, href=f"#{anchor(s.name)}") if s.days or s.derived_days else s.name,
+                s.state,
+                f"{s.rows:,}",
+                f"{s.rows_day:,}",
+                f"{s.rows_per_second:,.0f}",
+                bars(s.inflow, facts.at, HOURS_BACK, f"{sum(s.inflow.values()):,} rows")
+                if s.inflow
+                else "",
+                f"{s.lateness.share:.2%}" if s.lateness else "",
+                moment_text(s.watermark),
+                lag_text(s.watermark, facts.at),
+                str(s.restarts),
+                moment_text(s.last_batch),
+            )
+            for s in facts.streams
+        ),
+        numeric=("rows in", "24 h", "rows/s", "late", "lag", "restarts, 7 d"),
+    )
+
+
+def checks_table(claims: Sequence[Sequence[Look]]) -> Markup:
+    """The last answer to each claim, and how the ones before it were."""
+    order = ("error", "warn", "unanswered", "held")
+    return table(
+        "Checks at their last look. A mark a look, the newest right, high where it did not hold.",
+        ("table", "check", "result", "held", "history", "answer", "at"),
+        (
+            (
+                found[-1].table,
+                found[-1].claim,
+                tag("span", found[-1].result, class_=f"badge {found[-1].result}"),
+                f"{sum(look.held for look in found)} of {len(found)}",
+                looks(
+                    [look.result for look in found],
+                    f"held {sum(look.held for look in found)} of {len(found)} times",
+                ),
+                found[-1].sentence,
+                moment_text(found[-1].at),
+            )
+            for found in sorted(
+                claims, key=lambda c: (order.index(c[-1].result), c[-1].table, c[-1].claim)
+            )
+        ),
+        numeric=("held",),
+    )
+
+
+def recomputes_table(recomputes: Sequence[Recompute]) -> Markup:
+    """The newest recomputes, from the commits' own metadata."""
+    return table(
+        "Days computed again, newest first, with the versions that were read",
+        ("table", "days", "at", "version", "read", "run"),
+        (
+            (
+                r.table,
+                r.first if r.first == r.last else f"{r.first} to {r.last}",
+                moment_text(r.at),
+                str(r.version),
+                r.inputs,
+                r.run[:12],
+            )
+            for r in recomputes
+        ),
+        numeric=("version",),
+    )
+
+
+def sizes_table(tables: Sequence[TableSize]) -> Markup:
+    """Every table on disk, the largest first."""
+    return table(
+        "Tables on disk, at their newest version",
+        ("table", "rows", "files", "size", "bytes a file", "version", "oldest version in the log"),
+        (
+            (
+                t.name,
+                f"{t.rows:,}",
+                f"{t.files:,}",
+                bytes_text(t.bytes),
+                bytes_text(t.bytes // t.files) if t.files else "",
+                str(t.version),
+                str(t.since),
+            )
+            for t in sorted(tables, key=lambda t: -t.bytes)
+        ),
+        numeric=("rows", "files", "size", "bytes a file", "version", "oldest version in the log"),
+    )

@@ -1,0 +1,133 @@
+"""Days of derived tables: final when every source has passed them, as complete as their sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final
+
+from rivermark.settings import Settings
+from rivermark.stream import Ingest, Stream, table_of
+from rivermark.topology import Topology
+from rivermark.watch.completeness import Day, State
+from rivermark.watch.hours import bounds, rows_by_hour
+from rivermark.watch.joined import Joined, is_join, joined
+from rivermark.watch.marks import Mark, inputs_with_marks
+
+WORST_FIRST: Final[tuple[State, ...]] = ("fail", "open", "warn", "complete")
+JOINS_LOOKED_AT: Final = 14
+
+
+@dataclass(frozen=True, kw_only=True)
+class DerivedDay:
+    """A day of a derived stream: rows of its first table, and the days of its sources.
+
+    The worst of the sources' states is its own, and `open` while a source's watermark, less the
+    stream's margin, has not passed the day. `joined` is told of streams that join by keys.
+    """
+
+    stream: str
+    day: date
+    state: State
+    rows: int
+    sources: tuple[Day, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    joined: Joined | None = None
+
+    @property
+    def numbers(self) -> dict[str, int | float]:
+        """What is worth a plot."""
+        found: dict[str, int | float] = {
+            "rows": self.rows,
+            "rows_late": sum(d.late for d in self.sources),
+            "rows_short": sum(d.short for d in self.sources),
+            "rows_unaccounted": sum(d.unaccounted for d in self.sources),
+            "hours_missing": sum(len(d.missing_hours) for d in self.sources),
+        }
+        if self.joined is not None:
+            found["rows_matched"] = self.joined.matched
+            found["rows_unmatched"] = sum(self.joined.unmatched.values())
+            found["keys_pending"] = sum(self.joined.pending.values())
+        return found
+
+    @property
+    def sentence(self) -> str:
+        """What is so, in words."""
+        told = [f"{self.rows:,} rows"]
+        if self.joined is not None:
+            told.append(f"{self.joined.matched:,} matched")
+            told += [f"{n:,} in {name}" for name, n in self.joined.unmatched.items()]
+            still = "waiting" if self.state == "open" else "without a row by the stream's own rule"
+            told += [f"{n:,} keys of {name} {still}" for name, n in self.joined.pending.items()]
+        troubled = [d for d in self.sources if d.state in ("warn", "fail")]
+        told += [f"{d.stream}: {d.sentence}" for d in troubled]
+        if self.state == "open":
+            waits = ", ".join(
+                f"{m.stream} at {m.at:%Y-%m-%d %H:%M}" if m.at else f"{m.stream} without a row"
+                for m in self.marks
+            )
+            told.append(f"still open: {waits or 'not computed yet'}")
+        return "; ".join(told)
+
+
+def days_of_stream(
+    settings: Settings,
+    topology: Topology,
+    stream: Stream,
+    days: Sequence[date],
+    reached: Mapping[str, datetime],
+    of_sources: Mapping[str, Sequence[Day]],
+    *,
+    joins: int = JOINS_LOOKED_AT,
+) -> list[DerivedDay]:
+    """Those of the days that the stream's first table can hold, in order.
+
+    Partners are counted for the newest `joins` of them, since each day asks several questions.
+
+    `of_sources` are the judged days of every ingest, by name; those of the same date count, also
+    where the zones of the days differ.
+    """
+    table = stream.tables[0]
+    if table.days is None or not days:
+        return []
+    start, end = bounds(min(days), max(days), table.days)
+    rows = rows_by_hour(settings, table, start, end)
+    marked = inputs_with_marks(topology, stream, dict(reached))
+    sources = sources_of(topology, stream)
+    with_partners = set(sorted(days)[-joins:]) if is_join(stream) else set()
+    found = []
+    for day in sorted(days):
+        if day < table.days.start:
+            continue
+        day_start, day_end = bounds(day, day, table.days)
+        above = tuple(d for s in sources for d in of_sources.get(s, ()) if d.day == day)
+        passed = all(m.at is not None and m.at >= day_end + stream.margin for m in marked)
+        states = {d.state for d in above if not (d.state == "open" and passed)}
+        states.add("complete" if passed else "open")
+        found.append(
+            DerivedDay(
+                stream=stream.name,
+                day=day,
+                state=next(s for s in WORST_FIRST if s in states),
+                rows=sum(n for hour, n in rows.items() if day_start <= hour < day_end),
+                sources=above,
+                marks=marked,
+                joined=joined(settings, stream, day_start, day_end)
+                if day in with_partners
+                else None,
+            )
+        )
+    return found
+
+
+def sources_of(topology: Topology, stream: Stream) -> tuple[str, ...]:
+    """Names of the ingests from which the stream's events come; looked-up tables do not count."""
+    found: dict[str, None] = {}
+    for read in stream.reads:
+        writer = topology.writer(table_of(read))
+        if isinstance(writer, Ingest):
+            found[writer.name] = None
+        elif writer is not None:
+            found |= dict.fromkeys(sources_of(topology, writer))
+    return tuple(found)

@@ -1,0 +1,164 @@
+"""Late rows of an ingest: how many, how late, from which source, and the money they concern."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+from deltalake import DeltaTable
+
+from rivermark.lake.table import Table
+from rivermark.settings import Settings
+from rivermark.stream import Ingest
+from rivermark.watch.hours import day_of
+from rivermark.watch.query import ask, quoted
+
+SHOWN: Final = 10
+
+
+@dataclass(frozen=True)
+class LateFrom:
+    """The late rows of one source: a folder below the landing folder, or a file."""
+
+    source: str
+    valid: int
+    late: int
+    p50_ms: int
+    p99_ms: int
+
+    @property
+    def share(self) -> float:
+        """Late rows among the source's valid ones."""
+        return self.late / max(1, self.valid)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lateness:
+    """How late the late rows of an ingest were; milliseconds behind the watermark they missed.
+
+    `money` is the sum over the late rows and `money_share` its part of all valid rows' money; None
+    where the ingest declares no money column.
+    """
+
+    stream: str
+    valid: int = 0
+    late: int = 0
+    p50_ms: int = 0
+    p95_ms: int = 0
+    p99_ms: int = 0
+    max_ms: int = 0
+    money: Decimal | None = None
+    money_share: float | None = None
+    by_folder: tuple[LateFrom, ...] = ()
+    by_file: tuple[LateFrom, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Late rows among the valid ones."""
+        return self.late / max(1, self.valid)
+
+
+def lateness_of_rows(settings: Settings, ingest: Ingest) -> Lateness:
+    """The late rows of an ingest in figures; the sources with the most late rows first."""
+    tables = _tables(settings, ingest)
+    if tables is None:
+        return Lateness(stream=ingest.name)
+    money = quoted(ingest.money) if ingest.money else None
+    total = ask(
+        f"""
+        SELECT count(*) AS late,
+               coalesce(quantile_disc(_late_by_ms, 0.50), 0) AS p50_ms,
+               coalesce(quantile_disc(_late_by_ms, 0.95), 0) AS p95_ms,
+               coalesce(quantile_disc(_late_by_ms, 0.99), 0) AS p99_ms,
+               coalesce(max(_late_by_ms), 0) AS max_ms,
+               {f"sum({money})" if money else "NULL"} AS money FROM late_rows
+        """,  # noqa: S608 - a declared column, quoted
+        tables,
+    )[0]
+    whole = ask(
+        f"SELECT count(*) AS n, {f'sum({money})' if money else 'NULL'} AS money FROM admitted_rows",  # noqa: S608
+        tables,
+    )[0]
+    concerned: Decimal | None = (total["money"] or Decimal(0)) if money else None
+    in_all = (concerned or Decimal(0)) + (whole["money"] or Decimal(0))
+    return Lateness(
+        stream=ingest.name,
+        valid=whole["n"] + total["late"],
+        late=total["late"],
+        **{name: int(total[name]) for name in ("p50_ms", "p95_ms", "p99_ms", "max_ms")},
+        money=concerned,
+        money_share=float(concerned / in_all) if concerned is not None and in_all else None,
+        by_folder=_by_source(tables, "regexp_replace(_file, '[^/]*$', '')"),
+        by_file=_by_source(tables, "_file"),
+    )
+
+
+def late_money(
+    settings: Settings, ingest: Ingest, start: datetime, end: datetime
+) -> Mapping[date, tuple[Decimal, Decimal]]:
+    """By day: the money of late rows, and of all valid ones; empty without a money column."""
+    tables = _tables(settings, ingest) if ingest.money else None
+    if tables is None or ingest.money is None:
+        return {}
+    time, money = quoted(ingest.contract.event_time), quoted(ingest.money)
+    sums = " UNION ALL ".join(
+        f"SELECT date_trunc('hour', {time}) AS hour, {late} AS late, sum({money}) AS money"  # noqa: S608
+        f" FROM {name} WHERE {time} >= $start AND {time} < $end GROUP BY 1"
+        for name, late in (("admitted_rows", "false"), ("late_rows", "true"))
+    )
+    found: dict[date, tuple[Decimal, Decimal]] = {}
+    for row in ask(sums, tables, {"start": start, "end": end}):
+        day = day_of(row["hour"].astimezone(UTC), ingest.days)
+        late, whole = found.get(day, (Decimal(0), Decimal(0)))
+        amount = row["money"] or Decimal(0)
+        found[day] = (late + amount if row["late"] else late, whole + amount)
+    return found
+
+
+def _by_source(tables: Mapping[str, Any], source: str) -> tuple[LateFrom, ...]:
+    found = ask(
+        f"""
+        WITH late AS (
+            SELECT {source} AS source, count(*) AS late,
+                   quantile_disc(_late_by_ms, 0.50) AS p50, quantile_disc(_late_by_ms, 0.99) AS p99
+            FROM late_rows GROUP BY 1 ORDER BY late DESC, source LIMIT {SHOWN}
+        ),
+        admitted AS (
+            SELECT {source} AS source, count(*) AS n FROM admitted_rows
+            WHERE {source} IN (SELECT source FROM late) GROUP BY 1
+        )
+        SELECT late.*, coalesce(admitted.n, 0) AS n FROM late LEFT JOIN admitted USING (source)
+        ORDER BY late DESC, source
+        """,  # noqa: S608 - made of constants
+        tables,
+    )
+    return tuple(
+        LateFrom(r["source"] or "./", r["n"] + r["late"], r["late"], int(r["p50"]), int(r["p99"]))
+        for r in found
+    )
+
+
+def _tables(settings: Settings, ingest: Ingest) -> dict[str, Any] | None:
+    lake = settings.lake()
+
+    def rows(table: Table) -> Any:
+        return DeltaTable(lake.path(table)).to_pyarrow_dataset()
+
+    if not (lake.exists(ingest.admitted) and lake.exists(ingest.late)):
+        return None
+    return {"admitted_rows": rows(ingest.admitted), "late_rows": rows(ingest.late)}
+
+
+def span(milliseconds: float) -> str:
+    """A time span as people say it, of two units at most."""
+    seconds = milliseconds / 1000
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    whole = timedelta(seconds=round(seconds))
+    minutes = whole.seconds // 60
+    if whole.days:
+        return f"{whole.days} d {minutes // 60} h"
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{seconds / 60:.3g} min"

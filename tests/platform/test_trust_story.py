@@ -1,0 +1,154 @@
+"""Three days with 2 % late rows and a source that is silent for three hours, seen by the checks."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from rivermark.settings import Settings
+from tests.oracles.shop import (
+    FIRST,
+    HOUR,
+    ORDERS,
+    PAYMENTS,
+    SECRET,
+    SHOP,
+    START,
+    sent,
+    write,
+    write_join,
+)
+from tests.platform.conftest import definitions_of
+
+pytestmark = pytest.mark.platform
+
+SECOND = FIRST + timedelta(days=1)
+THIRD = FIRST + timedelta(days=2)
+OUTAGE = [START + timedelta(days=1) + n * HOUR for n in (9, 10, 11)]
+PAID_DAY = dg.AssetCheckKey(dg.AssetKey(["shop", "paid"]), "day_is_complete")
+
+
+@pytest.fixture
+def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("an engine was started")
+
+    monkeypatch.setattr("resources.spark.SparkResource._init_session", refuse)
+
+
+def status(info: Any) -> str:
+    return str(info.latest_execution_status.value)
+
+
+def evidence(told: dg.AssetCheckEvaluation) -> dict[str, Any]:
+    table = told.metadata["offenders"]
+    assert isinstance(table, dg.TableMetadataValue)
+    return {str(record.data["day"]): record.data for record in table.records}
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_each_day_warns_or_fails_with_the_numbers_of_the_oracle(
+    tmp_path: Path, instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    orders = write(settings, ORDERS, sent(3))
+    payments = write(settings, PAYMENTS, sent(3, late_from=11, silent=OUTAGE))
+    write_join(settings, orders, payments)
+    defs = definitions_of(SHOP, tmp_path)
+
+    result = defs.resolve_job_def("trust").execute_in_process(instance=instance)
+
+    assert result.success
+    told = {
+        (e.asset_key.to_user_string(), e.check_name, e.partition): e
+        for e in (
+            event.asset_check_evaluation_data
+            for event in result.all_events
+            if event.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION
+        )
+    }
+    # The source that was silent fails, with what it had announced; the other only warns.
+    failed = told["shop/payments", "days_are_complete", None]
+    assert not failed.passed
+    assert failed.severity is dg.AssetCheckSeverity.ERROR
+    assert failed.metadata["rows_short"].value == len(payments.lost) == 180
+    assert failed.metadata["hours_missing"].value == 3
+    assert failed.metadata["rows_late"].value == sum(
+        payments.of(d)[1] for d in (FIRST, SECOND, THIRD)
+    )
+    days = evidence(failed)
+    assert days["2026-03-03"]["state"] == "fail"
+    assert days["2026-03-03"]["missing_hours_utc"] == "09, 10, 11"
+    assert days["2026-03-02"]["state"] == days["2026-03-04"]["state"] == "warn"
+    warned = told["shop/orders", "days_are_complete", None]
+    assert not warned.passed
+    assert warned.severity is dg.AssetCheckSeverity.WARN
+    for day in (FIRST, SECOND, THIRD):
+        found = evidence(warned)[str(day)]
+        admitted, late, lost = orders.of(day)
+        assert (found["admitted"], found["late"], lost) == (admitted, late, 0)
+    # The table of the join has a result a day, in Dagster's own record of partitions.
+    infos = instance.event_log_storage.get_asset_check_partition_info([PAID_DAY])
+    assert {i.partition_key: status(i) for i in infos} == {
+        "2026-03-02": "FAILED",
+        "2026-03-03": "FAILED",
+        "2026-03-04": "FAILED",
+        "2026-03-05": "SUCCEEDED",
+    }
+    red = told["shop/paid", "day_is_complete", "2026-03-03"]
+    yellow = told["shop/paid", "day_is_complete", "2026-03-02"]
+    assert red.severity is dg.AssetCheckSeverity.ERROR
+    assert yellow.severity is dg.AssetCheckSeverity.WARN
+    by_id = {e.order_id for _, e in orders.admitted if e.at.date() == SECOND}
+    paid = {e.order_id for _, e in payments.admitted if e.at.date() == SECOND}
+    assert red.metadata["rows_matched"].value == len(by_id & paid)
+    assert red.metadata["rows_unmatched"].value == len(by_id ^ paid)
+    assert red.metadata["keys_pending"].value == 0
+    assert red.metadata["rows_short"].value == 180
+    page = (settings.home / "pages" / "dashboard.html").read_text()
+    assert "shop/payments" in page
+    assert SECRET not in page
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_one_day_is_asked_for_by_its_partition(
+    tmp_path: Path, instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    write_join(settings, write(settings, ORDERS, sent(1)), write(settings, PAYMENTS, sent(1)))
+    defs = definitions_of(SHOP, tmp_path)
+    job = defs.resolve_implicit_global_asset_job_def().get_subset(
+        asset_selection=set(), asset_check_selection={PAID_DAY}
+    )
+
+    job.execute_in_process(instance=instance, partition_key="2026-03-02")
+
+    (info,) = instance.event_log_storage.get_asset_check_partition_info([PAID_DAY])
+    assert (info.partition_key, status(info)) == ("2026-03-02", "FAILED")
+
+
+def test_the_clock_waits_for_a_first_table(
+    tmp_path: Path, instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    defs = definitions_of(SHOP, tmp_path)
+    schedule = defs.get_repository_def().get_schedule_def("trust_hourly")
+
+    def tick() -> object:
+        context = dg.build_schedule_context(
+            instance=instance,
+            resources={"platform": defs.resources["platform"]},  # type: ignore[index]
+        )
+        return schedule.evaluate_tick(context)
+
+    assert not tick().run_requests  # type: ignore[attr-defined]
+    write(settings, ORDERS, sent(1))
+    assert len(tick().run_requests) == 1  # type: ignore[attr-defined]
+
+
+def test_every_table_links_to_its_place_on_the_page(tmp_path: Path) -> None:
+    graph = definitions_of(SHOP, tmp_path).resolve_asset_graph()
+
+    link = graph.get(dg.AssetKey(["shop", "paid"])).metadata["dashboard"].value
+
+    assert link.endswith("pages/dashboard.html#stream-shop-paid")
+    assert "DAGSTER_HOME" not in link
