@@ -1,4 +1,4 @@
-"""What can be measured here: `python -m bench [baseline | growth | process_core] [options]`.
+"""What can be measured here: `python -m bench [MEASUREMENT] [options]`; `--help` names them.
 
 Without a name the baseline is taken: start, bounded run, idle cost, latency.
 """
@@ -11,6 +11,7 @@ import sys
 MEASUREMENTS = {
     "baseline": "cold start, a bounded run to hourly winners, idle cost, event-to-table latency",
     "growth": "a month in minutes: what grows while the load stays the same, upkeep included",
+    "warm_batch": "CPU of one warm micro-batch by stream and rows, beside Spark's own Delta sink",
     "process_core": "process functions without Spark: events per CPU second, bytes per key",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -27,6 +27,9 @@ STORES = {
     "heap": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
     "rocksdb": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
 }
+
+DRIVER_BYTES: Final = 64 * 1024 * 1024
+"""Up to so many bytes of input files a batch of events is committed by the driver."""
 
 
 class AppendHost(QueryHost):
@@ -125,7 +128,7 @@ class AppendHost(QueryHost):
             # The rows are there already, but the state of this batch is not: run it into nothing.
             frame.write.format("noop").mode("append").save()
             return Written(watermark=watermark)
-        if self.declared.volume == "events" and len(self._writers) == 1:
+        if self._is_large(frame):
             writer = self._writers[0]
             names = writer.table.schema.fieldNames()
             writer.append_once(frame.select(*names), batch, metadata=told)
@@ -141,3 +144,15 @@ class AppendHost(QueryHost):
             if rows.num_rows:
                 writer.append_once(rows, batch, metadata=told)
         return Written(rows_out=total, watermark=watermark)
+
+    def _is_large(self, frame: DataFrame) -> bool:
+        """Whether executors should write the batch, because the driver could not hold it.
+
+        Told from the size of the input files, which a filter or a choice of columns only lessens.
+        Otherwise the driver commits from Arrow: a second Spark job and the reading of the table's
+        state for it are most of what a small batch costs.
+        """
+        if self.declared.volume != "events" or len(self._writers) > 1:
+            return False
+        size = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
+        return int(str(size)) > DRIVER_BYTES

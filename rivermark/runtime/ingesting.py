@@ -38,6 +38,10 @@ class IngestHost(QueryHost):
         self.last_poll = self.lister.poll()
         return self.last_poll.taken
 
+    def watched(self) -> list[str]:
+        """The arrivals."""
+        return [self.lake.path(self.lister.table)]
+
     def settle(self) -> None:
         """Poll until no file is waiting for being quiet; what cannot be read stays waiting."""
         source = self.ingest.source

@@ -11,13 +11,14 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from rivermark.lake.lake import Lake
+from rivermark.runtime.callbacks import take_batches
+from rivermark.runtime.clocked import QueryClock, start_clocked
 from rivermark.runtime.generation import check_checkpoint, open_generation
 from rivermark.runtime.tally import BatchTally
 from rivermark.settings import Settings
-from rivermark.stream import AnyStream
+from rivermark.stream import AnyStream, Stream, table_of
 
 
 @dataclass
@@ -32,6 +33,7 @@ class Written:
     files: int | None = None
     watermark: datetime | None = None
     touched: frozenset[date] = frozenset()
+    duration_ms: int | None = None
 
 
 class QueryHost(ABC):
@@ -58,6 +60,8 @@ class QueryHost(ABC):
         self.query: StreamingQuery | None = None
         self.written: dict[int, Written] = {}
         self.busy = False
+        self.batches = 0
+        self.clock: QueryClock | None = None
         self.error: Exception | None = None
 
     @abstractmethod
@@ -98,28 +102,54 @@ class QueryHost(ABC):
             for name, value in self.conf().items():
                 self.spark.conf.set(name, value)
             self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", self.stream.name)
-            writer: DataStreamWriter = (
-                self.frame()
-                .writeStream.queryName(self.stream.name)
-                .option("checkpointLocation", self.checkpoint)
-                .foreachBatch(self._batch)
-            )
+            frame = self.frame()
+            writer = take_batches(self.spark, frame.writeStream, self._batch)
             if bounded:
-                writer = writer.trigger(availableNow=True)
+                writer = writer.queryName(self.stream.name)
+                writer = writer.option("checkpointLocation", self.checkpoint)
+                self.query = writer.trigger(availableNow=True).start()
             else:
-                writer = writer.trigger(processingTime=f"{self.settings.trigger_seconds} seconds")
-            self.query = writer.start()
+                self.clock = QueryClock(self.spark)
+                self.query = start_clocked(
+                    self.spark,
+                    frame,
+                    writer,
+                    self.clock,
+                    name=self.stream.name,
+                    checkpoint=self.checkpoint,
+                )
         return self.query
+
+    def watched(self) -> list[str]:
+        """The tables whose commits are this query's input."""
+        assert isinstance(self.stream, Stream)  # noqa: S101 - an ingest says otherwise
+        return [self.lake.path(table_of(read)) for read in self.stream.reads]
+
+    def wake(self) -> None:
+        """Let a continuous query look for input."""
+        if self.clock is not None:
+            self.clock.wake()
+
+    def active(self) -> bool:
+        """Whether the query is at a batch, or looking whether there is one."""
+        if self.busy:
+            return True
+        return self.query is not None and bool(self.query.status["isTriggerActive"])
 
     def _batch(self, frame: DataFrame, batch: int) -> None:
         self.busy = True
+        began = self.clock.woken if self.clock else 0.0
         try:
-            self.written[batch] = self.write(frame, batch)
+            written = self.write(frame, batch)
+            if self.clock:
+                written.duration_ms = round(1000 * (time.monotonic() - began))
+            self.written[batch] = written
         except Exception as error:
             # Spark would give it back as text, with two stacks around it.
             self.error = error
             raise
         finally:
+            self.batches += 1
             self.busy = False
 
     def stop(self, patience: float = 30.0) -> None:
@@ -129,7 +159,7 @@ class QueryHost(ABC):
             return
         deadline = time.monotonic() + patience
         while query.isActive and time.monotonic() < deadline:
-            if not self.busy and not query.status["isTriggerActive"]:
+            if not self.active():
                 break
             time.sleep(0.02)
         query.stop()
@@ -150,7 +180,9 @@ class QueryHost(ABC):
             run_id=self.run_id,
             batch_id=batch,
             started_at=moment(progress["timestamp"]) or datetime.now(UTC),
-            duration_ms=int(progress.get("batchDuration", 0)),
+            duration_ms=int(progress.get("batchDuration", 0))
+            if written.duration_ms is None
+            else written.duration_ms,
             rows_in=int(progress.get("numInputRows", 0)) if rows_in is None else rows_in,
             rows_out=written.rows_out,
             admitted=written.admitted,

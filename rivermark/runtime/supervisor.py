@@ -21,6 +21,7 @@ from rivermark.runtime.heartbeat import WAITING, Heartbeat, HeartbeatStore
 from rivermark.runtime.hosts import host_for
 from rivermark.runtime.ingesting import IngestHost
 from rivermark.runtime.lease import Lease
+from rivermark.runtime.pacing import Pacer
 from rivermark.runtime.progress import ProgressLog, Reports
 from rivermark.runtime.query import QueryHost
 from rivermark.runtime.session import engine_pid
@@ -49,6 +50,7 @@ class Supervisor:
         self.streams = list(streams)
         self.run_id = run_id
         self.hosts: dict[str, QueryHost] = {}
+        self.pacer = Pacer()
         self.summaries = {s.name: StreamSummary(s.name) for s in self.streams}
         self._groups = {s.name: s.group for s in self.streams}
         self._stack = ExitStack()
@@ -129,7 +131,10 @@ class Supervisor:
     def start(self, name: str, *, bounded: bool) -> None:
         """Start a stream's query."""
         try:
-            self.hosts[name].start(bounded=bounded)
+            host = self.hosts[name]
+            host.start(bounded=bounded)
+            if not bounded:
+                self.pacer.add(host)
         except Exception as error:
             raise self.fail(name, error) from error
         self._states[name] = "running"
@@ -151,6 +156,7 @@ class Supervisor:
 
     def stop_all(self) -> None:
         """Stop every query between batches, those that read first."""
+        self.pacer.stop()
         for name in reversed(list(self.hosts)):
             self.hosts[name].stop()
 

@@ -1,0 +1,82 @@
+"""One thread that wakes the queries of a run when their inputs have something for them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from rivermark.runtime.pace import Inputs, Pace
+from rivermark.runtime.query import QueryHost
+
+LOG = logging.getLogger("rivermark")
+TICK: Final = 0.05
+"""Seconds between two looks at the inputs' logs, where they lie on a disk."""
+FAR_TICK: Final = 1.0
+"""The same where asking costs a request."""
+
+
+@dataclass
+class _Paced:
+    host: QueryHost
+    inputs: Inputs
+    pace: Pace
+    batches: int = 0
+    asked: float = 0.0
+
+
+class Pacer:
+    """Wakes each started query by its pace, until it is stopped."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._paced: list[_Paced] = []
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="pacer", daemon=True)
+
+    def add(self, host: QueryHost) -> None:
+        """Pace a query that was just started: it is looking already."""
+        inputs = Inputs(host.watched())
+        pace = Pace(host.settings.trigger_seconds, time.monotonic(), inputs.newest())
+        # Commits since the start of the query may be missed by its first look.
+        pace.worked = True
+        self._paced.append(_Paced(host, inputs, pace))
+        if not self._thread.is_alive():
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Wake nobody any more. A query that was woken last has begun by then."""
+        self._ending.set()
+        if self._thread.is_alive():
+            self._thread.join()
+            time.sleep(TICK)
+
+    def _run(self) -> None:
+        while not self._ending.wait(TICK):
+            for paced in [*self._paced]:
+                try:
+                    self._step(paced)
+                except Exception as error:
+                    # What broke shows in the query itself; whoever watches it will say so.
+                    LOG.debug("no longer paced: %s: %s", paced.host.stream.name, error)
+                    self._paced.remove(paced)
+
+    def _step(self, paced: _Paced) -> None:
+        now, pace, host = time.monotonic(), paced.pace, paced.host
+        if host.batches != paced.batches:
+            # Also when it was slow to begin, and seemed to have found nothing.
+            pace.looking = True
+        if pace.looking:
+            if now - pace.begun < TICK or host.active():
+                return
+            pace.ended(now, worked=host.batches != paced.batches)
+            paced.batches = host.batches
+        if now < pace.rests_until or (not paced.inputs.local and now - paced.asked < FAR_TICK):
+            return
+        paced.asked = now
+        newest = paced.inputs.newest()
+        if pace.due(now, newest):
+            pace.begin(now, newest)
+            host.wake()
