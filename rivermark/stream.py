@@ -135,7 +135,7 @@ class Stream:
     - `append`: a streaming query with a watermark of `lateness` on each input's event time; rows
     are
       final when they appear. `lateness` must be at least the largest of the inputs' (default:
-      that).
+      that); it may be less for a process function, which is handed the rows that come late.
     - `refresh`: for dumps without a watermark: each micro-batch finds the days it touches and
       recomputes those days of the output from the whole input. Needs `days` on the written tables
       and `touches` where the day is not simply that of the input's event time. Reads one input by
@@ -184,7 +184,9 @@ class Stream:
             if self.lateness is not None and self.lateness % MILLI:
                 raise DeclarationError(f"stream '{self.name}': lateness in whole milliseconds")
             needed = needed_lateness(self)
-            if self.lateness is not None and self.lateness < needed:
+            # A process function is handed what comes late; native operators drop it.
+            drops = not hasattr(self.build, "bound")
+            if drops and self.lateness is not None and self.lateness < needed:
                 raise DeclarationError(
                     f"stream '{self.name}': a lateness of {self.lateness} would drop rows that its "
                     f"inputs may still bring; give at least {needed}"

@@ -65,7 +65,11 @@ E = TypeVar("E", LoginEvent, PaymentEvent)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FraudWorld:
-    """So many accounts and as many cards."""
+    """So many accounts and as many cards.
+
+    Their events are numbered from the seconds since 1970 at the beginning, so that numbers go on
+    rising however often the world is begun again.
+    """
 
     accounts: int = 100
     seed: int = 0
@@ -84,7 +88,7 @@ class FraudWorld:
 
     def _logins_of(self, account: int, at: datetime) -> Iterator[LoginEvent]:
         draw = random.Random(f"logins/{self.seed}/{account}")  # noqa: S311  # no secret
-        home, number = draw.choice(COUNTRIES), 0
+        home, number = draw.choice(COUNTRIES), int(at.timestamp())
         while True:
             at += _some(draw, BETWEEN)
             number += 1
@@ -100,7 +104,7 @@ class FraudWorld:
 
     def _payments_of(self, card: int, at: datetime) -> Iterator[PaymentEvent]:
         draw = random.Random(f"payments/{self.seed}/{card}")  # noqa: S311  # no secret
-        number = 0
+        number = int(at.timestamp())
         while True:
             at += _some(draw, BETWEEN)
             amounts = [draw.lognormvariate(3, 1)]

@@ -64,6 +64,15 @@ LONG_RIDES_SUITE: Final = Suite(
     ),
 )
 
+LONGEST_RIDES_SUITE: Final = Suite(
+    name="taxi/longest_rides",
+    expectations=(
+        expect.unique(("start_cell", "ride_id")),
+        expect.between("start_cell", 0, LAST_CELL),
+        expect.between("minutes", 0),
+    ),
+)
+
 DRIVER_TIPS_SUITE: Final = Suite(
     name="taxi/driver_tips",
     expectations=(

@@ -7,7 +7,7 @@ events exactly a gap apart belong together, as in Spark's session windows.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -61,7 +61,8 @@ class UserSessions(WindowAggregate[Visit, Seen, Session]):
     order = "event_time"
     hold = True
     windows = Sessions(gap_of)
-    late = SideOutput("late_visits", Visit)
+    late: ClassVar[SideOutput[Visit] | None] = None
+    """The door admits nothing that would be late here."""
 
     def update(self, value: Seen | None, event: Visit) -> Seen:
         """One more event."""

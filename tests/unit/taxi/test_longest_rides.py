@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assets.taxi.longest_rides import FinishedRide, LongestRides
+from assets.taxi.longest_rides import DAY, FinishedRide, LongestRides, LongestRidesOfDay
 from assets.taxi.world.city import grid_cell, in_new_york
 from assets.taxi.world.rides import RideEvent, rides
 from rivermark.process import ProcessHarness, split_invariant
@@ -103,3 +103,24 @@ def records(story: list[FinishedRide]) -> list[tuple[int, int]]:
             found.append((each.start_cell, each.ride_id))
         before.append(minutes)
     return found
+
+
+@given(stories, st.lists(st.integers(0, 2), min_size=9, max_size=9))
+@settings(max_examples=40, deadline=None)
+def test_by_the_day_every_day_begins_anew_and_leaves_nothing(
+    story: list[FinishedRide], days: list[int]
+) -> None:
+    spread = [
+        FinishedRide(e.ride_id, e.start_cell, e.start_time + n * DAY, e.event_time + n * DAY)
+        for e, n in zip(story, days, strict=False)
+    ]
+    ran = split_invariant(LongestRidesOfDay, spread, delay=timedelta(days=4))
+
+    expected = [
+        (day, *row)
+        for day in range(3)
+        for row in records([e for e in spread if (e.event_time - NOON) // DAY == day])
+    ]
+    found = [((e.event_time - NOON) // DAY, e.start_cell, e.ride_id) for e in ran.outputs.main]
+    assert found == expected
+    assert ran.state is None

@@ -1,15 +1,18 @@
 """The declarations of the event streams, checked against each other without an engine."""
 
+from assets.fraud.streams import FRAUD_STREAMS
+from assets.readings.alerts.streams import ALERT_STREAMS
 from assets.readings.streams import READING_STREAMS
 from assets.taxi.cleansing import CLEAN_FARES, CLEAN_RIDES
 from assets.taxi.enrichment import RIDES_WITH_FARES
 from assets.taxi.streams import EVENT_STREAMS
 from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
 from assets.taxi.world.wire import FARES_FOLDER, RIDES_FOLDER
+from assets.web.streams import WEB_STREAMS
 from rivermark.stream import AnyStream, Ingest, Stream
 from rivermark.topology import Topology
 
-ALL = (*EVENT_STREAMS, *READING_STREAMS)
+ALL = (*EVENT_STREAMS, *READING_STREAMS, *ALERT_STREAMS, *WEB_STREAMS, *FRAUD_STREAMS)
 
 
 def names(streams: list[AnyStream]) -> list[str]:

@@ -1,0 +1,210 @@
+"""The domains' rules as their streams run them, over what generated feeds landed, without a JVM.
+
+Rows travel as Spark sends them: packed by bucket, run to the end, written for their tables.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from assets.feeds import drip_feeds
+from assets.fraud.drip import fraud_feeds
+from assets.fraud.streams import GUESSED_PASSWORDS, RAPID_PAYMENTS, TRIED_OUT_CARDS
+from assets.fraud.world import FraudWorld
+from assets.readings.alerts.streams import (
+    CORRECTED_COUNTS,
+    RISING_TEMPERATURES,
+    SMOKE_ALERTS,
+    TEMPERATURE_JUMPS,
+)
+from assets.readings.drip import drip_readings
+from assets.readings.world import SensorWorld
+from assets.web.drip import web_feeds
+from assets.web.streams import SESSIONS
+from assets.web.world import WebWorld
+from rivermark.process.spark.build import ProcessBuild
+from rivermark.process.spark.packing import Packer
+from rivermark.process.spark.reading import BUCKET, ORDER, Reader
+from rivermark.process.spark.stateful import Core
+from rivermark.process.spark.tables import BucketRun
+from rivermark.process.spark.writing import TAG
+from rivermark.stream import Ingest, Stream
+from tests.oracles import alerts, fraud, web
+from tests.oracles.landed import accept
+
+BEGINNING = datetime(2024, 3, 1, 15, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICRO = timedelta(microseconds=1)
+BUCKETS = 8
+
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def landing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("landing")
+    every = timedelta(seconds=30)
+    length = timedelta(minutes=4)
+    drip_readings(root, SensorWorld(), BEGINNING, length=length, every=every, controls=True)
+    feeds = web_feeds(WebWorld(users=30), BEGINNING, timedelta(hours=1))
+    feeds += fraud_feeds(FraudWorld(accounts=30), BEGINNING, timedelta(hours=1))
+    drip_feeds(root, feeds, every=timedelta(minutes=10))
+    return root
+
+
+def admitted(landing: Path, ingest: object) -> list[Row]:
+    """What the door must admit, times in microseconds."""
+    assert isinstance(ingest, Ingest)
+    assert ingest.lateness is not None
+    rows = accept(landing / ingest.source.folder, ingest.lateness).admitted
+    return [{**row, "event_time": (row["event_time"] - EPOCH) // MICRO} for row in rows]
+
+
+def tuples(landing: Path, ingest: object, *fields: str) -> list[tuple[Any, ...]]:
+    """Fields of admitted rows, times in milliseconds."""
+    return [
+        tuple(row[f] // 1_000 if f == "event_time" else row[f] for f in fields)
+        for row in admitted(landing, ingest)
+    ]
+
+
+def run(stream: Stream, landing: Path) -> list[Row]:
+    """The rows that a stream writes, times in milliseconds."""
+    build = stream.build
+    assert isinstance(build, ProcessBuild)
+    assert build._writer is not None
+    readers: dict[int, Reader] = {}
+    packets: dict[int, list[pa.RecordBatch]] = defaultdict(list)
+    for name, read in zip(build.inputs, stream.reads, strict=True):
+        assert isinstance(read, Ingest)
+        reader = build._reader(name, read.admitted.schema)
+        readers[reader.rank] = reader
+        pack = Packer(reader, tuple(range(BUCKETS)))
+        for packed in pack(iter([travelling(reader, admitted(landing, read))])):
+            for label in set(packed.column("bucket").to_pylist()):
+                mine = [n for n, b in enumerate(packed.column("bucket").to_pylist()) if b == label]
+                packets[label].append(packed.take(pa.array(mine)))
+    core = Core(build.make, build.limits, tuple(readers[n] for n in sorted(readers)), build._writer)
+    assert len(packets) > 1
+    return [
+        row
+        for label, batches in packets.items()
+        for row in BucketRun(core)((label,), pa.Table.from_batches(batches)).to_pylist()
+    ]
+
+
+def travelling(reader: Reader, rows: list[Row]) -> pa.RecordBatch:
+    """Rows in the form in which they cross over to Python: times as numbers."""
+    columns: dict[str, pa.Array] = {}
+    for field in reader.schema:
+        if field.name == ORDER:
+            values: list[Any] = [0] * len(rows)
+        elif field.name == "event_time":
+            values = [row["event_time"] // 1_000 for row in rows]
+        else:
+            values = [row[field.name] for row in rows]
+        if pa.types.is_decimal(field.type):
+            values = [Decimal(value).quantize(Decimal("0.0001")) for value in values]
+            values = [value.quantize(Decimal(1).scaleb(-field.type.scale)) for value in values]
+        columns[field.name] = pa.array(values, field.type)
+    if reader.bucketed:
+        keys = [str(row[str(reader.spec.key)]) for row in rows]
+        buckets = [zlib.crc32(key.encode()) % BUCKETS for key in keys]
+        columns[BUCKET] = pa.array(buckets, pa.int16())
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def written(rows: list[Row], *columns: str, tag: str = "main") -> list[tuple[Any, ...]]:
+    """Columns of the rows of a tag, in order: times in milliseconds, decimals as such."""
+    return sorted(
+        (tuple(back(row, c) for c in columns) for row in rows if row[TAG] == tag), key=repr
+    )
+
+
+def back(row: Row, column: str) -> Any:
+    value = row[column]
+    if column.endswith(("_time", "_start", "_end", "since")):
+        return value // 1_000
+    if column in ("temperature", "before", "threshold", "total", "amount"):
+        return Decimal(value)
+    return value
+
+
+READING = ("sensor_id", "event_time", "temperature")
+
+
+def test_jumps(landing: Path) -> None:
+    readings, thresholds = TEMPERATURE_JUMPS.reads
+    rows = run(TEMPERATURE_JUMPS, landing)
+
+    told = tuples(landing, thresholds, "sensor_id", "event_time", "degrees", "version")
+    expected = alerts.jumps(tuples(landing, readings, *READING), told)
+    columns = ("sensor_id", "event_time", "temperature", "before", "threshold", "rule_version")
+    assert written(rows, *columns) == expected != []
+
+
+def test_rises(landing: Path) -> None:
+    rows = run(RISING_TEMPERATURES, landing)
+
+    expected = alerts.rises(tuples(landing, RISING_TEMPERATURES.reads[0], *READING))
+    assert written(rows, "sensor_id", "since", "event_time") == sorted(expected, key=repr) != []
+
+
+def test_smoke(landing: Path) -> None:
+    readings, levels = SMOKE_ALERTS.reads
+    rows = run(SMOKE_ALERTS, landing)
+
+    told = tuples(landing, levels, "event_time", "level")
+    expected = alerts.smoke(tuples(landing, readings, *READING), told)
+    assert (
+        written(rows, "sensor_id", "event_time", "level_time") == sorted(expected, key=repr) != []
+    )
+
+
+def test_corrected_counts(landing: Path) -> None:
+    rows = run(CORRECTED_COUNTS, landing)
+
+    expected = list(alerts.counts(tuples(landing, CORRECTED_COUNTS.reads[0], *READING), 10_000))
+    columns = ("sensor_id", "window_end", "readings", "total")
+    assert written(rows, *columns) == sorted(expected, key=repr) != []
+    assert written(rows, "sensor_id", tag="readings_too_late") == []
+
+
+def test_sessions(landing: Path) -> None:
+    rows = run(SESSIONS, landing)
+
+    story = tuples(
+        landing, SESSIONS.reads[0], "user_id", "number", "event_time", "action", "device"
+    )
+    columns = ("user_id", "session_start", "session_end", "events", "purchases")
+    assert written(rows, *columns) == sorted(web.sessions(story), key=repr) != []
+
+
+@pytest.mark.parametrize(
+    ("stream", "key", "counts", "numbers"),
+    [
+        (GUESSED_PASSWORDS, "account_id", "succeeded", "logins"),
+        (TRIED_OUT_CARDS, "card_id", "amount", "payments"),
+        (RAPID_PAYMENTS, "card_id", "amount", "payments"),
+    ],
+    ids=["passwords", "tried out", "rapid"],
+)
+def test_fraud(landing: Path, stream: Stream, key: str, counts: str, numbers: str) -> None:
+    rows = run(stream, landing)
+
+    oracle = {
+        GUESSED_PASSWORDS.name: fraud.guessed_passwords,
+        TRIED_OUT_CARDS.name: fraud.small_then_large,
+        RAPID_PAYMENTS.name: fraud.many_payments,
+    }[stream.name]
+    expected = oracle(tuples(landing, stream.reads[0], key, "number", "event_time", counts))
+    assert written(rows, key, "event_time", numbers) == sorted(expected, key=repr) != []
+    assert {row["rule_version"] for row in rows} == {1}
