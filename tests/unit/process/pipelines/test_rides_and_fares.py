@@ -144,3 +144,24 @@ def test_a_window_sees_both_sides_of_its_key_once() -> None:
         Hour(3, NOON + HOUR, 0, 1),
     ]
     assert harness.is_empty()
+
+
+@given(stories())
+@settings(max_examples=30, deadline=None)
+def test_co_groups_hold_both_sides_of_their_hour_however_arrivals_are_cut(story: Story) -> None:
+    ran = split_invariant(RidesAndFaresOfHour, arrivals(story), delay=timedelta(hours=2))
+
+    groups = {(each.ride_id, each.at // HOUR * HOUR + HOUR) for each in story}
+    expected = [
+        Hour(
+            key,
+            end,
+            *(
+                sum(isinstance(e, side) and e.ride_id == key for e in story)
+                for side in (Ride, Fare)
+            ),
+        )
+        for key, end in groups
+    ]
+    assert sorted(ran.outputs.main, key=repr) == sorted(expected, key=repr)
+    assert ran.state is None
