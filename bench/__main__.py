@@ -10,6 +10,7 @@ import sys
 
 MEASUREMENTS = {
     "baseline": "cold start, a bounded run to hourly winners, idle cost, event-to-table latency",
+    "cold_start": "imports, a short bounded run, the demo, a day computed again",
     "growth": "a month in minutes: what grows while the load stays the same, upkeep included",
     "warm_batch": "CPU of one warm micro-batch by stream and rows, beside Spark's own Delta sink",
     "process_core": "process functions without Spark: events per CPU second, bytes per key",

@@ -2,6 +2,8 @@
 
     python -m bench.workload bounded  HOME
     python -m bench.workload live     HOME SECONDS
+    python -m bench.workload stream   HOME STREAM
+    python -m bench.workload recompute HOME STREAM DAY
 
 Prints one JSON object a line: `{"at": <unix seconds>, "event": ..., ...}`.
 """
@@ -12,13 +14,15 @@ import json
 import sys
 import threading
 import time
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 from assets.topology import TOPOLOGY
+from rivermark.runtime.recompute import recompute
 from rivermark.runtime.run import Report, run_bounded, run_continuous
 from rivermark.runtime.session import open_session
 from rivermark.settings import Settings
+from rivermark.stream import Stream
 
 WINNERS = (
     "taxi/ride_events",
@@ -51,6 +55,23 @@ def bounded(home: Path) -> None:
     say("done", rows={name: s.rows_in for name, s in done.items()})
 
 
+def stream(home: Path, name: str) -> None:
+    """Drain what is in its inputs through one stream."""
+    settings = Settings(home=home)
+    spark = open_session(settings, "short")
+    run_bounded(spark, settings, TOPOLOGY, [TOPOLOGY.named(name)], run_id="bench", on_report=told)
+
+
+def again(home: Path, name: str, day: date) -> None:
+    """Compute a day of a stream again."""
+    settings = Settings(home=home)
+    spark = open_session(settings, "short")
+    found = TOPOLOGY.named(name)
+    assert isinstance(found, Stream)
+    report = recompute(spark, settings, found, day, day, run_id="bench")
+    say("recomputed", rows=report.rows_written)
+
+
 def live(home: Path, seconds: float, trigger: float) -> None:
     """Run every stream there is for a while."""
     settings = Settings(home=home, trigger_seconds=trigger, driver_memory="4g")
@@ -75,5 +96,9 @@ if __name__ == "__main__":
     mode, where, *rest = sys.argv[1:]
     if mode == "bounded":
         bounded(Path(where))
+    elif mode == "stream":
+        stream(Path(where), rest[0])
+    elif mode == "recompute":
+        again(Path(where), rest[0], date.fromisoformat(rest[1]))
     else:
         live(Path(where), float(rest[0]), float(rest[1]) if len(rest) > 1 else 2.0)

@@ -2,8 +2,7 @@
 
 For a name such as `scala.jdk.javaapi.X` py4j asks the JVM for each part whether it is a class or a
 package, and for a class that Spark imports by wildcard in one package after the other. Each "no"
-is a search through all of Spark's 270 JARs: a tenth of the CPU time of a short run, and some 80 ms
-with every micro-batch.
+is a search through all of Spark's 270 JARs (docs/decisions/0005-what-a-start-costs.md).
 """
 
 from __future__ import annotations
