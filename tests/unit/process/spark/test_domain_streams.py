@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import zlib
 from collections import defaultdict
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -33,10 +35,10 @@ from assets.web.world import WebWorld
 from rivermark.process.spark.build import ProcessBuild
 from rivermark.process.spark.packing import Packer
 from rivermark.process.spark.reading import BUCKET, ORDER, Reader
-from rivermark.process.spark.stateful import Core
+from rivermark.process.spark.stateful import BucketProcessor, Core
 from rivermark.process.spark.tables import BucketRun
 from rivermark.process.spark.writing import TAG
-from rivermark.stream import Ingest, Stream
+from rivermark.stream import Ingest, Stream, lateness_of
 from tests.oracles import alerts, fraud, web
 from tests.oracles.landed import accept
 
@@ -76,23 +78,38 @@ def tuples(landing: Path, ingest: object, *fields: str) -> list[tuple[Any, ...]]
     ]
 
 
-def run(stream: Stream, landing: Path) -> list[Row]:
-    """The rows that a stream writes, times in milliseconds."""
+Packets = dict[int, list[pa.RecordBatch]]
+
+
+def core_of(stream: Stream) -> tuple[Core, list[Reader]]:
+    """What runs a stream's batches, and the readers of its inputs in the order of its reads."""
     build = stream.build
     assert isinstance(build, ProcessBuild)
     assert build._writer is not None
-    readers: dict[int, Reader] = {}
-    packets: dict[int, list[pa.RecordBatch]] = defaultdict(list)
-    for name, read in zip(build.inputs, stream.reads, strict=True):
-        assert isinstance(read, Ingest)
-        reader = build._reader(name, read.admitted.schema)
-        readers[reader.rank] = reader
-        pack = Packer(reader, tuple(range(BUCKETS)))
-        for packed in pack(iter([travelling(reader, admitted(landing, read))])):
-            for label in set(packed.column("bucket").to_pylist()):
-                mine = [n for n, b in enumerate(packed.column("bucket").to_pylist()) if b == label]
-                packets[label].append(packed.take(pa.array(mine)))
-    core = Core(build.make, build.limits, tuple(readers[n] for n in sorted(readers)), build._writer)
+    readers = [
+        build._reader(name, read.admitted.schema)
+        for name, read in zip(build.inputs, stream.reads, strict=True)
+        if isinstance(read, Ingest)
+    ]
+    by_rank = tuple(sorted(readers, key=lambda each: each.rank))
+    return Core(build.make, build.limits, by_rank, build._writer), readers
+
+
+def packed(reader: Reader, rows: list[Row], packets: Packets) -> None:
+    """Put rows into the packets of their buckets."""
+    for batch in Packer(reader, tuple(range(BUCKETS)))(iter([travelling(reader, rows)])):
+        labels = batch.column("bucket").to_pylist()
+        for label in set(labels):
+            mine = [place for place, each in enumerate(labels) if each == label]
+            packets[label].append(batch.take(pa.array(mine)))
+
+
+def run(stream: Stream, landing: Path) -> list[Row]:
+    """The rows that a stream writes over whole tables, times in microseconds."""
+    core, readers = core_of(stream)
+    packets: Packets = defaultdict(list)
+    for reader, read in zip(readers, stream.reads, strict=True):
+        packed(reader, admitted(landing, read), packets)
     assert len(packets) > 1
     return [
         row
@@ -101,20 +118,92 @@ def run(stream: Stream, landing: Path) -> list[Row]:
     ]
 
 
+@dataclass
+class Bucket:
+    """Stands for what Spark keeps of a bucket, and for the handle and clocks that it gives."""
+
+    stored: tuple[bytes, int | None] | None = None
+    timers: set[int] = field(default_factory=set)
+    watermark: int = 0
+
+    def getValueState(self, name: str, schema: object) -> Bucket:
+        return self
+
+    def get(self) -> tuple[bytes, int | None] | None:
+        return self.stored
+
+    def update(self, value: tuple[bytes, int | None]) -> None:
+        self.stored = value
+
+    def clear(self) -> None:
+        self.stored = None
+
+    def registerTimer(self, at: int) -> None:
+        self.timers.add(at)
+
+    def deleteTimer(self, at: int) -> None:
+        self.timers.remove(at)
+
+    def getCurrentWatermarkInMs(self) -> int:
+        return self.watermark
+
+    def getCurrentProcessingTimeInMs(self) -> int:
+        return 0
+
+
+def run_live(stream: Stream, landing: Path, batches: int) -> list[Row]:
+    """The rows that a stream writes in so many batches and one without rows that ends them all.
+
+    A batch's watermark is the newest time of earlier ones less the stream's lateness, of the input
+    that is furthest behind. Times are in microseconds.
+    """
+    core, readers = core_of(stream)
+    stories = [admitted(landing, read) for read in stream.reads]
+    buckets: dict[int, Bucket] = defaultdict(Bucket)
+    found: list[Any] = []
+    watermark = 0
+    for n in range(batches + 1):
+        packets: Packets = defaultdict(list)
+        newest = []
+        for reader, story in zip(readers, stories, strict=True):
+            batch = story[n * len(story) // batches : (n + 1) * len(story) // batches]
+            if batch:
+                packed(reader, batch, packets)
+            seen = story[: (n + 1) * len(story) // batches]
+            newest.append(max(row["event_time"] for row in seen) // 1_000)
+        for label in sorted({*buckets, *packets}):
+            bucket = buckets[label]
+            bucket.watermark = watermark
+            processor = BucketProcessor(core)
+            processor.init(bucket)  # type: ignore[arg-type]
+            if label in packets:
+                table = pa.Table.from_batches(packets[label]).to_pylist()
+                rows = [SimpleNamespace(**row) for row in table]
+                found += processor.handleInputRows((label,), iter(rows), bucket)
+            for at in sorted(each for each in bucket.timers if each <= watermark):
+                bucket.timers.remove(at)
+                found += processor.handleExpiredTimer((label,), bucket, at)
+        lateness = lateness_of(stream) // timedelta(milliseconds=1)
+        watermark = min(newest) - lateness if n < batches - 1 else min(newest) + 24 * 3_600_000
+    names = core.writer.schema.names
+    assert [label for label, bucket in buckets.items() if bucket.timers] == []
+    return [dict(zip(names, row, strict=True)) for each in found for row in each.asDict()["rows"]]
+
+
 def travelling(reader: Reader, rows: list[Row]) -> pa.RecordBatch:
     """Rows in the form in which they cross over to Python: times as numbers."""
     columns: dict[str, pa.Array] = {}
-    for field in reader.schema:
-        if field.name == ORDER:
+    for each in reader.schema:
+        if each.name == ORDER:
             values: list[Any] = [0] * len(rows)
-        elif field.name == "event_time":
+        elif each.name == "event_time":
             values = [row["event_time"] // 1_000 for row in rows]
         else:
-            values = [row[field.name] for row in rows]
-        if pa.types.is_decimal(field.type):
+            values = [row[each.name] for row in rows]
+        if pa.types.is_decimal(each.type):
             values = [Decimal(value).quantize(Decimal("0.0001")) for value in values]
-            values = [value.quantize(Decimal(1).scaleb(-field.type.scale)) for value in values]
-        columns[field.name] = pa.array(values, field.type)
+            values = [value.quantize(Decimal(1).scaleb(-each.type.scale)) for value in values]
+        columns[each.name] = pa.array(values, each.type)
     if reader.bucketed:
         keys = [str(row[str(reader.spec.key)]) for row in rows]
         buckets = [zlib.crc32(key.encode()) % BUCKETS for key in keys]
@@ -208,3 +297,37 @@ def test_fraud(landing: Path, stream: Stream, key: str, counts: str, numbers: st
     expected = oracle(tuples(landing, stream.reads[0], key, "number", "event_time", counts))
     assert written(rows, key, "event_time", numbers) == sorted(expected, key=repr) != []
     assert {row["rule_version"] for row in rows} == {1}
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [TEMPERATURE_JUMPS, RISING_TEMPERATURES, SMOKE_ALERTS, SESSIONS, GUESSED_PASSWORDS,
+     TRIED_OUT_CARDS, RAPID_PAYMENTS],
+    ids=lambda stream: stream.name,
+)  # fmt: skip
+def test_a_live_run_in_batches_writes_what_a_run_over_tables_does(
+    landing: Path, stream: Stream
+) -> None:
+    def comparable(rows: list[Row]) -> list[str]:
+        return sorted(repr(sorted(row.items())) for row in rows)
+
+    whole = comparable(run(stream, landing))
+
+    assert comparable(run_live(stream, landing, 3)) == whole
+    assert comparable(run_live(stream, landing, 17)) == whole
+
+
+def test_a_live_run_corrects_its_counts_until_they_are_those_of_all_readings(
+    landing: Path,
+) -> None:
+    rows = run_live(CORRECTED_COUNTS, landing, 240)
+
+    latest: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    columns = ("sensor_id", "window_end", "revision", "readings", "total", "mark")
+    for row in sorted(written(rows, *columns)):
+        latest[row[:2]] = row[3:5]
+    marks = {row["mark"] for row in rows}
+    expected = alerts.counts(tuples(landing, CORRECTED_COUNTS.reads[0], *READING), 10_000)
+    assert sorted((*key, *row) for key, row in latest.items()) == list(expected)
+    assert marks == {"first", "update"}
+    assert written(rows, "sensor_id", tag="readings_too_late") == []
