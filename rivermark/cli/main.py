@@ -15,6 +15,7 @@ from rivermark.cli.recompute import recompute
 from rivermark.cli.reset import reset
 from rivermark.cli.run import run
 from rivermark.cli.show import show
+from rivermark.cli.state import state
 from rivermark.cli.status import status
 from rivermark.cli.upkeep import upkeep
 from rivermark.cli.wishes import pause, resume
@@ -58,6 +59,7 @@ add_command(app, status, "status", panel=LOOK)
 add_command(app, show, "show", panel=LOOK)
 add_command(app, files, "files", panel=LOOK)
 add_command(app, dashboard, "dashboard", panel=LOOK)
+app.add_typer(state, name="state", rich_help_panel=WORK)
 add_command(app, recompute, "recompute", panel=MEND)
 add_command(app, reset, "reset", panel=MEND)
 add_command(app, upkeep, "upkeep", panel=MEND)

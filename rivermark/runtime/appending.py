@@ -56,8 +56,10 @@ class AppendHost(QueryHost):
 
     def frame(self) -> DataFrame:
         """The built stream, with a column for each further condition of its outputs."""
-        lateness = lateness_of(self.declared)
-        inputs = [self._read(table_of(r), lateness) for r in self.declared.reads]
+        inputs = [
+            self.watermarked(place, table_of(r), self._read(table_of(r)))
+            for place, r in enumerate(self.declared.reads)
+        ]
         lookups = [
             self.spark.read.format("delta").load(self.lake.path(table_of(s)))
             for s in self.declared.static
@@ -74,8 +76,14 @@ class AppendHost(QueryHost):
         """The stream's rows from its inputs."""
         return self.declared.build(*frames)
 
-    def _read(self, table: Table, lateness: timedelta) -> DataFrame:
-        """A table as a stream in the order of its commits, with its watermark."""
+    def watermarked(self, place: int, table: Table, rows: DataFrame) -> DataFrame:
+        """The rows of the input at that place with the stream's watermark on them."""
+        assert table.event_time is not None  # noqa: S101 - checked by the declaration
+        delay = f"{lateness_of(self.declared) // timedelta(milliseconds=1)} milliseconds"
+        return rows.withWatermark(table.event_time, delay)
+
+    def _read(self, table: Table) -> DataFrame:
+        """A table as a stream in the order of its commits."""
         path = self.lake.path(table)
         reader = self.spark.readStream.format("delta").option("skipChangeCommits", "true")
         reader = reader.option("maxFilesPerTrigger", str(self.settings.files_per_trigger))
@@ -83,9 +91,7 @@ class AppendHost(QueryHost):
             reader = reader.option("startingVersion", "0")
         else:
             reader = reader.option("withEventTimeOrder", "true")
-        assert table.event_time is not None  # noqa: S101 - checked by the declaration
-        delay = f"{int(lateness.total_seconds() * 1000)} milliseconds"
-        return reader.load(path).withWatermark(table.event_time, delay)
+        return reader.load(path)
 
     def _from_first_commit(self, path: str) -> bool:
         """Whether to read commit by commit, in the order of time that the door or a stream gave.

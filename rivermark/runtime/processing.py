@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
+from rivermark.lake.table import Table
 from rivermark.process.spark import ProcessBuild
 from rivermark.runtime.appending import STORES, AppendHost
 from rivermark.runtime.process_record import admit
@@ -41,6 +42,12 @@ class ProcessHost(AppendHost):
             "spark.sql.streaming.noDataMicroBatches.enabled": "true",
             "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_PER_ARROW_BATCH),
         }
+
+    def watermarked(self, place: int, table: Table, rows: DataFrame) -> DataFrame:
+        """With the watermark, but for inputs that are not to hold it back."""
+        if not self._build.leads(place):
+            return rows
+        return super().watermarked(place, table, rows)
 
     def build(self, *frames: DataFrame) -> DataFrame:
         """The process's rows, by as many buckets as the checkpoint has."""

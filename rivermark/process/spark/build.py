@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from rivermark.process.sizes import Limits
 from rivermark.process.spark.buckets import DEFAULT_BUCKETS, bucket_labels
 from rivermark.process.spark.packing import PACKED, Packer
 from rivermark.process.spark.reading import Reader, reader_for, travelling
-from rivermark.process.spark.stateful import BucketProcessor, Core
+from rivermark.process.spark.stateful import TICK, BucketProcessor, Core
 from rivermark.process.spark.tables import BucketRun
 from rivermark.process.spark.writing import (
     DEAD,
@@ -31,7 +31,7 @@ from rivermark.process.spark.writing import (
 from rivermark.stream import Stream, table_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from rivermark.lake.table import Table
 
@@ -52,6 +52,8 @@ class ProcessBuild:
     prepare: Mapping[str, Prepare]
     buckets: int
     limits: Limits
+    clock: bool
+    idle: tuple[str, ...]
     _writer: Writer | None = field(default=None, repr=False)
     _built: StructType | None = field(default=None, repr=False)
 
@@ -102,6 +104,12 @@ class ProcessBuild:
                 )
         return {tag: found[tag] for tag in tags}
 
+    def leads(self, place: int) -> bool:
+        """Whether the input at that place of the reads moves the watermark, and holds it back."""
+        timed = {each.name for each in self.declared.inputs if each.time is not None}
+        leading = [each for each in self.inputs if each in timed and each not in self.idle]
+        return self.inputs[place] in (leading or self.inputs)
+
     def __call__(self, *frames: DataFrame) -> DataFrame:
         """The rows of all outputs with their tag: of streams as they come, of tables to the end."""
         if self._writer is None or self._built is None:
@@ -126,10 +134,15 @@ class ProcessBuild:
         by_rank = tuple(readers[rank] for rank in sorted(readers))
         core = Core(self.make, self.limits, by_rank, self._writer)
         if streaming:
+            if self.clock:
+                together = together.union(ticks(session, labels))
             rows = (
                 together.groupBy("bucket")
                 .transformWithState(
-                    BucketProcessor(core), self._writer.packed, "Append", "EventTime"
+                    BucketProcessor(core, clock=self.clock),
+                    self._writer.packed,
+                    "Append",
+                    "EventTime",
                 )
                 .select(F.inline(ROWS))
             )
@@ -148,6 +161,20 @@ class ProcessBuild:
         )
 
 
+def ticks(session: SparkSession, labels: Sequence[int]) -> DataFrame:
+    """A packet for each bucket every second, with nothing in it: Spark runs no batch without input.
+
+    Timers of Spark's own would do for one kind of time only, and a function may use both.
+    """
+    seconds = session.readStream.format("rate").option("rowsPerSecond", 1).load()
+    return seconds.select(
+        F.explode(F.lit(list(labels))).cast("int").alias("bucket"),
+        F.lit(TICK).cast("smallint").alias("input"),
+        F.lit(0).cast("bigint").alias("place"),
+        F.lit(bytearray()).alias("payload"),
+    )
+
+
 def run_process(
     make: Callable[[], KeyedProcess[Any, Any]],
     *,
@@ -155,6 +182,8 @@ def run_process(
     prepare: Prepare | Mapping[str, Prepare] | None = None,
     buckets: int = DEFAULT_BUCKETS,
     limits: Limits | None = None,
+    clock: bool = False,
+    idle: tuple[str, ...] = (),
 ) -> ProcessBuild:
     """The `build` of a stream that runs a process function.
 
@@ -164,7 +193,9 @@ def run_process(
     must be importable by Spark's workers. `inputs` names the process's inputs in the order of the
     stream's `reads`, where there are several. Fields of events are filled from columns of their
     name; `prepare` (for the only input, or by input) turns a DataFrame into one that has them.
-    Tables of the stream take rows by `main_rows`, `side_rows(tag)` and `dead_letters`.
+    Tables of the stream take rows by `main_rows`, `side_rows(tag)` and `dead_letters`. With `clock`
+    a batch runs every second even without input, for timers in processing time. The watermark waits
+    for every input that has a time, but for those named in `idle`.
     """
     process = make()
     declared = process.declaration
@@ -185,7 +216,7 @@ def run_process(
                 f"process '{declared.name}': say which of its inputs to prepare: {{'rides': ...}}"
             )
         by_input = {known[0]: prepare}
-    for name in by_input:
+    for name in (*by_input, *idle):
         if name not in known:
-            raise DeclarationError(f"process '{declared.name}' has no input '{name}' to prepare")
-    return ProcessBuild(make, declared, inputs, by_input, buckets, limits or Limits())
+            raise DeclarationError(f"process '{declared.name}' has no input '{name}'")
+    return ProcessBuild(make, declared, inputs, by_input, buckets, limits or Limits(), clock, idle)

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from rivermark.process.engine import Engine
-from rivermark.process.failures import DeadLetter
+from rivermark.process.failures import DeadLetter, Misuse
 from rivermark.process.inputs import Arrivals
 from rivermark.process.instants import BEGINNING, Millis
 from rivermark.process.keyed import KeyedProcess
@@ -19,10 +19,17 @@ from rivermark.process.spark.reading import Reader
 from rivermark.process.spark.writing import ROWS, Writer
 
 STATE: Final = "bucket"
+TICK: Final = -1
+"""In place of an input's rank: nothing came, but time has passed."""
 STATE_SCHEMA: Final = StructType(
-    [StructField("stored", BinaryType()), StructField("wake", LongType())]
+    [
+        StructField("stored", BinaryType()),
+        StructField("wake", LongType()),
+        StructField("wake_processing", LongType()),
+    ]
 )
-"""A bucket's state, and the Spark timer that is set for it (milliseconds since the epoch)."""
+"""A bucket's state, the Spark timer that is set for it, and when the wall clock makes something due
+(both in milliseconds since the epoch)."""
 
 
 @dataclass
@@ -73,9 +80,13 @@ class BucketProcessor(StatefulProcessor):
     back and setting another costs two round trips a batch.
     """
 
-    def __init__(self, core: Core) -> None:
-        """Take what runs a batch; it is sent to the workers with it."""
+    def __init__(self, core: Core, *, clock: bool = False) -> None:
+        """Take what runs a batch; it is sent to the workers with it.
+
+        With a `clock` there are packets that only tell that time has passed.
+        """
         self._core = core
+        self._clock = clock
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the one state."""
@@ -84,7 +95,7 @@ class BucketProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         """Run a batch's events."""
-        packets = [(row.input, row.place, bytes(row.payload)) for row in rows]
+        packets = [(row.input, row.place, bytes(row.payload)) for row in rows if row.input != TICK]
         return self._run(*self._core.taken(packets), timerValues)
 
     def handleExpiredTimer(
@@ -106,19 +117,28 @@ class BucketProcessor(StatefulProcessor):
         fired: bool = False,
     ) -> Iterator[Any]:
         found = self._state.get()
-        before, wake = (None, None) if found is None else (found[0], found[1])
-        before = None if before is None else bytes(before)
+        stored, wake, wake_processing = (None, None, None) if found is None else found
+        before = None if stored is None else bytes(stored)
         # Spark's watermark is 0 until there is one.
         watermark = clocks.getCurrentWatermarkInMs() or BEGINNING
-        ran = self._core.engine.run(
-            before, arrivals, watermark, clocks.getCurrentProcessingTimeInMs()
+        now = clocks.getCurrentProcessingTimeInMs()
+        due = (wake is not None and wake <= watermark) or (
+            wake_processing is not None and wake_processing <= now
         )
+        if not (arrivals or dead or due or fired):
+            return iter(())
+        ran = self._core.engine.run(before, arrivals, watermark, now)
+        if ran.wake_at_processing is not None and not self._clock:
+            self._check_clock()
         set_now = self._wake(None if fired else wake, ran.wake_at, watermark)
         if ran.state is None:
             if found is not None:
                 self._state.clear()
-        elif ran.state is not before or set_now != wake:
-            self._state.update((ran.state, set_now))
+        elif ran.state is not before or (set_now, ran.wake_at_processing) != (
+            wake,
+            wake_processing,
+        ):
+            self._state.update((ran.state, set_now, ran.wake_at_processing))
         ran.outputs.dead.extend(dead)
         rows = self._core.writer.rows(ran.outputs)
         return iter((Packed(rows),) if rows else ())
@@ -134,6 +154,15 @@ class BucketProcessor(StatefulProcessor):
             self._handle.registerTimer(wanted)
             return wanted
         return before
+
+    def _check_clock(self) -> None:
+        """Refuse a timer of the wall clock that nothing would wake. The end of a life may wait."""
+        declared = self._core.engine.declaration
+        if not any(each.ttl and each.ttl.clock == "processing" for each in declared.states):
+            raise Misuse(
+                f"process '{declared.name}' registered a timer in processing time, and without "
+                "input no batch would fire it: declare run_process(..., clock=True)"
+            )
 
 
 class Packed:

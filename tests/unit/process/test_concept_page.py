@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import rivermark
 from rivermark import process
-from rivermark.process import patterns, stored, windows
+from rivermark.process import patterns, spark, stored, windows
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "process-functions.md"
 
@@ -53,7 +54,11 @@ def test_the_names_of_the_table_exist() -> None:
     here = " ".join(line.split("|")[2] for line in table.splitlines() if line.startswith("| "))
     code = " ".join(re.findall(r"`([^`]*)`", here))
     names = set(re.findall(r"\b[A-Z][A-Za-z]{3,}(?:_[A-Z]+)*\b", code))
-    known = {name for module in (process, windows, patterns, stored) for name in dir(module)}
+    known = {
+        name
+        for module in (process, windows, patterns, stored, spark, rivermark)
+        for name in dir(module)
+    }
 
     assert len(names) >= 15
     assert names - known <= {"FIRE_AND_PURGE"}

@@ -131,8 +131,15 @@ def test_every_output_goes_to_a_table() -> None:
 def test_several_inputs_are_named_in_the_order_of_reads() -> None:
     with pytest.raises(DeclarationError, match="has the inputs left, right: name each once"):
         run_process(Paired)
-    with pytest.raises(DeclarationError, match="has no input 'middle' to prepare"):
+    with pytest.raises(DeclarationError, match="has no input 'middle'"):
         run_process(Paired, inputs=("right", "left"), prepare={"middle": lambda rows: rows})
+
+
+def test_an_input_that_may_be_idle_does_not_hold_the_watermark_back() -> None:
+    build = run_process(Paired, inputs=("right", "left"), idle=("left",))
+
+    assert [build.leads(place) for place in (0, 1)] == [True, False]
+    assert run_process(Plain).leads(0)
 
 
 def test_an_unbound_build_says_what_it_needs() -> None:
