@@ -188,7 +188,9 @@ def test_a_key_that_only_python_knows_has_its_bucket_all_the_same() -> None:
     rows = [row(1, color="red"), row(2, color="blue"), row(3, color="red")]
     found = packets(batch(rows, taken), taken=taken)
 
-    keys = [arrivals.keys for mine in found.values() for arrivals in core(ByColor).taken(mine)[0]]
+    keys = [
+        arrivals.keys or [] for mine in found.values() for arrivals in core(ByColor).taken(mine)[0]
+    ]
     assert sorted(key for mine in keys for key in mine) == ["blue", "red", "red"]
     assert len(keys) == len({key for mine in keys for key in mine})
 
