@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -66,6 +67,9 @@ MEANINGS: Final = (
     ),
 )  # fmt: skip
 
+OURS: Final = re.compile(r"^rivermark\.[a-z_.]+\.(\w+): (.+)$", re.MULTILINE)
+"""How Python's own stack ends, in a worker, with an error of the process engine."""
+
 NOISE: Final = ("at ", "...", "===", "File ", "An error occurred while calling")
 REFUSALS: Final = (CheckpointIncompatible, DeclarationError, ReplayUnprovable, TableSchemaMismatch)
 
@@ -85,6 +89,10 @@ def explain(
     text = str(error)
     if isinstance(error, REFUSALS):
         return Fault(text, False)
+    ours = OURS.search(text)
+    if ours is not None:
+        # An event that fails may be mended by new code; state that does not fit by none.
+        return Fault(ours[2], ours[1] == "ProcessError")
     # Names of the stack's classes are no signs: many speak of checksums.
     told = "\n".join(lines_of(text))
     for meaning in MEANINGS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 
-from rivermark.runtime.faults import REFUSALS, explain
+from rivermark.runtime.faults import REFUSALS, Fault, explain
 
 
 @pytest.mark.parametrize("kind", REFUSALS)
@@ -66,3 +66,19 @@ def test_a_bridge_that_answers_no_more_means_that_the_engine_is_gone(error: Exce
 
 def test_an_error_without_a_message_is_named() -> None:
     assert explain(KeyboardInterrupt()).message == "KeyboardInterrupt"
+
+
+@pytest.mark.parametrize(("kind", "restartable"), [("ProcessError", True), ("Misuse", False)])
+def test_an_error_of_a_process_function_is_told_as_the_worker_said_it(
+    kind: str, restartable: bool
+) -> None:
+    said = "process 'Rule' failed on key 7, event Ride(7): ValueError: no (rule.py:3 in on_event)"
+    text = (
+        "[STREAM_FAILED] Query terminated with exception: Job aborted due to stage failure\n"
+        "Traceback (most recent call last):\n"
+        '  File "worker.py", line 1, in main\n'
+        f"rivermark.process.failures.{kind}: {said}\n"
+        "\n\tat org.apache.spark.api.python.BasePythonRunner\n"
+    )
+
+    assert explain(RuntimeError(text)) == Fault(said, restartable)
