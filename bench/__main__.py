@@ -14,6 +14,7 @@ MEASUREMENTS = {
     "growth": "a month in minutes: what grows while the load stays the same, upkeep included",
     "warm_batch": "CPU of one warm micro-batch by stream and rows, beside Spark's own Delta sink",
     "process_core": "process functions without Spark: events per CPU second, bytes per key",
+    "process_spark": "process functions on Spark: long rides over a Delta table, 1 M live keys",
 }
 
 

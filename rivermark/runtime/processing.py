@@ -34,6 +34,7 @@ class ProcessHost(AppendHost):
         assert isinstance(declared, ProcessBuild)  # noqa: S101  # chosen by host_for
         record = admit(stream.name, self.checkpoint, declared.declared, declared.buckets)
         self._build = replace(declared, buckets=record.buckets)
+        self.ticks = declared.clock
 
     def conf(self) -> dict[str, str]:
         """The store that Spark wants for it; timers fire in batches without data."""

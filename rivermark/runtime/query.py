@@ -42,6 +42,9 @@ class QueryHost(ABC):
     The host owns the stream's generation and checkpoint; the caller holds the stream's lease.
     """
 
+    ticks = False
+    """Whether the passing of time is input: a continuous query then looks every second."""
+
     # A query takes its settings from the session at its start; two starts must not mix them up.
     _starting = threading.Lock()
 
