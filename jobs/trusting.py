@@ -11,8 +11,10 @@ from jobs.evaluation import result_of_claim
 from rivermark.lake.table import Table
 from rivermark.quality.lateness_chart import draw_lateness
 from rivermark.settings import Settings
+from rivermark.stream import MILLI
 from rivermark.watch.claim import Claim
 from rivermark.watch.derived import DerivedDay
+from rivermark.watch.late import span
 from rivermark.watch.proposal import Proposal
 from rivermark.watch.trust import DAY_COMPLETE, answer_of_day
 
@@ -35,7 +37,9 @@ def proposals_table(proposals: Sequence[Proposal]) -> str:
     """The proposals as a Markdown table."""
     lines = ["| stream | allowed now | proposed | why |", "|---|---|---|---|"]
     for p in proposals:
-        lines.append(f"| {p.stream} | {p.lateness} | {p.proposed or 'none'} | {p.sentence} |")
+        proposed = span(p.proposed // MILLI) if p.proposed else "none"
+        allowed = span(p.lateness // MILLI)
+        lines.append(f"| {p.stream} | {allowed} | {proposed} | {p.sentence} |")
     return "\n".join(lines)
 
 

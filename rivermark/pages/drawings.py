@@ -124,14 +124,12 @@ def curve(points: Sequence[tuple[str, float]], marked: Mapping[int, str], label:
 
         return 0.0 if share <= 0 else max(0.0, 10 * (log10(share) + 5))
 
-    columns = [
-        tag(
-            "path",
-            d=f"M{34 + n * 18} 60v-{max(0.8, height(share)):.3g}h14v{max(0.8, height(share)):.3g}z",
-            class_=marked.get(n, "bar"),
-        )
-        for n, (_, share) in enumerate(points)
-    ]
+    columns = []
+    for n, (_, share) in enumerate(points):
+        # A marked column is seen also where no row would be late.
+        tall = max(3.0 if n in marked else 0.8, height(share))
+        place = f"M{34 + n * 18} 60v-{tall:.3g}h14v{tall:.3g}z"
+        columns.append(tag("path", d=place, class_=marked.get(n, "bar")))
     width = 40 + len(points) * 18
     return tag(
         "svg",

@@ -61,7 +61,7 @@ def table(
         return tag("p", f"{caption}: nothing yet.", class_="none")
     made = tag(
         "table",
-        tag("caption", caption),
+        tag("caption", tag("span", caption)),
         tag("thead", tag("tr", head)),
         tag("tbody", body),
     )

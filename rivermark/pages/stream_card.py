@@ -117,7 +117,7 @@ def table_of_days(stream: StreamFacts) -> Markup:
                     d.day.isoformat(),
                     tag("span", d.state, class_=f"badge {d.state}"),
                     f"{d.rows:,}",
-                    d.sentence,
+                    tag("span", d.sentence, class_="say"),
                 )
                 for d in _chosen(stream.derived_days)
             ),

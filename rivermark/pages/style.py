@@ -33,12 +33,13 @@ margin:1rem 0;padding:0;list-style:none}
 .tiles span{font-size:.85rem;color:var(--dim)}
 .wide{overflow-x:auto;margin:.5rem 0}
 table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums;min-width:100%}
+caption span{display:block;position:sticky;left:0;max-width:min(70ch,calc(100vw - 4.5rem))}
 caption{text-align:left;padding:.25rem 0;font-size:.85rem}
 th,td{padding:.3rem .75rem .3rem 0;text-align:left;vertical-align:top;
 border-bottom:1px solid var(--line)}
 thead th{color:var(--dim);font-weight:600;white-space:nowrap}tbody th{font-weight:600}
 th.n,td.n{text-align:right;white-space:nowrap}
-tbody th,td.nw{white-space:nowrap}
+tbody th,.nw{white-space:nowrap}.say{display:block;min-width:16rem}
 .badge{display:inline-block;border:1px solid currentColor;border-radius:1rem;padding:0 .55rem;
 font-size:.8rem;font-weight:600;white-space:nowrap}
 .badge.complete,.badge.held{color:var(--goodtext)}.badge.warn{color:var(--warntext)}
@@ -46,7 +47,7 @@ font-size:.8rem;font-weight:600;white-space:nowrap}
 color:var(--dim)}
 article{border:1px solid var(--line);border-radius:8px;padding:.9rem 1rem;margin:1rem 0}
 article>header{display:flex;flex-wrap:wrap;gap:.25rem .75rem;align-items:center;padding:0;margin:0}
-.grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));gap:0 2rem}
+.grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,21rem),1fr));gap:0 2.5rem}
 .grid>*{min-width:0}
 ul.attention{padding-left:0;list-style:none}ul.attention li{margin:.5rem 0}
 details{margin:.5rem 0}summary{cursor:pointer;color:var(--link);padding:.3rem 0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from rivermark.pages.drawings import bars, looks
 from rivermark.pages.facts import HOURS_BACK, Facts, Recompute, TableSize
@@ -31,7 +32,7 @@ def streams_table(facts: Facts) -> Markup:
         (
             (
                 tag("a", s.name, href=f"#{anchor(s.name)}") if s.days or s.derived_days else s.name,
-                s.state,
+                tag("span", s.state, class_="nw"),
                 f"{s.rows:,}",
                 f"{s.rows_day:,}",
                 f"{s.rows_per_second:,.0f}",
@@ -39,10 +40,10 @@ def streams_table(facts: Facts) -> Markup:
                 if s.inflow
                 else "",
                 f"{s.lateness.share:.2%}" if s.lateness else "",
-                moment_text(s.watermark),
+                _moment(s.watermark),
                 lag_text(s.watermark, facts.at),
                 str(s.restarts),
-                moment_text(s.last_batch),
+                _moment(s.last_batch),
             )
             for s in facts.streams
         ),
@@ -66,8 +67,8 @@ def checks_table(claims: Sequence[Sequence[Look]]) -> Markup:
                     [look.result for look in found],
                     f"held {sum(look.held for look in found)} of {len(found)} times",
                 ),
-                found[-1].sentence,
-                moment_text(found[-1].at),
+                tag("span", found[-1].sentence, class_="say"),
+                _moment(found[-1].at),
             )
             for found in sorted(
                 claims, key=lambda c: (order.index(c[-1].result), c[-1].table, c[-1].claim)
@@ -86,7 +87,7 @@ def recomputes_table(recomputes: Sequence[Recompute]) -> Markup:
             (
                 r.table,
                 r.first if r.first == r.last else f"{r.first} to {r.last}",
-                moment_text(r.at),
+                _moment(r.at),
                 str(r.version),
                 r.inputs,
                 r.run[:12],
@@ -116,3 +117,7 @@ def sizes_table(tables: Sequence[TableSize]) -> Markup:
         ),
         numeric=("rows", "files", "size", "bytes a file", "version", "oldest version in the log"),
     )
+
+
+def _moment(at: datetime | None) -> Markup:
+    return tag("span", moment_text(at), class_="nw")

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rivermark.quality.charts import BLUE, FAINT, GREEN, ORANGE, figure_of, panels_of, write_png
+from rivermark.stream import MILLI
+from rivermark.watch.late import span
 from rivermark.watch.proposal import LATE_AT_MOST, Proposal
 
 
@@ -26,7 +28,9 @@ def draw_lateness(proposals: Sequence[Proposal], path: Path) -> Path:
         axes.axhline(LATE_AT_MOST, color="black", linewidth=1, linestyle=":")
         axes.set_yscale("log")
         axes.set_ylim(floor / 2, 1.5)
-        axes.set_xticks(list(places), [str(c.lateness) for c in proposal.curve], rotation=35)
+        axes.set_xticks(
+            list(places), [span(c.lateness // MILLI) for c in proposal.curve], rotation=35
+        )
         axes.grid(visible=True, axis="y", color=FAINT)
         axes.set_title(f"{proposal.stream}: {proposal.sentence}", loc="left", fontsize=9)
     return write_png(figure, path)

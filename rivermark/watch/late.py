@@ -160,5 +160,7 @@ def span(milliseconds: float) -> str:
     whole = timedelta(seconds=round(seconds))
     minutes = whole.seconds // 60
     if whole.days:
-        return f"{whole.days} d {minutes // 60} h"
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{seconds / 60:.3g} min"
+        return f"{whole.days} d {minutes // 60} h".removesuffix(" 0 h")
+    if minutes >= 60:
+        return f"{minutes // 60} h {minutes % 60} min".removesuffix(" 0 min")
+    return f"{seconds / 60:.3g} min"

@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 from rivermark.admission.batch import INGEST_FILES
 from rivermark.settings import Settings
 from rivermark.stream import MILLI, Ingest
+from rivermark.watch.late import span
 from rivermark.watch.query import ask, quoted
 
 STEPS: Final = tuple(
@@ -76,15 +77,16 @@ class Proposal:
     def sentence(self) -> str:
         """The proposal in words."""
         now = next((c.share for c in self.curve if c.lateness == self.lateness), 0.0)
-        told = f"allows {self.lateness}, which made {now:.2%} of {self.rows:,} rows late"
+        allowed = span(self.lateness // MILLI)
         if not self.rows:
-            return f"allows {self.lateness}; no rows to learn from yet"
+            return f"allows {allowed}; no rows to learn from yet"
+        told = f"allows {allowed}, which makes {now:.2%} of {self.rows:,} rows late"
         if self.proposed is None:
             return f"{told}; no lateness up to a day brings that below {LATE_AT_MOST:.1%}"
-        then = next(c.share for c in self.curve if c.lateness == self.proposed)
         if self.proposed == self.lateness:
             return f"{told}; keep it"
-        return f"{told}; with {self.proposed} it would be {then:.3%}"
+        then = next(c.share for c in self.curve if c.lateness == self.proposed)
+        return f"{told}; {span(self.proposed // MILLI)} would make it {then:.2%}"
 
 
 def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
