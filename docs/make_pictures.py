@@ -2,6 +2,9 @@
 
     make ui                                   # in one terminal, with data in it
     .venv/bin/python docs/make_pictures.py [--url http://127.0.0.1:3000] [--out docs/images]
+    .venv/bin/python docs/make_pictures.py --page .rivermark/pages/dashboard.html
+
+With `--page` it takes the dashboard alone, light and dark, on a desk and on a phone.
 
 Needs Debian's packages `chromium` and `chromium-driver`. Speaks the WebDriver protocol itself: no
 further package is needed for a few pictures.
@@ -29,6 +32,12 @@ PAGES = {
     "runs": ("/runs", 6),
 }
 """Page and seconds until its queries have answered, on a busy two-core machine."""
+
+LOOKS = {
+    "dashboard": (1280, 1500, False),
+    "dashboard_phone_dark": (390, 1500, True),
+}
+"""Width and height of the window, and whether the reader prefers dark."""
 
 ARGUMENTS = [
     "--headless=new",
@@ -73,6 +82,19 @@ class Browser:
         shot = self._call("GET", f"{self._session}/screenshot")
         path.write_bytes(base64.b64decode(shot))
 
+    def look(self, width: int, height: int, *, dark: bool) -> None:
+        """A window of that size, for a reader who prefers light or dark."""
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        for command, values in (
+            ("Emulation.setEmulatedMedia", {"features": [scheme]}),
+            (
+                "Emulation.setDeviceMetricsOverride",
+                {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 700},
+            ),
+        ):
+            body = {"cmd": command, "params": values}
+            self._call("POST", f"{self._session}/goog/cdp/execute", body)
+
     def close(self) -> None:
         """Close the window and end the driver."""
         self._call("DELETE", self._session)
@@ -87,11 +109,16 @@ def main() -> None:
     parser.add_argument("--url", default="http://127.0.0.1:3000")
     parser.add_argument("--out", type=Path, default=Path("docs/images"))
     parser.add_argument("--only", nargs="*", default=sorted(PAGES))
+    parser.add_argument("--page", type=Path, help="The dashboard's file: only its pictures.")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     browser = Browser()
     try:
-        for name in options.only:
+        for name, (width, height, dark) in LOOKS.items() if options.page else ():
+            browser.look(width, height, dark=dark)
+            address = options.page.resolve().as_uri()
+            browser.picture(address, 1, options.out / f"{name}.png")
+        for name in () if options.page else options.only:
             page, seconds = PAGES[name]
             browser.picture(options.url + page, seconds, options.out / f"{name}.png")
     finally:
