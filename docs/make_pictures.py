@@ -34,10 +34,11 @@ PAGES = {
 """Page and seconds until its queries have answered, on a busy two-core machine."""
 
 LOOKS = {
-    "dashboard": (1280, 1500, False),
-    "dashboard_phone_dark": (390, 1500, True),
+    "dashboard": ("", 1280, 1100, False),
+    "dashboard_days": ("#stream-taxi-trip_records", 1280, 1100, False),
+    "dashboard_phone_dark": ("#stream-taxi-trip_records", 390, 1100, True),
 }
-"""Width and height of the window, and whether the reader prefers dark."""
+"""Place on the page, width and height of the window, and whether the reader prefers dark."""
 
 ARGUMENTS = [
     "--headless=new",
@@ -114,9 +115,9 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     browser = Browser()
     try:
-        for name, (width, height, dark) in LOOKS.items() if options.page else ():
+        for name, (place, width, height, dark) in LOOKS.items() if options.page else ():
             browser.look(width, height, dark=dark)
-            address = options.page.resolve().as_uri()
+            address = options.page.resolve().as_uri() + place
             browser.picture(address, 1, options.out / f"{name}.png")
         for name in () if options.page else options.only:
             page, seconds = PAGES[name]

@@ -29,7 +29,7 @@ nav ul{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;list-style:none;margin:.5r
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(8.5rem,1fr));gap:.75rem;
 margin:1rem 0;padding:0;list-style:none}
 .tiles li{background:var(--soft);border:1px solid var(--line);border-radius:8px;padding:.6rem .8rem}
-.tiles b{display:block;font-size:1.5rem;line-height:1.2;font-variant-numeric:tabular-nums}
+.tiles b{display:block;font-size:1.3rem;line-height:1.2;font-variant-numeric:tabular-nums}
 .tiles span{font-size:.85rem;color:var(--dim)}
 .wide{overflow-x:auto;margin:.5rem 0}
 table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums;min-width:100%}
@@ -52,7 +52,7 @@ article>header{display:flex;flex-wrap:wrap;gap:.25rem .75rem;align-items:center;
 ul.attention{padding-left:0;list-style:none}ul.attention li{margin:.5rem 0}
 details{margin:.5rem 0}summary{cursor:pointer;color:var(--link);padding:.3rem 0}
 svg{display:block;width:100%;height:auto}svg.looks{width:auto;display:inline-block}
-svg.bars{max-width:24rem;height:3rem}
+svg.bars{width:6rem;height:1.3rem}
 svg text{font:9px system-ui,sans-serif;fill:var(--dim)}
 svg text.mid{text-anchor:middle;font-size:7px}
 .h0{fill:var(--h0)}.h1{fill:var(--h1)}.h2{fill:var(--h2)}.h3{fill:var(--h3)}.h4{fill:var(--h4)}
