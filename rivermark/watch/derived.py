@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -11,7 +12,7 @@ from rivermark.settings import Settings
 from rivermark.stream import Ingest, Stream, table_of
 from rivermark.topology import Topology
 from rivermark.watch.completeness import Day, State
-from rivermark.watch.hours import bounds, rows_by_hour
+from rivermark.watch.hours import bounds, day_of, rows_by_hour
 from rivermark.watch.joined import Joined, is_join, joined
 from rivermark.watch.marks import Mark, inputs_with_marks
 
@@ -92,7 +93,9 @@ def days_of_stream(
     if table.days is None or not days:
         return []
     start, end = bounds(min(days), max(days), table.days)
-    rows = rows_by_hour(settings, table, start, end)
+    rows: Counter[date] = Counter()
+    for hour, count in rows_by_hour(settings, table, start, end).items():
+        rows[day_of(hour, table.days)] += count
     marked = inputs_with_marks(topology, stream, dict(reached))
     sources = sources_of(topology, stream)
     with_partners = set(sorted(days)[-joins:]) if is_join(stream) else set()
@@ -110,7 +113,7 @@ def days_of_stream(
                 stream=stream.name,
                 day=day,
                 state=next(s for s in WORST_FIRST if s in states),
-                rows=sum(n for hour, n in rows.items() if day_start <= hour < day_end),
+                rows=rows[day],
                 sources=above,
                 marks=marked,
                 joined=joined(settings, stream, day_start, day_end)
