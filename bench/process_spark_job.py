@@ -64,7 +64,9 @@ class RowByRow(BucketProcessor):
         names = reader.schema.names
         found: list[Any] = list(rows)
         if found and hasattr(found[0], "columns"):
-            parts = [[each[name].to_numpy() for name in names] for each in found]
+            # By place: a name that begins with an underscore does not come through.
+            places = range(len(names))
+            parts = [[each.iloc[:, n].to_numpy() for n in places] for each in found]
             columns: list[Any] = [np.concatenate(each) for each in zip(*parts, strict=True)]
         else:
             columns = [[getattr(row, name) for row in found] for name in names]

@@ -194,7 +194,8 @@ def run_process(
     stream's `reads`, where there are several. Fields of events are filled from columns of their
     name; `prepare` (for the only input, or by input) turns a DataFrame into one that has them.
     Tables of the stream take rows by `main_rows`, `side_rows(tag)` and `dead_letters`. With `clock`
-    a batch runs every second even without input, for timers in processing time. The watermark waits
+    a batch is to run every second even without input, for timers in processing time (its live test
+    does not pass yet). The watermark waits
     for every input that has a time, but for those named in `idle`.
     """
     process = make()
