@@ -9,6 +9,7 @@ from deltalake.schema import Field as DeltaField
 from pyspark.sql.types import DataType, StructType
 
 from rivermark.errors import TableSchemaMismatch
+from rivermark.lake.checksum import write_checksum
 from rivermark.lake.lake import Lake
 from rivermark.lake.promise import promise_of, retention
 from rivermark.lake.table import Table
@@ -42,11 +43,13 @@ def create_table(lake: Lake, table: Table) -> None:
             },
         )
     found = DeltaTable(path)
+    write_checksum(path, found.version())
     added = new_columns(table, StructType.fromJson(_json(found)))
     if added:
         declared = Schema.from_json(StructType([table.schema[name] for name in added]).json())
         fields: list[DeltaField] = list(declared.fields)
         found.alter.add_columns(fields)
+        write_checksum(path, found.version())
 
 
 def new_columns(table: Table, found: StructType) -> list[str]:

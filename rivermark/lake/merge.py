@@ -11,6 +11,7 @@ from deltalake import CommitProperties, DeltaTable
 from pyspark.sql import DataFrame
 
 from rivermark.errors import RivermarkError
+from rivermark.lake.checksum import write_checksum
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.table import Table
@@ -46,7 +47,8 @@ def merge_latest(
     text = json.dumps(metadata or {}, separators=(",", ":"))
     path = lake.path(table)
     with commit_lock(path):
-        merge = DeltaTable(path).merge(
+        target = DeltaTable(path)
+        merge = target.merge(
             found,
             predicate=same,
             source_alias="source",
@@ -54,6 +56,7 @@ def merge_latest(
             commit_properties=CommitProperties(custom_metadata={"userMetadata": text}),
         )
         merge.when_matched_update_all(newer).when_not_matched_insert_all().execute()
+        write_checksum(path, target.version())
 
 
 def latest(rows: pa.Table, keys: Sequence[str], order_by: str) -> pa.Table:

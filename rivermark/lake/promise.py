@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from deltalake import CommitProperties, DeltaTable
 
+from rivermark.lake.checksum import write_checksum
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
@@ -45,6 +46,7 @@ def keep_promise(lake: Lake, table: Table) -> bool:
         if changed:
             told = CommitProperties(custom_metadata={"userMetadata": '{"upkeep":"promise"}'})
             found.alter.set_table_properties(changed, commit_properties=told)
+            write_checksum(path, found.version())
     return bool(changed)
 
 

@@ -12,6 +12,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from pyspark.sql import DataFrame
 
 from rivermark.errors import RivermarkError
+from rivermark.lake.checksum import write_checksum
 from rivermark.lake.days import predicate, spark_predicate
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
@@ -39,13 +40,15 @@ def replace_days(
     text = json.dumps(metadata, separators=(",", ":"))
     with commit_lock(path):
         if isinstance(rows, pa.Table):
+            found = DeltaTable(path)
             write_deltalake(
-                DeltaTable(path),
+                found,
                 rows,
                 mode="overwrite",
                 predicate=predicate(table, days),
                 commit_properties=CommitProperties(custom_metadata={"userMetadata": text}),
             )
+            write_checksum(path, found.version())
             return int(rows.num_rows)
         where = spark_predicate(table, days)
         inside = rows.where(where).coalesce(1)

@@ -13,6 +13,7 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql import DataFrame
 
 from rivermark.errors import ReplayUnprovable
+from rivermark.lake.checksum import write_checksum
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import Commit, CommitLog
@@ -53,6 +54,7 @@ class TableWriter:
         self._log = CommitLog(self.path)
         self._version: int | None = None
         self._schema_mode: Literal["merge"] | None = None
+        self._summed = True
 
     @property
     def last(self) -> Commit | None:
@@ -166,3 +168,5 @@ class TableWriter:
             schema_mode=self._schema_mode,
             commit_properties=CommitProperties(custom_metadata={"userMetadata": metadata}),
         )
+        # Where it cannot be known, it is not looked for again at each batch of this run.
+        self._summed = self._summed and write_checksum(self.path, self._rust.version())

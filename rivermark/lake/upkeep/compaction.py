@@ -10,6 +10,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import CommitFailedError
 
+from rivermark.lake.checksum import write_checksum
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.upkeep.reader import Reader, first_needed
@@ -76,5 +77,6 @@ def compact(
                 )
             except CommitFailedError:
                 continue
+            write_checksum(path, table.version())
             return int(done["numFilesRemoved"]), ""
     return 0, "other writers were at work each time; the next upkeep tries again"

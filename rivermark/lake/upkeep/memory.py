@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
+from rivermark.lake.checksum import write_checksum
 from rivermark.lake.log import REMEMBERED, Commit, CommitLog
 
 
@@ -42,6 +43,7 @@ def remember(table_path: str, run_id: str) -> None:
     text = json.dumps(told, separators=(",", ":"))
     properties = CommitProperties(custom_metadata={"userMetadata": text})
     write_deltalake(table, nothing, mode="append", commit_properties=properties)
+    write_checksum(table_path, table.version())
 
 
 def _generation(commit: Commit) -> int:

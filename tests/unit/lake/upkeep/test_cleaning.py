@@ -54,7 +54,7 @@ def test_after_the_promise_old_files_and_log_entries_go(
     assert done.deleted_files == 30
     assert done.after.files == 2
     assert done.deleted_log_entries >= 30
-    assert done.after.log_files < 12
+    assert done.after.log_files < 24  # each commit has a checksum beside it
     for version in CommitLog(lake.path(RIDES)).versions():
         assert ids(lake, version)[:30] == list(range(30))
 
