@@ -1,6 +1,6 @@
 """What can be measured here: `python -m bench [MEASUREMENT] [options]`; `--help` names them.
 
-Without a name the baseline is taken: start, bounded run, idle cost, latency.
+Without a name everything is measured; `short` only compares outputs, in a minute.
 """
 
 from __future__ import annotations
@@ -9,18 +9,22 @@ import runpy
 import sys
 
 MEASUREMENTS = {
+    "all": "every measurement in turn, beside what it was and what it should be",
     "baseline": "cold start, a bounded run to hourly winners, idle cost, event-to-table latency",
     "cold_start": "imports, a short bounded run, the demo, a day computed again",
     "growth": "a month in minutes: what grows while the load stays the same, upkeep included",
-    "warm_batch": "CPU of one warm micro-batch by stream and rows, beside Spark's own Delta sink",
+    "peers": "ours, Flink, Spark, DuckDB and Polars in turn on the same files, outputs compared",
     "process_core": "process functions without Spark: events per CPU second, bytes per key",
     "process_spark": "process functions on Spark: long rides over a Delta table, 1 M live keys",
+    "warm_batch": "CPU of one warm micro-batch by stream and rows, beside Spark's own Delta sink",
 }
 
 
 def main() -> None:
     """Run the named measurement with the arguments that follow its name."""
-    name, rest = "baseline", sys.argv[1:]
+    name, rest = "all", sys.argv[1:]
+    if rest == ["short"]:
+        rest = ["--short"]
     if rest and rest[0] in MEASUREMENTS:
         name, rest = rest[0], rest[1:]
     elif rest and rest[0] in ("-h", "--help"):

@@ -1,0 +1,201 @@
+"""Every measurement in turn, and their figures beside what they were and what they should be.
+
+    python -m bench all                      measure, then write docs/measures.json and the page
+    python -m bench all --only warm_batch    one of them; the others keep their figures
+    python -m bench all --report             only write the page
+
+A measurement that this project does not have yet leaves its row empty.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, Final
+
+from bench.figures import ROOT
+from bench.peers.report import put
+
+PAGE: Final = ROOT / "docs" / "performance.md"
+KEPT: Final = ROOT / "docs" / "measures.json"
+BEGIN: Final = "<!-- begin: python -m bench all --report -->"
+END: Final = "<!-- end: python -m bench all --report -->"
+
+Figures = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measure: how it stood before, its aim, and how its figures read."""
+
+    title: str
+    before: str
+    aim: str
+    module: str
+    read: Callable[[Figures], str]
+
+
+def seconds(*names: str) -> Callable[[Figures], str]:
+    """Figures in seconds, side by side."""
+    return lambda figures: " / ".join(f"{figures[name]:.3g} s" for name in names)
+
+
+def plain_spark_ratio(figures: Figures) -> str:
+    """How many times the CPU seconds of ours plain Spark took at 1 M events, by workload."""
+    told = []
+    for workload in ("door", "cleanse", "tips_max", "tumbling", "sliding", "join", "long_rides"):
+        spark = figures.get(f"{workload}_spark_1000000_cpu_seconds")
+        ours = figures.get(f"{workload}_rivermark_1000000_cpu_seconds")
+        if spark and ours:
+            told.append(f"{workload} {spark / ours:.1f}x")
+    if not told:
+        raise KeyError("no runs of plain Spark at 1 M events")
+    return ", ".join(told)
+
+
+GROWTH: Final = (
+    "stream_cpu_ms_per_batch",
+    "heap_mb",
+    "state_bytes",
+    "live_files",
+    "event_log_bytes",
+)
+
+ROWS: Final = (
+    Row(
+        "CPU of a warm batch: stateless / windowed to Delta",
+        "0.9-1.0 / 1.5-1.6 s",
+        "0.25 / 0.5 s",
+        "warm_batch",
+        seconds("stateless_cpu_seconds", "windowed_cpu_seconds"),
+    ),
+    Row(
+        "streams live at 1,000 events/s in all, and the cores they take",
+        "about 8 saturate two",
+        "20 with 1.4",
+        "latency",
+        lambda f: f"{f['streams']} with {f['loaded_cores']:.2f}",
+    ),
+    Row(
+        "event to admitted table at 1,000 events/s, all streams live, p50 / p99",
+        "17.6 / 23.1 s",
+        "1 / 3 s",
+        "latency",
+        seconds("latency_p50_seconds", "latency_p99_seconds"),
+    ),
+    Row(
+        "idle, all streams live",
+        "not measured alone",
+        "0.15 core",
+        "latency",
+        lambda f: f"{f['idle_cores']:.2f} core",
+    ),
+    Row(
+        "100,000 events, bounded run, cold: wall / CPU",
+        "29 / 44 s",
+        "12 / 15 s",
+        "cold_start",
+        seconds("bounded_wall_seconds", "bounded_cpu_seconds"),
+    ),
+    Row(
+        "`make demo` after set-up, wall",
+        "not measured",
+        "half of what it was",
+        "cold_start",
+        seconds("demo_wall_seconds"),
+    ),
+    Row(
+        "recompute of a day of 1 M events against streaming it",
+        "1.7x cheaper",
+        "4x",
+        "recompute",
+        lambda f: f"{f['stream_cpu_seconds'] / f['recompute_cpu_seconds']:.1f}x",
+    ),
+    Row(
+        "1 M events: CPU of plain Spark with defaults against ours",
+        "2.2x",
+        "4x",
+        "peers",
+        plain_spark_ratio,
+    ),
+    Row(
+        "a month at constant load, slope a day: CPU a batch / heap / state / files / event log",
+        "not measured",
+        "1 %",
+        "growth",
+        lambda f: " / ".join(f"{f[f'{name}_slope_percent_a_day']:.2f} %" for name in GROWTH),
+    ),
+)
+
+
+def modules() -> list[str]:
+    """The measurements that the rows are of, each once."""
+    return list(dict.fromkeys(row.module for row in ROWS))
+
+
+def take(module: str) -> dict[str, Any] | None:
+    """Run one measurement in a process of its own; None where there is none of that name."""
+    if find_spec(f"bench.{module}") is None:
+        print(f"{module}: not there yet", flush=True)
+        return None
+    out = ROOT / ".cache" / "bench" / f"{module}.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.unlink(missing_ok=True)
+    began, load = time.monotonic(), os.getloadavg()[0]
+    command = [sys.executable, "-m", f"bench.{module}", "--out", str(out)]
+    print(f"{module}: begins at a load of {load:.1f}", flush=True)
+    code = subprocess.run(command, check=False).returncode
+    print(f"{module}: ended with {code} after {time.monotonic() - began:.0f} s", flush=True)
+    if code or not out.exists():
+        raise SystemExit(f"bench.{module} failed")
+    return {"load_before": round(load, 2), **json.loads(out.read_text())}
+
+
+def table(kept: Mapping[str, Any]) -> str:
+    """The rows as they stand."""
+    lines = ["| measure | before | aim | now | load |", "| --- | --- | --- | --- | --- |"]
+    for row in ROWS:
+        told = kept.get(row.module)
+        now, load = "not measured", ""
+        if told is not None:
+            try:
+                now, load = row.read(told["figures"]), str(told.get("load_before", ""))
+            except KeyError as missing:
+                now = f"its measurement gives no {missing}"
+        lines.append(f"| {row.title} | {row.before} | {row.aim} | {now} | {load} |")
+    commits = sorted({told["machine"]["commit"] for told in kept.values()})
+    return "\n".join([*lines, "", f"Measured at commit {', '.join(commits) or 'none yet'}."])
+
+
+def main() -> None:
+    """Measure and report."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", choices=modules(), action="append", help="measure these alone")
+    parser.add_argument("--report", action="store_true", help="measure nothing")
+    parser.add_argument("--short", action="store_true", help="compare outputs only, in a minute")
+    options = parser.parse_args()
+    if options.short:
+        # What differs fails; no time is kept or judged.
+        command = [sys.executable, "-m", "bench.peers", "--short"]
+        sys.exit(subprocess.run(command, check=False).returncode)
+    kept: dict[str, Any] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    for module in [] if options.report else options.only or modules():
+        if (found := take(module)) is not None:
+            # The page of the peers has its own file with every run.
+            found["figures"].pop("runs", None)
+            kept[module] = found
+            KEPT.write_text(json.dumps(kept, indent=2) + "\n")
+    put(PAGE, BEGIN, END, table(kept))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,244 @@
+"""Ours and the peers in turn on the same files, CPU seconds first.
+
+    python -m bench peers --setup                       what the peers need, once
+    python -m bench peers                               100,000, 1 M and 5 M events, three repeats
+    python -m bench peers --only join --sizes 1000000,5000000,20000000 --engines rivermark,flink
+    python -m bench peers --short                       ours against DuckDB, 20,000 events, once
+    python -m bench peers --report                      write the page from the runs kept so far
+
+Every run is a process of its own, engines take turns (ABAB), and each output is compared with
+DuckDB's, row for row, before its time counts. Runs are kept in a file line by line, so a
+measurement can be taken in parts. Exit code 1 when an output differs, never because of a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from bench.figures import ROOT, commit
+from bench.peers import environment, report
+from bench.peers.compare import difference
+from bench.peers.engines import ENGINES, LARGEST_DOOR, REFERENCE, takes
+from bench.peers.events import prepare
+from bench.peers.measured import Run, keep, kept, measure
+from bench.peers.workloads import WORKLOADS
+
+SHORT_SIZE = 20_000
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One run that is to be done."""
+
+    size: int
+    workload: str
+    engine: str
+    repeat: int
+
+
+def turns(options: argparse.Namespace) -> list[Turn]:
+    """All runs in their order: engines alternate within a workload, workloads within a repeat."""
+    return [
+        Turn(size, workload, engine, repeat)
+        for size in options.sizes
+        for repeat in range(options.repeats)
+        for workload in options.only
+        for engine in in_turn(options.engines, repeat)
+        if takes(ENGINES[engine], workload, size)
+    ]
+
+
+def in_turn(engines: list[str], repeat: int) -> Iterator[str]:
+    """The engines, beginning with another one each time."""
+    first = repeat % len(engines)
+    yield from engines[first:] + engines[:first]
+
+
+class Bench:
+    """Runs the turns one by one, compares, keeps, and says how long it will go on."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        """Take the options of the command line."""
+        self.options = options
+        self.variables = environment.variables()
+        self.work = environment.FOLDER / "work"
+        self.rows: dict[int, dict[str, int]] = {}
+        self.wrong = 0
+
+    def data(self, size: int) -> Path:
+        """The files of a size, made where they are not there."""
+        folder = environment.FOLDER / "data" / str(size)
+        if size not in self.rows:
+            with_json = "door" in self.options.only and size <= LARGEST_DOOR
+            self.rows[size] = prepare(folder, size, with_json=with_json)
+        return folder
+
+    def reference(self, turn: Turn) -> Path:
+        """DuckDB's output for a turn, made anew in each call of the bench."""
+        out = self.work / str(turn.size) / "reference" / turn.workload
+        if not (out / "made").exists():
+            found = measure(
+                ENGINES[REFERENCE], turn.workload, self.data(turn.size), out, self.variables
+            )
+            if found[3]:
+                raise SystemExit(f"the reference of {turn.workload}: {found[3]}; see {out}.log")
+            (out / "made").touch()
+        return out
+
+    def take(self, turn: Turn) -> Run:
+        """Do one run."""
+        data, expected = self.data(turn.size), self.reference(turn)
+        out = self.work / str(turn.size) / turn.engine / turn.workload
+        load = os.getloadavg()[0]
+        engine = ENGINES[turn.engine]
+        wall, cpu, peak, wrong = measure(engine, turn.workload, data, out, self.variables)
+        wrong = wrong or difference(turn.workload, turn.size, out, expected)
+        if not wrong:
+            for place in out.parent.glob(f"{out.name}*"):
+                shutil.rmtree(place, ignore_errors=True)
+        return Run(
+            engine=turn.engine,
+            workload=turn.workload,
+            size=turn.size,
+            events=sum(self.rows[turn.size][name] for name in WORKLOADS[turn.workload].inputs),
+            repeat=turn.repeat,
+            wall=round(wall, 2),
+            cpu=round(cpu, 2),
+            peak_mb=peak,
+            load=round(load, 2),
+            commit=commit(),
+            wrong=wrong,
+        )
+
+    def run(self) -> None:
+        """Do all turns."""
+        shutil.rmtree(self.work, ignore_errors=True)
+        todo = turns(self.options)
+        spent: dict[tuple[str, str, int], list[float]] = {}
+        began = time.monotonic()
+        for number, turn in enumerate(todo):
+            run = self.take(turn)
+            keep(self.options.runs, run)
+            self.wrong += bool(run.wrong)
+            spent.setdefault(run.cell, []).append(run.wall)
+            left = expected_seconds(todo[number + 1 :], spent)
+            gone = timedelta(seconds=round(time.monotonic() - began))
+            print(
+                f"[{number + 1}/{len(todo)} {gone}, about {timedelta(seconds=round(left))} left] "
+                f"{turn.workload:10} {turn.size:>10,} {turn.engine:14} "
+                + (run.wrong.upper() or f"{run.cpu:7.2f} CPU-s {run.wall:7.2f} s {run.peak_mb} MB")
+                + f" load {run.load}",
+                flush=True,
+            )
+
+    def report_wrong(self) -> None:
+        """End with an error when an output was not DuckDB's."""
+        if self.wrong:
+            sys.exit(f"{self.wrong} runs gave another output than DuckDB, or none")
+
+    def run_together(self) -> None:
+        """All workloads of ours in one session, once, each compared with DuckDB's."""
+        size = self.options.sizes[0]
+        out = self.work / str(size) / "together"
+        asked = "+".join(self.options.only)
+        shutil.rmtree(self.work, ignore_errors=True)
+        data = self.data(size)
+        wall, cpu, peak, wrong = measure(ENGINES["rivermark"], asked, data, out, self.variables)
+        print(f"{asked}: {cpu:.1f} CPU-s, {wall:.1f} s, {peak} MB {wrong}", flush=True)
+        if wrong:
+            raise SystemExit(f"{out.with_suffix('.log').read_text()}\nours {wrong}")
+        for workload in self.options.only:
+            turn = Turn(size, workload, "rivermark", 0)
+            found = difference(workload, size, out, self.reference(turn))
+            self.wrong += bool(found)
+            print(f"{workload:10} {found or 'equal'}", flush=True)
+
+
+def expected_seconds(todo: list[Turn], spent: dict[tuple[str, str, int], list[float]]) -> float:
+    """Wall seconds that the turns will take, by the nearest runs that were done."""
+    total = 0.0
+    every = [wall for walls in spent.values() for wall in walls]
+    for turn in todo:
+        same = spent.get((turn.workload, turn.engine, turn.size))
+        kin = [w for (_, engine, _), walls in spent.items() if engine == turn.engine for w in walls]
+        near = same or kin or every
+        total += sum(near) / len(near)
+    return total
+
+
+def names(known: Iterable[str]) -> Callable[[str], list[str]]:
+    """A list of names, by commas, each of which must be known."""
+
+    def parse(text: str) -> list[str]:
+        found = text.split(",")
+        if strange := [name for name in found if name not in known]:
+            raise argparse.ArgumentTypeError(f"{', '.join(strange)}: not among {', '.join(known)}")
+        return found
+
+    return parse
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(
+        prog="bench peers",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    usual = [name for name in ENGINES if name != "rivermark-long"]
+    made.add_argument("--setup", action="store_true", help="fetch what the peers need, and end")
+    made.add_argument(
+        "--short", action="store_true", help="ours in one session against DuckDB, small, once"
+    )
+    made.add_argument("--report", action="store_true", help="only write the page from kept runs")
+    made.add_argument("--only", type=names(WORKLOADS), default=list(WORKLOADS))
+    made.add_argument("--engines", type=names(ENGINES), default=usual)
+    made.add_argument(
+        "--sizes",
+        type=lambda text: [int(each) for each in text.split(",")],
+        default=[100_000, 1_000_000, 5_000_000],
+    )
+    made.add_argument("--repeats", type=int, default=3)
+    made.add_argument("--runs", type=Path, default=environment.FOLDER / "runs.jsonl")
+    made.add_argument("--fresh", action="store_true", help="forget the runs kept before")
+    made.add_argument("--out", type=Path, help="also write medians and machine as JSON there")
+    return made
+
+
+def main() -> None:
+    """Set up, measure, or write the page."""
+    options = parser().parse_args()
+    if options.setup:
+        environment.set_up()
+        return
+    if options.short:
+        bench = Bench(options)
+        options.sizes = [SHORT_SIZE]
+        bench.run_together()
+        bench.report_wrong()
+        return
+    if options.fresh:
+        options.runs.unlink(missing_ok=True)
+    if not options.report:
+        needs = [name for name in options.engines if ENGINES[name].module.startswith("flink")]
+        if needs and not environment.flink_ready():
+            sys.exit(f"{', '.join(needs)}: run `python -m bench peers --setup` first")
+        bench = Bench(options)
+        bench.run()
+        bench.report_wrong()
+    if options.out:
+        report.write_medians(options.out, kept(options.runs))
+    if options.report:
+        report.write_page(kept(options.runs), ROOT / "docs" / "performance.md")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""The engines that are measured, and what each is asked to do."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bench.peers.environment import FLINK_PYTHON
+from bench.peers.workloads import WORKLOADS
+
+STREAMED: Final = tuple(name for name in WORKLOADS if name != "door")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine; `largest` is the size (events) beyond which it would take an hour or its heap."""
+
+    title: str
+    module: str
+    workloads: tuple[str, ...] = tuple(WORKLOADS)
+    largest: int = 1_000_000_000
+    python: Path = Path(sys.executable)
+    options: tuple[str, ...] = ()
+
+    def command(self, workload: str, data: Path, out: Path) -> list[str]:
+        """The command line of one run."""
+        module = f"bench.peers.jobs.{self.module}"
+        return [str(self.python), "-m", module, workload, str(data), str(out), *self.options]
+
+
+REFERENCE: Final = "duckdb"
+
+ENGINES: Final = {
+    "rivermark": Engine("rivermark", "ours"),
+    "rivermark-long": Engine("rivermark, JVM for long runs", "ours", options=("long",)),
+    "rivermark-process": Engine(
+        "rivermark process function", "ours", ("long_rides",), options=("process",)
+    ),
+    "flink": Engine("Flink SQL", "flink_sql", STREAMED, python=FLINK_PYTHON),
+    "pyflink": Engine(
+        "PyFlink process function", "flink_process", ("long_rides",), 100_000, FLINK_PYTHON
+    ),
+    "spark": Engine("Spark, defaults", "plain_spark", largest=1_000_000),
+    "duckdb": Engine("DuckDB", "duck"),
+    "polars": Engine("Polars", "polar"),
+}
+
+LARGEST_DOOR: Final = 5_000_000
+"""JSON lines of more events than this are not written: the door is linear in them."""
+
+
+def takes(engine: Engine, workload: str, size: int) -> bool:
+    """Whether an engine is asked this at that size."""
+    if workload == "door" and size > LARGEST_DOOR:
+        return False
+    return workload in engine.workloads and size <= engine.largest

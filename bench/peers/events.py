@@ -1,0 +1,229 @@
+"""The measured events: rides, fares and readings, the same for the same size and seed.
+
+A size of N gives N ride events (START and END), about N/2 fares and N readings. They are as dense
+in event time at every size, so a larger one lasts longer and holds as many open rides at a time:
+state that grows with N is a defect. What holds by construction:
+
+- an event arrives 0 to 60 s after its time, so a watermark delay of 60 s drops nothing;
+- money is in quarters and temperature in 1/64, so sums of doubles are exact in any order;
+- 1 % of the rides have no END, 0.5 % no START, 1 % no fare, 1 % of the fares no ride; 2 % last more
+  than two hours; 2 % lie outside the city;
+- each stream ends with a row of id -1, a day later (rides: a START and an END), which moves the
+  watermark past all real windows; outputs leave it out.
+
+Layouts below DATA, all of the same rows:
+
+- parquet/STREAM/part-00000.parquet ...: 100,000 rows a file, in the order of arrival;
+- split/STREAM/p0.parquet, p1.parquet: dealt to two files, as two partitions of a log hold them.
+  Flink's bounded file source reads files in no order of time, and would drop most rows as late;
+- json/rides/part-00000.json ...: the rides as JSON lines (only where asked for);
+- lake/tables/bench/STREAM: a Delta table whose files are the Parquet files above (hard links), one
+  commit a file, as a stream leaves them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import DeltaTable, Schema
+
+from bench.peers.schemas import table_schema
+from bench.peers.workloads import DAY, HOUR, MINUTE, SCHEMAS
+
+BEGIN: Final = 1_704_067_200_000
+"""2024-01-01T00:00:00Z, in milliseconds."""
+EVENTS_A_DAY: Final = 1_000_000
+ROWS_A_FILE: Final = 100_000
+DRIVERS: Final = 10_000
+SENSORS: Final = 200
+Columns = dict[str, Any]
+
+
+def prepare(folder: Path, size: int, *, with_json: bool, seed: int = 7) -> dict[str, int]:
+    """Write the events of that size unless they are there; gives the rows of each stream."""
+    note = folder / "rows.json"
+    wanted = {"size": size, "seed": seed}
+    told = json.loads(note.read_text()) if note.exists() else {}
+    if {k: told.get(k) for k in wanted} == wanted and (told["json"] or not with_json):
+        return dict(told["rows"])
+    shutil.rmtree(folder, ignore_errors=True)
+    rows = {}
+    for name, columns in build(size, seed).items():
+        table = typed(name, columns)
+        rows[name] = table.num_rows
+        write_parts(folder / "parquet" / name, table)
+        deal(folder / "split" / name, table, last=2 if name == "rides" else 1)
+        lay_log(folder, name)
+        if with_json and name == "rides":
+            write_json(folder / "json" / name, table)
+    note.write_text(json.dumps({**wanted, "json": with_json, "rows": rows}) + "\n")
+    return rows
+
+
+def end_of(size: int) -> int:
+    """A moment (ms) after every real result of that size, and before those of the last rows."""
+    return BEGIN + DAY * size // EVENTS_A_DAY + 6 * HOUR
+
+
+def build(size: int, seed: int) -> dict[str, Columns]:
+    """The streams as columns, in the order of arrival."""
+    draw = np.random.Generator(np.random.PCG64(seed))
+    span = DAY * size // EVENTS_A_DAY
+    rides, fares = build_rides(draw, size // 2, span)
+    at = BEGIN + np.sort(draw.integers(0, span, size))
+    sensor = draw.integers(0, SENSORS, size)
+    degrees = np.round((65 + (sensor % 20) + draw.normal(0, 5, size)) * 64) / 64
+    readings = {"sensor_id": sensor, "event_ms": at, "temperature": degrees}
+    return {
+        "rides": arrived(draw, rides, "ride_id", last=2),
+        "fares": arrived(draw, fares, "ride_id", last=1),
+        "readings": arrived(draw, readings, "sensor_id", last=1),
+    }
+
+
+def build_rides(draw: np.random.Generator, count: int, span: int) -> tuple[Columns, Columns]:
+    """START and END of each ride, and its fare."""
+    start = BEGIN + np.sort(draw.integers(0, span, count))
+    ride = np.arange(1, count + 1)
+    driver = draw.integers(1, DRIVERS + 1, count)
+    lasts = (draw.gamma(2.0, 8.0, count) * MINUTE).astype(np.int64) + MINUTE
+    long = draw.random(count) < 0.02
+    lasts[~long] = np.minimum(lasts[~long], 2 * HOUR - 100_000)
+    lasts[long] = 2 * HOUR + 1 + draw.integers(0, HOUR, int(long.sum()))
+    lon = np.round(-74.0 + draw.normal(0, 0.05, count), 6)
+    lat = np.round(40.75 + draw.normal(0, 0.05, count), 6)
+    lat[draw.random(count) < 0.02] += 3.0
+    course = {
+        "start_lon": lon,
+        "start_lat": lat,
+        "end_lon": np.round(lon + draw.normal(0, 0.02, count), 6),
+        "end_lat": np.round(lat + draw.normal(0, 0.02, count), 6),
+        "passenger_count": draw.integers(1, 7, count).astype(np.int32),
+        "taxi_id": driver + 2_000_000,
+        "driver_id": driver,
+    }
+    chance = draw.random((4, count))
+
+    def events(kept: Any, is_start: bool, at: Any) -> Columns:
+        marks = {"ride_id": ride, "is_start": np.full(count, is_start), "event_ms": at}
+        return {name: column[kept] for name, column in {**marks, **course}.items()}
+
+    starts = events(chance[0] >= 0.005, True, start)
+    ends = events(chance[1] >= 0.01, False, start + lasts)
+    rides = {name: np.concatenate([starts[name], ends[name]]) for name in starts}
+
+    card = draw.random(count) < 0.6
+    tip = draw.integers(0, 60, count) * 0.25 * card
+    tolls = np.where(draw.random(count) < 0.1, 6.25, 0.0)
+    fare = {
+        "ride_id": np.where(chance[3] < 0.01, ride + 10_000_000_000, ride),
+        "taxi_id": driver + 2_000_000,
+        "driver_id": driver,
+        "event_ms": start,
+        "payment_type": np.where(card, "CARD", "CASH"),
+        "tip": tip,
+        "tolls": tolls,
+        "total_fare": draw.integers(12, 400, count) * 0.25 + tip + tolls,
+    }
+    return rides, {name: column[chance[2] >= 0.01] for name, column in fare.items()}
+
+
+def arrived(draw: np.random.Generator, columns: Columns, key: str, last: int) -> Columns:
+    """In the order of arrival, with the closing rows behind."""
+    at = columns["event_ms"]
+    order = np.argsort(at + draw.integers(0, MINUTE + 1, len(at)), kind="stable")
+    columns = {name: column[order] for name, column in columns.items()}
+    closing = {name: column[-last:].copy() for name, column in columns.items()}
+    closing[key][:] = -1
+    closing["event_ms"][:] = int(at.max()) + DAY
+    if "is_start" in closing:
+        closing["is_start"][:] = [True, False]
+    return {name: np.concatenate([columns[name], closing[name]]) for name in columns}
+
+
+def typed(name: str, columns: Columns) -> pa.Table:
+    """As an Arrow table, with the event time also as a timestamp."""
+    table = pa.table({column: columns[column] for column, _ in SCHEMAS[name]})
+    instant = pc.cast(table["event_ms"], pa.timestamp("ms", "UTC")).cast(pa.timestamp("us", "UTC"))
+    return table.append_column("event_time", instant)
+
+
+def write_parts(folder: Path, table: pa.Table) -> None:
+    """One file after the other; names and modification times in the order of arrival."""
+    folder.mkdir(parents=True)
+    began = time.time() - 1_000_000
+    for number, first in enumerate(range(0, table.num_rows, ROWS_A_FILE)):
+        file = folder / f"part-{number:05d}.parquet"
+        pq.write_table(table.slice(first, ROWS_A_FILE), file, compression="snappy")
+        os.utime(file, (began + number, began + number))
+
+
+def deal(folder: Path, table: pa.Table, last: int) -> None:
+    """To two files in turn; both get the closing rows, so that both watermarks pass the end."""
+    folder.mkdir(parents=True)
+    body = table.num_rows - last
+    for part in (0, 1):
+        places = np.concatenate([np.arange(part, body, 2), np.arange(body, table.num_rows)])
+        pq.write_table(table.take(places), folder / f"p{part}.parquet", compression="snappy")
+
+
+def write_json(folder: Path, table: pa.Table) -> None:
+    """JSON lines as a feed sends them: the time as text."""
+    folder.mkdir(parents=True)
+    text = pc.strftime(table["event_time"].cast(pa.timestamp("ms", "UTC")), "%Y-%m-%dT%H:%M:%SZ")
+    table = table.drop_columns(["event_time", "event_ms"]).append_column("event_time", text)
+    began = time.time() - 1_000_000
+    for number, first in enumerate(range(0, table.num_rows, ROWS_A_FILE)):
+        file = folder / f"part-{number:05d}.json"
+        with file.open("w") as lines:
+            for row in table.slice(first, ROWS_A_FILE).to_pylist():
+                lines.write(json.dumps(row, separators=(",", ":")) + "\n")
+        os.utime(file, (began + number, began + number))
+
+
+def lay_log(folder: Path, name: str) -> None:
+    """A Delta log beside the same Parquet files: one commit a file, with its statistics."""
+    place = folder / "lake" / "tables" / "bench" / name
+    place.mkdir(parents=True)
+    schema = Schema.from_json(table_schema(SCHEMAS[name], event_time=True).json())
+    DeltaTable.create(str(place), schema=schema, name=f"bench.{name}")
+    for number, file in enumerate(sorted((folder / "parquet" / name).glob("*.parquet"))):
+        os.link(file, place / file.name)
+        log = place / "_delta_log" / f"{number + 1:020d}.json"
+        actions = [commit_info(file), {"add": added(file)}]
+        log.write_text("".join(json.dumps(action) + "\n" for action in actions))
+
+
+def commit_info(file: Path) -> dict[str, Any]:
+    """Who committed a file."""
+    at = int(file.stat().st_mtime * 1000)
+    return {"commitInfo": {"timestamp": at, "operation": "WRITE", "isBlindAppend": True}}
+
+
+def added(file: Path) -> dict[str, Any]:
+    """A file's entry in the log, with the bounds of its times."""
+    times = pq.read_table(file, columns=["event_time"])["event_time"]
+    bounds = pc.min_max(times).as_py()
+    stats = {
+        "numRecords": len(times),
+        "minValues": {"event_time": bounds["min"].strftime("%Y-%m-%dT%H:%M:%S.%fZ")},
+        "maxValues": {"event_time": bounds["max"].strftime("%Y-%m-%dT%H:%M:%S.%fZ")},
+        "nullCount": {"event_time": 0},
+    }
+    return {
+        "path": file.name,
+        "partitionValues": {},
+        "size": file.stat().st_size,
+        "modificationTime": int(file.stat().st_mtime * 1000),
+        "dataChange": True,
+        "stats": json.dumps(stats),
+    }

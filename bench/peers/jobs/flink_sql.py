@@ -1,0 +1,130 @@
+"""Flink SQL, streaming: event-time watermarks, checkpoints each 5 s, exactly-once Parquet files.
+
+python -m bench.peers.jobs.flink_sql WORKLOAD DATA_FOLDER OUT_FOLDER   (in Flink's environment)
+
+A mini-cluster of two slots in one process, state on the heap, objects reused: the quickest of what
+was tried for these sizes. FLINK_JARS in BENCH_FLINK_JARS, separated by `;`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+from pyflink.common import Configuration
+from pyflink.table import EnvironmentSettings, TableEnvironment
+
+from bench.peers.workloads import LATENESS_SECONDS, SCHEMAS, WORKLOADS, arguments, in_city
+
+
+def millis(column: str) -> str:
+    """A window's border as milliseconds."""
+    since = "TIMESTAMP '1970-01-01 00:00:00'"
+    return f"TIMESTAMPDIFF(SECOND, {since}, {column}) * CAST(1000 AS BIGINT)"
+
+
+def averages(windows: str) -> str:
+    """The average of each window of the readings."""
+    return f"""
+        SELECT {millis("window_start")}, {millis("window_end")}, sensor_id, AVG(temperature),
+            COUNT(*)
+        FROM TABLE({windows}) WHERE sensor_id >= 0 GROUP BY window_start, window_end, sensor_id"""
+
+
+SQL: Final = {
+    "cleanse": f"""
+        SELECT ride_id, is_start, event_ms, start_lon, start_lat, passenger_count, driver_id
+        FROM rides WHERE ride_id >= 0
+        AND {in_city("start_lon", "start_lat")} AND {in_city("end_lon", "end_lat")}""",
+    "tips_max": f"""
+        SELECT {millis("window_end")}, driver_id, sum_tips FROM (
+            SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end
+                ORDER BY sum_tips DESC, driver_id ASC) AS place
+            FROM (
+                SELECT window_start, window_end, driver_id, SUM(tip) AS sum_tips
+                FROM TABLE(TUMBLE(TABLE fares, DESCRIPTOR(ts), INTERVAL '1' HOUR))
+                WHERE ride_id >= 0 GROUP BY window_start, window_end, driver_id))
+        WHERE place <= 1""",
+    "tumbling": averages("TUMBLE(TABLE readings, DESCRIPTOR(ts), INTERVAL '5' MINUTE)"),
+    "sliding": averages(
+        "HOP(TABLE readings, DESCRIPTOR(ts), INTERVAL '1' MINUTE, INTERVAL '5' MINUTE)"
+    ),
+    "join": """
+        SELECT r.ride_id, r.driver_id, r.event_ms, r.start_lon, r.start_lat, r.passenger_count,
+            f.payment_type, f.tip, f.tolls, f.total_fare
+        FROM (SELECT * FROM rides WHERE is_start AND ride_id >= 0) r
+        JOIN (SELECT * FROM fares WHERE ride_id >= 0) f
+        ON r.ride_id = f.ride_id
+            AND f.ts BETWEEN r.ts - INTERVAL '5' MINUTE AND r.ts + INTERVAL '5' MINUTE""",
+    "long_rides": """
+        SELECT s.ride_id, s.driver_id, s.event_ms
+        FROM (SELECT * FROM rides WHERE is_start AND ride_id >= 0) s
+        LEFT JOIN (SELECT * FROM rides WHERE NOT is_start AND ride_id >= 0) e
+        ON s.ride_id = e.ride_id AND e.ts BETWEEN s.ts AND s.ts + INTERVAL '2' HOUR
+        WHERE e.ride_id IS NULL""",
+}
+
+
+def configuration(out: str) -> Configuration:
+    """Two slots, checkpoints each 5 s."""
+    settings = Configuration()
+    for name, value in {
+        "pipeline.jars": ";".join(f"file://{jar}" for jar in jars()),
+        "pipeline.object-reuse": "true",
+        "parallelism.default": "2",
+        "taskmanager.numberOfTaskSlots": "2",
+        "taskmanager.memory.managed.size": "1g",
+        "taskmanager.memory.network.max": "256mb",
+        "table.local-time-zone": "UTC",
+        "python.client.executable": sys.executable,
+        "python.executable": sys.executable,
+        "execution.checkpointing.interval": "5s",
+        "execution.checkpointing.mode": "EXACTLY_ONCE",
+        "execution.checkpointing.storage": "filesystem",
+        "execution.checkpointing.dir": f"file://{out}-checkpoint",
+    }.items():
+        settings.set_string(name, value)
+    return settings
+
+
+def jars() -> list[str]:
+    """The JARs of the variable."""
+    return os.environ["BENCH_FLINK_JARS"].split(os.pathsep)
+
+
+def declare_source(tables: TableEnvironment, data: str, name: str) -> None:
+    """An input as a table with a watermark."""
+    columns = ", ".join(f"{column} {kind}" for column, kind in SCHEMAS[name])
+    tables.execute_sql(
+        f"""CREATE TABLE {name} ({columns}, ts AS TO_TIMESTAMP_LTZ(event_ms, 3),
+        WATERMARK FOR ts AS ts - INTERVAL '{LATENESS_SECONDS}' SECOND)
+        WITH ('connector' = 'filesystem', 'format' = 'parquet',
+        'path' = 'file://{data}/split/{name}')"""
+    )
+
+
+def declare_sink(tables: TableEnvironment, out: str, name: str) -> None:
+    """The output as files that appear when a checkpoint commits them."""
+    columns = ", ".join(f"{column} {kind}" for column, kind in WORKLOADS[name].columns)
+    tables.execute_sql(
+        f"""CREATE TABLE results ({columns}) WITH ('connector' = 'filesystem',
+        'format' = 'parquet', 'path' = 'file://{out}')"""
+    )
+
+
+def main() -> None:
+    """Answer one workload."""
+    name, data, out = arguments()
+    data, out = str(Path(data).resolve()), str(Path(out).resolve())
+    chosen = EnvironmentSettings.new_instance().with_configuration(configuration(out))
+    tables = TableEnvironment.create(chosen.in_streaming_mode().build())
+    for each in WORKLOADS[name].inputs:
+        declare_source(tables, data, each)
+    declare_sink(tables, out, name)
+    tables.execute_sql(f"INSERT INTO results {SQL[name]}").wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""This platform: declared streams, drained by its real hosts, each batch committed exactly once.
+
+python -m bench.peers.jobs.ours WORKLOAD[+WORKLOAD...] DATA OUT [short | long | process]
+
+Its inputs are the Delta tables laid beside the peers' Parquet files; for the door, JSON lines in a
+landing folder. Several workloads run side by side in one session. The word says for which kind of
+run the JVM is started (rivermark.runtime.jvm); with `process` long rides are a process function.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from bench.peers.jobs.streams import INPUTS, stream
+from bench.peers.workloads import WORKLOADS, arguments
+from rivermark.runtime.run import run_bounded
+from rivermark.runtime.session import open_session
+from rivermark.settings import Settings
+from rivermark.topology import Topology
+
+
+def settings_for(data: Path, out: Path, names: list[str]) -> Settings:
+    """A home whose lake holds the inputs by links, and will hold the outputs."""
+    tables = out / "lake" / "tables"
+    (tables / "bench").mkdir(parents=True)
+    for each in {i for name in names if name != "door" for i in WORKLOADS[name].inputs}:
+        table = INPUTS[each].name
+        there = data / "lake" / "tables" / table
+        (tables / table).symlink_to(there, target_is_directory=True)
+    return Settings(
+        home=out,
+        lake_root=str(out / "lake"),
+        landing_root=str(data / "json"),
+        driver_memory="4g",
+    )
+
+
+def main() -> None:
+    """Answer the workloads."""
+    given, data, out = arguments()
+    names = given.split("+")
+    word = sys.argv[4] if len(sys.argv) > 4 else "short"
+    settings = settings_for(Path(data).resolve(), Path(out).resolve(), names)
+    spark = open_session(settings, "long" if word == "long" else "short")
+    streams = [stream(name, process=word == "process") for name in names]
+    run_bounded(spark, settings, Topology(streams), streams, run_id="bench")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

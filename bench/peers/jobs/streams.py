@@ -1,0 +1,190 @@
+"""The workloads as streams of this platform."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import TimestampType
+
+from bench.peers.jobs.long_rides import LongRides
+from bench.peers.schemas import TYPES, table_schema
+from bench.peers.workloads import LATENESS_SECONDS, RIDES, SCHEMAS, WORKLOADS, in_city
+from rivermark.admission.contract import Contract, Field
+from rivermark.lake.table import Table
+from rivermark.operators.keep import keep
+from rivermark.operators.windows import EventWindow, Sliding, Tumbling, per_window
+from rivermark.process.spark import run_process
+from rivermark.sources.files import FileSource
+from rivermark.stream import AnyStream, Ingest, Stream
+
+LATENESS: Final = timedelta(seconds=LATENESS_SECONDS)
+FIVE_MINUTES: Final = timedelta(minutes=5)
+TWO_HOURS: Final = timedelta(hours=2)
+
+INPUTS: Final = {
+    name: Table(
+        name=f"bench/{name}",
+        schema=table_schema(columns, event_time=True),
+        description=f"Measured {name}.",
+        event_time="event_time",
+    )
+    for name, columns in SCHEMAS.items()
+}
+
+DOOR: Final = Ingest(
+    name="bench/door",
+    source=FileSource(folder="rides", pattern="*.json", settle=timedelta(0)),
+    contract=Contract(
+        fields=(
+            *[
+                Field(name, TYPES[kind], required=True)
+                for name, kind in RIDES
+                if name != "event_ms"
+            ],
+            Field("event_time", TimestampType(), required=True),
+        ),
+        event_time="event_time",
+        keys=("ride_id", "is_start"),
+    ),
+    lateness=LATENESS,
+    description="Measured ride events.",
+    group="bench",
+)
+
+
+def millis(column: str) -> Column:
+    """A timestamp as milliseconds."""
+    return F.unix_millis(F.col(column))
+
+
+def cleanse(rides: DataFrame) -> DataFrame:
+    """Rides inside the city."""
+    inside = f"{in_city('start_lon', 'start_lat')} AND {in_city('end_lon', 'end_lat')}"
+    return rides.where(inside).select(*WORKLOADS["cleanse"].names)
+
+
+def tips_max(fares: DataFrame) -> DataFrame:
+    """The driver with the most tips of each hour; of equals the lowest id."""
+    sums = (
+        fares.groupBy(Tumbling(timedelta(hours=1)).over("event_time").alias("hour"), "driver_id")
+        .agg(F.sum("tip").alias("tips"))
+        .withColumn("end", F.window_time("hour"))
+    )
+    best = F.max(F.struct("tips", (-F.col("driver_id")).alias("before"))).alias("best")
+    return (
+        sums.groupBy(Tumbling(timedelta(hours=1)).over("end").alias("hour"))
+        .agg(best)
+        .select(
+            millis("hour.end").alias("window_end_ms"),
+            (-F.col("best.before")).alias("driver_id"),
+            F.col("best.tips").alias("sum_tips"),
+        )
+    )
+
+
+def averages(readings: DataFrame, window: EventWindow) -> DataFrame:
+    """The average of each sensor and window."""
+    found = per_window(
+        readings,
+        window,
+        "event_time",
+        "sensor_id",
+        avg_temp=F.avg("temperature"),
+        cnt=F.count("*"),
+    )
+    return found.select(
+        millis("window_start").alias("window_start_ms"),
+        millis("window_end").alias("window_end_ms"),
+        "sensor_id",
+        "avg_temp",
+        "cnt",
+    )
+
+
+def tumbling(readings: DataFrame) -> DataFrame:
+    """Averages of five minutes."""
+    return averages(readings, Tumbling(FIVE_MINUTES))
+
+
+def sliding(readings: DataFrame) -> DataFrame:
+    """Averages of five minutes, one each minute."""
+    return averages(readings, Sliding(FIVE_MINUTES, timedelta(minutes=1)))
+
+
+def join(rides: DataFrame, fares: DataFrame) -> DataFrame:
+    """The START of each ride beside its fare; only what is written goes into state."""
+    paid = ("payment_type", "tip", "tolls", "total_fare")
+    columns = WORKLOADS["join"].names
+    starts = rides.transform(keep(F.col("is_start"), event_time="event_time")).select(
+        *[column for column in columns if column not in paid], "event_time"
+    )
+    costs = fares.select(
+        F.col("ride_id").alias("fare_ride_id"), F.col("event_time").alias("fare_time"), *paid
+    )
+    near = (
+        (F.col("ride_id") == F.col("fare_ride_id"))
+        & (F.col("fare_time") >= F.col("event_time") - F.lit(FIVE_MINUTES))
+        & (F.col("fare_time") <= F.col("event_time") + F.lit(FIVE_MINUTES))
+    )
+    return starts.join(costs, near).select(*columns)
+
+
+def long_rides(rides: DataFrame) -> DataFrame:
+    """Rides without an END within two hours of their START.
+
+    Events of a ride at most two hours apart are one session: a START that is alone in its session
+    had no END in time. One row of state a ride, where a join of the rides with themselves keeps two
+    sides.
+    """
+    start_ms = F.max(F.when(F.col("is_start"), F.col("event_ms")))
+    # The last row of each stream is a START and an END of one id, which is no ride.
+    return (
+        rides.groupBy(F.session_window("event_time", "2 hours").alias("session"), "ride_id")
+        .agg(
+            start_ms.alias("start_ms"),
+            F.max("driver_id").alias("driver_id"),
+            F.count("*").alias("events"),
+        )
+        .where("start_ms IS NOT NULL AND events = 1")
+        .select("ride_id", "driver_id", "start_ms")
+    )
+
+
+BUILDS: Final[dict[str, Callable[..., DataFrame]]] = {
+    "cleanse": cleanse,
+    "tips_max": tips_max,
+    "tumbling": tumbling,
+    "sliding": sliding,
+    "join": join,
+    "long_rides": long_rides,
+}
+EVENTS: Final = ("cleanse", "join")
+"""Workloads that give about as many rows as they take."""
+
+
+def stream(name: str, *, process: bool = False) -> AnyStream:
+    """The workload as a declared stream; the door is an ingest.
+
+    With `process`, long rides are found by a process function instead of sessions.
+    """
+    if name == "door":
+        return DOOR
+    workload = WORKLOADS[name]
+    return Stream(
+        name=f"bench/{name}",
+        reads=tuple(INPUTS[each] for each in workload.inputs),
+        build=run_process(LongRides) if process else BUILDS[name],
+        writes=Table(
+            name=f"bench/{name}",
+            schema=table_schema(workload.columns),
+            description=workload.title,
+        ),
+        description=workload.title,
+        group="bench",
+        volume="events" if name in EVENTS else "results",
+        lateness=LATENESS,
+    )

@@ -1,0 +1,126 @@
+"""The bench's own judgement: which outputs are equal, whose turn it is, what a line says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+
+from bench.all import BEGIN, END, table
+from bench.peers.__main__ import parser, turns
+from bench.peers.compare import difference
+from bench.peers.cost import line, spread
+from bench.peers.events import BEGIN as FIRST_MOMENT
+from bench.peers.events import end_of, prepare
+from bench.peers.measured import Run
+from bench.peers.report import put
+
+SIZE = 2000
+
+
+def output(folder: Path, *rides: tuple[int, int]) -> Path:
+    folder.mkdir()
+    rows = [{"ride_id": ride, "driver_id": 1, "start_ms": at} for ride, at in rides]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "part-0.parquet")
+    return folder
+
+
+def run(events: int, cpu: float, wrong: str = "") -> Run:
+    return Run("duckdb", "join", events, events, 0, cpu, cpu, 1, 0.0, "abc", wrong)
+
+
+def test_equal_rows_in_another_order_are_equal(tmp_path: Path) -> None:
+    one = output(tmp_path / "one", (1, FIRST_MOMENT), (2, FIRST_MOMENT + 1))
+    other = output(tmp_path / "other", (2, FIRST_MOMENT + 1), (1, FIRST_MOMENT))
+
+    assert difference("long_rides", SIZE, one, other) == ""
+
+
+def test_a_row_too_often_is_a_difference(tmp_path: Path) -> None:
+    twice = output(tmp_path / "twice", (1, FIRST_MOMENT), (1, FIRST_MOMENT))
+    once = output(tmp_path / "once", (1, FIRST_MOMENT))
+
+    assert difference("long_rides", SIZE, twice, once) == "0 of 1 rows are missing, 1 are too many"
+    assert difference("long_rides", SIZE, once, twice) == "1 of 2 rows are missing, 0 are too many"
+
+
+def test_no_output_is_a_difference_even_to_none(tmp_path: Path) -> None:
+    some = output(tmp_path / "some", (1, FIRST_MOMENT))
+    (tmp_path / "none").mkdir()
+    beyond = output(tmp_path / "beyond", (1, end_of(SIZE) + 1))
+
+    assert difference("long_rides", SIZE, tmp_path / "none", some) == "no output in none"
+    assert difference("long_rides", SIZE, beyond, beyond) == "the reference has no rows"
+
+
+def test_closing_rows_count_on_neither_side(tmp_path: Path) -> None:
+    closed = output(tmp_path / "closed", (1, FIRST_MOMENT), (-1, end_of(SIZE) + 1))
+    plain = output(tmp_path / "plain", (1, FIRST_MOMENT))
+
+    assert difference("long_rides", SIZE, closed, plain) == ""
+
+
+def test_the_events_are_the_same_each_time_and_in_every_layout(tmp_path: Path) -> None:
+    rows = prepare(tmp_path / "one", SIZE, with_json=True)
+    prepare(tmp_path / "two", SIZE, with_json=False)
+
+    for name in ("rides", "fares", "readings"):
+        first = pq.read_table(tmp_path / "one" / "parquet" / name)
+        assert first.equals(pq.read_table(tmp_path / "two" / "parquet" / name))
+        lake = DeltaTable(str(tmp_path / "one" / "lake" / "tables" / "bench" / name))
+        assert lake.to_pyarrow_table().equals(first)
+        assert rows[name] == first.num_rows
+    lines = (tmp_path / "one" / "json" / "rides" / "part-00000.json").read_text().splitlines()
+    assert len(lines) == rows["rides"]
+
+
+def test_engines_take_turns_and_begin_with_another_one_each_time() -> None:
+    options = parser().parse_args(
+        ["--only", "join", "--engines", "duckdb,polars", "--sizes", "10", "--repeats", "2"]
+    )
+
+    assert [t.engine for t in turns(options)] == ["duckdb", "polars", "polars", "duckdb"]
+
+
+def test_an_unknown_engine_is_named_with_those_there_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        parser().parse_args(["--engines", "storm"])
+
+    assert "storm: not among rivermark" in capsys.readouterr().err
+
+
+def test_fixed_and_marginal_cost_come_from_three_sizes() -> None:
+    runs = [run(events, 20 + 3 * events / 1e6) for events in (100_000, 1_000_000, 5_000_000)]
+
+    found = line(runs)
+
+    assert found is not None
+    assert found.fixed == pytest.approx(20)
+    assert found.per_million == pytest.approx(3)
+    assert line(runs[:2]) is None
+
+
+def test_a_run_whose_output_differs_has_no_time() -> None:
+    found = spread([run(10, 1.0), run(10, 9.0, wrong="3 rows too many")], lambda r: r.cpu)
+
+    assert found is not None
+    assert (found.median, found.count) == (1.0, 1)
+    assert spread([run(10, 9.0, wrong="ended with 1")], lambda r: r.cpu) is None
+
+
+def test_a_table_replaces_only_what_lies_between_its_markers(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nbehind\n")
+
+    put(page, BEGIN, END, "new")
+
+    assert page.read_text() == f"before\n{BEGIN}\n\nnew\n\n{END}\nbehind\n"
+
+
+def test_rows_without_a_measurement_say_so() -> None:
+    assert table({}).count("| not measured |  |") == len(table({}).splitlines()) - 4
