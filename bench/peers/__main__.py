@@ -231,6 +231,11 @@ def main() -> None:
         needs = [name for name in options.engines if ENGINES[name].module.startswith("flink")]
         if needs and not environment.flink_ready():
             sys.exit(f"{', '.join(needs)}: run `python -m bench peers --setup` first")
+        if others := {run.commit for run in kept(options.runs)} - {commit()}:
+            sys.exit(
+                f"{options.runs} holds runs of commit {', '.join(sorted(others))}: begin anew with "
+                "--fresh, or keep these apart with --runs FILE"
+            )
         bench = Bench(options)
         bench.run()
         bench.report_wrong()

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from bench.all import BEGIN, END, table
+from bench.all import BEGIN, END, table, warm_batches
 from bench.peers.__main__ import parser, turns
 from bench.peers.compare import difference
 from bench.peers.cost import line, spread
@@ -124,3 +124,16 @@ def test_a_table_replaces_only_what_lies_between_its_markers(tmp_path: Path) -> 
 
 def test_rows_without_a_measurement_say_so() -> None:
     assert table({}).count("| not measured |  |") == len(table({}).splitlines()) - 4
+
+
+def test_a_warm_batch_is_read_at_a_thousand_rows() -> None:
+    batches = [
+        {"stream": kind, "sink": sink, "rows": rows, "cpu_seconds": rows / 1000 + cost}
+        for kind, cost in (("stateless", 0.1), ("windowed", 0.2))
+        for sink in ("native", "ours")
+        for rows in (0, 1000, 10_000)
+    ]
+
+    assert warm_batches({"batches": batches}) == "1.10 s / 1.20 s"
+    with pytest.raises(KeyError, match="windowed"):
+        warm_batches({"batches": batches[:6]})
