@@ -13,6 +13,7 @@ MEASUREMENTS = {
     "baseline": "cold start, a bounded run to hourly winners, idle cost, event-to-table latency",
     "cold_start": "imports, a short bounded run, the demo, a day computed again",
     "growth": "a month in minutes: what grows while the load stays the same, upkeep included",
+    "latency": "event to admitted table at a fixed rate with all streams live, and the idle cost",
     "peers": "ours, Flink, Spark, DuckDB and Polars in turn on the same files, outputs compared",
     "process_core": "process functions without Spark: events per CPU second, bytes per key",
     "process_spark": "process functions on Spark: long rides over a Delta table, 1 M live keys",

@@ -21,12 +21,15 @@ LATENESS: Final = timedelta(seconds=60)
 TRIP_LATENESS: Final = timedelta(minutes=5)
 """How far a replayed trip event may lag: a replay lands events in order, files at a high speed."""
 
+SETTLE: Final = timedelta(milliseconds=200)
+"""How long a file must be unchanged: these are written under another name and renamed."""
+
 FIRST_DAY: Final = date(2020, 1, 1)
 FIRST_TRIP_DAY: Final = date(2009, 1, 1)
 
 RIDE_EVENTS: Final = Ingest(
     name="taxi/ride_events",
-    source=FileSource(folder="taxi/rides", pattern="*.json,*.json.gz"),
+    source=FileSource(folder="taxi/rides", pattern="*.json,*.json.gz", settle=SETTLE),
     contract=RIDE_EVENT,
     lateness=LATENESS,
     description="The START and the END of each ride as they came, repeats among them.",
@@ -38,7 +41,7 @@ RIDE_EVENTS: Final = Ingest(
 
 FARE_EVENTS: Final = Ingest(
     name="taxi/fare_events",
-    source=FileSource(folder="taxi/fares", pattern="*.json,*.json.gz"),
+    source=FileSource(folder="taxi/fares", pattern="*.json,*.json.gz", settle=SETTLE),
     contract=FARE_EVENT,
     lateness=LATENESS,
     description="What each ride cost, as it came, repeats among it.",
@@ -51,7 +54,7 @@ FARE_EVENTS: Final = Ingest(
 
 TRIP_EVENTS: Final = Ingest(
     name="taxi/trip_events",
-    source=FileSource(folder="taxi/trip_events", pattern="*.json,*.json.gz"),
+    source=FileSource(folder="taxi/trip_events", pattern="*.json,*.json.gz", settle=SETTLE),
     contract=TRIP_EVENT,
     lateness=TRIP_LATENESS,
     description="Recorded TLC trips, replayed as STARTs and ENDs in the order of their happening.",

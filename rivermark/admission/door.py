@@ -31,6 +31,7 @@ from rivermark.admission.verdicts import may_miss
 from rivermark.lake.create import create_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.writer import Origin, TableWriter
+from rivermark.sources.files import weight_of
 from rivermark.sources.lines import lines_of
 from rivermark.sources.reading import Arrived, read_files, uri_of
 from rivermark.stream import Ingest
@@ -201,7 +202,7 @@ class Door:
         """Parse the lines; a batch of everyday size comes to the driver, a large one stays out."""
         heads = {Head(f.format, f.columns) for f in files}
         parsed = self._parser.parse(lines, heads)
-        small = sum(f.size * (8 if packed(f) else 1) for f in files) <= self.collected_bytes
+        small = sum(weight_of(f.name, f.format, f.size) for f in files) <= self.collected_bytes
         if small:
             return CollectedBatch(parsed.toArrow(), self.ingest)
         return SpreadBatch(parsed, self.ingest)
@@ -308,8 +309,3 @@ class Door:
         if isinstance(rows, DataFrame) and count <= ARROW_ROWS:
             rows = rows.toArrow()
         writer.append_once(rows, batch, metadata=metadata)
-
-
-def packed(file: Arrived) -> bool:
-    """Whether a file takes much more room in memory than on disk."""
-    return file.format == "parquet" or file.name.lower().endswith(".gz")

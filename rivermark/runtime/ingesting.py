@@ -16,8 +16,13 @@ from rivermark.sources.arrivals import Lister, Poll
 from rivermark.sources.reading import Arrived
 from rivermark.stream import Ingest
 
-ARRIVALS_PER_TRIGGER: Final = 4
-"""How many arrivals make a batch at most; each holds up to the source's `max_files` files."""
+ARRIVALS_PER_TRIGGER: Final = 2
+"""How many arrivals make a batch at most; the source's `max_files` and `max_bytes` bound each."""
+ARRIVALS_AHEAD: Final = 2
+"""How many arrivals a running query may have before it. What lands meanwhile is held, and becomes
+one arrival: else a slow batch would leave a row of small ones behind it."""
+FULL_LOOK_SECONDS: Final = 30.0
+"""How often a running query asks whether files that were read have changed."""
 
 
 class IngestHost(QueryHost):
@@ -32,11 +37,23 @@ class IngestHost(QueryHost):
         self.door = Door(spark, self.lake, stream, self.origin)
         self.lister = Lister(self.lake, settings.landing_root, stream, run_id)
         self.last_poll = Poll()
+        self._reached = self.lister.arrival
+        self._full_look = 0.0
 
     def poll(self) -> int:
-        """Take the files that are ready."""
-        self.last_poll = self.lister.poll()
-        return self.last_poll.taken
+        """Take the files that are ready; while the query runs, as many as it can take soon."""
+        if self.query is None:
+            self.last_poll = self.lister.poll()
+            return self.last_poll.taken
+        quick = time.monotonic() - self._full_look < FULL_LOOK_SECONDS
+        room = max(ARRIVALS_AHEAD - (self.lister.arrival - self._reached), 0)
+        found = self.lister.poll(most=room, quick=quick)
+        if quick:
+            found.changed = self.last_poll.changed
+        else:
+            self._full_look = time.monotonic()
+        self.last_poll = found
+        return found.taken
 
     def watched(self) -> list[str]:
         """The arrivals."""
@@ -61,15 +78,17 @@ class IngestHost(QueryHost):
 
     def waiting(self) -> int:
         """How many files are there and not taken."""
-        return len(self.last_poll.waiting)
+        return len(self.last_poll.waiting) + self.last_poll.held
 
     def pending(self) -> list[str]:
         """Files that are there and not taken, or not as they are now."""
         found = [*self.last_poll.waiting, *self.last_poll.changed]
-        return [f"file {w.path}: {w.reason}" for w in found]
+        held = self.last_poll.held
+        told = [f"{held} files are ready and wait for the batches before them"] if held else []
+        return [*told, *(f"file {w.path}: {w.reason}" for w in found)]
 
     def frame(self) -> DataFrame:
-        """The arrivals, some at a time: each holds at most the source's `max_files`."""
+        """The arrivals, some at a time."""
         path = self.lake.path(self.lister.table)
         reader = self.spark.readStream.format("delta")
         reader = reader.option("maxFilesPerTrigger", str(ARRIVALS_PER_TRIGGER))
@@ -90,6 +109,7 @@ class IngestHost(QueryHost):
                 found[name] = found[name].astimezone(UTC)
             files.append(Arrived(**cast(dict[str, str], found)))  # type: ignore[arg-type]
         done = self.door.admit(files, batch)
+        self._reached = max(self._reached, *(f.arrival for f in files))
         return Written(
             rows_in=done.rows,
             rows_out=done.admitted,

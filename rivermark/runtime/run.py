@@ -12,14 +12,15 @@ from typing import Final, Literal
 from pyspark.sql import SparkSession
 
 from rivermark.runtime.closing import ClosedDays
+from rivermark.runtime.polling import Poller
 from rivermark.runtime.supervisor import Supervisor
 from rivermark.runtime.tally import StreamSummary
 from rivermark.settings import Settings
 from rivermark.stream import AnyStream
 from rivermark.topology import Topology
 
-POLL_SECONDS: Final = 0.25
-"""How often a continuous run looks at its queries and landing folders."""
+LOOK_SECONDS: Final = 0.25
+"""How often a continuous run looks at its queries."""
 DRAIN_SECONDS: Final = 0.05
 """How often a bounded run looks whether a query has ended: the next one waits for it."""
 
@@ -110,9 +111,10 @@ def run_bounded(
         waiting = [s for level in levels(topology, streams) for s in level]
         unfinished = {s.name for s in waiting}
         while unfinished:
-            for stream in [s for s in waiting if _ready(topology, s, unfinished)]:
+            ready = [s for s in waiting if _ready(topology, s, unfinished)]
+            supervisor.settle([s.name for s in ready])
+            for stream in ready:
                 waiting.remove(stream)
-                supervisor.poll(stream.name, settle=True)
                 supervisor.start(stream.name, bounded=True)
             if stop is not None and stop.is_set():
                 return supervisor.summaries
@@ -151,14 +153,16 @@ def run_continuous(
             supervisor.start(stream.name, bounded=False)
         supervisor.beat(force=True)
         due = time.monotonic() + report_every.total_seconds()
-        while not stop.is_set():
-            _step(supervisor, POLL_SECONDS)
-            for name in supervisor.hosts:
-                supervisor.poll(name)
-            if time.monotonic() >= due:
-                due = time.monotonic() + report_every.total_seconds()
-                for stream in ordered:
-                    reporter.report(stream, "progress")
+        with Poller(supervisor.hosts) as poller:
+            while not stop.is_set():
+                _step(supervisor, LOOK_SECONDS)
+                if poller.failed is not None:
+                    name, error = poller.failed
+                    raise supervisor.fail(name, error) from error
+                if time.monotonic() >= due:
+                    due = time.monotonic() + report_every.total_seconds()
+                    for stream in ordered:
+                        reporter.report(stream, "progress")
         supervisor.stop_all()
         _wait_for_last_reports(supervisor, ordered)
         for stream in ordered:

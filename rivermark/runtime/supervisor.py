@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from socket import gethostname
@@ -139,16 +140,17 @@ class Supervisor:
             raise self.fail(name, error) from error
         self._states[name] = "running"
 
-    def poll(self, name: str, *, settle: bool = False) -> None:
-        """Let a stream look for input of its own; until nothing is unsettled, where asked to."""
-        host = self.hosts[name]
-        try:
-            if settle and isinstance(host, IngestHost):
-                host.settle()
-            else:
-                host.poll()
-        except Exception as error:
-            raise self.fail(name, error) from error
+    def settle(self, names: Sequence[str]) -> None:
+        """Let ingests take what has landed; all wait together for what is still being written."""
+        ingests = {n: h for n in names if isinstance(h := self.hosts[n], IngestHost)}
+        if not ingests:
+            return
+        with ThreadPoolExecutor(len(ingests), "settle") as threads:
+            looks = {name: threads.submit(host.settle) for name, host in ingests.items()}
+        for name, look in looks.items():
+            error = look.exception()
+            if error is not None:
+                raise self.fail(name, error) from error
 
     def finished(self, name: str) -> None:
         """Note that a bounded stream has drained its input."""

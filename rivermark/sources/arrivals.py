@@ -8,6 +8,7 @@ in every replay, and a file that cannot be read yet is simply not there yet.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -21,6 +22,8 @@ from rivermark.lake.create import create_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.table import Table
 from rivermark.lake.writer import Origin, TableWriter
+from rivermark.sources.files import FileSource, weight_of
+from rivermark.sources.known import KnownFiles
 from rivermark.sources.landed import LandedFiles
 from rivermark.sources.screen import Screening
 from rivermark.stream import Ingest
@@ -52,6 +55,10 @@ def arrivals_of(ingest: Ingest) -> Table:
     )
 
 
+Ready = tuple[fs.FileInfo, Screening]
+"""A file that can be taken, and what the look at it gave."""
+
+
 @dataclass(frozen=True)
 class Waiting:
     """A file that is there and not taken yet, and why."""
@@ -65,10 +72,12 @@ class Poll:
     """What one look into the folder found.
 
     `changed` are files that grew or shrank after they were taken: each file is read once, so what
-    came later is not in the tables, and somebody has to land it under another name.
+    came later is not in the tables, and somebody has to land it under another name. `held` is how
+    many ready files wait for the batches before them.
     """
 
     taken: int = 0
+    held: int = 0
     waiting: list[Waiting] = field(default_factory=list)
     changed: list[Waiting] = field(default_factory=list)
 
@@ -85,18 +94,29 @@ class Lister:
         self._writer = TableWriter(lake, self.table, origin)
         self._landed = LandedFiles(landing_root, ingest.source)
         # By name below the folder: a landing root that is mounted elsewhere brings nothing new.
-        columns = ["name", "size", "arrival"]
-        known = DeltaTable(lake.path(self.table)).to_pyarrow_table(columns=columns)
-        sizes = zip(known["name"].to_pylist(), known["size"].to_pylist(), strict=True)
-        self._known: dict[str, int] = dict(sizes)
-        self._arrival = max(known["arrival"].to_pylist(), default=-1)
+        self._known = KnownFiles()
+        self._arrival = -1
+        dataset = DeltaTable(lake.path(self.table)).to_pyarrow_dataset()
+        for rows in dataset.to_batches(columns=["name", "size", "arrival"]):
+            names, sizes, arrivals = (column.to_pylist() for column in rows.columns)
+            self._arrival = max([self._arrival, *arrivals])
+            for name, size in zip(names, sizes, strict=True):
+                self._known.add(name, size)
 
-    def poll(self) -> Poll:
-        """Take every file that is ready, at most `max_files` to an arrival; tell what waits."""
+    @property
+    def arrival(self) -> int:
+        """The newest arrival's number; -1 before the first."""
+        return self._arrival
+
+    def poll(self, *, most: int | None = None, quick: bool = False) -> Poll:
+        """Take the files that are ready as arrivals, `most` of them at most; tell what waits.
+
+        A quick look asks the storage about unknown names only, and tells of no changed files.
+        """
         found = Poll()
-        ready: list[tuple[int, str, fs.FileInfo, Screening]] = []
-        for info in self._list(found):
-            known = self._known.get(self._landed.name(info))
+        ready: list[tuple[int, str, Ready]] = []
+        for info in self._list(found, quick=quick):
+            known = self._known.size_of(self._landed.name(info))
             if known is not None:
                 if known != info.size:
                     reason = f"had {known} bytes when it was read and has {info.size} now"
@@ -107,23 +127,24 @@ class Lister:
                 found.waiting.append(Waiting(info.path, verdict.reason or "not ready"))
             else:
                 # In microseconds, as the table keeps it: the order must not change by grouping.
-                ready.append((info.mtime_ns // 1000, info.path, info, verdict))
-        ready.sort(key=lambda r: (r[0], r[1]))
-        size = self.ingest.source.max_files
-        for start in range(0, len(ready), size):
-            self._commit([(i, s) for _, _, i, s in ready[start : start + size]])
-        found.taken = len(ready)
+                ready.append((info.mtime_ns // 1000, info.path, (info, verdict)))
+        ready.sort(key=lambda r: r[:2])
+        groups = [*grouped([each for _, _, each in ready], self.ingest.source)]
+        for group in groups[:most]:
+            self._commit(group)
+            found.taken += len(group)
+        found.held = len(ready) - found.taken
         return found
 
-    def _list(self, found: Poll) -> list[fs.FileInfo]:
+    def _list(self, found: Poll, *, quick: bool) -> list[fs.FileInfo]:
         """The files there are; a folder that cannot be looked into now may be at the next poll."""
         try:
-            return self._landed.all()
+            return self._landed.unknown(self._known) if quick else self._landed.all()
         except OSError as error:
             found.waiting.append(Waiting(self._landed.folder, f"cannot be read yet: {error}"))
             return []
 
-    def _commit(self, files: list[tuple[fs.FileInfo, Screening]]) -> None:
+    def _commit(self, files: Sequence[Ready]) -> None:
         self._arrival += 1
         now = datetime.now(UTC)
         rows = [
@@ -144,8 +165,23 @@ class Lister:
         ]
         self._writer.append_once(pa.Table.from_pylist(rows, ARROW_SCHEMA), self._arrival)
         for info, _ in files:
-            self._known[self._landed.name(info)] = info.size
+            self._known.add(self._landed.name(info), info.size)
             self._landed.forget(info)
+
+
+def grouped(files: Sequence[Ready], source: FileSource) -> Iterator[list[Ready]]:
+    """The files in arrivals that the source's bounds allow; a larger file is one of its own."""
+    group: list[Ready] = []
+    weight = 0
+    for info, found in files:
+        own = weight_of(info.path, found.format, info.size)
+        if group and (len(group) == source.max_files or weight + own > source.max_bytes):
+            yield group
+            group, weight = [], 0
+        group.append((info, found))
+        weight += own
+    if group:
+        yield group
 
 
 ARROW_SCHEMA: Final = pa.schema(

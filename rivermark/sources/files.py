@@ -23,7 +23,9 @@ class FileSource:
     A file is taken when it has not changed for `settle`; a text file whose last line has no end is
     given `unterminated_settle` instead, because somebody may still be writing it. Names that begin
     with '.' or '_' are never taken: write under such a name, then rename. Files are read in the
-    order of (modification time, path); at most `max_files` make one ingest batch.
+    order of (modification time, path). An arrival ends with `max_files` files, or when their bytes
+    pass `max_bytes` (Parquet and gzip counted eightfold): a backlog becomes batches of seconds. How
+    files are grouped changes no verdict.
     """
 
     folder: str
@@ -35,6 +37,7 @@ class FileSource:
     settle: timedelta = timedelta(seconds=1)
     unterminated_settle: timedelta = timedelta(seconds=20)
     max_files: int = 200
+    max_bytes: int = 8 << 20
 
     def __post_init__(self) -> None:
         """Refuse folders outside the landing root and limits that would stand still."""
@@ -47,8 +50,13 @@ class FileSource:
             raise DeclarationError(
                 f"encoding {self.encoding!r}: not known, or its lines do not end with the byte 10"
             )
-        if self.max_files < 1:
-            raise DeclarationError("max_files: at least 1")
+        if self.max_files < 1 or self.max_bytes < 1:
+            raise DeclarationError("max_files, max_bytes: at least 1")
+
+
+def weight_of(path: str, kind: str | None, size: int) -> int:
+    """Bytes of a file as text, about: what Parquet and gzip pack takes much more room in memory."""
+    return size * (8 if kind == "parquet" or path.lower().endswith(".gz") else 1)
 
 
 def plain_lines(encoding: str) -> bool:

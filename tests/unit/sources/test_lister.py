@@ -144,6 +144,41 @@ def test_at_most_max_files_make_an_arrival(
     assert [r["arrival"] for r in arrivals(tmp_path)] == [0, 0, 1, 1, 2]
 
 
+def test_an_arrival_ends_when_its_bytes_pass_the_bound_and_a_packed_file_weighs_eightfold(
+    put: Put, lister: Callable[..., Lister], tmp_path: Path
+) -> None:
+    packed = gzip.compress(LINE)
+    for n, name in enumerate(("a.json", "b.json", "c.json.gz", "d.json", "e.json")):
+        put(name, packed if name.endswith(".gz") else LINE, age=100 - n)
+
+    lister(max_bytes=2 * len(LINE)).poll()
+    assert [r["arrival"] for r in arrivals(tmp_path)] == [0, 0, 1, 2, 2]
+
+
+def test_what_a_running_query_cannot_take_soon_is_held_and_comes_in_order(
+    put: Put, lister: Callable[..., Lister], tmp_path: Path
+) -> None:
+    for n in range(5):
+        put(f"{n}.json", age=100 - n)
+    listed = lister(max_files=2)
+
+    first = listed.poll(most=1, quick=True)
+    assert (first.taken, first.held) == (2, 3)
+    assert listed.poll(most=0, quick=True).held == 3
+    last = listed.poll(most=2, quick=True)
+    assert (last.taken, last.held) == (3, 0)
+    assert names(tmp_path) == [f"{n}.json" for n in range(5)]
+
+
+def test_a_quick_look_finds_what_a_full_one_does(put: Put, lister: Callable[..., Lister]) -> None:
+    for name in (".a.json", "_b/c.json", "x/.y/d.json", "x/y/e.json", "f.json", "g.xml"):
+        put(name)
+
+    assert lister(pattern="*.json").poll(quick=True).taken == 2
+    assert lister(pattern="*.json").poll().taken == 0
+    assert lister(folder="nowhere").poll(quick=True).taken == 0
+
+
 def test_a_file_that_changed_a_moment_ago_waits(put: Put, lister: Callable[..., Lister]) -> None:
     put("a.json", age=0)
     found = lister().poll()
