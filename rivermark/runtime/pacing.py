@@ -39,7 +39,7 @@ class Pacer:
     def add(self, host: QueryHost) -> None:
         """Pace a query that was just started: it is looking already."""
         inputs = Inputs(host.watched())
-        pace = Pace(host.settings.trigger_seconds, time.monotonic(), inputs.newest())
+        pace = Pace(host.least_seconds(), time.monotonic(), inputs.newest())
         # Commits since the start of the query may be missed by its first look.
         pace.worked = True
         self._paced.append(_Paced(host, inputs, pace))

@@ -123,6 +123,10 @@ class QueryHost(ABC):
                 )
         return self.query
 
+    def least_seconds(self) -> float:
+        """Seconds between the beginnings of two batches at least, in a continuous run."""
+        return self.settings.trigger_seconds
+
     def watched(self) -> list[str]:
         """The tables whose commits are this query's input."""
         assert isinstance(self.stream, Stream)  # noqa: S101 - an ingest says otherwise
