@@ -33,6 +33,7 @@ class Pacer:
     def __init__(self) -> None:
         """Begin with none."""
         self._paced: list[_Paced] = []
+        self._alone: _Paced | None = None
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pacer", daemon=True)
 
@@ -62,6 +63,7 @@ class Pacer:
                     # What broke shows in the query itself; whoever watches it will say so.
                     LOG.debug("no longer paced: %s: %s", paced.host.stream.name, error)
                     self._paced.remove(paced)
+                    self._release(paced)
 
     def _step(self, paced: _Paced) -> None:
         now, pace, host = time.monotonic(), paced.pace, paced.host
@@ -73,11 +75,26 @@ class Pacer:
                 return
             pace.ended(now, worked=host.batches != paced.batches)
             paced.batches = host.batches
+            self._release(paced)
         if now < pace.rests_until or (not paced.inputs.local and now - paced.asked < FAR_TICK):
             return
         paced.asked = now
         # A query of the wall clock has something new every second.
         newest = (*paced.inputs.newest(), int(now)) if host.ticks else paced.inputs.newest()
-        if pace.due(now, newest):
+        if pace.due(now, newest) and self._has_room(paced):
             pace.begin(now, newest)
             host.wake()
+
+    def _has_room(self, paced: _Paced) -> bool:
+        """Whether a query may begin: not beside a first batch that has to be alone."""
+        if paced.host.alone_at_first and not paced.batches and self._alone is None:
+            self._alone = paced
+        if self._alone is None:
+            return True
+        others = (p.pace.looking for p in self._paced if p is not paced)
+        return self._alone is paced and not any(others)
+
+    def _release(self, paced: _Paced) -> None:
+        """Let the others begin again."""
+        if self._alone is paced:
+            self._alone = None

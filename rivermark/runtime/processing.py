@@ -24,6 +24,11 @@ class ProcessHost(AppendHost):
     the start, not a batch.
     """
 
+    # Spark starts a Python process in the first batch of a run, and ends the query when that has
+    # not answered within ten seconds, which nobody can set. Beside the first batches of ten other
+    # queries on two cores it does not.
+    alone_at_first = True
+
     def __init__(
         self, spark: SparkSession, settings: Settings, stream: Stream, run_id: str
     ) -> None:

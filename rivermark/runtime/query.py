@@ -45,6 +45,9 @@ class QueryHost(ABC):
     ticks = False
     """Whether the passing of time is input: a continuous query then looks every second."""
 
+    alone_at_first = False
+    """Whether the first batch of a run must not share the machine with others' batches."""
+
     # A query takes its settings from the session at its start; two starts must not mix them up.
     _starting = threading.Lock()
 
@@ -142,6 +145,13 @@ class QueryHost(ABC):
         if self.busy:
             return True
         return self.query is not None and bool(self.query.status["isTriggerActive"])
+
+    def has_looked(self) -> bool:
+        """Whether the query has looked for input, and is done with what it found at first."""
+        query = self.query
+        if query is None or not query.isActive:
+            return True
+        return not self.active() and str(query.status["message"]).startswith("Waiting")
 
     def _batch(self, frame: DataFrame, batch: int) -> None:
         self.busy = True

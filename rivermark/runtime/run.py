@@ -21,6 +21,8 @@ from rivermark.topology import Topology
 
 LOOK_SECONDS: Final = 0.25
 """How often a continuous run looks at its queries."""
+FIRST_LOOK_SECONDS: Final = 60.0
+"""How long others wait at the start for a query whose first batch has to be alone."""
 DRAIN_SECONDS: Final = 0.05
 """How often a bounded run looks whether a query has ended: the next one waits for it."""
 
@@ -112,6 +114,7 @@ def run_bounded(
         unfinished = {s.name for s in waiting}
         while unfinished:
             ready = [s for s in waiting if _ready(topology, s, unfinished)]
+            ready = _startable(supervisor, ready, alone=len(waiting) == len(unfinished))
             supervisor.settle([s.name for s in ready])
             for stream in ready:
                 waiting.remove(stream)
@@ -149,8 +152,10 @@ def run_continuous(
     with Supervisor(spark, settings, streams, run_id) as supervisor:
         reporter = _Reporter(supervisor, on_report, ClosedDays(settings.lake(), settings.state))
         ordered = [s for level in levels(topology, streams) for s in level]
-        for stream in ordered:
+        for stream in sorted(ordered, key=lambda s: not supervisor.hosts[s.name].alone_at_first):
             supervisor.start(stream.name, bounded=False)
+            if supervisor.hosts[stream.name].alone_at_first:
+                _wait_for_first_look(supervisor, stream)
         supervisor.beat(force=True)
         due = time.monotonic() + report_every.total_seconds()
         with Poller(supervisor.hosts) as poller:
@@ -191,6 +196,17 @@ def _ready(topology: Topology, stream: AnyStream, unfinished: set[str]) -> bool:
     return not any(u.name in unfinished for u in topology.upstreams(stream))
 
 
+def _startable(
+    supervisor: Supervisor, ready: Sequence[AnyStream], *, alone: bool
+) -> list[AnyStream]:
+    """Which of the streams to start: first all that run side by side, then one by one the others.
+
+    `alone` says that nothing runs.
+    """
+    side_by_side = [s for s in ready if not supervisor.hosts[s.name].alone_at_first]
+    return side_by_side or list(ready[:1] if alone else ())
+
+
 def _active(supervisor: Supervisor, stream: AnyStream) -> bool:
     query = supervisor.hosts[stream.name].query
     return query is not None and bool(query.isActive)
@@ -201,6 +217,13 @@ def _step(supervisor: Supervisor, pause: float) -> None:
     supervisor.look()
     supervisor.beat()
     time.sleep(pause)
+
+
+def _wait_for_first_look(supervisor: Supervisor, stream: AnyStream) -> None:
+    """Wait until a query has worked off what it found first; others start after it."""
+    deadline = time.monotonic() + FIRST_LOOK_SECONDS
+    while not supervisor.hosts[stream.name].has_looked() and time.monotonic() < deadline:
+        _step(supervisor, LOOK_SECONDS)
 
 
 def _wait_for_last_reports(supervisor: Supervisor, level: Sequence[AnyStream]) -> None:

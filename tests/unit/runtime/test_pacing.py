@@ -1,0 +1,109 @@
+"""Who is woken when: a first batch that has to be alone waits for the others, and they for it."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from rivermark.runtime.pace import Inputs, Pace
+from rivermark.runtime.pacing import Pacer, _Paced
+from rivermark.runtime.query import QueryHost
+
+
+class Host:
+    """A query as the pacer sees it."""
+
+    ticks = False
+
+    def __init__(self, *, alone: bool = False) -> None:
+        self.alone_at_first = alone
+        self.batches = 0
+        self.woken = 0
+        self.is_active = False
+
+    def wake(self) -> None:
+        """Begin a batch."""
+        self.woken += 1
+        self.is_active = True
+
+    def end(self) -> None:
+        """End it."""
+        self.batches += 1
+        self.is_active = False
+
+    def active(self) -> bool:
+        """Whether it is at a batch."""
+        return self.is_active
+
+
+class Commits:
+    """Inputs with something new at every look."""
+
+    local = True
+
+    def __init__(self) -> None:
+        self.version = 0
+
+    def newest(self) -> tuple[int, ...]:
+        """One version more each time."""
+        self.version += 1
+        return (self.version,)
+
+
+def paced(pacer: Pacer, host: Host) -> _Paced:
+    """A query at rest whose input never pauses."""
+    pace = Pace(least=0.0, begun=-100.0, versions=(0,))
+    pace.ended(-99.0, worked=False)
+    found = _Paced(cast(QueryHost, host), cast(Inputs, Commits()), pace)
+    pacer._paced.append(found)
+    return found
+
+
+def step(pacer: Pacer, *each: _Paced) -> None:
+    """One look at each, long after the last."""
+    for found in each:
+        found.pace.begun -= 100.0
+        found.pace.rests_until = -100.0
+        pacer._step(found)
+
+
+def test_a_first_batch_that_has_to_be_alone_waits_for_the_others_and_they_for_it() -> None:
+    pacer, other, process = Pacer(), Host(), Host(alone=True)
+    a, b = paced(pacer, other), paced(pacer, process)
+
+    step(pacer, a, b)
+    assert (other.woken, process.woken) == (1, 0), "the other is still at its batch"
+    other.end()
+    step(pacer, a, b)
+    step(pacer, b, a)
+    assert (other.woken, process.woken) == (1, 1), "the process begins, the other waits"
+    process.end()
+    step(pacer, b, a)
+    assert other.woken == 2, "and goes on when that first batch is done"
+
+
+def test_later_batches_run_beside_each_other() -> None:
+    pacer, other, process = Pacer(), Host(), Host(alone=True)
+    a, b = paced(pacer, other), paced(pacer, process)
+    step(pacer, b)
+    process.end()
+
+    step(pacer, b, a)
+
+    assert (other.woken, process.woken) == (1, 2)
+
+
+def test_a_query_that_is_gone_holds_nobody_up() -> None:
+    class Gone(Host):
+        def wake(self) -> Any:
+            raise RuntimeError("stopped")
+
+    pacer, other, gone = Pacer(), Host(), Gone(alone=True)
+    a, b = paced(pacer, other), paced(pacer, gone)
+    try:
+        step(pacer, b)
+    except RuntimeError:
+        pacer._release(b)
+
+    step(pacer, a)
+
+    assert other.woken == 1
