@@ -86,6 +86,7 @@ def test_later_batches_run_beside_each_other() -> None:
     a, b = paced(pacer, other), paced(pacer, process)
     step(pacer, b)
     process.end()
+    step(pacer, b)
 
     step(pacer, b, a)
 
