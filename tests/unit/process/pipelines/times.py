@@ -16,8 +16,11 @@ HOUR: Final = 60 * MINUTE
 
 
 def accepted(story: Sequence[E], late: Iterable[Arrival]) -> list[E]:
-    """The story without the events that came too late, in order of arrival."""
-    left = list(story)
+    """The story without the events that came too late, in order of arrival.
+
+    Of equal events the last ones are late: the watermark only rises.
+    """
+    backwards = list(reversed(story))
     for each in late:
-        left.remove(each.event)
-    return left
+        backwards.remove(each.event)
+    return backwards[::-1]
