@@ -9,7 +9,6 @@ against 14 here, and seconds of compiling around it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,18 +16,16 @@ from pyspark.sql import SparkSession
 
 from rivermark.admission.parse import Head, Parser, is_record
 
-NEEDED: Final = ("payload", "_format", "_columns", "_head", "_landed_at")
-"""What the parser looks at; the other columns need not make the way to Spark and back."""
-
 
 def parse_here(
     spark: SparkSession, parser: Parser, lines: pa.Table, heads: Iterable[Head]
 ) -> pa.Table:
     """The lines with what the parser makes of them, in their order."""
     place = pa.array(range(lines.num_rows), pa.int64())
-    sent = lines.select(list(NEEDED)).append_column("_place", place)
+    # All columns: a contract may derive from any of them, as trips do from their file's name.
+    sent = lines.append_column("_place", place)
     parsed = parser.parse(spark.createDataFrame(sent), heads)
-    found = parsed.withColumn("_record", is_record()).drop(*NEEDED).toArrow()
+    found = parsed.withColumn("_record", is_record()).drop(*lines.column_names).toArrow()
     if not pc.all(pc.equal(found["_place"], place)).as_py():
         found = found.sort_by("_place")
     for name in found.column_names:
