@@ -27,7 +27,7 @@ from bench.figures import ROOT, commit
 from bench.peers import environment, report
 from bench.peers.compare import difference
 from bench.peers.engines import ENGINES, LARGEST_DOOR, REFERENCE, takes
-from bench.peers.events import prepare
+from bench.peers.events import generation, prepare
 from bench.peers.measured import Run, keep, kept, measure
 from bench.peers.workloads import WORKLOADS
 
@@ -69,13 +69,14 @@ class Bench:
         """Take the options of the command line."""
         self.options = options
         self.variables = environment.variables()
-        self.work = environment.FOLDER / "work"
+        # A folder of its own: two benches at a time must not remove each other's outputs.
+        self.work = environment.FOLDER / "work" / str(os.getpid())
         self.rows: dict[int, dict[str, int]] = {}
         self.wrong = 0
 
     def data(self, size: int) -> Path:
         """The files of a size, made where they are not there."""
-        folder = environment.FOLDER / "data" / str(size)
+        folder = environment.FOLDER / "data" / f"{size}-{generation()}"
         if size not in self.rows:
             with_json = "door" in self.options.only and size <= LARGEST_DOOR
             self.rows[size] = prepare(folder, size, with_json=with_json)
@@ -120,7 +121,6 @@ class Bench:
 
     def run(self) -> None:
         """Do all turns."""
-        shutil.rmtree(self.work, ignore_errors=True)
         todo = turns(self.options)
         spent: dict[tuple[str, str, int], list[float]] = {}
         began = time.monotonic()
@@ -142,14 +142,17 @@ class Bench:
     def report_wrong(self) -> None:
         """End with an error when an output was not DuckDB's."""
         if self.wrong:
-            sys.exit(f"{self.wrong} runs gave another output than DuckDB, or none")
+            sys.exit(
+                f"{self.wrong} runs gave another output than DuckDB, or none; what they left is in "
+                f"{self.work}"
+            )
+        shutil.rmtree(self.work, ignore_errors=True)
 
     def run_together(self) -> None:
         """All workloads of ours in one session, once, each compared with DuckDB's."""
         size = self.options.sizes[0]
         out = self.work / str(size) / "together"
         asked = "+".join(self.options.only)
-        shutil.rmtree(self.work, ignore_errors=True)
         data = self.data(size)
         wall, cpu, peak, wrong = measure(ENGINES["rivermark"], asked, data, out, self.variables)
         print(f"{asked}: {cpu:.1f} CPU-s, {wall:.1f} s, {peak} MB {wrong}", flush=True)

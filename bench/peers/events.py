@@ -23,10 +23,13 @@ Layouts below DATA, all of the same rows:
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,13 +52,45 @@ Columns = dict[str, Any]
 
 
 def prepare(folder: Path, size: int, *, with_json: bool, seed: int = 7) -> dict[str, int]:
-    """Write the events of that size unless they are there; gives the rows of each stream."""
+    """Write the events of that size unless they are there; gives the rows of each stream.
+
+    Nothing appears under its name before it is whole, and nothing that is there is removed: another
+    bench may be reading it. The folder's name should carry `generation()`.
+    """
     note = folder / "rows.json"
-    wanted = {"size": size, "seed": seed}
-    told = json.loads(note.read_text()) if note.exists() else {}
-    if {k: told.get(k) for k in wanted} == wanted and (told["json"] or not with_json):
-        return dict(told["rows"])
-    shutil.rmtree(folder, ignore_errors=True)
+    if not note.exists():
+        with making(folder) as made:
+            rows = write_layouts(made, size, seed)
+            (made / note.name).write_text(json.dumps(rows) + "\n")
+    if with_json and not (folder / "json").exists():
+        with making(folder / "json") as made:
+            write_json(made / "rides", pq.read_table(folder / "parquet" / "rides"))
+    found: dict[str, int] = json.loads(note.read_text())
+    return found
+
+
+def generation() -> str:
+    """Changes whenever this module does, so that events of an older one are never taken."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:8]
+
+
+@contextmanager
+def making(folder: Path) -> Iterator[Path]:
+    """A folder beside the wanted one, which gets its name when it is whole."""
+    made = folder.with_name(f".{folder.name}-{os.getpid()}")
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(parents=True)
+    try:
+        yield made
+        with suppress(OSError):
+            # Another bench may have been quicker; its events are the same.
+            made.rename(folder)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def write_layouts(folder: Path, size: int, seed: int) -> dict[str, int]:
+    """All layouts but JSON; gives the rows of each stream."""
     rows = {}
     for name, columns in build(size, seed).items():
         table = typed(name, columns)
@@ -63,9 +98,6 @@ def prepare(folder: Path, size: int, *, with_json: bool, seed: int = 7) -> dict[
         write_parts(folder / "parquet" / name, table)
         deal(folder / "split" / name, table, last=2 if name == "rides" else 1)
         lay_log(folder, name)
-        if with_json and name == "rides":
-            write_json(folder / "json" / name, table)
-    note.write_text(json.dumps({**wanted, "json": with_json, "rows": rows}) + "\n")
     return rows
 
 
