@@ -62,7 +62,7 @@ stories: setup ## Kills, floods and restarts of whole processes (STORIES=short f
 		$(if $(filter short,$(STORIES)),-m "not slow") $(PYTEST_OPTIONS)
 
 bench: setup ## Measure, beside Flink and others (BENCH=short compares outputs only; BENCH=--help)
-	$(if $(filter short,$(BENCH)),,@$(PYTHON) -m bench peers --setup)
+	$(if $(filter all peers,$(firstword $(BENCH) all)),@$(PYTHON) -m bench peers --setup)
 	$(PYTHON) -m bench $(BENCH)
 
 # Extras stay in the lock, because pip with hashes refuses to add one to a package that is pinned

@@ -18,7 +18,8 @@ class Settings(BaseSettings):
     `lake_root`, `landing_root`: a folder or a URI that both Spark and Arrow can reach.
     `state_root`: a folder on a disk that every run, sensor and console shares: heartbeats, leases,
     desired states. `promise_days`: for how long each version of a table stays readable, and
-    `progress_days` how long `ops/stream_progress` keeps a row. `master` is Spark's; `environment`
+    `progress_days` how long `ops/stream_progress` keeps a row. `trigger_seconds` is the least time
+    between the beginnings of two batches of a live stream. `master` is Spark's; `environment`
     picks defaults in the deployment guide only.
     """
 

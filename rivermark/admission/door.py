@@ -107,7 +107,6 @@ class Door:
             lake, ingest.quarantine, replace(origin, stream=f"{origin.stream}:files")
         )
         self.collected_bytes = COLLECTED_BYTES
-        self.in_memory = self.collected_bytes > 0
         self.clock = recall_clock(lake, ingest)
 
     def admit(self, files: Sequence[Arrived], batch: int) -> Admission:
@@ -172,7 +171,7 @@ class Door:
 
     def _read(self, files: list[Arrived], now: datetime) -> ParsedBatch:
         """Read and parse the files: small text ones here, all others by a Spark job."""
-        lines = lines_of(files, self.ingest.source) if self.in_memory else None
+        lines = lines_of(files, self.ingest.source) if self.collected_bytes else None
         if lines is None:
             return self._open(self._lines(files, now), files)
         known = self._known(files, now)

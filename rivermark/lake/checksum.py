@@ -15,12 +15,11 @@ import json
 import uuid
 from typing import Any, Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import DeltaTable
 from pyarrow import fs
 
 from rivermark.lake.files import filesystem
+from rivermark.lake.stats import file_sizes
 
 Actions = list[dict[str, Any]]
 LOOKED_BACK: Final = 1000
@@ -92,9 +91,8 @@ def _of_state(
             metadata = metadata or action.get("metaData")
             protocol = protocol or action.get("protocol")
         if metadata and protocol:
-            sizes = pa.table(DeltaTable(table_path, version=version).get_add_actions())
-            size = pc.sum(sizes["size_bytes"]).as_py() or 0
-            return _sums(size, sizes.num_rows, metadata, protocol)
+            sizes = file_sizes(DeltaTable(table_path, version=version))
+            return _sums(sum(sizes), len(sizes), metadata, protocol)
     return None
 
 

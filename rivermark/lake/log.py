@@ -41,15 +41,17 @@ class CommitLog:
 
     def versions(self) -> list[int]:
         """Versions whose commit is still in the log, ascending."""
-        selector = fs.FileSelector(self._folder, allow_not_found=True)
-        names = (f.base_name for f in self._fs.get_file_info(selector))
-        return sorted(int(n[:20]) for n in names if n.endswith(".json") and n[:20].isdigit())
+        return sorted(int(n[:20]) for n in self._names() if n.endswith(".json"))
 
     def checkpoints(self) -> list[int]:
         """Versions of which the log holds a table checkpoint, ascending."""
+        return sorted({int(n[:20]) for n in self._names() if ".checkpoint" in n})
+
+    def _names(self) -> list[str]:
+        """Files of the log that belong to a version."""
         selector = fs.FileSelector(self._folder, allow_not_found=True)
         names = (f.base_name for f in self._fs.get_file_info(selector))
-        return sorted({int(n[:20]) for n in names if n[:20].isdigit() and ".checkpoint" in n})
+        return [name for name in names if name[:20].isdigit()]
 
     def holds(self, version: int) -> bool:
         """Whether that commit is in the log, without reading it."""

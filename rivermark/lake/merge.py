@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 
 from rivermark.errors import RivermarkError
 from rivermark.lake.checksum import write_checksum
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
+from rivermark.lake.note import noted
 from rivermark.lake.table import Table
 
 
@@ -44,7 +44,6 @@ def merge_latest(
         return
     same = " AND ".join(f'target."{key}" = source."{key}"' for key in keys)
     newer = f'source."{order_by}" > target."{order_by}" OR target."{order_by}" IS NULL'
-    text = json.dumps(metadata or {}, separators=(",", ":"))
     path = lake.path(table)
     with commit_lock(path):
         target = DeltaTable(path)
@@ -53,7 +52,7 @@ def merge_latest(
             predicate=same,
             source_alias="source",
             target_alias="target",
-            commit_properties=CommitProperties(custom_metadata={"userMetadata": text}),
+            commit_properties=noted(metadata or {}),
         )
         merge.when_matched_update_all(newer).when_not_matched_insert_all().execute()
         write_checksum(path, target.version())

@@ -5,12 +5,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from datetime import UTC, datetime, timedelta
 
-from deltalake import CommitProperties, DeltaTable
+from deltalake import DeltaTable
 
 from rivermark.lake.checksum import write_checksum
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
+from rivermark.lake.note import noted
 from rivermark.lake.table import Table
 
 
@@ -44,8 +45,9 @@ def keep_promise(lake: Lake, table: Table) -> bool:
         there = found.metadata().configuration
         changed = {k: v for k, v in wanted.items() if there.get(k) != v}
         if changed:
-            told = CommitProperties(custom_metadata={"userMetadata": '{"upkeep":"promise"}'})
-            found.alter.set_table_properties(changed, commit_properties=told)
+            found.alter.set_table_properties(
+                changed, commit_properties=noted({"upkeep": "promise"})
+            )
             write_checksum(path, found.version())
     return bool(changed)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from datetime import date
 from typing import Any
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import DataFrame
 
 from rivermark.errors import RivermarkError
@@ -17,6 +16,7 @@ from rivermark.lake.days import predicate, spark_predicate
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
+from rivermark.lake.note import note, noted
 from rivermark.lake.table import Table
 
 
@@ -37,7 +37,6 @@ def replace_days(
             f"table '{table.name}': no days were given to replace; nothing was done"
         )
     path = lake.path(table)
-    text = json.dumps(metadata, separators=(",", ":"))
     with commit_lock(path):
         if isinstance(rows, pa.Table):
             found = DeltaTable(path)
@@ -46,13 +45,13 @@ def replace_days(
                 rows,
                 mode="overwrite",
                 predicate=predicate(table, days),
-                commit_properties=CommitProperties(custom_metadata={"userMetadata": text}),
+                commit_properties=noted(metadata),
             )
             write_checksum(path, found.version())
             return int(rows.num_rows)
         where = spark_predicate(table, days)
         inside = rows.where(where).coalesce(1)
         writer = inside.write.format("delta").mode("overwrite").option("replaceWhere", where)
-        writer.option("userMetadata", text).save(path)
+        writer.option("userMetadata", note(metadata)).save(path)
         newest = CommitLog(path).latest()
         return newest.rows or 0 if newest else 0

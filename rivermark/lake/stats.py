@@ -52,3 +52,9 @@ def row_count(lake: Lake, table: Table, version: int | None = None) -> int:
         return 0
     files = pa.table(DeltaTable(lake.path(table), version=version).get_add_actions(flatten=True))
     return sum(n or 0 for n in files["num_records"].to_pylist())
+
+
+def file_sizes(table: DeltaTable) -> list[int]:
+    """Bytes of each file of an opened version."""
+    found: list[int] = pa.table(table.get_add_actions())["size_bytes"].to_pylist()
+    return found

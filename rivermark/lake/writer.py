@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import DataFrame
 
@@ -17,6 +16,7 @@ from rivermark.lake.checksum import write_checksum
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import Commit, CommitLog
+from rivermark.lake.note import note, noted
 from rivermark.lake.table import Table
 
 SKEW: Final = timedelta(days=1)
@@ -121,13 +121,12 @@ class TableWriter:
             "run": self.origin.run_id,
             **(metadata or {}),
         }
-        text = json.dumps(described, separators=(",", ":"))
         with commit_lock(self.path):
             if isinstance(rows, pa.Table):
-                self._append_arrow(rows, text)
+                self._append_arrow(rows, described)
             else:
                 writer = rows.coalesce(1).write.format("delta").mode("append")
-                writer.option("userMetadata", text).save(self.path)
+                writer.option("userMetadata", note(described)).save(self.path)
         self._last = Commit(-1, datetime.now(UTC), "WRITE", described)
         return True
 
@@ -144,7 +143,7 @@ class TableWriter:
             self._version += 1
         return rows
 
-    def _append_arrow(self, rows: pa.Table, metadata: str) -> None:
+    def _append_arrow(self, rows: pa.Table, metadata: dict[str, Any]) -> None:
         try:
             self._write_arrow(rows, metadata)
         except CommitFailedError:
@@ -155,7 +154,7 @@ class TableWriter:
             self._schema_mode = "merge"
             self._write_arrow(rows, metadata)
 
-    def _write_arrow(self, rows: pa.Table, metadata: str) -> None:
+    def _write_arrow(self, rows: pa.Table, metadata: dict[str, Any]) -> None:
         if self._rust is not None and not self._log.holds(self._rust.version()):
             # Upkeep cleaned the log past what was read here: it cannot be read on from there.
             self._rust = None
@@ -166,7 +165,7 @@ class TableWriter:
             rows,
             mode="append",
             schema_mode=self._schema_mode,
-            commit_properties=CommitProperties(custom_metadata={"userMetadata": metadata}),
+            commit_properties=noted(metadata),
         )
         # Where it cannot be known, it is not looked for again at each batch of this run.
         self._summed = self._summed and write_checksum(self.path, self._rust.version())

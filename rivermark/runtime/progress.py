@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
-from deltalake import CommitProperties, write_deltalake
+from deltalake import write_deltalake
 from pyspark import SparkContext
 from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
@@ -17,6 +17,7 @@ from pyspark.sql.types import TimestampType as Timestamp
 from rivermark.lake.create import create_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
+from rivermark.lake.note import noted
 from rivermark.lake.table import Table
 from rivermark.runtime.tally import BatchTally
 
@@ -106,7 +107,6 @@ class ProgressLog:
         if not self._rows:
             return
         rows = pa.Table.from_pylist([asdict(t) for t in self._rows], ARROW)
-        properties = CommitProperties(custom_metadata={"userMetadata": "{}"})
         with commit_lock(self._path):
-            write_deltalake(self._path, rows, mode="append", commit_properties=properties)
+            write_deltalake(self._path, rows, mode="append", commit_properties=noted({}))
         self._rows.clear()

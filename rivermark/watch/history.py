@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType, TimestampType
 
 from rivermark.lake.create import create_table
 from rivermark.lake.locks import commit_lock
+from rivermark.lake.note import noted
 from rivermark.lake.table import Table
 from rivermark.settings import Settings
 from rivermark.watch.claim import Answer, Claim
@@ -109,10 +110,9 @@ def record(settings: Settings, looks: Sequence[Look]) -> None:
     create_table(lake, CHECK_RESULTS)
     path = lake.path(CHECK_RESULTS)
     rows = [{**vars(found), "answered": found.result != "unanswered"} for found in looks]
-    properties = CommitProperties(custom_metadata={"userMetadata": "{}"})
     with commit_lock(path):
         write_deltalake(
-            path, pa.Table.from_pylist(rows, ARROW), mode="append", commit_properties=properties
+            path, pa.Table.from_pylist(rows, ARROW), mode="append", commit_properties=noted({})
         )
         table = DeltaTable(path)
         if len(table.file_uris()) > FILES_BEFORE_COMPACTING:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Final
 
-import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable
+from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from rivermark.lake.checksum import write_checksum
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
+from rivermark.lake.note import noted
+from rivermark.lake.stats import file_sizes
 from rivermark.lake.upkeep.reader import Reader, first_needed
 
 TARGET_BYTES: Final = 64 * 1024 * 1024
@@ -24,8 +24,7 @@ TRIES: Final = 3
 
 def compactable(table: DeltaTable, target: int = TARGET_BYTES) -> int:
     """How many files of that version are small enough to be joined; 0 when it would not pay."""
-    sizes = pa.table(table.get_add_actions(flatten=True))["size_bytes"].to_pylist()
-    small = sum(size < target for size in sizes)
+    small = sum(size < target for size in file_sizes(table))
     return small if small >= FEWEST else 0
 
 
@@ -60,8 +59,7 @@ def compact(
     table's commit lock meanwhile: a stream's next batch waits, it does not fail. Elsewhere a
     conflicting commit makes it try again, three times, and then leave it to the next upkeep.
     """
-    told = json.dumps({"upkeep": "compact", "run": run_id}, separators=(",", ":"))
-    properties = CommitProperties(custom_metadata={"userMetadata": told})
+    told = noted({"upkeep": "compact", "run": run_id})
     for _ in range(TRIES):
         with commit_lock(path):
             version, held = readable_by_all(path, readers)
@@ -73,7 +71,7 @@ def compact(
                 return small, ""
             try:
                 done = table.optimize.compact(
-                    target_size=target, max_concurrent_tasks=1, commit_properties=properties
+                    target_size=target, max_concurrent_tasks=1, commit_properties=told
                 )
             except CommitFailedError:
                 continue

@@ -7,14 +7,14 @@ before old commits go, an empty commit writes down the newest batch of every str
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from rivermark.lake.checksum import write_checksum
 from rivermark.lake.log import REMEMBERED, Commit, CommitLog
+from rivermark.lake.note import noted
 
 
 def newest_batches(log: CommitLog) -> list[Commit]:
@@ -40,9 +40,7 @@ def remember(table_path: str, run_id: str) -> None:
     }
     table = DeltaTable(table_path)
     nothing = pa.schema(table.schema().to_arrow()).empty_table()
-    text = json.dumps(told, separators=(",", ":"))
-    properties = CommitProperties(custom_metadata={"userMetadata": text})
-    write_deltalake(table, nothing, mode="append", commit_properties=properties)
+    write_deltalake(table, nothing, mode="append", commit_properties=noted(told))
     write_checksum(table_path, table.version())
 
 

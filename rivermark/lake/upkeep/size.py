@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pyarrow as pa
 from deltalake import DeltaTable
 from pyarrow import fs
 
 from rivermark.lake.files import filesystem
+from rivermark.lake.stats import file_sizes
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,7 @@ def size_of(table_path: str) -> Size:
     log = [f for f in there if f.type == fs.FileType.File and "/_delta_log/" in f.path]
     data = [f for f in there if f.type == fs.FileType.File and f.path.endswith(".parquet")]
     data = [f for f in data if "/_delta_log/" not in f.path]
-    live = pa.table(DeltaTable(table_path).get_add_actions(flatten=True))
-    sizes = live["size_bytes"].to_pylist()
+    sizes = file_sizes(DeltaTable(table_path))
     return Size(
         files=len(data),
         bytes=sum(f.size for f in data),

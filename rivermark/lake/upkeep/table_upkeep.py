@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from deltalake import CommitProperties, DeltaTable
+from deltalake import DeltaTable
 
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock, try_days_lock
 from rivermark.lake.log import CommitLog
+from rivermark.lake.note import noted
 from rivermark.lake.promise import keep_promise, promise_of
 from rivermark.lake.table import Table
 from rivermark.lake.upkeep.cleaning import clean_log, vacuum
@@ -87,12 +87,10 @@ def look_after(
 
 def delete_before(path: str, column: str, moment: datetime, *, run_id: str) -> int:
     """Delete the rows whose time lies before that moment; for tables that no stream reads."""
-    told = json.dumps({"upkeep": "delete", "run": run_id}, separators=(",", ":"))
     where = f"{column} < '{moment:%Y-%m-%dT%H:%M:%SZ}'"
     with commit_lock(path):
-        found = DeltaTable(path).delete(
-            where, commit_properties=CommitProperties(custom_metadata={"userMetadata": told})
-        )
+        told = noted({"upkeep": "delete", "run": run_id})
+        found = DeltaTable(path).delete(where, commit_properties=told)
     return int(found.get("num_deleted_rows") or 0)
 
 

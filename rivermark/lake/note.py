@@ -1,0 +1,19 @@
+"""What our commits say of themselves: JSON as Delta's `userMetadata`, read back by `CommitLog`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from deltalake import CommitProperties
+
+
+def note(metadata: Mapping[str, Any]) -> str:
+    """The text of a commit's `userMetadata`."""
+    return json.dumps(metadata, separators=(",", ":"))
+
+
+def noted(metadata: Mapping[str, Any]) -> CommitProperties:
+    """The same, for a commit of delta-rs."""
+    return CommitProperties(custom_metadata={"userMetadata": note(metadata)})
