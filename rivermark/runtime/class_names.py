@@ -2,7 +2,7 @@
 
 For a name such as `scala.jdk.javaapi.X` py4j asks the JVM for each part whether it is a class or a
 package, and for a class that Spark imports by wildcard in one package after the other. Each "no"
-is a search through all of Spark's 270 JARs (docs/decisions/0005-what-a-start-costs.md).
+is a search through all of Spark's 270 JARs (docs/decisions/0007-what-a-start-costs.md).
 """
 
 from __future__ import annotations
