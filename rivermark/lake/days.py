@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import date, timedelta
-from typing import Final
+from datetime import date, datetime, timedelta
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType
 
 from rivermark.errors import DeclarationError
 from rivermark.lake.table import Daily, Table
+
+if TYPE_CHECKING:
+    from pyarrow import dataset
 
 FEW_RANGES: Final = 8
 """Up to so many stretches of days are compared one by one."""
@@ -56,13 +63,36 @@ def stretch(table: Table, first: date, last: date) -> str:
             f"({daily.column} >= CAST('{first.isoformat()}' AS DATE) AND "
             f"{daily.column} <= CAST('{last.isoformat()}' AS DATE))"
         )
-    start, end = daily.bounds(first, last)
-    # Plain texts: both engines read them as the column's type. CAST(... AS TIMESTAMP) is one of
-    # nanoseconds to delta-rs, which then refuses to compare it with a column of microseconds.
-    return (
-        f"({daily.column} >= '{start:%Y-%m-%dT%H:%M:%SZ}' AND "
-        f"{daily.column} < '{end:%Y-%m-%dT%H:%M:%SZ}')"
-    )
+    return span(daily.column, *daily.bounds(first, last))
+
+
+def span(column: str, start: datetime, end: datetime) -> str:
+    """The rows whose moment lies in [start, end), two whole seconds of UTC, as SQL.
+
+    `column` is a declared name. Plain texts: both engines read them as the column's type. CAST(...
+    AS TIMESTAMP) is one of nanoseconds to delta-rs, which then refuses to compare it with a column
+    of microseconds.
+    """
+    return f"({column} >= '{start:%Y-%m-%dT%H:%M:%SZ}' AND {column} < '{end:%Y-%m-%dT%H:%M:%SZ}')"
+
+
+def in_days(table: Table, days: Iterable[date]) -> dataset.Expression:
+    """The rows of those days, for whoever reads them with Arrow."""
+    daily = days_of(table)
+
+    def stretch_of(first: date, last: date) -> dataset.Expression:
+        if not is_date(table):
+            return moments_between(daily.column, *daily.bounds(first, last))
+        column = pc.field(daily.column)
+        return (column >= pa.scalar(first)) & (column <= pa.scalar(last))
+
+    return reduce(or_, (stretch_of(first, last) for first, last in ranges(days)))
+
+
+def moments_between(column: str, start: datetime, end: datetime) -> dataset.Expression:
+    """The rows whose moment lies in [start, end), for whoever reads them with Arrow."""
+    first, after = (pa.scalar(moment, pa.timestamp("us", "UTC")) for moment in (start, end))
+    return (pc.field(column) >= first) & (pc.field(column) < after)
 
 
 def spark_predicate(table: Table, days: Iterable[date]) -> str:

@@ -1,9 +1,9 @@
-"""Replacing whole days of a table in one commit."""
+"""Replacing whole days, or a span of hours, of a table in one commit."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -11,8 +11,9 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import DataFrame
 
 from rivermark.errors import RivermarkError
+from rivermark.lake.anchor import anchor_for
 from rivermark.lake.checksum import write_checksum
-from rivermark.lake.days import predicate, spark_predicate
+from rivermark.lake.days import predicate, span, spark_predicate
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
@@ -27,10 +28,11 @@ def replace_days(
     days: Collection[date],
     metadata: dict[str, Any],
 ) -> int:
-    """Put `rows` in place of all rows of `days` and count them; other days are never touched.
+    """Put `rows` in place of all rows of `days` and count them; other days are never changed.
 
     The rows must lie in those days (Delta refuses others). Doing it again changes nothing. Readers
-    by stream skip the commit. An Arrow table is committed from here, without a Spark job.
+    by stream skip the commit, also where the days were empty before (rivermark/lake/anchor.py). An
+    Arrow table is committed from here, without a Spark job.
     """
     if not days:
         raise RivermarkError(
@@ -38,20 +40,52 @@ def replace_days(
         )
     path = lake.path(table)
     with commit_lock(path):
+        found = DeltaTable(path)
+        anchor = anchor_for(found, table, days)
         if isinstance(rows, pa.Table):
-            found = DeltaTable(path)
-            write_deltalake(
-                found,
-                rows,
-                mode="overwrite",
-                predicate=predicate(table, days),
-                commit_properties=noted(metadata),
-            )
-            write_checksum(path, found.version())
+            where, written = predicate(table, days), rows
+            if anchor is not None and rows.num_rows:
+                where = f"{where} OR {anchor.predicate}"
+                same = anchor.rows.select(rows.column_names).cast(rows.schema)
+                written = pa.concat_tables([rows, same])
+            _overwrite(found, path, written, where, metadata)
             return int(rows.num_rows)
         where = spark_predicate(table, days)
-        inside = rows.where(where).coalesce(1)
-        writer = inside.write.format("delta").mode("overwrite").option("replaceWhere", where)
+        inside = rows.where(where)
+        if anchor is not None:
+            same = rows.sparkSession.createDataFrame(anchor.rows)
+            inside = inside.unionByName(same.to(rows.schema))
+            where = f"({where}) OR {anchor.predicate}"
+        writer = inside.coalesce(1).write.format("delta").mode("overwrite")
+        writer = writer.option("replaceWhere", where)
         writer.option("userMetadata", note(metadata)).save(path)
         newest = CommitLog(path).latest()
-        return newest.rows or 0 if newest else 0
+        count = newest.rows or 0 if newest else 0
+        return count - (anchor.rows.num_rows if anchor is not None else 0)
+
+
+def replace_span(
+    lake: Lake,
+    table: Table,
+    found: DeltaTable,
+    rows: pa.Table,
+    column: str,
+    start: datetime,
+    end: datetime,
+    metadata: dict[str, Any],
+) -> None:
+    """Put `rows` in place of all rows whose `column` lies in [start, end), in one commit.
+
+    Some row must lie there now, or streams would read the commit as new input. `found` is the table
+    as it was opened under its commit lock, which the caller holds from there on.
+    """
+    _overwrite(found, lake.path(table), rows, span(column, start, end), metadata)
+
+
+def _overwrite(
+    found: DeltaTable, path: str, rows: pa.Table, where: str, metadata: dict[str, Any]
+) -> None:
+    write_deltalake(
+        found, rows, mode="overwrite", predicate=where, commit_properties=noted(metadata)
+    )
+    write_checksum(path, found.version())

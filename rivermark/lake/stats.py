@@ -35,14 +35,28 @@ def bound(
     """One bound of a column, from the statistics that each file was committed with."""
     if not lake.exists(table):
         return None
-    files = pa.table(DeltaTable(lake.path(table)).get_add_actions(flatten=True))
+    return _bound(DeltaTable(lake.path(table)), column, side, choose)
+
+
+def largest_in(found: DeltaTable, column: str) -> Moment | None:
+    """The largest moment or date of a column of an opened version; None where nothing tells it."""
+    return _bound(found, column, "max", max)
+
+
+def _bound(
+    found: DeltaTable,
+    column: str,
+    side: Literal["min", "max"],
+    choose: Callable[[list[Moment]], Moment],
+) -> Moment | None:
+    files = pa.table(found.get_add_actions(flatten=True))
     name = f"{side}.{column}"
     if name not in files.column_names:
         return None
-    found = [m for m in files[name].to_pylist() if m is not None]
-    if not found:
+    known = [m for m in files[name].to_pylist() if m is not None]
+    if not known:
         return None
-    chosen = choose(found)
+    chosen = choose(known)
     return chosen.astimezone(UTC) if isinstance(chosen, datetime) else chosen
 
 

@@ -54,3 +54,15 @@ def test_b057_without_a_day_nothing_is_replaced(two_days: Lake) -> None:
     with pytest.raises(RivermarkError, match="no days were given"):
         replace_days(two_days, RIDES, rides(10), [], {})
     assert ids(two_days) == [1, 2, 3, 4]
+
+
+def test_a_day_that_had_no_row_is_filled_by_a_commit_that_streams_skip(two_days: Lake) -> None:
+    third = date(2024, 3, 3)
+
+    replace_days(two_days, RIDES, rides(10, at=NOON + 2 * DAY), [third], {})
+
+    assert ids(two_days) == [1, 2, 3, 4, 10]
+    log = CommitLog(two_days.path(RIDES))
+    newest = log.latest()
+    assert newest is not None
+    assert log.takes_files(newest.version)
