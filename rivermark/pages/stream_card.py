@@ -73,6 +73,7 @@ def table_of_days(stream: StreamFacts) -> Markup:
                     "admitted",
                     "repeats",
                     "late",
+                    "folded",
                     "set aside",
                     "unaccounted",
                     "expected",
@@ -84,7 +85,10 @@ def table_of_days(stream: StreamFacts) -> Markup:
                     (
                         d.day.isoformat(),
                         tag("span", d.state, class_=f"badge {d.state}"),
-                        *(f"{n:,}" for n in (d.seen, d.admitted, d.repeats, d.late, d.set_aside)),
+                        *(
+                            f"{n:,}"
+                            for n in (d.seen, d.admitted, d.repeats, d.late, d.folded, d.set_aside)
+                        ),
                         f"{d.unaccounted:,}",
                         "" if d.expected is None else f"{d.expected:,}",
                         f"{d.short:,}",
@@ -98,6 +102,7 @@ def table_of_days(stream: StreamFacts) -> Markup:
                     "admitted",
                     "repeats",
                     "late",
+                    "folded",
                     "set aside",
                     "unaccounted",
                     "expected",
@@ -176,6 +181,7 @@ def _by_day(stream: StreamFacts, days: Sequence[Day | DerivedDay]) -> Markup:
 
 def _late(found: Lateness, proposal: Proposal) -> Markup:
     told = f"{found.late:,} of {found.valid:,} valid rows ({found.share:.2%})"
+    told += f", {found.folded:,} of them folded since" if found.folded else ""
     if found.late:
         told += (
             f"; behind the watermark by {span(found.p50_ms)} (half), {span(found.p95_ms)} (95 %), "

@@ -2,7 +2,8 @@
 
 A day of an ingest holds:  rows that came = admitted (repeats among them) + late + set aside.
 It is complete when that adds up, when no hour lacks rows that the source announced or usually
-sends, when nothing of it came late, and when the watermark has reached its end. Starts no JVM.
+sends, when what came late has been folded in, and when the watermark has reached its end. Starts no
+JVM.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ class Day:
 
     `unaccounted` are rows that landed and are nowhere, or twice. `expected` and `short` are rows
     over the hours of which anything is known (None: of none); `missing_hours` begin (UTC) where
-    rows should be and none is. `late_money` is the sum of the late rows, and `money` of all valid
-    ones, where the ingest declares a money column.
+    rows should be and none is. `folded` of the `late` rows were taken into the admitted table
+    since. `late_money` is the sum of those that were not, and `money` of all valid rows, where the
+    ingest declares a money column.
     """
 
     stream: str
@@ -49,6 +51,7 @@ class Day:
     state: State
     admitted: int = 0
     late: int = 0
+    folded: int = 0
     set_aside: int = 0
     repeats: int = 0
     unaccounted: int = 0
@@ -68,13 +71,18 @@ class Day:
         return self.admitted + self.late + self.set_aside
 
     @property
+    def unfolded(self) -> int:
+        """Late rows that the admitted table lacks."""
+        return self.late - self.folded
+
+    @property
     def late_share(self) -> float:
-        """Late rows among the valid ones."""
-        return self.late / max(1, self.admitted + self.late)
+        """Late rows that were not folded among the valid ones."""
+        return self.unfolded / max(1, self.admitted + self.late)
 
     @property
     def money_share(self) -> float | None:
-        """Late money as a share of all; None where no money is declared or there is none."""
+        """Their money as a share of all; None where no money is declared or there is none."""
         if self.late_money is None or not self.money:
             return None
         return float(self.late_money / self.money)
@@ -94,9 +102,11 @@ class Day:
             told.append(
                 f"{self.short:,} of {self.expected:,} expected rows lack (by {self.expected_by})"
             )
-        if self.late:
+        if self.unfolded:
             money = f", {self.money_share:.1%} of the money" if self.money_share else ""
-            told.append(f"{self.late_share:.1%} late{money}")
+            told.append(f"{self.unfolded:,} late rows not folded ({self.late_share:.1%}{money})")
+        if self.folded:
+            told.append(f"{self.folded:,} late rows folded")
         if self.state == "open":
             waits = [m.stream for m in self.marks if m.at is None or day_open(self, m)]
             told.append(f"still open: {', '.join(waits)} has not passed it")
@@ -181,14 +191,14 @@ def _day(
     closed: bool,
 ) -> Day:
     short = {h: e.short(hours[h].seen) for h, e in expected.items()}
-    late = sum(h.late for h in hours.values())
+    late, folded = (sum(h.late for h in hours.values()), sum(h.folded for h in hours.values()))
     by = sorted({e.by for e in expected.values()})
     state: State = "complete" if closed else "open"
     announced = sum(n for h, n in short.items() if expected[h].by == "manifest")
     if unaccounted or announced:
         # What the source itself says it sent is known; a profile is a guess.
         state = "fail"
-    elif sum(short.values()) or (late and closed):
+    elif sum(short.values()) or (late > folded and closed):
         state = "warn"
     return Day(
         stream=ingest.name,
@@ -196,6 +206,7 @@ def _day(
         state=state,
         admitted=sum(h.admitted for h in hours.values()),
         late=late,
+        folded=folded,
         set_aside=sum(h.set_aside for h in hours.values()),
         repeats=sum(h.repeats for h in hours.values()),
         unaccounted=unaccounted,

@@ -1,4 +1,8 @@
-"""Where each landed row went: exactly one of admitted, late, set aside."""
+"""Where each landed row went: exactly one of admitted, late, set aside.
+
+A late row that was folded since lies in the admitted table as well. It counts as late, once: a row
+that is folded twice does not add up.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +38,20 @@ late AS (SELECT _file AS file, _ingest_batch AS ingest_batch, count(*) AS n FROM
          WHERE _ingest_batch > $after GROUP BY ALL),
 aside AS (SELECT _file AS file, _ingest_batch AS ingest_batch, count(*) AS n FROM quarantine_rows
           WHERE _ingest_batch > $after AND _row IS NOT NULL GROUP BY ALL),
+places AS (SELECT _file, _ingest_batch, _row FROM admitted_rows WHERE _ingest_batch > $after),
+folded AS (SELECT _file AS file, _ingest_batch AS ingest_batch, count(*) AS n FROM late_rows
+           SEMI JOIN places USING (_file, _ingest_batch, _row)
+           WHERE _ingest_batch > $after GROUP BY ALL),
 counted AS (
     SELECT file, ingest_batch, said, said_admitted, said_late, said_quarantined,
-           coalesce(raw.n, 0) AS landed, coalesce(admitted.n, 0) AS admitted,
-           coalesce(late.n, 0) AS late, coalesce(aside.n, 0) AS quarantined
+           coalesce(raw.n, 0) AS landed,
+           coalesce(admitted.n, 0) - coalesce(folded.n, 0) AS admitted,
+           coalesce(late.n, 0) AS late, coalesce(aside.n, 0) AS quarantined,
+           coalesce(folded.n, 0) AS folded
     FROM files
     LEFT JOIN raw USING (file, ingest_batch) LEFT JOIN admitted USING (file, ingest_batch)
     LEFT JOIN late USING (file, ingest_batch) LEFT JOIN aside USING (file, ingest_batch)
+    LEFT JOIN folded USING (file, ingest_batch)
 )
 SELECT *, landed <> admitted + late + quarantined OR landed <> said OR admitted <> said_admitted
        OR late <> said_late OR quarantined <> said_quarantined AS wrong
@@ -65,17 +76,21 @@ def rows_accounted_for(
     numbers: dict[str, int | float] = {
         "files": len(files),
         "files_wrong": len(wrong),
-        **{f"rows_{what}": sum(int(file[what]) for file in files) for what in PLACES},
+        **{f"rows_{what}": sum(int(file[what]) for file in files) for what in (*PLACES, "folded")},
     }
+    folded = numbers["rows_folded"]
     return Answer(
         holds=not wrong,
         sentence=(
             f"{numbers['rows_landed']:,} rows of {numbers['files']:,} files = "
-            f"{numbers['rows_admitted']:,} admitted + {numbers['rows_late']:,} late + "
+            f"{numbers['rows_admitted']:,} admitted + {numbers['rows_late']:,} late"
+            f"{f' ({folded:,} of them folded)' if folded else ''} + "
             f"{numbers['rows_quarantined']:,} set aside; {len(wrong):,} files do not add up"
         ),
         numbers=numbers,
-        offenders=tuple({k: file[k] for k in ("file", "said", *PLACES)} for file in wrong[:SHOWN]),
+        offenders=tuple(
+            {k: file[k] for k in ("file", "said", *PLACES, "folded")} for file in wrong[:SHOWN]
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Final
 
+from rivermark.folding.owed import owed_days
 from rivermark.settings import Settings
 from rivermark.stream import Ingest, Stream, table_of
 from rivermark.topology import Topology
@@ -25,13 +26,15 @@ class DerivedDay:
     """A day of a derived stream: rows of its first table, and the days of its sources.
 
     The worst of the sources' states is its own, and `open` while a source's watermark, less the
-    stream's margin, has not passed the day. `joined` is told of streams that join by keys.
+    stream's margin, has not passed the day. It warns while it is `owed`: late rows of a source were
+    folded, and it has not been computed again since. `joined` is told of streams that join by keys.
     """
 
     stream: str
     day: date
     state: State
     rows: int
+    owed: bool = False
     sources: tuple[Day, ...] = ()
     marks: tuple[Mark, ...] = ()
     joined: Joined | None = None
@@ -42,6 +45,7 @@ class DerivedDay:
         found: dict[str, int | float] = {
             "rows": self.rows,
             "rows_late": sum(d.late for d in self.sources),
+            "rows_unfolded": sum(d.unfolded for d in self.sources),
             "rows_short": sum(d.short for d in self.sources),
             "rows_unaccounted": sum(d.unaccounted for d in self.sources),
             "hours_missing": sum(len(d.missing_hours) for d in self.sources),
@@ -63,6 +67,8 @@ class DerivedDay:
             told += [f"{n:,} keys of {name} {still}" for name, n in self.joined.pending.items()]
         troubled = [d for d in self.sources if d.state in ("warn", "fail")]
         told += [f"{d.stream}: {d.sentence}" for d in troubled]
+        if self.owed:
+            told.append("late rows were folded: it is to be computed again")
         if self.state == "open":
             waits = ", ".join(
                 f"{m.stream} at {m.at:%Y-%m-%d %H:%M}" if m.at else f"{m.stream} without a row"
@@ -96,6 +102,7 @@ def days_of_stream(
     rows: Counter[date] = Counter()
     for hour, count in rows_by_hour(settings, table, start, end).items():
         rows[day_of(hour, table.days)] += count
+    owed = owed_days(settings.lake(), topology).get(stream.name, set())
     marked = inputs_with_marks(topology, stream, dict(reached))
     sources = sources_of(topology, stream)
     with_partners = set(sorted(days)[-joins:]) if is_join(stream) else set()
@@ -108,12 +115,15 @@ def days_of_stream(
         passed = all(m.at is not None and m.at >= day_end + stream.margin for m in marked)
         states = {d.state for d in above if not (d.state == "open" and passed)}
         states.add("complete" if passed else "open")
+        if passed and day in owed:
+            states.add("warn")
         found.append(
             DerivedDay(
                 stream=stream.name,
                 day=day,
                 state=next(s for s in WORST_FIRST if s in states),
                 rows=rows[day],
+                owed=day in owed,
                 sources=above,
                 marks=marked,
                 joined=joined(settings, stream, day_start, day_end)

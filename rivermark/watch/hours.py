@@ -14,6 +14,7 @@ from pyspark.sql.types import DateType
 from rivermark.lake.table import Daily, Table
 from rivermark.settings import Settings
 from rivermark.stream import Ingest
+from rivermark.watch.folded import folded_by_hour
 from rivermark.watch.query import ask, quoted
 
 HOUR: Final = timedelta(hours=1)
@@ -24,8 +25,9 @@ DAY: Final = timedelta(days=1)
 class HourOfRows:
     """The rows of an ingest whose event time lies in the hour that begins at `hour` (UTC).
 
-    `repeats` are those of the `admitted` whose keys another admitted row of the hour has. What was
-    set aside counts where its event time could be read.
+    `admitted` are those that the door let in. `folded` of the `late` ones lie beside them in the
+    admitted table by now, and `repeats` are rows there whose keys another one of the hour has. What
+    was set aside counts where its event time could be read.
     """
 
     hour: datetime
@@ -33,6 +35,7 @@ class HourOfRows:
     late: int = 0
     set_aside: int = 0
     repeats: int = 0
+    folded: int = 0
 
     @property
     def seen(self) -> int:
@@ -57,6 +60,10 @@ def hours_of(
             hour = found.setdefault(row["hour"].astimezone(UTC), {})
             hour[place] = row["n"]
             hour["repeats"] = hour.get("repeats", 0) + row["repeats"]
+    for at, folded in folded_by_hour(settings, ingest, start, end).items():
+        hour = found.setdefault(at, {})
+        hour["folded"] = folded.rows
+        hour["admitted"] = max(0, hour.get("admitted", 0) - folded.rows)
     return [HourOfRows(hour, **found[hour]) for hour in sorted(found)]
 
 

@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 from rivermark.lake.table import Table
 from rivermark.settings import Settings
 from rivermark.stream import Ingest
+from rivermark.watch.folded import AT_THE_DOOR, OF_LATE, unfolded_by_hour
 from rivermark.watch.hours import day_of
 from rivermark.watch.query import ask, quoted
 
@@ -39,13 +40,14 @@ class LateFrom:
 class Lateness:
     """How late the late rows of an ingest were; milliseconds behind the watermark they missed.
 
-    `money` is the sum over the late rows and `money_share` its part of all valid rows' money; None
-    where the ingest declares no money column.
+    `folded` of them lie in the admitted table by now. `money` is the sum over all late rows and
+    `money_share` its part of all valid rows' money; None where the ingest declares no money column.
     """
 
     stream: str
     valid: int = 0
     late: int = 0
+    folded: int = 0
     p50_ms: int = 0
     p95_ms: int = 0
     p99_ms: int = 0
@@ -79,15 +81,17 @@ def lateness_of_rows(settings: Settings, ingest: Ingest) -> Lateness:
         tables,
     )[0]
     whole = ask(
-        f"SELECT count(*) AS n, {f'sum({money})' if money else 'NULL'} AS money FROM admitted_rows",  # noqa: S608
+        f"SELECT count(*) AS n, {f'sum({money})' if money else 'NULL'} AS money FROM {AT_THE_DOOR}",  # noqa: S608
         tables,
     )[0]
+    folded = ask(f"SELECT count(*) AS n FROM admitted_rows {OF_LATE}", tables)[0]  # noqa: S608
     concerned: Decimal | None = (total["money"] or Decimal(0)) if money else None
     in_all = (concerned or Decimal(0)) + (whole["money"] or Decimal(0))
     return Lateness(
         stream=ingest.name,
         valid=whole["n"] + total["late"],
         late=total["late"],
+        folded=folded["n"],
         **{name: int(total[name]) for name in ("p50_ms", "p95_ms", "p99_ms", "max_ms")},
         money=concerned,
         money_share=float(concerned / in_all) if concerned is not None and in_all else None,
@@ -99,22 +103,29 @@ def lateness_of_rows(settings: Settings, ingest: Ingest) -> Lateness:
 def late_money(
     settings: Settings, ingest: Ingest, start: datetime, end: datetime
 ) -> Mapping[date, tuple[Decimal, Decimal]]:
-    """By day: the money of late rows, and of all valid ones; empty without a money column."""
+    """By day: the money of late rows that are not folded, and of all valid ones.
+
+    Empty without a money column.
+    """
     tables = _tables(settings, ingest) if ingest.money else None
     if tables is None or ingest.money is None:
         return {}
     time, money = quoted(ingest.contract.event_time), quoted(ingest.money)
-    sums = " UNION ALL ".join(
-        f"SELECT date_trunc('hour', {time}) AS hour, {late} AS late, sum({money}) AS money"  # noqa: S608
-        f" FROM {name} WHERE {time} >= $start AND {time} < $end GROUP BY 1"
-        for name, late in (("admitted_rows", "false"), ("late_rows", "true"))
+    sums = (
+        f"SELECT date_trunc('hour', {time}) AS hour, sum({money}) AS money"  # noqa: S608
+        f" FROM admitted_rows WHERE {time} >= $start AND {time} < $end GROUP BY 1"
     )
     found: dict[date, tuple[Decimal, Decimal]] = {}
+
+    def add(hour: datetime, late: Decimal, whole: Decimal) -> None:
+        day = day_of(hour, ingest.days)
+        before = found.get(day, (Decimal(0), Decimal(0)))
+        found[day] = (before[0] + late, before[1] + whole)
+
     for row in ask(sums, tables, {"start": start, "end": end}):
-        day = day_of(row["hour"].astimezone(UTC), ingest.days)
-        late, whole = found.get(day, (Decimal(0), Decimal(0)))
-        amount = row["money"] or Decimal(0)
-        found[day] = (late + amount if row["late"] else late, whole + amount)
+        add(row["hour"].astimezone(UTC), Decimal(0), row["money"] or Decimal(0))
+    for late in unfolded_by_hour(settings, ingest, start, end).values():
+        add(late.hour, late.money or Decimal(0), late.money or Decimal(0))
     return found
 
 
@@ -127,7 +138,7 @@ def _by_source(tables: Mapping[str, Any], source: str) -> tuple[LateFrom, ...]:
             FROM late_rows GROUP BY 1 ORDER BY late DESC, source LIMIT {SHOWN}
         ),
         admitted AS (
-            SELECT {source} AS source, count(*) AS n FROM admitted_rows
+            SELECT {source} AS source, count(*) AS n FROM {AT_THE_DOOR}
             WHERE {source} IN (SELECT source FROM late) GROUP BY 1
         )
         SELECT late.*, coalesce(admitted.n, 0) AS n FROM late LEFT JOIN admitted USING (source)

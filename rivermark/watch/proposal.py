@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 from rivermark.admission.batch import INGEST_FILES
 from rivermark.settings import Settings
 from rivermark.stream import MILLI, Ingest
+from rivermark.watch.folded import AT_THE_DOOR
 from rivermark.watch.late import span
 from rivermark.watch.query import ask, quoted
 
@@ -26,7 +27,7 @@ LATE_AT_MOST: Final = 0.001
 # the door compares it with. For a late row that is the lateness of then plus what it missed by.
 DELAYS: Final = """
 WITH newest AS (
-    SELECT _ingest_batch AS batch, _file AS file, max({time}) AS newest FROM admitted_rows
+    SELECT _ingest_batch AS batch, _file AS file, max({time}) AS newest FROM {admitted}
     GROUP BY 1, 2
 ),
 files AS (
@@ -41,7 +42,7 @@ before AS (
 ),
 delays AS (
     SELECT greatest(0, date_diff('millisecond', {time}, before.newest)) AS ms
-    FROM admitted_rows JOIN before ON batch = _ingest_batch AND file = _file
+    FROM {admitted} JOIN before ON batch = _ingest_batch AND file = _file
     WHERE before.newest IS NOT NULL
     UNION ALL
     SELECT _late_by_ms + $lateness_ms AS ms FROM late_rows
@@ -102,7 +103,7 @@ def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
     )
     found = ask(
         # A declared column, quoted, and numbers.
-        DELAYS.format(time=quoted(ingest.contract.event_time), counts=counts),
+        DELAYS.format(time=quoted(ingest.contract.event_time), counts=counts, admitted=AT_THE_DOOR),
         {
             "admitted_rows": DeltaTable(lake.path(ingest.admitted)).to_pyarrow_dataset(),
             "late_rows": DeltaTable(lake.path(ingest.late)).to_pyarrow_dataset(),

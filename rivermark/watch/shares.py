@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rivermark.folding.records import rows_folded
 from rivermark.lake.stats import row_count
 from rivermark.settings import Settings
 from rivermark.stream import Ingest
@@ -9,9 +10,10 @@ from rivermark.watch.claim import Answer
 
 
 def late_share(settings: Settings, ingest: Ingest) -> Answer:
-    """The late rows of an ingest, as a share of its valid ones."""
+    """The late rows of an ingest, as a share of its valid ones; those folded since are late too."""
     lake = settings.lake()
     late, admitted = row_count(lake, ingest.late), row_count(lake, ingest.admitted)
+    admitted -= rows_folded(lake, ingest)
     return _share("late", late, late + admitted, ingest.late_below)
 
 

@@ -33,7 +33,7 @@ def trust_claims(topology: Topology, stream: AnyStream) -> tuple[Claim, ...]:
             stream=stream.name,
             description=(
                 f"Of the newest {DAYS_LOOKED_AT} days each that is over adds up, lacks no hour, "
-                "and has no row that came late."
+                "and what came late is folded in."
             ),
             severity="error",
             ask=lambda settings, _: days_complete(settings, topology, stream),
@@ -89,6 +89,7 @@ def answer_of_days(days: Sequence[Day]) -> Answer:
             "days_warned": len(warned),
             "rows_seen": sum(d.seen for d in days),
             "rows_late": sum(d.late for d in days),
+            "rows_unfolded": sum(d.unfolded for d in days),
             "rows_short": sum(d.short for d in days),
             "rows_unaccounted": sum(d.unaccounted for d in days),
             "hours_missing": sum(len(d.missing_hours) for d in days),
@@ -106,6 +107,7 @@ def evidence(day: Day) -> Offender:
         "admitted": day.admitted,
         "repeats": day.repeats,
         "late": day.late,
+        "folded": day.folded,
         "set_aside": day.set_aside,
         "unaccounted": day.unaccounted,
         "expected": day.expected,
@@ -132,6 +134,7 @@ def late_rows(settings: Settings, ingest: Ingest) -> Answer:
     found = lateness_of_rows(settings, ingest)
     numbers: dict[str, int | float] = {
         "rows_late": found.late,
+        "rows_folded": found.folded,
         "share": found.share,
         "bound": ingest.late_below,
         "late_by_p50_ms": found.p50_ms,
@@ -145,6 +148,8 @@ def late_rows(settings: Settings, ingest: Ingest) -> Answer:
             f", half of them by {span(found.p50_ms)} or less, 99 % by {span(found.p99_ms)}, "
             f"the last by {span(found.max_ms)}"
         )
+    if found.folded:
+        told += f"; {found.folded:,} of them folded since"
     if found.money is not None and found.money_share is not None:
         numbers |= {"money": float(found.money), "money_share": found.money_share}
         told += f"; {found.money:,} of {ingest.money} ({found.money_share:.2%})"

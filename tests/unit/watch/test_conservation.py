@@ -53,6 +53,7 @@ def test_rows_in_are_admitted_late_or_set_aside(
         "rows_admitted": 5,
         "rows_late": 1,
         "rows_quarantined": 1,
+        "rows_folded": 0,
     }
 
 

@@ -1,0 +1,242 @@
+"""Folding: the late rows of closed days are taken in, and what follows from them computed again.
+
+In the order of the lineage: first the admitted tables of all ingests, then each stream below for
+the days that may differ. A day that its stream has not closed yet is owed: the next fold after it
+is closed computes it. The live streams go on meanwhile and skip these commits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from deltalake import DeltaTable
+
+from rivermark.errors import RivermarkError
+from rivermark.folding.admit import FoldedDay, fold_day
+from rivermark.folding.late_days import LateDay, foldable
+from rivermark.folding.reach import Changed, days_reached, of_hours
+from rivermark.folding.records import (
+    FOLDS,
+    Begun,
+    Debts,
+    Done,
+    begin,
+    debts,
+    finish,
+    identity,
+    open_folds,
+    settled_through,
+)
+from rivermark.lake.create import create_table
+from rivermark.lake.lake import Lake
+from rivermark.lake.locks import try_fold_lock
+from rivermark.runtime.closing import last_closed
+from rivermark.runtime.generation import read_generation
+from rivermark.runtime.watermarks import last_reached
+from rivermark.settings import Settings
+from rivermark.stream import Ingest, Stream, table_of
+from rivermark.topology import Topology
+from rivermark.watch.folded import newest_settled
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from rivermark.folding.mend import MendedTable
+
+Tell = Callable[[str], None]
+
+
+@dataclass
+class FoldReport:
+    """What a fold did: days of ingests, tables that were computed again, and what is left.
+
+    `owed` days are computed by the fold after they are closed. `follow` are refreshed tables, which
+    notice the new rows by themselves when they run. `taken_up` counts folds that a kill had broken
+    off and that are finished now.
+    """
+
+    fold: str
+    days: list[FoldedDay] = field(default_factory=list)
+    mended: list[MendedTable] = field(default_factory=list)
+    owed: Debts = field(default_factory=dict)
+    follow: list[str] = field(default_factory=list)
+    taken_up: int = 0
+    seconds: float = 0.0
+
+    @property
+    def rows(self) -> int:
+        """Late rows that were taken in."""
+        return sum(day.rows_folded for day in self.days)
+
+    @property
+    def days_changed(self) -> int:
+        """Days of derived tables that are others now."""
+        return sum(len(table.changed.days) for table in self.mended)
+
+
+def fold_late(
+    settings: Settings,
+    topology: Topology,
+    ingests: Sequence[Ingest],
+    engine: Callable[[], SparkSession],
+    *,
+    run_id: str,
+    first: date | None = None,
+    last: date | None = None,
+    tell: Tell = lambda _: None,
+) -> FoldReport:
+    """Fold the late rows of the ingests' closed days, from `first` to `last` where given.
+
+    The engine is asked for only when a derived table has to be computed again. Killed at any
+    moment, the next call finishes: no late row is taken twice, and no day is forgotten. Raises
+    RivermarkError while another fold is under way.
+    """
+    lake, began = settings.lake(), time.monotonic()
+    create_table(lake, FOLDS)
+    with try_fold_lock(lake.path(FOLDS)) as held:
+        if not held:
+            raise RivermarkError("another fold is under way; it takes what is there to be folded")
+        report = FoldReport(uuid4().hex)
+        left, before = open_folds(lake), debts(lake)
+        versions = {i.name: _version(lake, i) for i in ingests if lake.exists(i.late)}
+        found = foldable(settings, ingests, first=first, last=last)
+        if not (found or left or _payable(lake, topology, before)):
+            report.owed = before
+            return report
+        report.taken_up = len({b.fold for b in left})
+        ids = {name: identity(lake, _ingest(topology, name)) for name in found}
+        begun = [
+            Begun(fold=report.fold, stream=n, late_version=versions[n], hours=_hours(days))
+            for n, days in found.items()
+        ]
+        begin(lake, begun, ids, run_id)
+        changed: dict[str, Changed] = {}
+        for each in (*left, *begun):
+            table = _ingest(topology, each.stream).admitted.name
+            changed[table] = changed.get(table, Changed()) | of_hours(each.hours)
+        done = [
+            _take_in(
+                settings, _ingest(topology, b.stream), b, found[b.stream], report, tell, run_id
+            )
+            for b in begun
+        ]
+        _compute_below(settings, topology, engine, changed, before, report, tell, run_id)
+        finish(lake, report.fold, (b.fold for b in left), done, report.owed, ids, run_id)
+    report.seconds = time.monotonic() - began
+    return report
+
+
+def _take_in(
+    settings: Settings,
+    ingest: Ingest,
+    begun: Begun,
+    days: Iterable[LateDay],
+    report: FoldReport,
+    tell: Tell,
+    run_id: str,
+) -> Done:
+    """The late rows of an ingest's days into its admitted table, day by day."""
+    lake = settings.lake()
+    before = _version(lake, ingest, late=False)
+    mine = []
+    for day in days:
+        told = {
+            "stream": ingest.name,
+            "fold": begun.fold,
+            "day": day.day.isoformat(),
+            "late_version": begun.late_version,
+            "run": run_id,
+        }
+        mine.append(fold_day(lake, ingest, day, begun.late_version, told))
+        tell(f"{ingest.name} {day.day}: {mine[-1].rows_folded:,} late rows folded")
+    report.days += mine
+    amounts = [day.money_folded for day in mine if day.money_folded is not None]
+    return Done(
+        stream=ingest.name,
+        rows=sum(day.rows_folded for day in mine),
+        money=sum(amounts, Decimal(0)) if amounts else None,
+        version_before=before,
+        version_after=_version(lake, ingest, late=False),
+        settled_through=newest_settled(settings, ingest, after=settled_through(lake, ingest)),
+    )
+
+
+def _compute_below(
+    settings: Settings,
+    topology: Topology,
+    engine: Callable[[], SparkSession],
+    changed: dict[str, Changed],
+    before: Debts,
+    report: FoldReport,
+    tell: Tell,
+    run_id: str,
+) -> None:
+    """Every stream below, in the order of the lineage, for the days that may differ."""
+    lake = settings.lake()
+    for stream in topology.streams:
+        if isinstance(stream, Ingest) or stream.days is None or not _started(lake, stream):
+            continue
+        if stream.kind == "refresh" and table_of(stream.reads[0]).name in changed:
+            report.follow.append(stream.name)
+            continue
+        wanted = days_reached(stream, changed) | before.get(stream.name, set())
+        closed = _closed(lake, stream, wanted)
+        if wanted - closed:
+            report.owed[stream.name] = wanted - closed
+            tell(f"{stream.name}: {len(wanted - closed)} days are still open, and owed")
+        if not closed:
+            continue
+        # Here, because Spark's modules are slow to import and many folds need none.
+        from rivermark.folding.mend import mend
+
+        told = {"fold": report.fold, "run": run_id}
+        mended = mend(engine(), lake, stream, closed, told)
+        report.mended += mended
+        for table in mended:
+            if table.changed.days:
+                changed[table.table] = changed.get(table.table, Changed()) | table.changed
+        different = sum(len(table.changed.days) for table in mended)
+        tell(f"{stream.name}: {len(closed)} days computed again, {different} differ")
+
+
+def _closed(lake: Lake, stream: Stream, days: set[date]) -> set[date]:
+    """Those of the days that the live stream will not write any more."""
+    if stream.kind == "refresh":
+        return days
+    watermark = last_reached(lake, stream)
+    if watermark is None:
+        return set()
+    through = last_closed(stream, watermark)
+    return {day for day in days if day <= through}
+
+
+def _started(lake: Lake, stream: Stream) -> bool:
+    """Whether the stream has ever begun: one that has not will read its inputs as they are then."""
+    there = all(lake.exists(table) for table in stream.tables)
+    return there and read_generation(lake, stream) is not None
+
+
+def _payable(lake: Lake, topology: Topology, owed: Debts) -> bool:
+    """Whether any owed day is closed by now."""
+    streams = (s for s in topology.streams if isinstance(s, Stream) and s.name in owed)
+    return any(_started(lake, s) and bool(_closed(lake, s, owed[s.name])) for s in streams)
+
+
+def _ingest(topology: Topology, name: str) -> Ingest:
+    found = topology.named(name)
+    assert isinstance(found, Ingest)  # noqa: S101 - only ingests are folded
+    return found
+
+
+def _hours(days: Iterable[LateDay]) -> tuple[datetime, ...]:
+    return tuple(hour.hour for day in days for hour in day.hours)
+
+
+def _version(lake: Lake, ingest: Ingest, *, late: bool = True) -> int:
+    return int(DeltaTable(lake.path(ingest.late if late else ingest.admitted)).version())

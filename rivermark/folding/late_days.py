@@ -1,0 +1,90 @@
+"""The days of ingests that have late rows which were not folded yet. Starts no engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+from rivermark.admission.recall import recall_clock
+from rivermark.folding.records import settled_through
+from rivermark.settings import Settings
+from rivermark.stream import Ingest
+from rivermark.topology import Topology
+from rivermark.watch.folded import LateHour, unfolded_by_hour
+from rivermark.watch.hours import bounds, day_of
+
+
+@dataclass(frozen=True)
+class LateDay:
+    """A day of an ingest with the hours in which late rows are not folded.
+
+    It is `closed` when the door's watermark has passed its end: then every further row of it is
+    late. An open day is left for later.
+    """
+
+    stream: str
+    day: date
+    closed: bool
+    hours: tuple[LateHour, ...]
+
+    @property
+    def rows(self) -> int:
+        """Late rows that are not folded."""
+        return sum(hour.rows for hour in self.hours)
+
+    @property
+    def money(self) -> Decimal | None:
+        """Their money; None where the ingest declares no money column."""
+        amounts = [hour.money for hour in self.hours if hour.money is not None]
+        return sum(amounts, Decimal(0)) if amounts else None
+
+
+def late_days(
+    settings: Settings,
+    ingest: Ingest,
+    *,
+    first: date | None = None,
+    last: date | None = None,
+) -> list[LateDay]:
+    """The ingest's days with unfolded late rows, from `first` to `last` where given, in order."""
+    lake = settings.lake()
+    if ingest.lateness is None or not lake.exists(ingest.admitted):
+        return []
+    after = settled_through(lake, ingest)
+    found: dict[date, list[LateHour]] = {}
+    for hour in unfolded_by_hour(settings, ingest, after=after).values():
+        found.setdefault(day_of(hour.hour, ingest.days), []).append(hour)
+    through = reached(settings, ingest)
+    return [
+        LateDay(ingest.name, day, _over(ingest, day, through), tuple(hours))
+        for day, hours in sorted(found.items())
+        if (first is None or day >= first) and (last is None or day <= last)
+    ]
+
+
+def foldable(
+    settings: Settings, ingests: Iterable[Ingest], **between: date | None
+) -> dict[str, list[LateDay]]:
+    """The closed days with unfolded late rows, by ingest; ingests without any are left out."""
+    found = {i.name: [d for d in late_days(settings, i, **between) if d.closed] for i in ingests}
+    return {name: days for name, days in found.items() if days}
+
+
+def live_ingests(topology: Topology) -> list[Ingest]:
+    """The ingests whose rows can be late."""
+    return [s for s in topology.streams if isinstance(s, Ingest) and s.lateness is not None]
+
+
+def reached(settings: Settings, ingest: Ingest) -> datetime | None:
+    """The door's watermark (UTC): whatever comes at or before it from now on is late."""
+    newest = recall_clock(settings.lake(), ingest).newest
+    lateness = ingest.lateness or timedelta(0)
+    return newest.astimezone(UTC) - lateness if newest else None
+
+
+def _over(ingest: Ingest, day: date, through: datetime | None) -> bool:
+    _, end = bounds(day, day, ingest.days)
+    # A row of the day's last instant is late only when the watermark is not before it.
+    return through is not None and through >= end
