@@ -1,12 +1,15 @@
 """Event to admitted table: how long after its own time a row can be read, with all streams live.
 
-    python -m bench latency [--rate 1000] [--warm 60] [--seconds 60] [--out FILE]
+    python -m bench latency [--rate 1000] [--warm 240] [--seconds 60] [--out FILE]
 
 Three processes that do not wait for each other: the platform with every stream there is; a
 generator, which lands fares in files of half a second on a schedule fixed beforehand; and this one,
 which reads the table's log every 20 ms. A sample is the moment at which a commit is seen less the
 event's scheduled time, for every event, so up to half a second of each is the wait for its file.
-Also told: the cost while nothing arrives, and the cost under load (CPU of the whole process tree).
+Also told: the cost while nothing arrives, and the cost under load (CPU of the whole process tree),
+once at the trigger of the platform's settings and once at `--slow-trigger`, whose figures begin with
+`slow_`. A new process is slow for minutes, while its JVM compiles what runs often: the first
+`--warm` seconds of load are told apart.
 """
 
 from __future__ import annotations
@@ -114,14 +117,15 @@ def started(process: subprocess.Popen[str], meter: TreeMeter, longest: float) ->
     return time.monotonic() - began
 
 
-def measure(home: Path, options: argparse.Namespace) -> dict[str, float]:
+def measure(home: Path, options: argparse.Namespace, trigger: float) -> dict[str, float]:
     """Start the platform, leave it idle, load it, and follow the table."""
     settings = Settings(home=home)
     folder = Path(settings.landing_root) / "taxi" / "fares"
     command = [sys.executable, "-m", "bench.workload", "live", str(home), "3600"]
+    home.mkdir(parents=True)
     with (home.parent / "workload.log").open("a") as log:
         process = subprocess.Popen(
-            [*command, str(options.trigger)], stdout=subprocess.PIPE, stderr=log, text=True
+            [*command, str(trigger)], stdout=subprocess.PIPE, stderr=log, text=True
         )
     meter = TreeMeter(psutil.Process(process.pid))
     try:
@@ -159,7 +163,7 @@ def measure(home: Path, options: argparse.Namespace) -> dict[str, float]:
     seen = sum(len(s.scheduled) for s in reader.samples)
     return {
         "streams": len(TOPOLOGY.streams),
-        "trigger_s": options.trigger,
+        "trigger_s": trigger,
         "rate_per_s": options.rate,
         "start_s": round(start, 1),
         "idle_cores": round(idle, 3),
@@ -184,13 +188,17 @@ def main() -> None:
     parser.add_argument("--trigger", type=float, default=2.0, help="the platform's setting")
     parser.add_argument("--start", type=float, default=180, help="longest wait for quiet")
     parser.add_argument("--idle", type=float, default=30)
-    parser.add_argument("--warm", type=float, default=60, help="seconds of load told apart")
+    parser.add_argument("--slow-trigger", type=float, default=10.0, help="0: not measured")
+    parser.add_argument("--warm", type=float, default=240, help="seconds of load told apart")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--patience", type=float, default=60, help="wait for the last commits")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        figures = measure(Path(name) / "home", options)
+        figures = measure(Path(name) / "home", options, options.trigger)
+        if options.slow_trigger:
+            slow = measure(Path(name) / "slow" / "home", options, options.slow_trigger)
+            figures |= {f"slow_{figure}": value for figure, value in slow.items()}
     sys.stdout.write(json.dumps(figures, indent=2) + "\n")
     if options.out:
         write_figures(options.out, "latency", figures)
