@@ -7,8 +7,8 @@ generator, which lands fares in files of half a second on a schedule fixed befor
 which reads the table's log every 20 ms. A sample is the moment at which a commit is seen less the
 event's scheduled time, for every event, so up to half a second of each is the wait for its file.
 Also told: the cost while nothing arrives, and the cost under load (CPU of the whole process tree),
-once at the trigger of the platform's settings and once at `--slow-trigger`, whose figures begin with
-`slow_`. A new process is slow for minutes, while its JVM compiles what runs often: the first
+once at the trigger of the platform's settings and once at `--slow-trigger`, whose figures begin
+with `slow_`. A new process is slow for minutes, while its JVM compiles what runs often: the first
 `--warm` seconds of load are told apart.
 """
 
