@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import CommitFailedError
 from pyspark.sql import DataFrame
 
 from rivermark.errors import RivermarkError
@@ -20,6 +21,11 @@ from rivermark.lake.log import CommitLog
 from rivermark.lake.note import note, noted
 from rivermark.lake.table import Table
 
+TRIES: Final = 8
+"""How often a commit is tried where another writer was faster; each try begins from its rows."""
+
+OnConflict = Callable[[], None]
+
 
 def replace_days(
     lake: Lake,
@@ -27,41 +33,74 @@ def replace_days(
     rows: DataFrame | pa.Table,
     days: Collection[date],
     metadata: dict[str, Any],
+    *,
+    on_conflict: OnConflict | None = None,
 ) -> int:
     """Put `rows` in place of all rows of `days` and count them; other days are never changed.
 
     The rows must lie in those days (Delta refuses others). Doing it again changes nothing. Readers
     by stream skip the commit, also where the days were empty before (rivermark/lake/anchor.py). An
     Arrow table is committed from here, without a Spark job.
+
+    Our own writers wait for each other. Where one that knows no lock committed to the same files
+    meanwhile, the replacing is done again upon its commit; `on_conflict` hears of it each time.
     """
     if not days:
         raise RivermarkError(
             f"table '{table.name}': no days were given to replace; nothing was done"
         )
+    for tried in range(1, TRIES + 1):
+        try:
+            with commit_lock(lake.path(table)):
+                return _replace(lake, table, rows, days, metadata)
+        except Exception as error:
+            if not is_conflict(error):
+                raise
+            if tried == TRIES:
+                raise RivermarkError(
+                    f"table '{table.name}': other writers committed to the same days {TRIES} times "
+                    "while they were replaced; nothing was replaced. Stop them, or try again later"
+                ) from error
+            if on_conflict is not None:
+                on_conflict()
+    raise AssertionError("the last try ends it")
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Whether a commit failed because another writer's came between, by delta-rs or Delta's JVM."""
+    return isinstance(error, CommitFailedError) or "DELTA_CONCURRENT" in str(error)
+
+
+def _replace(
+    lake: Lake,
+    table: Table,
+    rows: DataFrame | pa.Table,
+    days: Collection[date],
+    metadata: dict[str, Any],
+) -> int:
     path = lake.path(table)
-    with commit_lock(path):
-        found = DeltaTable(path)
-        anchor = anchor_for(found, table, days)
-        if isinstance(rows, pa.Table):
-            where, written = predicate(table, days), rows
-            if anchor is not None and rows.num_rows:
-                where = f"{where} OR {anchor.predicate}"
-                same = anchor.rows.select(rows.column_names).cast(rows.schema)
-                written = pa.concat_tables([rows, same])
-            _overwrite(found, path, written, where, metadata)
-            return int(rows.num_rows)
-        where = spark_predicate(table, days)
-        inside = rows.where(where)
-        if anchor is not None:
-            same = rows.sparkSession.createDataFrame(anchor.rows)
-            inside = inside.unionByName(same.to(rows.schema))
-            where = f"({where}) OR {anchor.predicate}"
-        writer = inside.coalesce(1).write.format("delta").mode("overwrite")
-        writer = writer.option("replaceWhere", where)
-        writer.option("userMetadata", note(metadata)).save(path)
-        newest = CommitLog(path).latest()
-        count = newest.rows or 0 if newest else 0
-        return count - (anchor.rows.num_rows if anchor is not None else 0)
+    found = DeltaTable(path)
+    anchor = anchor_for(found, table, days)
+    if isinstance(rows, pa.Table):
+        where, written = predicate(table, days), rows
+        if anchor is not None and rows.num_rows:
+            where = f"{where} OR {anchor.predicate}"
+            same = anchor.rows.select(rows.column_names).cast(rows.schema)
+            written = pa.concat_tables([rows, same])
+        _overwrite(found, path, written, where, metadata)
+        return int(rows.num_rows)
+    where = spark_predicate(table, days)
+    inside = rows.where(where)
+    if anchor is not None:
+        same = rows.sparkSession.createDataFrame(anchor.rows)
+        inside = inside.unionByName(same.to(rows.schema))
+        where = f"({where}) OR {anchor.predicate}"
+    writer = inside.coalesce(1).write.format("delta").mode("overwrite")
+    writer = writer.option("replaceWhere", where)
+    writer.option("userMetadata", note(metadata)).save(path)
+    newest = CommitLog(path).latest()
+    count = newest.rows or 0 if newest else 0
+    return count - (anchor.rows.num_rows if anchor is not None else 0)
 
 
 def replace_span(

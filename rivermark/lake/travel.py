@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from datetime import UTC, datetime
+from urllib.parse import unquote
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from pyarrow import fs
 
 from rivermark.errors import VersionNotAvailable
-from rivermark.lake.files import filesystem
+from rivermark.lake.files import filesystem, is_local
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.table import Table
@@ -46,9 +47,9 @@ def oldest_readable(lake: Lake, table: Table) -> int:
 def readable(lake: Lake, table: Table, version: int) -> bool:
     """Whether every file of that version is still there; files of the newest version always are."""
     path = lake.path(table)
-    now = set(DeltaTable(path).file_uris())
+    now = set(_files(path))
     try:
-        then = set(DeltaTable(path, version=version).file_uris())
+        then = set(_files(path, version))
     except DeltaError:
         return False  # Its log begins after the version, and no checkpoint before it is left.
     gone = sorted(then - now)
@@ -57,6 +58,13 @@ def readable(lake: Lake, table: Table, version: int) -> bool:
     store, _ = filesystem(path)
     found = store.get_file_info([filesystem(uri)[1] for uri in gone])
     return all(info.type == fs.FileType.File for info in found)
+
+
+def _files(path: str, version: int | None = None) -> list[str]:
+    """The files of a version, as this process finds them."""
+    found = DeltaTable(path, version=version).file_uris()
+    # delta-rs writes a space in a folder's name as %20, also where it gives a plain path.
+    return [unquote(uri) for uri in found] if is_local(path) else found
 
 
 def _version_in_log(lake: Lake, table: Table, as_of: int | datetime | None) -> int:

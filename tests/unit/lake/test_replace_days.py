@@ -66,3 +66,40 @@ def test_a_day_that_had_no_row_is_filled_by_a_commit_that_streams_skip(two_days:
     newest = log.latest()
     assert newest is not None
     assert log.takes_files(newest.version)
+
+
+def foreign_writer(monkeypatch: pytest.MonkeyPatch, lake: Lake, times: int) -> None:
+    """Somebody who knows no lock appends to the first day each time that a replacing has begun."""
+    left = list(range(100, 100 + times))
+
+    def opened(path: str) -> DeltaTable:
+        found = DeltaTable(path)
+        if left:
+            write_deltalake(path, rides(left.pop()), mode="append")
+        return found
+
+    monkeypatch.setattr("rivermark.lake.replace.DeltaTable", opened)
+
+
+def test_a_commit_of_a_faster_writer_is_met_again_and_counted(
+    two_days: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conflicts: list[int] = []
+    foreign_writer(monkeypatch, two_days, times=2)
+
+    replace_days(two_days, RIDES, rides(10), [FIRST], {}, on_conflict=lambda: conflicts.append(1))
+
+    assert ids(two_days) == [3, 4, 10]
+    assert len(conflicts) == 2
+
+
+def test_after_too_many_conflicts_nothing_is_replaced(
+    two_days: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign_writer(monkeypatch, two_days, times=100)
+
+    with pytest.raises(RivermarkError, match="nothing was replaced"):
+        replace_days(two_days, RIDES, rides(10), [FIRST], {})
+
+    assert {1, 2, 3, 4} <= {*ids(two_days)}
+    assert 10 not in ids(two_days)

@@ -12,8 +12,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from rivermark.errors import VersionNotAvailable
+from rivermark.lake.create import create_table
 from rivermark.lake.lake import Lake
-from rivermark.lake.travel import resolve_version
+from rivermark.lake.travel import oldest_readable, resolve_version
 from tests.unit.lake.conftest import RIDES, rides
 
 TEN = datetime(2024, 3, 1, 10, tzinfo=UTC)
@@ -98,3 +99,13 @@ def test_b052_a_version_whose_files_are_gone_is_refused_before_anything_is_read(
     assert "version 2 of table 'test/rides' is not available" in str(refused.value)
     assert "the earliest is 3" in str(refused.value)
     assert [resolve_version(lake, RIDES, v) for v in (3, 4)] == [3, 4]
+
+
+def test_a_folder_whose_name_has_a_space_hides_no_version(tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path / "my lake 100%"))
+    create_table(lake, RIDES)
+    write_deltalake(lake.path(RIDES), rides(1), mode="append")
+    write_deltalake(lake.path(RIDES), rides(2), mode="overwrite")
+
+    assert oldest_readable(lake, RIDES) == 0
+    assert resolve_version(lake, RIDES, 1) == 1
