@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -12,6 +12,7 @@ from pyspark.sql.types import DecimalType
 from rivermark.admission.contract import QUARANTINE_SCHEMA, RAW_SCHEMA, Contract
 from rivermark.errors import DeclarationError
 from rivermark.lake.table import NAME, Daily, Table
+from rivermark.parameters import Parameter, with_parameters
 from rivermark.sources.files import FileSource
 
 if TYPE_CHECKING:
@@ -143,6 +144,8 @@ class Stream:
 
     `volume`: `events` when a batch gives about as many rows as it takes (executors write them);
     `results` when it gives few (the driver commits them; an empty batch leaves no commit).
+    `parameters` are values that `build` takes by name (a process function's maker likewise), such
+    as a threshold: `rivermark reprocess --what-if NAME=VALUE` tries another one over past days.
     `margin`: how much more input, before and after, a recomputed day must see (windows, sessions
     and joins across midnight). `static` are tables looked up whole in each batch, given to `build`
     last.
@@ -165,6 +168,7 @@ class Stream:
     fresh_within: timedelta | None = None
     suite: Suite | None = None
     restart: RestartStrategy | None = None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         """Refuse a declaration that no mode could run."""
@@ -193,6 +197,11 @@ class Stream:
                 )
         if self.kind == "refresh" and any(o.table.days is None for o in self.outputs):
             raise DeclarationError(f"stream '{self.name}': a refreshed table needs its days")
+        if self.parameters:
+            try:
+                object.__setattr__(self, "build", with_parameters(self.build, self.parameters))
+            except DeclarationError as error:
+                raise DeclarationError(f"stream '{self.name}': {error}") from error
         bound = getattr(self.build, "bound", None)
         if bound is not None:
             # A process function fits its rows to the tables; it says here where they do not.

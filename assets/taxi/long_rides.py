@@ -22,7 +22,6 @@ from rivermark.process.spark import run_process
 from rivermark.stream import Stream
 
 LIMIT: Final = timedelta(hours=2)
-LIMIT_MILLIS: Final = LIMIT // timedelta(milliseconds=1)
 
 
 class Ride(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -57,17 +56,21 @@ class LongRides(KeyedProcess[Ride, LongRide]):
 
     first: ValueState[Ride]
 
+    def __init__(self, limit: timedelta = LIMIT) -> None:
+        """Take the span after which a ride is long; at most that by which the stream's days lap."""
+        self.limit = limit // timedelta(milliseconds=1)
+
     def on_event(self, event: Ride, ctx: Context[LongRide]) -> None:
         """Keep the first event; compare the second with it."""
         first = self.first.value
         if first is None:
             self.first.value = event
-            ctx.timers.event.register(event.event_time + LIMIT_MILLIS)
+            ctx.timers.event.register(event.event_time + self.limit)
             return
-        ctx.timers.event.delete(first.event_time + LIMIT_MILLIS)
+        ctx.timers.event.delete(first.event_time + self.limit)
         self.first.clear()
         start, end = (first, event) if first.is_start else (event, first)
-        if end.event_time > start.event_time + LIMIT_MILLIS:
+        if end.event_time > start.event_time + self.limit:
             self.alert(start, ctx)
 
     def on_timer(self, at: int, ctx: Context[LongRide]) -> None:
@@ -79,7 +82,7 @@ class LongRides(KeyedProcess[Ride, LongRide]):
 
     def alert(self, start: Ride, ctx: Context[LongRide]) -> None:
         """Tell of a long ride."""
-        at = start.event_time + LIMIT_MILLIS
+        at = start.event_time + self.limit
         ctx.emit(LongRide(start.ride_id, start.taxi_id, start.driver_id, start.event_time, at))
 
 
@@ -107,6 +110,7 @@ LONG_RIDES: Final = Stream(
     description="Rides inside the city that had not ended two hours after their start.",
     group=GROUP,
     margin=LIMIT,
+    parameters={"limit": LIMIT},
     suite=LONG_RIDES_SUITE,
     owners=OWNERS,
 )

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from rivermark.errors import DeclarationError
+from rivermark.parameters import with_parameters
 from rivermark.process.declaration import Declaration
 from rivermark.process.keyed import KeyedProcess
 from rivermark.process.sizes import Limits
@@ -103,6 +104,10 @@ class ProcessBuild:
                     f"process '{declared.name}': its output '{tag}' goes to no table of the stream"
                 )
         return {tag: found[tag] for tag in tags}
+
+    def with_parameters(self, values: Mapping[str, Any]) -> ProcessBuild:
+        """The same for a process that is made with these values."""
+        return replace(self, make=with_parameters(self.make, values))
 
     def leads(self, place: int) -> bool:
         """Whether the input at that place of the reads moves the watermark, and holds it back."""

@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assets.taxi.long_rides import LIMIT_MILLIS, LongRide, LongRides, Ride
+from assets.taxi.long_rides import LIMIT, LongRide, LongRides, Ride
 from assets.taxi.world.arrivals import rides_as_they_arrive
 from assets.taxi.world.city import in_new_york
 from rivermark.process import ProcessHarness, split_invariant
 from tests.unit.process.pipelines.times import HOUR, MINUTE, NOON
 
 TEN = NOON - 2 * HOUR
+
+LIMIT_MILLIS = LIMIT // timedelta(milliseconds=1)
 
 
 def started(ride_id: int, at: int) -> Ride:
