@@ -8,13 +8,13 @@ from datetime import date
 
 import dagster as dg
 
-from jobs import metadata
 from jobs.names import catch_up_job_name, table_key
+from jobs.reprocessing_report import of_table
 from jobs.run_config import RecomputeConfig
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.errors import RivermarkError
-from rivermark.runtime.recompute import RecomputeReport, recompute
+from rivermark.reprocessing.reprocess import Order, replace
 from rivermark.stream import Stream
 from rivermark.topology import Topology
 
@@ -53,14 +53,17 @@ class Recomputing:
             if not tables or not isinstance(stream, Stream):
                 continue
             try:
-                report = recompute(
+                done = replace(
                     spark.spark_session,
                     platform.settings(),
-                    stream,
-                    first,
-                    last,
-                    as_of=config.pinned(),
-                    run_id=context.run.run_id,
+                    Order(
+                        stream=stream,
+                        first=first,
+                        last=last,
+                        as_of=config.pinned(),
+                        run_id=context.run.run_id,
+                        on_step=context.log.info,
+                    ),
                 )
             except RivermarkError as error:
                 raise dg.Failure(
@@ -68,22 +71,8 @@ class Recomputing:
                     metadata={"error": type(error).__name__},
                     allow_retries=False,
                 ) from error
+            lake = platform.settings().lake()
             for table in tables:
                 yield dg.MaterializeResult(
-                    asset_key=table_key(table), metadata=_told(report, table.name)
+                    asset_key=table_key(table), metadata=of_table(done, table, lake)
                 )
-
-
-def _told(report: RecomputeReport, table: str) -> metadata.Metadata:
-    """What changed, and from which versions to which."""
-    before, after = report.rows_before[table], report.rows_after[table]
-    inputs = ", ".join(f"{name} at {version}" for name, version in report.input_versions.items())
-    return {
-        metadata.MODE: dg.MetadataValue.text("recompute"),
-        metadata.ROW_COUNT: dg.MetadataValue.int(after),
-        "rows_before": dg.MetadataValue.int(before),
-        "rows_after": dg.MetadataValue.int(after),
-        "rows_out": dg.MetadataValue.int(report.rows_written),
-        "version": dg.MetadataValue.int(report.output_versions[table]),
-        "read": dg.MetadataValue.text(inputs),
-    }

@@ -9,6 +9,7 @@ import dagster as dg
 from jobs.asset_job import AssetJob
 from jobs.dashboard import trust_job, trust_schedule
 from jobs.rehearsal import rehearsal_job
+from jobs.reprocessing import reprocess_jobs
 from jobs.schedules import (
     catch_up_schedule,
     suites_schedule,
@@ -52,6 +53,7 @@ def clockwork_of(topology: Topology) -> Clockwork:
             trust,
             *([suites] if suites is not None else []),
             looking_after,
+            *reprocess_jobs(topology),
             rehearsal_job(topology),
             wish_job(topology, "run"),
             wish_job(topology, "paused"),

@@ -11,7 +11,7 @@ from rivermark.cli.dashboard import dashboard
 from rivermark.cli.demo import demo
 from rivermark.cli.files import files
 from rivermark.cli.group import CommandGroup, add_command
-from rivermark.cli.recompute import recompute
+from rivermark.cli.reprocess import reprocess
 from rivermark.cli.reset import reset
 from rivermark.cli.run import run
 from rivermark.cli.show import show
@@ -60,6 +60,6 @@ add_command(app, show, "show", panel=LOOK)
 add_command(app, files, "files", panel=LOOK)
 add_command(app, dashboard, "dashboard", panel=LOOK)
 app.add_typer(state, name="state", rich_help_panel=WORK)
-add_command(app, recompute, "recompute", panel=MEND)
+add_command(app, reprocess, "reprocess", panel=MEND)
 add_command(app, reset, "reset", panel=MEND)
 add_command(app, upkeep, "upkeep", panel=MEND)

@@ -82,7 +82,7 @@ class TableWriter:
                 f"table '{self.table.name}': its log begins at version {oldest.version} and shows "
                 f"no batch of stream '{self.origin.stream}', which began before that; whether the "
                 "last batch was written cannot be told. Rebuild the table from its inputs "
-                "(rivermark recompute)."
+                "(rivermark reprocess)."
             )
         return None
 

@@ -50,6 +50,9 @@ def spark_conf(settings: Settings, kind: Kind = "short") -> dict[str, str]:
         "spark.sql.streaming.maxBatchesToRetainInMemory": "1",
         # Nanosecond times arrive as numbers and are turned into times by the reader.
         "spark.sql.legacy.parquet.nanosAsLong": "true",
+        # As Delta's own files have them, where rows are staged in plain Parquet: the default is a
+        # type of nanoseconds without a zone.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         **driver_options(kind, heap=settings.driver_memory),
     }

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from rivermark.admission.batch import INGEST_FILES
 from rivermark.errors import UnknownStream
 from rivermark.lake.table import Table
 from rivermark.lake.upkeep.compaction import TARGET_BYTES
 from rivermark.lake.upkeep.table_upkeep import Kept, look_after
+from rivermark.reprocessing.record import REPROCESSINGS
 from rivermark.runtime.progress import STREAM_PROGRESS
 from rivermark.runtime.readers import readers_of
 from rivermark.runtime.reset import tables_of
 from rivermark.settings import Settings
 from rivermark.topology import Topology
 
+OWN: Final = (INGEST_FILES, STREAM_PROGRESS, REPROCESSINGS)
+"""Tables of the platform's own that grow."""
+
 
 def kept_tables(topology: Topology) -> dict[str, Table]:
     """Every table that upkeep looks after, by name: declared ones, arrivals, the platform's own."""
     declared = [table for stream in topology.streams for table in tables_of(stream)]
-    return {table.name: table for table in (*declared, INGEST_FILES, STREAM_PROGRESS)}
+    return {table.name: table for table in (*declared, *OWN)}
 
 
 def upkeep(

@@ -12,13 +12,17 @@ import pytest
 import jobs.hosting
 import jobs.recomputing
 import jobs.rehearsal
+import rivermark.reprocessing.reprocess
 from platform_defs.checks import checks_of
 from platform_defs.clockwork import clockwork_of
 from platform_defs.group_assets import assets_of
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark import Topology
-from rivermark.runtime.recompute import RecomputeReport
+from rivermark.reprocessing.difference import HIDDEN, Difference, Sample
+from rivermark.reprocessing.record import Kind
+from rivermark.reprocessing.report import Reprocessing, TableOutcome
+from rivermark.reprocessing.reprocess import Order
 from rivermark.runtime.run import Report
 from rivermark.runtime.tally import StreamSummary
 from rivermark.settings import Settings
@@ -96,30 +100,39 @@ class FakeRuntime:
     ) -> dict[str, StreamSummary]:
         return self._host("continuous", settings, streams, given)
 
-    def recompute(
-        self,
-        spark: object,
-        settings: Settings,
-        stream: Any,
-        first: date,
-        last: date,
-        *,
-        as_of: Any,
-        run_id: str,
-    ) -> RecomputeReport:
-        self.recomputed.append((stream.name, first, last, as_of))
+    def replace(self, spark: object, settings: Settings, order: Order) -> Reprocessing:
+        return self._reprocessed("replaced", order)
+
+    def rehearse(self, spark: object, settings: Settings, order: Order) -> Reprocessing:
+        return self._reprocessed("rehearsed", order)
+
+    def _reprocessed(self, kind: Kind, order: Order) -> Reprocessing:
+        self.recomputed.append((order.stream.name, order.first, order.last, order.as_of))
         if self.error:
             raise self.error
-        tables = [t.name for t in stream.tables]
-        return RecomputeReport(
-            stream=stream.name,
-            first=first,
-            last=last,
-            input_versions={"taxi/rides": 7},
-            output_versions=dict.fromkeys(tables, 3),
-            rows_before=dict.fromkeys(tables, 90),
-            rows_after=dict.fromkeys(tables, 100),
-            rows_written=24,
+        days = {order.first: {"added": 14, "removed": 4, "changed": 0, "unchanged": 86}}
+        found = Difference(
+            added=14,
+            removed=4,
+            unchanged=86,
+            days=days,
+            samples=(Sample("added", {"ride_id": 1}, {"driver": HIDDEN}),),
+        )
+        after = 3 if kind == "replaced" else None
+        return Reprocessing(
+            id="20260302-120000-abcd",
+            kind=kind,
+            stream=order.stream.name,
+            first=order.first,
+            last=order.last,
+            at=NOON,
+            run_id=order.run_id,
+            by="ada",
+            inputs={"taxi/rides": 7},
+            tables={
+                t.name: TableOutcome(t.name, 2, found, version_after=after)
+                for t in order.stream.tables
+            },
         )
 
     def _host(
@@ -154,6 +167,8 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> FakeRuntime:
     monkeypatch.setattr(jobs.hosting, "run_bounded", fake.bounded)
     monkeypatch.setattr(jobs.hosting, "run_continuous", fake.continuous)
     monkeypatch.setattr(jobs.rehearsal, "run_bounded", fake.bounded)
-    monkeypatch.setattr(jobs.recomputing, "recompute", fake.recompute)
+    monkeypatch.setattr(jobs.recomputing, "replace", fake.replace)
+    monkeypatch.setattr(rivermark.reprocessing.reprocess, "replace", fake.replace)
+    monkeypatch.setattr(rivermark.reprocessing.reprocess, "rehearse", fake.rehearse)
     monkeypatch.setattr(SparkResource, "spark_session", property(lambda _: "no engine"))
     return fake

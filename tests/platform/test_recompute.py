@@ -77,7 +77,9 @@ def test_a_recompute_tells_what_changed_and_what_was_read(
     assert event is not None
     assert event.asset_materialization is not None
     told = {k: v.value for k, v in event.asset_materialization.metadata.items()}
-    assert (told["rows_before"], told["rows_after"], told["rows_out"]) == (90, 100, 24)
+    assert (told["rows_before"], told["rows_after"]) == (90, 100)
+    assert (told["rows_added"], told["rows_removed"], told["rows_changed"]) == (14, 4, 0)
+    assert "| 2026-03-02 | 14 | 4 | 0 | 86 |" in str(told["days"])
     assert told["read"] == "taxi/rides at 7"
     assert told["version"] == 3
 

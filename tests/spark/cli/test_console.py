@@ -43,7 +43,7 @@ def rivermark(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
         yield spark
 
     with pytest.MonkeyPatch.context() as patch:
-        for command in ("demo", "run", "recompute"):
+        for command in ("demo", "run", "reprocess"):
             patch.setattr(f"rivermark.cli.{command}.engine", engine)
             patch.setattr(f"rivermark.cli.{command}.topology", lambda: Topology(STREAMS))
         patch.setattr("rivermark.cli.reset.topology", lambda: Topology(STREAMS))
@@ -116,7 +116,7 @@ def test_an_ingest_started_over_reads_its_folder_again(rivermark: Console, demo:
 def test_a_day_that_is_still_open_is_not_computed_again(rivermark: Console, demo: Result) -> None:
     before = rivermark.rows(HOURLY_WINNERS.name)
 
-    result = rivermark("recompute", HOURLY_WINNERS.name, "--from", "2020-01-01")
+    result = rivermark("reprocess", HOURLY_WINNERS.name, "--from", "2020-01-01")
 
     # The day is still open: its last hours have not come.
     assert result.exit_code == 1

@@ -80,7 +80,7 @@ def test_a_docstring_is_help_and_examples() -> None:
 
 
 def test_every_command_explains_itself_with_examples(rivermark: Run) -> None:
-    own = ["demo", "run", "pause", "resume", "status", "show", "files", "recompute", "reset"]
+    own = ["demo", "run", "pause", "resume", "status", "show", "files", "reprocess", "reset"]
     for name in [*own, "drip", "replay", "sensors"]:
         result = rivermark(name, "--help")
         assert result.exit_code == 0, name

@@ -3,13 +3,12 @@
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from rivermark.errors import StreamFailed
-from rivermark.runtime.recompute import RecomputeReport
 from rivermark.runtime.run import Report
 from rivermark.runtime.tally import StreamSummary
 from rivermark.topology import Topology
@@ -27,8 +26,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Played], None]:
     def engine(*_: object) -> Iterator[None]:
         yield None
 
-    for command in ("run", "recompute"):
-        monkeypatch.setattr(f"rivermark.cli.{command}.engine", engine)
+    monkeypatch.setattr("rivermark.cli.run.engine", engine)
 
     def played(name: str, run: Played) -> None:
         monkeypatch.setattr(f"rivermark.runtime.{name}", run)
@@ -116,38 +114,3 @@ def test_a_failed_stream_is_a_sentence_with_its_name(
 
     assert result.exit_code == 1
     assert "stream 'shop/hourly' failed: no space left on device" in result.stderr
-
-
-def test_a_recompute_tells_what_it_read_and_what_changed(
-    rivermark: Run, shop: Topology, play: Callable[[str, Any], None]
-) -> None:
-    def compute(*given: Any, as_of: object, run_id: str) -> RecomputeReport:
-        assert given[2].name == "shop/hourly"
-        assert given[3:5] == (date(2026, 3, 1), date(2026, 3, 2))
-        assert as_of == 4
-        assert run_id
-        return RecomputeReport(
-            "shop/hourly",
-            given[3],
-            given[4],
-            {"shop/orders": 4},
-            {"shop/hourly": 9},
-            {"shop/hourly": 24},
-            {"shop/hourly": 23},
-        )
-
-    play("recompute.recompute", compute)
-    days = ("--from", "2026-03-01", "--to", "2026-03-02")
-
-    result = rivermark("recompute", "shop/hourly", *days, "--as-of", "4", env=WIDE)
-
-    assert result.exit_code == 0, result.output
-    assert "shop/hourly, 2026-03-01 to 2026-03-02, from shop/orders version 4" in result.stdout
-    assert result.stdout.split("version")[2].split()[-4:] == ["shop/hourly", "24", "23", "9"]
-
-
-def test_an_ingest_cannot_be_computed_again(rivermark: Run, shop: Topology) -> None:
-    result = rivermark("recompute", "shop/orders", "--from", "2026-03-01")
-
-    assert result.exit_code == 1
-    assert "rivermark reset shop/orders --with-tables" in result.stderr

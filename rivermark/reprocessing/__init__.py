@@ -1,0 +1,1 @@
+"""Closed days computed again: rehearsed, compared, replaced, undone, or tried another way."""

@@ -1,0 +1,80 @@
+"""How rows of some days differ from those that are published: numbers, sums and a few samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from typing import Any, Final
+
+KINDS: Final = ("added", "removed", "changed", "unchanged")
+HIDDEN: Final = "…"
+"""What stands for the value of a personal column."""
+
+Number = int | float | Decimal
+
+
+@dataclass(frozen=True)
+class DaySums:
+    """The sum of a numeric column over a day's rows, before and after; None without any value."""
+
+    day: date
+    column: str
+    before: Number | None
+    after: Number | None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A row that differs: its key, and its values (of a changed row: before and after)."""
+
+    kind: str
+    key: Mapping[str, Any]
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """What became of the rows of a range of days, paired by the table's key.
+
+    Without a declared key whole rows are paired, so nothing counts as changed. Rows that share a
+    key are paired in the order of their values.
+    """
+
+    added: int = 0
+    removed: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    columns: Mapping[str, int] = field(default_factory=dict)
+    days: Mapping[date, Mapping[str, int]] = field(default_factory=dict)
+    sums: tuple[DaySums, ...] = ()
+    samples: tuple[Sample, ...] = ()
+
+    @property
+    def same(self) -> bool:
+        """Whether both hold the very same rows."""
+        return not (self.added or self.removed or self.changed)
+
+    @property
+    def rows_before(self) -> int:
+        """Rows of the days in what is published."""
+        return self.removed + self.changed + self.unchanged
+
+    @property
+    def rows_after(self) -> int:
+        """Rows of the days in what was computed."""
+        return self.added + self.changed + self.unchanged
+
+    def days_that_differ(self) -> list[date]:
+        """Days of which any row was added, removed or changed."""
+        differing = ("added", "removed", "changed")
+        return sorted(day for day, found in self.days.items() if any(found[k] for k in differing))
+
+    def sentence(self) -> str:
+        """The numbers in words."""
+        if self.same:
+            return f"no difference in {self.unchanged:,} rows"
+        told = ", ".join(f"{getattr(self, kind):,} {kind}" for kind in KINDS)
+        by_column = ", ".join(f"{name} in {n:,}" for name, n in self.columns.items())
+        return f"{told} ({by_column})" if by_column else told

@@ -1,0 +1,115 @@
+"""The job that reprocesses: what it is asked, what it shows, what it refuses."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from rivermark.errors import PartitionStillOpen
+from tests.platform.conftest import FakeRuntime
+
+pytestmark = pytest.mark.platform
+
+HOURLY = dg.AssetKey(["taxi", "hourly"])
+
+
+def run(
+    defs: dg.Definitions, instance: dg.DagsterInstance, **config: Any
+) -> dg.ExecuteInProcessResult:
+    """A run of the taxi group's job."""
+    given = {"stream": "taxi/hourly", "first": "2026-03-02"} | config
+    return defs.resolve_job_def("taxi_reprocess").execute_in_process(
+        instance=instance,
+        run_config={"ops": {"reprocess_taxi": {"config": given}}},
+        raise_on_error=False,
+    )
+
+
+def failure_of(result: dg.ExecuteInProcessResult) -> str:
+    (failure,) = [e for e in result.all_events if e.is_step_failure]
+    data = failure.step_failure_data.user_failure_data
+    assert data is not None
+    return data.description or ""
+
+
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobs.reprocessing.wait_until_closed", lambda *_, **__: None)
+
+
+@pytest.mark.usefixtures("closed")
+def test_a_rehearsal_is_the_default_and_shows_its_report_at_table_and_run(
+    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime
+) -> None:
+    result = run(defs, instance, as_of="7")
+
+    assert result.success
+    assert runtime.recomputed == [("taxi/hourly", date(2026, 3, 2), date(2026, 3, 2), 7)]
+    assert instance.get_materialized_partitions(HOURLY) == set()
+    (seen,) = instance.fetch_observations(HOURLY, limit=1).records
+    assert seen.asset_observation is not None
+    told = {k: v.value for k, v in seen.asset_observation.metadata.items()}
+    assert (told["mode"], told["rows_added"], told["rows_removed"]) == ("rehearsed", 14, 4)
+    assert "driver=…" in str(told["samples"])
+    (handled,) = [e for e in result.all_node_events if e.is_successful_output]
+    output = handled.step_output_data.metadata
+    assert "| taxi/hourly | 14 | 4 | 0 | 86 |" in str(output["taxi/hourly rehearsed"].value)
+
+
+@pytest.mark.usefixtures("closed")
+def test_replaced_days_are_materialized_each(
+    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime
+) -> None:
+    assert run(defs, instance, way="replace", last="2026-03-03").success
+    assert instance.get_materialized_partitions(HOURLY) == {"2026-03-02", "2026-03-03"}
+
+
+def test_an_open_day_fails_with_what_to_do(
+    defs: dg.Definitions,
+    instance: dg.DagsterInstance,
+    runtime: FakeRuntime,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def wait(*_: Any, **__: Any) -> None:
+        raise PartitionStillOpen("2026-03-02 is still open")
+
+    monkeypatch.setattr("jobs.reprocessing.wait_until_closed", wait)
+
+    result = run(defs, instance, way="replace")
+
+    assert "is still open" in failure_of(result)
+    assert runtime.recomputed == []
+
+
+@pytest.mark.usefixtures("closed")
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"stream": "watch/alerts"}, "no stream of this group"),
+        ({"stream": "taxi/rides"}, "no stream of this group"),
+        ({"first": ""}, "which days?"),
+        ({"way": "what_if"}, "nothing was changed"),
+        ({"way": "what_if", "what_if": {"limit": "3"}}, "has no parameter 'limit'"),
+        ({"way": "what_if", "what_if": {"build": "os:system"}}, "expected a function of"),
+        ({"way": "undo", "undo": "nobody"}, "was never reprocessed as"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    defs: dg.Definitions,
+    instance: dg.DagsterInstance,
+    runtime: FakeRuntime,
+    config: dict[str, Any],
+    told: str,
+) -> None:
+    assert told in failure_of(run(defs, instance, **config))
+    assert runtime.recomputed == []
+
+
+def test_a_day_that_is_none_is_refused_before_the_run(
+    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime
+) -> None:
+    assert not run(defs, instance, first="tomorrow").success
+    assert runtime.recomputed == []
