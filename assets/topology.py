@@ -2,9 +2,21 @@
 
 from typing import Final
 
+from assets.fraud.streams import FRAUD_STREAMS
+from assets.readings.alerts.streams import ALERT_STREAMS
 from assets.readings.streams import READING_STREAMS
 from assets.taxi.streams import EVENT_STREAMS
 from assets.taxi.trips.streams import STREAMS as TRIP_STREAMS
+from assets.web.streams import WEB_STREAMS
 from rivermark.topology import Topology
 
-TOPOLOGY: Final = Topology([*EVENT_STREAMS, *TRIP_STREAMS, *READING_STREAMS])
+TOPOLOGY: Final = Topology(
+    [
+        *EVENT_STREAMS,
+        *TRIP_STREAMS,
+        *READING_STREAMS,
+        *ALERT_STREAMS,
+        *WEB_STREAMS,
+        *FRAUD_STREAMS,
+    ]
+)

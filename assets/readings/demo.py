@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from assets.readings.drip import RADIO, to_line
+from assets.readings.drip import RADIO, control_feeds, to_line
 from assets.readings.ingest import LATENESS, SENSOR_READINGS, TEMPERATURES
 from assets.readings.world import SensorWorld
 from assets.samples import SAMPLES
@@ -27,14 +27,25 @@ RECORDED: Final = {
 
 
 def land(landing: Path) -> list[LandedInput]:
-    """Land the recorded series, and five minutes of twenty sensors with losses and repeats."""
-    return [*_land_recorded(landing), _land_sensors(landing)]
+    """Land the recorded series, and five minutes of twenty sensors with losses and repeats.
+
+    Thresholds and smoke levels of those minutes land too: alerts are made of them.
+    """
+    return [*_land_recorded(landing), *_land_controls(landing), _land_sensors(landing)]
 
 
 def _land_recorded(landing: Path) -> Iterator[LandedInput]:
     for name, (what, rows) in RECORDED.items():
         new = copy_once(SAMPLES / "nab" / name, landing / TEMPERATURES.source.folder)
         yield LandedInput(what, 1, rows, int(new))
+
+
+def _land_controls(landing: Path) -> Iterator[LandedInput]:
+    for feed in control_feeds(BEGINNING, LENGTH):
+        lines = ([feed.line(a.event) for a in p.rows] for p in feed.parcels(FILE_SPAN))
+        done = land_parts_once(landing / feed.ingest.source.folder, "generated", lines)
+        what = f"generated {feed.ingest.name.partition('/')[2].replace('_', ' ')}"
+        yield LandedInput(what, done.files, done.rows, done.new_files)
 
 
 def _land_sensors(landing: Path) -> LandedInput:

@@ -8,6 +8,7 @@ from assets.taxi.cleansing import CLEAN_FARES, CLEAN_RIDES
 from assets.taxi.enrichment import RIDES_WITH_FARES
 from assets.taxi.ingest import FARE_EVENTS, RIDE_EVENTS, TRIP_EVENTS
 from assets.taxi.long_rides import LONG_RIDES
+from assets.taxi.longest_rides import LONGEST_RIDES
 from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
 from assets.taxi.zone_activity import ZONE_ACTIVITY
 from rivermark.stream import AnyStream
@@ -19,6 +20,7 @@ EVENT_STREAMS: Final[tuple[AnyStream, ...]] = (
     CLEAN_FARES,
     RIDES_WITH_FARES,
     LONG_RIDES,
+    LONGEST_RIDES,
     DRIVER_TIPS,
     HOURLY_WINNERS,
     TRIP_EVENTS,

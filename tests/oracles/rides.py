@@ -54,6 +54,22 @@ class TaxiOracle:
                 best[end] = (driver, tips)
         return best
 
+    def longest_rides(self, final: datetime) -> list[tuple[datetime, int, int]]:
+        """End, start cell and whole minutes of each ride that was its cell's longest of the day.
+
+        Of rides that ended by `final`; days are those of UTC, by the end of the ride.
+        """
+        longest: dict[tuple[object, int], int] = {}
+        found = []
+        ends = [r for r in self.clean_rides if not r["is_start"] and r["event_time"] <= final]
+        for ride in sorted(ends, key=lambda r: r["event_time"]):
+            start = cell(float(ride["start_lon"]), float(ride["start_lat"]))
+            minutes = (ride["event_time"] - ride["start_time"]) // MINUTE
+            if minutes > longest.get((ride["event_time"].date(), start), -1):
+                longest[ride["event_time"].date(), start] = minutes
+                found.append((ride["event_time"], start, minutes))
+        return sorted(found)
+
     def partners(self) -> tuple[set[int], set[int], set[int]]:
         """Ids of pairs, of rides without a fare and of fares without a ride, at the end of time."""
         starts = {r["ride_id"] for r in self.clean_rides if r["is_start"]}

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from assets.taxi.cleansing import CLEAN_FARES, CLEAN_RIDES
 from assets.taxi.enrichment import RIDES_WITH_FARES, WAITING
 from assets.taxi.long_rides import LIMIT, LONG_RIDES
+from assets.taxi.longest_rides import LONGEST_RIDES
 from assets.taxi.streams import EVENT_STREAMS
 from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
 from assets.taxi.world.drip import drip
@@ -104,6 +105,15 @@ def test_tips_and_winners_of_final_hours_equal_the_oracle(platform: Platform) ->
     assert len(best) == 14
 
 
+def test_the_longest_rides_of_each_cell_and_day_equal_the_oracle(platform: Platform) -> None:
+    final = max(r["event_time"] for r in platform.oracle.clean_rides) - timedelta(minutes=1)
+
+    rows = platform.rows("taxi/longest_rides", "event_time", "start_cell", "minutes")
+
+    found = sorted((utc(at), cell, minutes) for at, cell, minutes in rows)
+    assert found == platform.oracle.longest_rides(final) != []
+
+
 def test_each_ride_and_fare_is_paired_alone_or_waiting(platform: Platform) -> None:
     oracle = platform.oracle
     pairs, lone_rides, lone_fares = oracle.partners()
@@ -145,7 +155,15 @@ def test_each_long_ride_has_one_alert_as_soon_as_it_is_known(platform: Platform)
 
 @pytest.mark.parametrize(
     "stream",
-    [CLEAN_RIDES, CLEAN_FARES, RIDES_WITH_FARES, LONG_RIDES, DRIVER_TIPS, HOURLY_WINNERS],
+    [
+        CLEAN_RIDES,
+        CLEAN_FARES,
+        RIDES_WITH_FARES,
+        LONG_RIDES,
+        LONGEST_RIDES,
+        DRIVER_TIPS,
+        HOURLY_WINNERS,
+    ],
     ids=lambda s: s.name,
 )
 def test_a_recomputed_day_has_the_same_rows(platform: Platform, stream: Any) -> None:
