@@ -49,15 +49,16 @@ lint: setup ## Only the linters, types and import contracts
 	$(BIN)/lint-imports
 
 unit: setup ## Only the tests that need no JVM
-	$(PYTHON) -m pytest tests/unit $(PYTEST_OPTIONS)
+	$(PYTHON) -m pytest tests/unit -n 2 $(PYTEST_OPTIONS)
 
-spark: setup ## Only the tests on one shared Spark session
-	$(PYTHON) -m pytest tests/spark $(PYTEST_OPTIONS)
+spark: setup ## Only the tests on one shared Spark session (without the long ones: see stories)
+	$(PYTHON) -m pytest tests/spark -m "not long" $(PYTEST_OPTIONS)
 
 platform: setup ## Only the tests with Dagster in process
 	$(PYTHON) -m pytest tests/platform $(PYTEST_OPTIONS)
 
-stories: setup ## Kills, floods and restarts of whole processes (STORIES=short for the quick ones)
+stories: setup ## Long tests on Spark; kills and restarts of whole processes (STORIES=short: quick ones)
+	$(PYTHON) -m pytest tests/spark -m long $(PYTEST_OPTIONS)
 	$(PYTHON) -m pytest tests/stories --timeout 1200 \
 		$(if $(filter short,$(STORIES)),-m "not slow") $(PYTEST_OPTIONS)
 

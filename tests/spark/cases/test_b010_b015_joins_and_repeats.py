@@ -80,6 +80,7 @@ def test_b013_a_join_without_a_bound_in_time_is_refused(
     assert rows(spark, settings, OF_THE_JOIN) == []
 
 
+@pytest.mark.long
 def test_b014_ids_are_forgotten_once_the_horizon_has_passed(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:

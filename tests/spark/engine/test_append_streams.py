@@ -32,6 +32,7 @@ FIVE = 5 * MINUTE
 Tuples = list[tuple[object, ...]]
 
 
+@pytest.mark.long
 def test_no_row_is_dropped_and_all_results_are_equal_whatever_the_files_per_trigger(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:

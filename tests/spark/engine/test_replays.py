@@ -31,6 +31,7 @@ def land_all_kinds(landing: Landing, hour: int) -> None:
     landing.put(f"{FOLDER}/{hour}c.json")
 
 
+@pytest.mark.long
 def test_a_crash_at_any_commit_of_the_door_changes_nothing(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,6 +56,7 @@ def look_after(settings: Settings, topology: Topology) -> dict[str, Kept]:
     return {k.table: k for k in upkeep(settings, topology, run_id="upkeep")}
 
 
+@pytest.mark.long
 def test_live_streams_go_on_through_upkeep_and_late_starters_see_every_row(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +107,7 @@ def test_live_streams_go_on_through_upkeep_and_late_starters_see_every_row(
     assert ordered(seen) == busiest_of(before)
 
 
+@pytest.mark.long
 def test_a_stream_that_lags_for_longer_than_the_promise_loses_nothing(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:

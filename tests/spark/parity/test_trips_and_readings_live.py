@@ -39,6 +39,7 @@ def land_trips(landing: Path) -> None:
     shutil.copy(TLC / "gx_yellow_10_per_month.csv", folder / "yellow_tripdata.csv")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("land", "names"),
     [

@@ -50,6 +50,7 @@ def by_hand(spark: SparkSession, settings: Settings) -> tuple[list[Any], list[An
     return jumps, sorted(silences_by_hand(admitted, end), key=by_value)
 
 
+@pytest.mark.long
 def test_runs_of_any_cut_a_live_run_and_a_recompute_give_what_the_rule_says(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:

@@ -67,6 +67,7 @@ class Forgetful(KeyedProcess[Reading, Jump]):
         self.newest.value = event.temperature
 
 
+@pytest.mark.long
 def test_a_kill_within_a_batch_and_between_two_leaves_rows_and_state_exact(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
