@@ -8,6 +8,8 @@ import dagster as dg
 
 from jobs.asset_job import AssetJob
 from jobs.dashboard import trust_job, trust_schedule
+from jobs.folding import fold_job, fold_schedule
+from jobs.readmitting import readmit_job
 from jobs.rehearsal import rehearsal_job
 from jobs.reprocessing import reprocess_jobs
 from jobs.schedules import (
@@ -42,7 +44,8 @@ def clockwork_of(topology: Topology) -> Clockwork:
     schedules = [catch_up_schedule(group, job) for group, job in catch_up.items()]
     schedules += [watch_schedule(topology, watch), trust_schedule(topology, trust)]
     looking_after = upkeep_job(topology)
-    schedules.append(upkeep_schedule(looking_after))
+    folding = fold_job(topology)
+    schedules += [fold_schedule(topology, folding), upkeep_schedule(looking_after)]
     if suites is not None:
         schedules.append(suites_schedule(suites))
     return Clockwork(
@@ -52,6 +55,8 @@ def clockwork_of(topology: Topology) -> Clockwork:
             watch,
             trust,
             *([suites] if suites is not None else []),
+            folding,
+            readmit_job(topology),
             looking_after,
             *reprocess_jobs(topology),
             rehearsal_job(topology),

@@ -6,7 +6,7 @@ one day from its page, or told for the newest days by the run that draws the das
 
 import warnings
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 
 import dagster as dg
 
@@ -18,12 +18,9 @@ from jobs.trusting import chart_of, proposals_table, result_of_day
 from platform_defs.days import partitions_of
 from resources.settings import SettingsResource
 from rivermark.pages.refresh import refresh
-from rivermark.settings import Settings
 from rivermark.stream import Ingest, Stream
 from rivermark.topology import Topology
-from rivermark.watch.completeness import days_of_ingest
-from rivermark.watch.derived import DerivedDay, days_of_stream, sources_of
-from rivermark.watch.marks import marks
+from rivermark.watch.judging import judge_days
 from rivermark.watch.proposal import propose_lateness
 from rivermark.watch.trust import DAY_COMPLETE, DAYS_LOOKED_AT, trust_claims
 
@@ -166,17 +163,3 @@ def _days_of(topology: Topology, stream: Stream) -> dg.AssetChecksDefinition:
             description="The day is over, its sources add up, lack no hour, and had no late row.",
             partitions_def=partitions_of(stream, table),
         )(day_is_complete)
-
-
-def judge_days(
-    settings: Settings, topology: Topology, stream: Stream, first: date, last: date
-) -> list[DerivedDay]:
-    """The days of a derived stream and, for that, those of its sources."""
-    reached = marks(settings)
-    sources = {
-        name: days_of_ingest(settings, topology, ingest, first, last, reached)
-        for name in sources_of(topology, stream)
-        if isinstance(ingest := topology.named(name), Ingest)
-    }
-    days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
-    return days_of_stream(settings, topology, stream, days, reached, sources)

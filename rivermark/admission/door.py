@@ -17,12 +17,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark.admission.batch import INGEST_FILES, FileOutcome, write_outcomes
-from rivermark.admission.clock import Clock, Verdict, judge
+from rivermark.admission.clock import Verdict
 from rivermark.admission.collected import CollectedBatch
 from rivermark.admission.contract import QUARANTINE_ARROW
 from rivermark.admission.facts import FileFacts
 from rivermark.admission.here import parse_here
 from rivermark.admission.isolate import damaged_files
+from rivermark.admission.judging import judge_files
 from rivermark.admission.parse import Head, Parser, is_record
 from rivermark.admission.parsed import ParsedBatch, Rows
 from rivermark.admission.recall import recall_clock
@@ -137,7 +138,8 @@ class Door:
                 unread |= damaged
                 continue
             try:
-                verdicts, after = self._judge(ready, facts, rows)
+                names = [f.name for f in ready]
+                verdicts, after = judge_files(names, facts, rows, self.clock, self.ingest)
                 metadata = {
                     "clock": after.to_json(),
                     "verdicts": {name: v.to_json() for name, v in verdicts.items()},
@@ -228,22 +230,6 @@ class Door:
             for f in files
         ]
         return pa.Table.from_pylist(facts, KNOWN)
-
-    def _judge(
-        self, files: list[Arrived], facts: dict[str, FileFacts], rows: ParsedBatch
-    ) -> tuple[dict[str, Verdict], Clock]:
-        """Judge the files in their order of arrival, each by the clock that the one before left."""
-        jump, clock = self.ingest.contract.max_jump, self.clock
-        verdicts: dict[str, Verdict] = {}
-        for file in files:
-            found = facts.get(file.name, FileFacts())
-            below = found.newest
-            if jump and clock.newest and found.newest and found.newest > clock.newest + jump:
-                below = rows.newest_until(file.name, clock.newest + jump)
-            verdicts[file.name], clock = judge(
-                clock, found.oldest, below, found.newest, self.ingest.lateness, jump
-            )
-        return verdicts, clock
 
     def _decide(
         self,

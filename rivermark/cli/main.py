@@ -10,7 +10,9 @@ import typer
 from rivermark.cli.dashboard import dashboard
 from rivermark.cli.demo import demo
 from rivermark.cli.files import files
+from rivermark.cli.fold_late import fold_late
 from rivermark.cli.group import CommandGroup, add_command
+from rivermark.cli.readmit import readmit
 from rivermark.cli.reprocess import reprocess
 from rivermark.cli.reset import reset
 from rivermark.cli.run import run
@@ -61,5 +63,7 @@ add_command(app, files, "files", panel=LOOK)
 add_command(app, dashboard, "dashboard", panel=LOOK)
 app.add_typer(state, name="state", rich_help_panel=WORK)
 add_command(app, reprocess, "reprocess", panel=MEND)
+add_command(app, fold_late, "fold-late", panel=MEND)
+add_command(app, readmit, "readmit", panel=MEND)
 add_command(app, reset, "reset", panel=MEND)
 add_command(app, upkeep, "upkeep", panel=MEND)

@@ -132,6 +132,14 @@ def fold_late(
     return report
 
 
+def anything_to_fold(settings: Settings, topology: Topology, ingests: Sequence[Ingest]) -> bool:
+    """Whether a fold now would do something. Starts no engine."""
+    lake = settings.lake()
+    return bool(
+        foldable(settings, ingests) or open_folds(lake) or _payable(lake, topology, debts(lake))
+    )
+
+
 def _take_in(
     settings: Settings,
     ingest: Ingest,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -17,14 +18,24 @@ def ask(
     tables: Mapping[str, dataset.Dataset],
     values: Sequence[object] | Mapping[str, object] = (),
 ) -> list[dict[str, Any]]:
-    """The rows of the answer. One thread: the streams on this machine have the better claim."""
+    """The rows of the answer."""
+    with connection(tables) as engine:
+        found = engine.execute(sql, values or None)
+        names = [column[0] for column in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+@contextmanager
+def connection(tables: Mapping[str, dataset.Dataset]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """An engine that knows the tables, for several questions in a row or an answer as Arrow.
+
+    One thread: the streams on this machine have the better claim.
+    """
     with duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "1GB"}) as engine:
         engine.execute("SET TimeZone = 'UTC'")
         for name, table in tables.items():
             engine.register(name, table)
-        found = engine.execute(sql, values or None)
-        names = [column[0] for column in found.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        yield engine
 
 
 def quoted(column: str) -> str:

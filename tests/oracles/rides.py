@@ -16,11 +16,14 @@ HOUR = timedelta(hours=1)
 
 
 class TaxiOracle:
-    """What was landed below a landing root, and what the platform must make of it."""
+    """What was landed below a landing root, and what the platform must make of it.
 
-    def __init__(self, landing: Path) -> None:
-        self.rides = accept(landing / "taxi/rides", MINUTE)
-        self.fares = accept(landing / "taxi/fares", MINUTE)
+    With a `lateness` of years it knows everything, however late it came.
+    """
+
+    def __init__(self, landing: Path, lateness: timedelta = MINUTE) -> None:
+        self.rides = accept(landing / "taxi/rides", lateness)
+        self.fares = accept(landing / "taxi/fares", lateness)
         self.unique_rides = once(self.rides.admitted, "ride_id", "is_start")
         self.clean_fares = once(self.fares.admitted, "ride_id")
         self.clean_rides = [r for r in self.unique_rides if inside(r)]
@@ -69,6 +72,13 @@ class TaxiOracle:
                 longest[ride["event_time"].date(), start] = minutes
                 found.append((ride["event_time"], start, minutes))
         return sorted(found)
+
+    def long_rides(self) -> dict[int, datetime]:
+        """Moments of the alerts, by ride: two hours after a START that no END follows by then."""
+        ends = {r["ride_id"]: r["event_time"] for r in self.clean_rides if not r["is_start"]}
+        starts = {r["ride_id"]: r["event_time"] for r in self.clean_rides if r["is_start"]}
+        due = {ride: start + 2 * HOUR for ride, start in starts.items()}
+        return {ride: at for ride, at in due.items() if ride not in ends or ends[ride] > at}
 
     def partners(self) -> tuple[set[int], set[int], set[int]]:
         """Ids of pairs, of rides without a fare and of fares without a ride, at the end of time."""

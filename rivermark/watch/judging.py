@@ -1,0 +1,26 @@
+"""Days of a derived stream judged on demand, with those of the ingests that they come from."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from rivermark.settings import Settings
+from rivermark.stream import Ingest, Stream
+from rivermark.topology import Topology
+from rivermark.watch.completeness import days_of_ingest
+from rivermark.watch.derived import DerivedDay, days_of_stream, sources_of
+from rivermark.watch.marks import marks
+
+
+def judge_days(
+    settings: Settings, topology: Topology, stream: Stream, first: date, last: date
+) -> list[DerivedDay]:
+    """The days of a derived stream and, for that, those of its sources."""
+    reached = marks(settings)
+    sources = {
+        name: days_of_ingest(settings, topology, ingest, first, last, reached)
+        for name in sources_of(topology, stream)
+        if isinstance(ingest := topology.named(name), Ingest)
+    }
+    days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
+    return days_of_stream(settings, topology, stream, days, reached, sources)

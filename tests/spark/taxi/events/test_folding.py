@@ -1,0 +1,69 @@
+"""Late fares folded beside live streams, by a fold that is killed in the middle and taken up."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from assets.taxi.cleansing import CLEAN_FARES
+from assets.taxi.ingest import FARE_EVENTS
+from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
+from rivermark.folding import mend
+from rivermark.folding.owed import owed_days
+from rivermark.settings import Settings
+from rivermark.stream import AnyStream
+from rivermark.watch.judging import judge_days
+from tests.late_world import BEGIN, DAY, HOUR, assert_fares_equal, late_world
+from tests.oracles.rides import TaxiOracle
+
+pytestmark = pytest.mark.spark
+
+FIRST = date(2020, 1, 1)
+STREAMS: list[AnyStream] = [FARE_EVENTS, CLEAN_FARES, DRIVER_TIPS, HOURLY_WINNERS]
+
+
+class KilledError(Exception):
+    """The end of a process, made by the test."""
+
+
+def test_what_follows_from_late_rows_is_computed_again_also_after_a_kill(
+    spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill_at_tips(*given: Any, **more: Any) -> Any:
+        if given[2] is DRIVER_TIPS:
+            raise KilledError
+        return real(*given, **more)
+
+    real, end = mend.mend, BEGIN + DAY + 6 * HOUR
+    with late_world(spark, settings, tmp_path / "dripped", STREAMS, until_moment=end) as world:
+        world.land(BEGIN + DAY + 3 * HOUR)
+        late = [r for r in TaxiOracle(world.landing).fares.late if r["event_time"] < BEGIN + DAY]
+        assert late
+        before = world.rows("taxi/hourly_winners", "window_end", "tips")
+        with monkeypatch.context() as patch:
+            patch.setattr(mend, "mend", kill_at_tips)
+            with pytest.raises(KilledError):
+                world.fold()
+        # The rows are in, and the day says that what follows from them is still to come.
+        assert world.days(FARE_EVENTS.name)[FIRST].unfolded == 0
+        (day,) = judge_days(settings, world.topology, DRIVER_TIPS, FIRST, FIRST)
+        assert (day.state, day.owed) == ("warn", True)
+
+        report = world.fold()
+
+        assert (report.rows, report.taken_up) == (0, 1)
+        assert_fares_equal(world, TaxiOracle(world.landing, timedelta(days=9)), BEGIN + DAY)
+        assert world.rows("taxi/hourly_winners", "window_end", "tips") != before
+        (day,) = judge_days(settings, world.topology, DRIVER_TIPS, FIRST, FIRST)
+        assert (day.state, day.owed) == ("complete", False)
+        assert owed_days(settings.lake(), world.topology) == {}
+        # Only days whose rows differ were replaced, and folding again computes nothing.
+        assert all(set(t.changed.days) <= {FIRST} for t in report.mended)
+        assert world.fold().mended == []
+
+        world.land(end)
+        world.assert_nothing_dropped()
