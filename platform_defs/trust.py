@@ -160,6 +160,6 @@ def _days_of(topology: Topology, stream: Stream) -> dg.AssetChecksDefinition:
         return dg.asset_check(
             name=DAY_COMPLETE,
             asset=table_key(table),
-            description="The day is over, its sources add up, lack no hour, and had no late row.",
+            description="The day is over, its sources add up, lack no hour, no late row.",
             partitions_def=partitions_of(stream, table),
         )(day_is_complete)

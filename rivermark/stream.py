@@ -147,7 +147,8 @@ class Stream:
     `parameters` are values that `build` takes by name (a process function's maker likewise), such
     as a threshold: `rivermark reprocess --what-if NAME=VALUE` tries another one over past days.
     `margin`: how much more input, before and after, a recomputed day must see (windows, sessions
-    and joins across midnight). `static` are tables looked up whole in each batch, given to `build`
+    and joins across midnight); no result's day lies further from the rows that it was made of.
+    `static` are tables looked up whole in each batch, given to `build`
     last.
     """
 
