@@ -60,10 +60,10 @@ class World:
 
     def land(self, through: datetime) -> None:
         """Land what happened before that moment, and wait until every stream has come near it."""
-        for folder in self.dripped.glob("*/*"):
-            target = self.landing / folder.relative_to(self.dripped)
+        for ingest in (RIDE_EVENTS, FARE_EVENTS):
+            target = self.landing / ingest.source.folder
             target.mkdir(parents=True, exist_ok=True)
-            for file in sorted(folder.iterdir()):
+            for file in sorted(self.dripped.glob(f"{ingest.source.folder}/*")):
                 if _newest(file) < through:
                     file.rename(target / file.name)
         until(lambda: self.passed(through - SETTLED), "what landed is read", self.live.alive)

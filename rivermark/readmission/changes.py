@@ -133,9 +133,9 @@ def changed_decisions(
         "end": end,
     }
     with connection(_tables(lake, ingest)) as engine:
-        found: pa.Table = engine.execute(_sql(ingest), values).to_arrow_table()
+        found: pa.Table = engine.sql(_sql(ingest), params=values).to_arrow_table()
         engine.register("changes", found)
-        table_of_turns: pa.Table = engine.execute(COUNTED).to_arrow_table()
+        table_of_turns: pa.Table = engine.sql(COUNTED).to_arrow_table()
     schema = pa.schema(DeltaTable(lake.path(table)).schema().to_arrow())
     write_deltalake(
         lake.path(table),
