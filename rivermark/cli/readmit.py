@@ -45,7 +45,7 @@ def readmit(
     from_day, to_day = moments.day(first), moments.day(last or first)
     if not isinstance(found, Ingest):
         raise RivermarkError(
-            f"'{stream}' has no door; its days are computed again by: rivermark recompute {stream}"
+            f"'{stream}' has no door; its days are computed again by: rivermark reprocess {stream}"
         )
     allowed = None if lateness is None else timedelta(milliseconds=round(lateness * 1000))
     with engine(settings, "short") as spark, err().status(f"Deciding again about {stream}"):

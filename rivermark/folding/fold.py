@@ -203,8 +203,7 @@ def _compute_below(
         # Here, because Spark's modules are slow to import and many folds need none.
         from rivermark.folding.mend import mend
 
-        told = {"fold": report.fold, "run": run_id}
-        mended = mend(engine(), lake, stream, closed, told)
+        mended = mend(engine(), lake, stream, closed, because=report.fold, run_id=run_id)
         report.mended += mended
         for table in mended:
             if table.changed.days:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import time
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Final
 
+from deltalake import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import MapType
@@ -17,8 +19,17 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
 from rivermark.lake.replace import replace_days
 from rivermark.lake.table import Table
+from rivermark.reprocessing.comparing import compare
+from rivermark.reprocessing.difference import Difference
+from rivermark.reprocessing.fingerprint import code_of
+from rivermark.reprocessing.record import new_id, remember, whoever
+from rivermark.reprocessing.report import Reprocessing, TableOutcome
+from rivermark.reprocessing.reprocess import told, version_of
 from rivermark.runtime.recompute import build_range, pin_inputs
-from rivermark.stream import Stream
+from rivermark.stream import Output, Stream
+
+COMPARED_ROWS: Final = 1_000_000
+"""Up to so many replaced rows the register tells how many were added, removed and changed."""
 
 
 @dataclass
@@ -37,63 +48,116 @@ def mend(
     lake: Lake,
     stream: Stream,
     days: Collection[date],
-    metadata: dict[str, Any],
+    *,
+    because: str,
+    run_id: str,
 ) -> list[MendedTable]:
     """Compute the days again from the newest input, and replace those whose rows differ.
 
-    One computation for each stretch of days without a gap. The stream must have closed the days.
+    One computation for each stretch of days without a gap; what was replaced is a reprocessing in
+    the register, and can be undone as any other. The stream must have closed the days.
     """
     found = {t.name: MendedTable(t.name, tuple(sorted(days))) for t in stream.tables}
     with days_lock(lake.path(stream.tables[0])):
         versions = pin_inputs(lake, stream, None)
         for first, last in ranges(days):
+            began = time.monotonic()
             # Held, because it is compared first and then written.
             built = build_range(spark, lake, stream, first, last, versions).persist()
-            told = {
-                "stream": stream.name,
-                "recompute": [first.isoformat(), last.isoformat()],
-                "inputs": versions,
-                **metadata,
-            }
             try:
                 inside = [day for day in days if first <= day <= last]
+                differing = {}
                 for output in stream.outputs:
-                    rows = built if output.where is None else built.where(output.where())
-                    mine = rows.select(
-                        *[F.col(f.name).cast(f.dataType) for f in output.table.schema.fields]
+                    rows = _declared(built, output)
+                    changed = _compare(
+                        spark, lake, output.table, rows, inside, found[output.table.name]
                     )
-                    mended = found[output.table.name]
-                    _replace(spark, lake, stream, output.table, mine, inside, told, mended)
+                    if changed.days:
+                        found[output.table.name].changed |= changed
+                        differing[output.table.name] = changed.days
+                if differing:
+                    done = _begun(stream, differing, versions, because, run_id)
+                    for output in stream.outputs:
+                        if output.table.name in differing:
+                            mine = differing[output.table.name]
+                            _replace(
+                                lake, stream, done, output.table, _declared(built, output), mine
+                            )
+                    done.seconds = round(time.monotonic() - began, 3)
+                    remember(lake, done.records())
             finally:
                 built.unpersist()
     return list(found.values())
 
 
+def _declared(built: DataFrame, output: Output) -> DataFrame:
+    """The rows of an output with the types that its table declares."""
+    rows = built if output.where is None else built.where(output.where())
+    return rows.select(*[F.col(f.name).cast(f.dataType) for f in output.table.schema.fields])
+
+
+def _begun(
+    stream: Stream,
+    differing: Mapping[str, Collection[date]],
+    versions: Mapping[str, int],
+    because: str,
+    run_id: str,
+) -> Reprocessing:
+    """The reprocessing of the days that differ, as the register keeps it."""
+    days = [day for of_table in differing.values() for day in of_table]
+    now = datetime.now(UTC)
+    return Reprocessing(
+        id=new_id(now),
+        kind="replaced",
+        stream=stream.name,
+        first=min(days),
+        last=max(days),
+        at=now,
+        run_id=run_id,
+        by=whoever(),
+        inputs=versions,
+        code=code_of(stream),
+        because=because,
+    )
+
+
 def _replace(
-    spark: SparkSession,
     lake: Lake,
     stream: Stream,
+    done: Reprocessing,
     table: Table,
     rows: DataFrame,
     days: Collection[date],
-    told: dict[str, Any],
-    mended: MendedTable,
 ) -> None:
-    """Compare the rows with those that are there, and replace the days that differ."""
-    there = spark.read.format("delta").load(lake.path(table)).select(*rows.columns)
-    changed = _compare(table, rows, there, days, mended)
-    if not changed.days:
-        return
-    mine = rows.where(condition(table, changed.days))
+    """Replace the days of one table, and note how they differ."""
+    path = lake.path(table)
+    outcome = TableOutcome(table.name, DeltaTable(path).version(), Difference())
+    mine = rows.where(condition(table, days))
     written = mine.toArrow() if stream.volume == "results" else mine
-    replace_days(lake, table, written, changed.days, told)
-    mended.changed |= changed
+    count = replace_days(
+        lake, table, written, days, told(done, outcome), on_conflict=outcome.met_conflict
+    )
+    outcome.version_after = version_of(lake, table, done.id)
+    if count <= COMPARED_ROWS and outcome.version_after is not None:
+        before = DeltaTable(path, version=outcome.version_before).to_pyarrow_dataset()
+        after = DeltaTable(path, version=outcome.version_after).to_pyarrow_dataset()
+        outcome.difference = compare(before, after, table, done.first, done.last)
+    done.tables[table.name] = outcome
 
 
 def _compare(
-    table: Table, after: DataFrame, before: DataFrame, days: Collection[date], mended: MendedTable
+    spark: SparkSession,
+    lake: Lake,
+    table: Table,
+    after: DataFrame,
+    days: Collection[date],
+    mended: MendedTable,
 ) -> Changed:
-    """The days and hours in which the rows differ, by number and by a hash of all columns."""
+    """The days and hours in which the rows differ from those that are there.
+
+    By number, and by a hash of all columns.
+    """
+    before = spark.read.format("delta").load(lake.path(table))
     inside = condition(table, days)
     # As a number: a moment would be told in the zone of this process.
     moment = F.unix_seconds(F.date_trunc("hour", table.event_time)) if table.event_time else None

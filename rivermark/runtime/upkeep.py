@@ -8,6 +8,7 @@ from typing import Final
 
 from rivermark.admission.batch import INGEST_FILES
 from rivermark.errors import UnknownStream
+from rivermark.folding.records import FOLDS
 from rivermark.lake.table import Table
 from rivermark.lake.upkeep.compaction import TARGET_BYTES
 from rivermark.lake.upkeep.table_upkeep import Kept, look_after
@@ -18,7 +19,7 @@ from rivermark.runtime.reset import tables_of
 from rivermark.settings import Settings
 from rivermark.topology import Topology
 
-OWN: Final = (INGEST_FILES, STREAM_PROGRESS, REPROCESSINGS)
+OWN: Final = (INGEST_FILES, STREAM_PROGRESS, REPROCESSINGS, FOLDS)
 """Tables of the platform's own that grow."""
 
 

@@ -14,6 +14,7 @@ from assets.taxi.ingest import FARE_EVENTS
 from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
 from rivermark.folding import mend
 from rivermark.folding.owed import owed_days
+from rivermark.reprocessing.record import newest_records
 from rivermark.settings import Settings
 from rivermark.stream import AnyStream
 from rivermark.watch.judging import judge_days
@@ -64,6 +65,12 @@ def test_what_follows_from_late_rows_is_computed_again_also_after_a_kill(
         # Only days whose rows differ were replaced, and folding again computes nothing.
         assert all(set(t.changed.days) <= {FIRST} for t in report.mended)
         assert world.fold().mended == []
+        # What was replaced is in the register, with the versions read and the fold that caused it.
+        records = {r.table: r for r in newest_records(settings.lake())}
+        assert set(records) == {t.name for s in STREAMS[1:] for t in s.tables}
+        fares = records["taxi/clean_fares"]
+        assert (fares.added, fares.removed, fares.changed) == (len(late), 0, 0)
+        assert all(r.because and r.first_day == r.last_day == FIRST for r in records.values())
 
         world.land(end)
         world.assert_nothing_dropped()
