@@ -6,7 +6,9 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from assets.taxi.cleansing import CLEAN_FARES
@@ -14,6 +16,9 @@ from assets.taxi.ingest import FARE_EVENTS
 from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
 from rivermark.folding import mend
 from rivermark.folding.owed import owed_days
+from rivermark.lake.create import create_table
+from rivermark.lake.log import CommitLog
+from rivermark.lake.replace import replace_days
 from rivermark.reprocessing.record import newest_records
 from rivermark.settings import Settings
 from rivermark.stream import AnyStream
@@ -74,3 +79,22 @@ def test_what_follows_from_late_rows_is_computed_again_also_after_a_kill(
 
         world.land(end)
         world.assert_nothing_dropped()
+
+
+def test_a_frame_that_fills_an_empty_day_is_a_change_that_streams_skip(
+    spark: SparkSession, settings: Settings
+) -> None:
+    lake, table = settings.lake(), CLEAN_FARES.tables[0]
+    create_table(lake, table)
+    path, second = lake.path(table), FIRST + timedelta(days=1)
+    schema = pa.schema(DeltaTable(path).schema().to_arrow())
+    there = pa.Table.from_pylist([{"ride_id": 1, "event_time": BEGIN}], schema)
+    write_deltalake(path, there, mode="append")
+    new = pa.Table.from_pylist([{"ride_id": 2, "event_time": BEGIN + DAY}], schema)
+
+    assert replace_days(lake, table, spark.createDataFrame(new), [second], {}) == 1
+
+    assert sorted(DeltaTable(path).to_pyarrow_table()["ride_id"].to_pylist()) == [1, 2]
+    newest = CommitLog(path).latest()
+    assert newest is not None
+    assert CommitLog(path).takes_files(newest.version)
