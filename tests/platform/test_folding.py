@@ -7,7 +7,7 @@ import dagster as dg
 import pytest
 from dagster._core.definitions.schedule_definition import ScheduleExecutionData
 
-from jobs.folding import events_of
+from jobs.folding import events_of, judged
 from jobs.names import table_key
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
@@ -16,7 +16,7 @@ from rivermark.folding.late_days import late_days
 from rivermark.folding.mend import MendedTable
 from rivermark.folding.reach import Changed
 from rivermark.settings import Settings
-from tests.oracles.shop import FIRST, PAID, PAYMENTS, SHOP, sent, write
+from tests.oracles.shop import FIRST, ORDERS, PAID, PAYMENTS, SHOP, sent, write, write_join
 from tests.platform.conftest import definitions_of
 
 pytestmark = pytest.mark.platform
@@ -82,6 +82,22 @@ def test_a_day_that_differs_is_materialized_as_its_partition() -> None:
     assert (event.asset_key, event.partition) == (table_key(PAID.tables[0]), str(FIRST))
     assert event.metadata["rows_before"].value == 10
     assert event.metadata["rows_after"].value == 12
+
+
+def test_the_check_of_a_day_that_was_computed_again_is_asked_anew(
+    shop: dg.Definitions, instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    write_join(settings, write(settings, ORDERS, sent(1)), write(settings, PAYMENTS, sent(1)))
+    report = FoldReport("f", mended=[MendedTable(PAID.tables[0].name, (FIRST,))])
+    (before,) = judged(settings, SHOP, report)
+
+    assert shop.resolve_job_def("fold_late").execute_in_process(instance=instance).success
+    (after,) = judged(settings, SHOP, report)
+
+    assert (before.check_name, before.partition) == ("day_is_complete", str(FIRST))
+    assert not before.passed
+    assert before.severity is dg.AssetCheckSeverity.WARN
+    assert after.passed
 
 
 def test_the_door_is_replayed_for_ingests_only(
