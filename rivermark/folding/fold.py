@@ -20,7 +20,8 @@ from deltalake import DeltaTable
 from rivermark.errors import RivermarkError
 from rivermark.folding.admit import FoldedDay, fold_day
 from rivermark.folding.late_days import LateDay, foldable
-from rivermark.folding.reach import Changed, days_reached, of_hours
+from rivermark.folding.owed import owed_days
+from rivermark.folding.reach import Changed, days_reached, of_hours, whole_days
 from rivermark.folding.records import (
     FOLDS,
     Begun,
@@ -103,7 +104,7 @@ def fold_late(
         if not held:
             raise RivermarkError("another fold is under way; it takes what is there to be folded")
         report = FoldReport(uuid4().hex)
-        left, before = open_folds(lake), debts(lake)
+        left, before = open_folds(lake), owed_days(lake, topology)
         versions = {i.name: _version(lake, i) for i in ingests if lake.exists(i.late)}
         found = foldable(settings, ingests, first=first, last=last)
         if not (found or left or _payable(lake, topology, before)):
@@ -117,7 +118,7 @@ def fold_late(
         ]
         begin(lake, begun, ids, run_id)
         changed: dict[str, Changed] = {}
-        for each in (*left, *begun):
+        for each in begun:
             table = _ingest(topology, each.stream).admitted.name
             changed[table] = changed.get(table, Changed()) | of_hours(each.hours)
         done = [
@@ -193,7 +194,8 @@ def _compute_below(
         if stream.kind == "refresh" and table_of(stream.reads[0]).name in changed:
             report.follow.append(stream.name)
             continue
-        wanted = days_reached(stream, changed) | before.get(stream.name, set())
+        owed = before.get(stream.name, set())
+        wanted = days_reached(stream, changed) | owed
         closed = _closed(lake, stream, wanted)
         if wanted - closed:
             report.owed[stream.name] = wanted - closed
@@ -206,8 +208,11 @@ def _compute_below(
         mended = mend(engine(), lake, stream, closed, because=report.fold, run_id=run_id)
         report.mended += mended
         for table in mended:
-            if table.changed.days:
-                changed[table.table] = changed.get(table.table, Changed()) | table.changed
+            # A fold that was broken off may have replaced an owed day already: that it does not
+            # differ any more says nothing about what lies below.
+            sure = table.changed | whole_days(topology.table(table.table), closed & owed)
+            if sure.days:
+                changed[table.table] = changed.get(table.table, Changed()) | sure
         different = sum(len(table.changed.days) for table in mended)
         tell(f"{stream.name}: {len(closed)} days computed again, {different} differ")
 

@@ -76,6 +76,14 @@ def all_reached(topology: Topology, changed: Mapping[str, Changed]) -> dict[str,
     return found
 
 
+def whole_days(table: Table, days: Iterable[date]) -> Changed:
+    """A change of which only the days of a table are known: any hour of them may differ."""
+    found = frozenset(days)
+    bounds = [days_of(table).bounds(day, day) for day in found]
+    hours = (start + n * HOUR for start, end in bounds for n in range(-(-(end - start) // HOUR)))
+    return Changed(found, frozenset(hours))
+
+
 def of_hours(hours: Iterable[datetime]) -> Changed:
     """A change of rows whose event time lies in these hours."""
     return Changed(hours=frozenset(hours))
