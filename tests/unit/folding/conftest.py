@@ -1,5 +1,6 @@
 """A shop of three days whose door has set 2 % of the rows aside as late, without an engine."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -10,7 +11,7 @@ from deltalake import DeltaTable
 from rivermark.folding.fold import FoldReport, fold_late
 from rivermark.settings import Settings
 from rivermark.stream import Ingest
-from tests.oracles.shop import ORDERS, PAYMENTS, SHOP
+from tests.oracles.shop import ORDERS, PAYMENTS, SHOP, Landed, sent, write
 
 Fold = Callable[..., FoldReport]
 
@@ -18,6 +19,21 @@ Fold = Callable[..., FoldReport]
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     return Settings(home=tmp_path)
+
+
+@pytest.fixture(scope="session")
+def three_days(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Landed]:
+    """A home with three days of payments, written once, to be copied."""
+    home = tmp_path_factory.mktemp("three_days")
+    return home, write(Settings(home=home), PAYMENTS, sent(3))
+
+
+@pytest.fixture
+def payments(settings: Settings, three_days: tuple[Path, Landed]) -> Landed:
+    """Three days of payments, and what the door made of them."""
+    home, landed = three_days
+    shutil.copytree(home, settings.home, dirs_exist_ok=True)
+    return landed
 
 
 def no_engine() -> NoReturn:
