@@ -31,8 +31,9 @@ from tests.oracles.rides import TaxiOracle
 
 FIRST, SECOND, THIRD = (date(2020, 1, n) for n in (1, 2, 3))
 OUTAGE = (BEGIN + DAY + 9 * HOUR, BEGIN + DAY + 12 * HOUR)
-CLOSES_THE_THIRD = BEGIN + 3 * DAY + 4 * HOUR
-CLOSES_THE_FOURTH = BEGIN + 4 * DAY + 4 * HOUR
+CLOSES_THE_THIRD = BEGIN + 3 * DAY + 8 * HOUR
+"""By then the last late row of the third day has come: late rows are held for six hours at most."""
+CLOSES_THE_FOURTH = BEGIN + 4 * DAY + 8 * HOUR
 ALL = timedelta(days=365)
 
 STREAMS = [s for s in EVENT_STREAMS if not s.name.startswith(("taxi/trip", "taxi/zone"))]

@@ -42,6 +42,8 @@ def turned(report: Readmission) -> Counter[tuple[str, str]]:
 def test_decisions_that_change_are_those_of_the_oracle_and_nothing_published_is_touched(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Raw rows are decided in several parts, each of which goes on with the clock of the one before.
+    monkeypatch.setattr("rivermark.readmission.replay.ROWS_AT_ONCE", 10)
     for file in files_at_random(3, 16):
         file.land(landing)
     ingest = readings(max_files=3)
@@ -55,9 +57,6 @@ def test_decisions_that_change_are_those_of_the_oracle_and_nothing_published_is_
     same = again(ingest)
     assert (same.turns, same.rows_changed) == ((), 0)
     assert same.replayed.rows > 50
-    # However the raw rows are cut into parts.
-    monkeypatch.setattr("rivermark.readmission.replay.ROWS_AT_ONCE", 10)
-    assert again(ingest).rows_changed == 0
 
     before = decided(folder, MINUTE, monkeypatch)
     after = decided(folder, 5 * MINUTE, monkeypatch)
