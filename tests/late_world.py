@@ -178,6 +178,13 @@ def assert_rides_equal(world: World, oracle: TaxiOracle, end: datetime) -> None:
         assert sorted(found) == sorted(i for i, at in moments.items() if at < end), table
 
 
+def assert_longest_equal(world: World, oracle: TaxiOracle, end: datetime) -> None:
+    """The longest rides of each cell and day, which a process function tells, equal an oracle."""
+    columns = ("event_time", "start_cell", "minutes")
+    found = _before(world, end, "taxi/longest_rides", "event_time", *columns)
+    assert sorted(found) == [row for row in oracle.longest_rides(end) if row[0] < end]
+
+
 def _assert_ids(world: World, table: str, events: list[Event], end: datetime) -> None:
     found = [i for (i,) in _before(world, end, table, "event_time", "ride_id")]
     assert sorted(found) == sorted(e["ride_id"] for e in events if e["event_time"] < end), table

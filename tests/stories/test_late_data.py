@@ -24,6 +24,7 @@ from tests.late_world import (
     HOUR,
     World,
     assert_fares_equal,
+    assert_longest_equal,
     assert_rides_equal,
     late_world,
 )
@@ -98,6 +99,7 @@ def test_late_rows_are_folded_into_closed_days_while_the_streams_go_on(world: Wo
     everything = TaxiOracle(world.landing, ALL)
     assert_fares_equal(world, everything, BEGIN + 3 * DAY)
     assert_rides_equal(world, everything, BEGIN + 3 * DAY)
+    assert_longest_equal(world, everything, BEGIN + 3 * DAY)
 
     assert world.live.alive()
     world.land(CLOSES_THE_FOURTH)
@@ -107,6 +109,7 @@ def test_late_rows_are_folded_into_closed_days_while_the_streams_go_on(world: Wo
     everything = TaxiOracle(world.landing, ALL)
     assert_fares_equal(world, everything, BEGIN + 4 * DAY)
     assert_rides_equal(world, everything, BEGIN + 4 * DAY)
+    assert_longest_equal(world, everything, BEGIN + 4 * DAY)
     left = [d for i in (FARE_EVENTS, RIDE_EVENTS) for d in late_days(world.settings, i)]
     assert not any(day.closed for day in left)
     world.assert_nothing_dropped()

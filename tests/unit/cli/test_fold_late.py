@@ -53,3 +53,18 @@ def test_a_stream_without_a_door_is_refused(rivermark: Run) -> None:
 
     assert result.exit_code == 1
     assert "no row of 'shop/paid' can be late: expected one of shop/orders" in result.stderr
+
+
+@pytest.mark.usefixtures("payments")
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("shop/paid", "--from", "2026-03-02"), "'shop/paid' has no door; its days are computed"),
+        (("shop/payments", "--from", "monday"), "'monday' is not a day"),
+    ],
+)
+def test_only_a_door_can_decide_again(rivermark: Run, given: tuple[str, ...], told: str) -> None:
+    result = rivermark("readmit", *given)
+
+    assert result.exit_code == 1
+    assert told in result.stderr
