@@ -180,9 +180,9 @@ def assert_rides_equal(world: World, oracle: TaxiOracle, end: datetime) -> None:
 
 def assert_longest_equal(world: World, oracle: TaxiOracle, end: datetime) -> None:
     """The longest rides of each cell and day, which a process function tells, equal an oracle."""
-    columns = ("event_time", "start_cell", "minutes")
-    found = _before(world, end, "taxi/longest_rides", "event_time", *columns)
-    assert sorted(found) == [row for row in oracle.longest_rides(end) if row[0] < end]
+    found = world.rows("taxi/longest_rides", "event_time", "start_cell", "minutes")
+    expected = [row for row in oracle.longest_rides(end) if row[0] < end]
+    assert sorted(row for row in found if row[0] < end) == expected
 
 
 def _assert_ids(world: World, table: str, events: list[Event], end: datetime) -> None:
