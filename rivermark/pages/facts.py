@@ -6,7 +6,7 @@ a personal column can be shown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -17,6 +17,7 @@ from deltalake import DeltaTable
 
 from rivermark.lake.log import CommitLog
 from rivermark.lake.table import Table
+from rivermark.reprocessing.record import newest_records
 from rivermark.runtime.desired import DesiredStore
 from rivermark.runtime.heartbeat import ENDED, HeartbeatStore
 from rivermark.runtime.progress import STREAM_PROGRESS
@@ -93,15 +94,21 @@ class TableSize:
 
 @dataclass(frozen=True)
 class Recompute:
-    """Days of a table that were computed again, as the commit says."""
+    """Days of a table that were computed again, as the register or the commit says.
+
+    `version` is what they became; None where nothing published was touched. `difference` is rows
+    added, removed and changed, where it is known.
+    """
 
     table: str
     at: datetime
-    version: int
+    version: int | None
     first: str
     last: str
     inputs: str
     run: str
+    kind: str = "replaced"
+    difference: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,27 +230,43 @@ def _by_claim(looks: list[Look]) -> tuple[tuple[Look, ...], ...]:
 
 
 def _recomputes(settings: Settings, tables: list[Table]) -> tuple[Recompute, ...]:
-    """The newest recomputes, from the newest commits of each table that is kept by days."""
-    found = []
-    for table in tables:
-        if table.days is None:
-            continue
-        log = CommitLog(settings.lake().path(table))
-        for commit in islice(log.backwards(), COMMITS_LOOKED_AT):
-            days = commit.metadata.get("recompute")
-            if not isinstance(days, list) or len(days) != 2:
-                continue
-            inputs = commit.metadata.get("inputs")
-            told = inputs if isinstance(inputs, dict) else {}
-            found.append(
-                Recompute(
-                    table=table.name,
-                    at=commit.at,
-                    version=commit.version,
-                    first=str(days[0]),
-                    last=str(days[1]),
-                    inputs=", ".join(f"{name} at {v}" for name, v in told.items()),
-                    run=str(commit.metadata.get("run", "")),
-                )
-            )
+    """The newest reprocessings on record, and replaced days that only a table's commits tell of."""
+    found = [
+        Recompute(
+            table=record.table,
+            at=record.at,
+            version=record.version_after,
+            first=record.first_day.isoformat(),
+            last=record.last_day.isoformat(),
+            inputs=_read(record.inputs),
+            run=record.run_id,
+            kind=record.kind,
+            difference=f"{record.added:,} / {record.removed:,} / {record.changed:,}",
+        )
+        for record in newest_records(settings.lake(), limit=RECOMPUTES)
+    ]
+    found += [each for table in tables if table.days for each in _by_commits(settings, table)]
     return tuple(sorted(found, key=lambda r: r.at, reverse=True)[:RECOMPUTES])
+
+
+def _by_commits(settings: Settings, table: Table) -> Iterator[Recompute]:
+    """Days that were replaced by somebody who keeps no such record, from the newest commits."""
+    log = CommitLog(settings.lake().path(table))
+    for commit in islice(log.backwards(), COMMITS_LOOKED_AT):
+        days = commit.metadata.get("recompute")
+        if not isinstance(days, list) or len(days) != 2 or "reprocessing" in commit.metadata:
+            continue
+        inputs = commit.metadata.get("inputs")
+        yield Recompute(
+            table=table.name,
+            at=commit.at,
+            version=commit.version,
+            first=str(days[0]),
+            last=str(days[1]),
+            inputs=_read(inputs if isinstance(inputs, dict) else {}),
+            run=str(commit.metadata.get("run", "")),
+        )
+
+
+def _read(inputs: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} at {version}" for name, version in inputs.items())

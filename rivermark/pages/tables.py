@@ -79,22 +79,24 @@ def checks_table(claims: Sequence[Sequence[Look]]) -> Markup:
 
 
 def recomputes_table(recomputes: Sequence[Recompute]) -> Markup:
-    """The newest recomputes, from the commits' own metadata."""
+    """The newest reprocessings; rehearsals and what-ifs too, which made no version."""
     return table(
         "Days computed again, newest first, with the versions that were read",
-        ("table", "days", "at", "version", "read", "run"),
+        ("table", "what", "days", "at", "added / removed / changed", "version", "read", "run"),
         (
             (
                 r.table,
+                r.kind,
                 r.first if r.first == r.last else f"{r.first} to {r.last}",
                 _moment(r.at),
-                str(r.version),
+                r.difference,
+                "" if r.version is None else str(r.version),
                 r.inputs,
                 r.run[:12],
             )
             for r in recomputes
         ),
-        numeric=("version",),
+        numeric=("added / removed / changed", "version"),
     )
 
 

@@ -1,7 +1,7 @@
 """The page is parsed as a browser and a screen reader would meet it."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +14,7 @@ from rivermark.pages.facts import gather
 from rivermark.pages.markup import Markup, table, tag
 from rivermark.pages.names import bytes_text
 from rivermark.pages.refresh import refresh
+from rivermark.reprocessing.record import Record, remember
 from rivermark.settings import Settings
 from rivermark.watch.history import Look, newest_looks, record
 from tests.oracles.shop import (
@@ -79,6 +80,21 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         "run": "run-of-a-backfill",
     }
     append(settings, PAID.tables[0], [{"order_id": 999_999, "at": START}], **recompute)
+    rehearsed = Record(
+        id="20260305-120000-abcd",
+        at=NOW,
+        kind="rehearsed",
+        stream=PAID.name,
+        table=PAID.tables[0].name,
+        first_day=date(2026, 3, 2),
+        last_day=date(2026, 3, 4),
+        inputs={"shop/orders": 8},
+        version_before=3,
+        added=1200,
+        changed=7,
+        run_id="run-of-a-rehearsal",
+    )
+    remember(settings.lake(), [rehearsed])
     return settings
 
 
@@ -147,6 +163,8 @@ def test_it_tells_what_the_tables_hold(page: Page) -> None:
     assert "days_are_complete" in text
     assert "120 of" in text, "two hours of one event a minute lack"
     assert "2026-03-02 to 2026-03-03" in text
+    assert "2026-03-02 to 2026-03-04" in text
+    assert "1,200 / 0 / 7" in text
     assert "shop/orders at 7" in text
     assert "run-of-a-bac" in text
     assert f"{FIRST}" in text
