@@ -4,6 +4,7 @@
     python -m bench.workload live     HOME SECONDS
     python -m bench.workload stream   HOME STREAM
     python -m bench.workload recompute HOME STREAM DAY
+    python -m bench.workload reprocess HOME STREAM DAY
 
 Prints one JSON object a line: `{"at": <unix seconds>, "event": ..., ...}`.
 """
@@ -18,6 +19,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from assets.topology import TOPOLOGY
+from rivermark.reprocessing.reprocess import Order, replace
 from rivermark.runtime.recompute import recompute
 from rivermark.runtime.run import Report, run_bounded, run_continuous
 from rivermark.runtime.session import open_session
@@ -72,6 +74,16 @@ def again(home: Path, name: str, day: date) -> None:
     say("recomputed", rows=report.rows_written)
 
 
+def reprocessed(home: Path, name: str, day: date) -> None:
+    """The same with the whole report: compared with what is published, replaced, recorded."""
+    settings = Settings(home=home)
+    spark = open_session(settings, "short")
+    found = TOPOLOGY.named(name)
+    assert isinstance(found, Stream)
+    done = replace(spark, settings, Order(stream=found, first=day, last=day, run_id="bench"))
+    say("reprocessed", tables={name: o.difference.unchanged for name, o in done.tables.items()})
+
+
 def live(home: Path, seconds: float, trigger: float) -> None:
     """Run every stream there is for a while."""
     settings = Settings(home=home, trigger_seconds=trigger, driver_memory="4g")
@@ -98,6 +110,8 @@ if __name__ == "__main__":
         bounded(Path(where))
     elif mode == "stream":
         stream(Path(where), rest[0])
+    elif mode == "reprocess":
+        reprocessed(Path(where), rest[0], date.fromisoformat(rest[1]))
     elif mode == "recompute":
         again(Path(where), rest[0], date.fromisoformat(rest[1]))
     else:

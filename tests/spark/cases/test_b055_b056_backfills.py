@@ -16,8 +16,9 @@ from rivermark.runtime.recompute import recompute
 from rivermark.runtime.run import run_continuous
 from rivermark.settings import Settings
 from tests.spark.engine.echoes import distinct
-from tests.spark.engine.sensors import FOLDER, READINGS, reading, rows, run, windows
+from tests.spark.engine.sensors import FOLDER, READINGS, reading, rows, windows
 from tests.spark.landing import Landing
+from tests.spark.reprocessing.beside_a_stream import backfills_beside_a_stream
 from tests.spark.waiting import running, until
 
 pytestmark = pytest.mark.spark
@@ -79,23 +80,12 @@ def test_b055_gold_keeps_running_and_is_named_as_the_follow_up_of_a_corrected_da
     assert gold_of_the_day(spark, settings) == [98]
 
 
-def test_b056_a_backfill_of_a_closed_day_and_the_live_stream_both_succeed(
+def test_b056_backfills_of_a_closed_day_a_live_stream_and_a_compaction_all_succeed(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
-    land_a_day_and_more(landing)
-    run(spark, settings, READINGS, SILVER)
+    found = backfills_beside_a_stream(spark, settings, landing, times=4)
 
-    def body(stop: threading.Event) -> object:
-        streams: list[AnyStream] = [READINGS, SILVER]
-        return run_continuous(spark, settings, TOPOLOGY, streams, run_id="live", stop=stop)
-
-    with running(body) as thread:
-        for number in range(2):
-            landing.put(
-                f"{FOLDER}/live {number}.json", reading(2 * DAY + number, note=f"l{number}")
-            )
-            recompute(spark, settings, SILVER, FIRST_OF_MARCH, FIRST_OF_MARCH, run_id=f"{number}")
-        until(lambda: row_count(settings.lake(), SILVER.tables[0]) == 103, "103 rows", thread.alive)
-
-    notes = [r["note"] for r in rows(spark, settings, SILVER.tables[0], "note")]
-    assert sorted(notes) == sorted({*map(str, range(100)), "closes", "l0", "l1"})
+    assert found.silver == found.expected
+    assert found.gold.items() <= found.expected_gold.items()
+    assert [done.same for done in found.done] == [True] * 4
+    assert [done.kind for done in found.done] == ["replaced"] * 4

@@ -1,0 +1,121 @@
+"""A closed day computed again, against streaming it and against DuckDB on the same files.
+
+    python -m bench backfill [--day EVENTS] [--batches N] [--short] [--out FILE]
+
+Tips per driver and hour of a day of fares. The day is streamed twice: drained at once, and as it
+comes, a commit at a time. Then it is computed again: bare (`recompute`), and with the comparison
+and the register (`reprocess`). DuckDB reads the same files and writes Parquet. Each is a cold
+process; CPU seconds and peak memory are those of its whole tree. All must give the same rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+from deltalake import DeltaTable
+
+from assets.taxi.cleansing import CLEAN_FARES
+from assets.taxi.tips import DRIVER_TIPS
+from bench.cold_start import DAY, cost_of, rows_of_day, told, write_fares
+from bench.figures import write_figures
+from rivermark.settings import Settings
+from rivermark.stream import table_of
+
+WORK: Final = [sys.executable, "-m", "bench.workload"]
+SQL: Final = """
+COPY (
+    SELECT driver_id, time_bucket(INTERVAL 1 HOUR, event_time) AS window_start,
+           time_bucket(INTERVAL 1 HOUR, event_time) + INTERVAL 1 HOUR AS window_end,
+           sum(tip)::DECIMAL(12, 2) AS tips, count(*) AS fares
+    FROM fares WHERE event_time >= $start AND event_time < $end GROUP BY ALL
+) TO '{out}' (FORMAT parquet)
+"""
+
+
+def by_duckdb(home: Path) -> None:
+    """The same question to DuckDB, on the same files, with as many threads as Spark has cores."""
+    found = DeltaTable(Settings(home=home).lake().path(table_of(CLEAN_FARES)))
+    start = datetime.combine(DAY, datetime.min.time(), UTC)
+    with duckdb.connect(config={"threads": 2}) as engine:
+        engine.execute("SET TimeZone = 'UTC'")
+        engine.register("fares", found.to_pyarrow_dataset())
+        values = {"start": start, "end": start + timedelta(days=1)}
+        engine.execute(SQL.format(out=home / "duckdb.parquet"), values)
+
+
+def duckdb_rows(home: Path) -> list[tuple[Any, ...]]:
+    """What DuckDB wrote, in the order of `rows_of_day`."""
+    with duckdb.connect() as engine:
+        engine.execute("SET TimeZone = 'UTC'")
+        path = str(home / "duckdb.parquet")
+        return engine.execute("SELECT * FROM read_parquet(?) ORDER BY ALL", [path]).fetchall()
+
+
+def measure(folder: Path, events: int, batches: int) -> dict[str, Any]:
+    """All ways, one after the other; ends with an error where one gives other rows."""
+    home, name, log = folder / "home", DRIVER_TIPS.name, folder / "log"
+    settings = Settings(home=home)
+    write_fares(settings, events, commits=batches)
+    figures: dict[str, Any] = {"backfill_events": events, "streamed_batches": batches}
+
+    os.environ["RIVERMARK_FILES_PER_TRIGGER"] = "1"
+    streamed = cost_of([*WORK, "stream", str(home), name], log)
+    del os.environ["RIVERMARK_FILES_PER_TRIGGER"]
+    figures |= told("streamed", streamed)
+    expected = rows_of_day(settings)
+    for part in ("checkpoints", f"tables/{name}"):
+        shutil.rmtree(Path(settings.lake_root) / part)
+    drained = cost_of([*WORK, "stream", str(home), name], log)
+    figures |= told("drained", drained)
+    same(expected, rows_of_day(settings), "the day drained at once")
+
+    for way in ("recompute", "reprocess"):
+        cost = cost_of([*WORK, way, str(home), name, DAY.isoformat()], log)
+        figures |= told(way, cost)
+        figures[f"{way}_times_cheaper_than_streamed"] = round(streamed.cpu / cost.cpu, 2)
+        figures[f"{way}_times_cheaper_than_drained"] = round(drained.cpu / cost.cpu, 2)
+        same(expected, rows_of_day(settings), way)
+    command = [sys.executable, "-m", "bench.backfill", "--duckdb", str(home)]
+    figures |= told("duckdb", cost_of(command, log))
+    same(expected, duckdb_rows(home), "DuckDB")
+    return figures | {"backfill_rows": len(expected)}
+
+
+def same(expected: list[tuple[Any, ...]], found: list[tuple[Any, ...]], way: str) -> None:
+    """End with an error unless the rows are the same."""
+    if not expected or expected != found:
+        raise SystemExit(f"{way} gave {len(found)} rows, streaming gave {len(expected)}")
+
+
+def main() -> None:
+    """Measure, print, and keep the figures where it was asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--day", type=int, default=1_000_000, help="events of the day")
+    parser.add_argument("--batches", type=int, default=96, help="commits by which the day comes")
+    parser.add_argument("--short", action="store_true", help="a tenth of everything")
+    parser.add_argument("--duckdb", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    if options.duckdb:
+        by_duckdb(options.duckdb)
+        return
+    tenth = 10 if options.short else 1
+    figures: dict[str, Any] = {"load_before": round(os.getloadavg()[0], 1)}
+    with tempfile.TemporaryDirectory() as name:
+        figures |= measure(Path(name), options.day // tenth, max(2, options.batches // tenth))
+    for key, value in figures.items():
+        print(f"{key:40} {value}")
+    if options.out:
+        write_figures(options.out, "backfill", figures)
+
+
+if __name__ == "__main__":
+    main()
