@@ -24,7 +24,7 @@ ECHOES: Final = replace(
 APART: Final = 2 * MINUTE
 
 
-def land_feeds(landing: Landing, seed: int, files: int, hour: int = 0) -> None:
+def land_feeds(landing: Landing, seed: int, files: int, hour: float = 0) -> None:
     """Both feeds in turn: disorder and repeats within the lateness, some readings unanswered."""
     random = Random(seed)
     repeats: list[str] = []

@@ -26,10 +26,12 @@ from tests.spark.waiting import running, until
 pytestmark = pytest.mark.spark
 
 FIRST_OF_MARCH = date(2024, 3, 1)
-PER_WINDOW = windows()
+PER_WINDOW = windows(minutes=1)
 DERIVED = (PER_WINDOW, busiest(PER_WINDOW), distinct(), answers())
 STREAMS: tuple[Ingest | Stream, ...] = (READINGS, ECHOES, *DERIVED)
-MORNING, NEXT_DAY = 0, 15
+EVENING, NEXT_DAY = 13 + 57.5 / 60, 15
+"""Hours after ten: from half past 23:57 over midnight, so that windows of both days, partners and
+repeats lie on either side; and an hour later, which closes the first day."""
 
 
 def test_a_drained_a_continuous_and_a_recomputed_table_are_equal(
@@ -38,7 +40,7 @@ def test_a_drained_a_continuous_and_a_recomputed_table_are_equal(
     live = Settings(home=tmp_path / "live", trigger_seconds=0.1)
     drained = settings
     landing = Landing(Path(drained.landing_root))
-    land_feeds(landing, seed=7, files=3, hour=MORNING)
+    land_feeds(landing, seed=7, files=3, hour=EVENING)
     land_feeds(landing, seed=8, files=5, hour=NEXT_DAY)
     bounded = run(spark, drained, *STREAMS)
     summaries = run_live(spark, live, written_by(drained))
@@ -86,12 +88,12 @@ def run_live(
         )
 
     with running(body) as thread:
-        land_feeds(landing, seed=7, files=3, hour=MORNING)
+        land_feeds(landing, seed=7, files=3, hour=EVENING)
         until(
             lambda: (
                 row_count(lake, READINGS.admitted) >= 24 and row_count(lake, ECHOES.admitted) > 0
             ),
-            "the morning is admitted",
+            "the evening is admitted",
             thread.alive,
         )
         land_feeds(landing, seed=8, files=5, hour=NEXT_DAY)

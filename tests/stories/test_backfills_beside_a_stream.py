@@ -1,0 +1,51 @@
+"""Twenty backfills of a day beside live streams and a compaction: nothing is lost or doubled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from rivermark.reprocessing.record import newest_records
+from rivermark.runtime.session import open_session
+from rivermark.settings import Settings
+from tests.spark.landing import Landing
+from tests.spark.reprocessing.beside_a_stream import SILVER, backfills_beside_a_stream
+
+pytestmark = [pytest.mark.story, pytest.mark.slow, pytest.mark.timeout(900)]
+
+BACKFILLS = 20
+
+
+@pytest.fixture
+def spark(tmp_path: Path) -> Iterator[SparkSession]:
+    session = open_session(Settings(home=tmp_path), kind="long")
+    yield session
+    session.stop()
+
+
+def test_twenty_backfills_beside_live_streams_and_a_compaction(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = Settings(home=tmp_path / "home", trigger_seconds=0.1)
+    landing = Landing(Path(settings.landing_root))
+
+    found = backfills_beside_a_stream(spark, settings, landing, times=BACKFILLS)
+
+    assert found.silver == found.expected
+    assert found.gold.items() <= found.expected_gold.items()
+    assert len(found.gold) > 1
+    records = newest_records(settings.lake(), SILVER.name)
+    assert len(records) == len(found.done) == BACKFILLS
+    assert all(record.added == record.removed == record.changed == 0 for record in records)
+    # Streams and upkeep got their turns between the backfills' reading and writing.
+    assert sum(record.commits_meanwhile for record in records) > 0
+    assert sum(kept.joined_files for kept in found.kept) > 0
+    print(  # noqa: T201 - what a reader of the story's log wants to know
+        f"{BACKFILLS} backfills, {sum(r.conflicts for r in records)} conflicts tried again, "
+        f"{sum(r.commits_meanwhile for r in records)} commits of others meanwhile, "
+        f"{sum(k.joined_files for k in found.kept)} files joined, "
+        f"{sum(r.seconds for r in records) / BACKFILLS:.2f} s each"
+    )
