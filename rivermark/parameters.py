@@ -49,7 +49,7 @@ def parsed(name: str, text: str, like: Parameter) -> Parameter:
             return Decimal(text)
         if isinstance(like, timedelta):
             return span(text)
-    except (ValueError, KeyError, InvalidOperation):
+    except (ValueError, KeyError, InvalidOperation, OverflowError):
         raise RivermarkError(
             f"parameter {name}: {text!r} is not {EXPECTED[type(like)]}; it is declared as "
             f"{shown(like)}"

@@ -71,11 +71,17 @@ def undo(settings: Settings, stream: Stream, name: str, *, run_id: str) -> Repro
 
 
 def replacement(lake: Lake, stream: Stream, table: Table, name: str) -> Replacement | None:
-    """What a reprocessing did to a table, by the table's own log; None where it did nothing."""
+    """What a reprocessing did to a table, as its commit says; None where it did nothing."""
     if not lake.exists(table):
         return None
-    version = version_of(lake, table, name)
-    commit = CommitLog(lake.path(table)).read(version) if version is not None else None
+    log = CommitLog(lake.path(table))
+    # The register knows where to look; a log of months is searched only where it does not.
+    known = (r for r in newest_records(lake, stream.name, 1000) if r.id == name)
+    hint = next((r.version_after for r in known if r.table == table.name), None)
+    commit = log.read(hint) if hint is not None else None
+    if commit is None or commit.metadata.get("reprocessing") != name:
+        version = version_of(lake, table, name)
+        commit = log.read(version) if version is not None else None
     if commit is None:
         return None
     first, last = (date.fromisoformat(day) for day in commit.metadata["recompute"])
