@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -107,5 +108,10 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Any) -> World:
-    return World(Settings(home=tmp_path))
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path)
+
+
+@pytest.fixture
+def world(settings: Settings) -> World:
+    return World(settings)
