@@ -57,7 +57,7 @@ def backfills_beside_a_stream(
     landing.put(f"{FOLDER}/1.json", *[reading(n / 10, note=f"{n}") for n in range(OF_THE_DAY)])
     landing.put(f"{FOLDER}/2.json", reading(2 * DAY_MINUTES, note="closes"))
     run(spark, settings, READINGS, SILVER, GOLD)
-    live = [f"live {n}" for n in range(3 * times)]
+    live: list[str] = []
     done: list[Reprocessing] = []
     kept: list[Kept] = []
 
@@ -70,14 +70,16 @@ def backfills_beside_a_stream(
             kept.extend(upkeep(settings, TOPOLOGY, [SILVER.name], run_id="upkeep"))
 
     def drip(stop: threading.Event) -> None:
-        for number, note in enumerate(live):
-            landing.put(f"{FOLDER}/{note}.json", reading(at_minute(number), note=note))
-            stop.wait(0.4)
+        while not stop.wait(0.4):
+            note = f"live {len(live)}"
+            landing.put(f"{FOLDER}/{note}.json", reading(at_minute(len(live)), note=note))
+            live.append(note)
 
-    with running(stream) as thread, running(join_files), running(drip):
-        for number in range(times):
-            order = Order(stream=SILVER, first=CLOSED, last=CLOSED, run_id=f"backfill {number}")
-            done.append(replace(spark, settings, order))
+    with running(stream) as thread, running(join_files):
+        with running(drip):
+            for number in range(times):
+                order = Order(stream=SILVER, first=CLOSED, last=CLOSED, run_id=f"fill {number}")
+                done.append(replace(spark, settings, order))
         wanted = OF_THE_DAY + 1 + len(live)
         until(
             lambda: row_count(settings.lake(), SILVER.tables[0]) >= wanted,
