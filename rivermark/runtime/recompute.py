@@ -72,6 +72,9 @@ def recompute(
 ) -> RecomputeReport:
     """Compute the days `first` to `last` again with the stream's own `build`, and replace them.
 
+    Bare: nothing is compared first, and the register does not hear of it. What people and Dagster
+    start is rivermark/reprocessing/reprocess.py, which pins, checks and builds by this module.
+
     `as_of` pins the inputs: a version, a moment (UTC), or either by table name; by default the
     newest version of each, which is pinned and reported too. Rows of other days are never touched.
     For an append stream only days that its watermark has passed are taken: PartitionStillOpen
