@@ -11,6 +11,7 @@ import dagster as dg
 from rivermark.lake.lake import Lake
 from rivermark.lake.stats import row_count
 from rivermark.lake.table import Table
+from rivermark.runtime.tally import METRICS
 
 Metadata = dict[str, dg.MetadataValue]
 
@@ -36,8 +37,9 @@ ROW_COUNT: Final = "dagster/row_count"
 
 
 def of_numbers(numbers: Mapping[str, int | float]) -> Metadata:
-    """The numbers that have a plot, in the order above."""
-    return {name: _number(numbers[name]) for name in NUMBERS if name in numbers}
+    """The numbers that have a plot, in the order above, and those of a process of its own."""
+    own = sorted(name for name in numbers if name.startswith(METRICS))
+    return {name: _number(numbers[name]) for name in (*NUMBERS, *own) if name in numbers}
 
 
 def of_watermark(watermark: datetime | None) -> Metadata:

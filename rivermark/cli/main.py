@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from rivermark.cli.dashboard import dashboard
+from rivermark.cli.dead_letters import dead_letters
 from rivermark.cli.demo import demo
 from rivermark.cli.files import files
 from rivermark.cli.fold_late import fold_late
@@ -62,6 +63,7 @@ add_command(app, show, "show", panel=LOOK)
 add_command(app, files, "files", panel=LOOK)
 add_command(app, dashboard, "dashboard", panel=LOOK)
 app.add_typer(state, name="state", rich_help_panel=WORK)
+app.add_typer(dead_letters, name="dead-letters", rich_help_panel=MEND)
 add_command(app, reprocess, "reprocess", panel=MEND)
 add_command(app, fold_late, "fold-late", panel=MEND)
 add_command(app, readmit, "readmit", panel=MEND)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from rivermark.runtime.heartbeat import ENDED, Heartbeat, HeartbeatStore, host_a
 from rivermark.runtime.progress import STREAM_PROGRESS
 from rivermark.settings import Settings
 from rivermark.stream import AnyStream, Ingest
+from rivermark.watch.metrics import metrics_of_streams
 from rivermark.watch.query import ask
 
 SILENCE: Final = timedelta(minutes=1)
@@ -40,7 +41,8 @@ class StreamState:
     """What is known of one stream. Numbers are totals; times are UTC.
 
     `admitted`, `late` and `set_aside` are an ingest's; `rows` counts the rows in a derived stream's
-    tables. `alive` is None where nothing should be alive or it cannot be told.
+    tables. `alive` is None where nothing should be alive or it cannot be told. `metrics` are the
+    numbers that a process function gave itself.
     """
 
     stream: str
@@ -55,6 +57,7 @@ class StreamState:
     watermark: datetime | None = None
     last_batch_at: datetime | None = None
     error: str | None = None
+    metrics: dict[str, int | float] = field(default_factory=dict)
 
 
 def overview(settings: Settings, streams: Iterable[AnyStream], now: datetime) -> list[StreamState]:
@@ -62,6 +65,7 @@ def overview(settings: Settings, streams: Iterable[AnyStream], now: datetime) ->
     files = _by_stream(settings, INGEST_FILES, "outcomes", FILES)
     batches = _by_stream(settings, STREAM_PROGRESS, "progress", BATCHES)
     beats = HeartbeatStore(settings.state).read()
+    metrics = metrics_of_streams(settings)
     lake = settings.lake()
     found = []
     for stream in streams:
@@ -85,6 +89,7 @@ def overview(settings: Settings, streams: Iterable[AnyStream], now: datetime) ->
                 watermark=watermark,
                 last_batch_at=batch.get("last_batch_at"),
                 error=beat.error if beat else None,
+                metrics=metrics.get(stream.name, {}),
             )
         )
     return found

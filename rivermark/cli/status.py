@@ -27,6 +27,8 @@ def status(
 ) -> None:
     """Show each stream: rows in, admitted, late, set aside, watermark, state, last batch.
 
+    Below a group stand the numbers that its process functions count themselves.
+
     Examples:
         rivermark status
         rivermark status --group taxi_events --json
@@ -63,3 +65,7 @@ def print_states(states: Sequence[StreamState], title: str, now: datetime) -> No
             plain(f"{found.state}: {found.error}" if found.error else found.state),
         )
     out().print(table)
+    for found in states:
+        if found.metrics:
+            told = ", ".join(f"{name} {n:,}" for name, n in sorted(found.metrics.items()))
+            out().print(plain(f" {found.stream} counts {told}"))

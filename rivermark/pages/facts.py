@@ -30,6 +30,7 @@ from rivermark.watch.history import Look, newest_looks
 from rivermark.watch.late import Lateness, lateness_of_rows
 from rivermark.watch.liveness import SILENCE
 from rivermark.watch.marks import marks
+from rivermark.watch.metrics import metrics_of_streams
 from rivermark.watch.proposal import Proposal, propose_lateness
 from rivermark.watch.query import ask
 from rivermark.watch.trust import judged, judged_downstream
@@ -58,7 +59,10 @@ FROM progress WHERE started_at >= $since GROUP BY 1, 2
 
 @dataclass(frozen=True, kw_only=True)
 class StreamFacts:
-    """A stream as the page shows it; times are UTC. `inflow` is rows by hour of arrival."""
+    """A stream as the page shows it; times are UTC. `inflow` is rows by hour of arrival.
+
+    `metrics` are the numbers that a process function gave itself.
+    """
 
     name: str
     group: str
@@ -74,6 +78,7 @@ class StreamFacts:
     last_batch: datetime | None = None
     watermark: datetime | None = None
     inflow: Mapping[datetime, int] = field(default_factory=dict)
+    metrics: Mapping[str, int | float] = field(default_factory=dict)
     days: tuple[Day, ...] = ()
     derived_days: tuple[DerivedDay, ...] = ()
     lateness: Lateness | None = None
@@ -127,6 +132,7 @@ def gather(settings: Settings, topology: Topology, now: datetime, *, days: int =
     progress = _progress(settings, now)
     inflow = _inflow(settings, now)
     reached = marks(settings)
+    metrics = metrics_of_streams(settings)
     sources = judged(settings, topology, days)
     downstream = judged_downstream(settings, topology, sources, days)
     beats = HeartbeatStore(settings.state).read().latest
@@ -159,6 +165,7 @@ def gather(settings: Settings, topology: Topology, now: datetime, *, days: int =
                 # A dump's clock says nothing: it waits for no time to pass.
                 watermark=None if _kind(stream) == "dump" else reached.get(stream.name),
                 inflow=inflow.get(stream.name, {}),
+                metrics=metrics.get(stream.name, {}),
                 days=tuple(sources.get(stream.name, ())),
                 derived_days=tuple(downstream.get(stream.name, ())),
                 lateness=lateness_of_rows(settings, live) if live else None,

@@ -51,10 +51,19 @@ def stream_card(stream: StreamFacts) -> Markup:
             tag("span", f"{newest.day}: {newest.state}", class_=f"badge {newest.state}"),
         ),
         tag("p", stream.description, class_="dim"),
+        *_metrics(stream),
         tag("div", parts, class_="grid"),
         table_of_days(stream),
         id=anchor(stream.name),
     )
+
+
+def _metrics(stream: StreamFacts) -> list[Markup]:
+    """The numbers that the stream's process function counts itself."""
+    if not stream.metrics:
+        return []
+    told = ", ".join(f"{name} {number:,}" for name, number in sorted(stream.metrics.items()))
+    return [tag("p", f"Counts {told}.")]
 
 
 def table_of_days(stream: StreamFacts) -> Markup:

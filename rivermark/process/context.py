@@ -150,7 +150,10 @@ class Context(Generic[Out]):
         counters[name] = counters.get(name, 0) + by
 
     def gauge(self, name: str, value: float) -> None:
-        """Set a number of the stream to its present value; the last one of a batch is reported."""
+        """Set a number of the stream to its present value.
+
+        Of a batch the last one of each bucket counts, and the largest of the buckets is reported.
+        """
         self._outputs.gauges[name] = value
 
     def each_key(self) -> Iterator[Any]:

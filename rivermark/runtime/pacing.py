@@ -40,7 +40,8 @@ class Pacer:
     def add(self, host: QueryHost) -> None:
         """Pace a query that was just started: it is looking already."""
         inputs = Inputs(host.watched())
-        pace = Pace(host.least_seconds(), time.monotonic(), inputs.newest())
+        newest = (*inputs.newest(), host.ticks())
+        pace = Pace(host.least_seconds(), time.monotonic(), newest)
         # Commits since the start of the query may be missed by its first look.
         pace.worked = True
         self._paced.append(_Paced(host, inputs, pace))
@@ -73,14 +74,15 @@ class Pacer:
         if pace.looking:
             if now - pace.begun < TICK or host.active():
                 return
-            pace.ended(now, worked=host.batches != paced.batches)
+            worked = host.batches != paced.batches
+            pace.ended(now, worked=worked)
+            pace.worked = worked and host.goes_on()
             paced.batches = host.batches
             self._release(paced)
         if now < pace.rests_until or (not paced.inputs.local and now - paced.asked < FAR_TICK):
             return
         paced.asked = now
-        # A query of the wall clock has something new every second.
-        newest = (*paced.inputs.newest(), int(now)) if host.ticks else paced.inputs.newest()
+        newest = (*paced.inputs.newest(), host.ticks())
         if pace.due(now, newest) and self._has_room(paced):
             pace.begin(now, newest)
             host.wake()

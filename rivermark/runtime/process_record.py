@@ -20,10 +20,13 @@ class ProcessRecord:
     """The number of buckets, and every schema in which state of the checkpoint may be written.
 
     A bucket keeps the schema that wrote it until it is written again, so older ones stay listed.
+    `replays` says that dead letters are a source of the query: Spark wants the sources of the first
+    start ever after.
     """
 
     buckets: int
     schemas: tuple[StateSchema, ...]
+    replays: bool = False
 
 
 def read_record(checkpoint: str) -> ProcessRecord | None:
@@ -54,7 +57,7 @@ def admit(stream: str, checkpoint: str, declared: Declaration, buckets: int) -> 
     schema = declared.schema
     found = read_record(checkpoint)
     if found is None:
-        found = ProcessRecord(buckets, (schema,))
+        found = ProcessRecord(buckets, (schema,), declared.dead_letter)
         write_record(checkpoint, found)
         return found
     reasons = [
@@ -72,6 +75,6 @@ def admit(stream: str, checkpoint: str, declared: Declaration, buckets: int) -> 
         )
     if found.schemas[-1] != schema:
         kept = tuple(each for each in found.schemas if each != schema)
-        found = ProcessRecord(found.buckets, (*kept, schema))
+        found = ProcessRecord(found.buckets, (*kept, schema), found.replays)
         write_record(checkpoint, found)
     return found

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
+from rivermark.lake.create import create_table
 from rivermark.lake.table import Table
+from rivermark.process.instants import Millis
 from rivermark.process.spark import ProcessBuild
+from rivermark.process.spark.meter import Meter
+from rivermark.process.spark.replaying import replays_of
 from rivermark.runtime.appending import STORES, AppendHost
 from rivermark.runtime.process_record import admit
+from rivermark.runtime.query import Written
+from rivermark.runtime.tally import BatchTally
 from rivermark.settings import Settings
 from rivermark.stream import Stream
 
@@ -38,8 +47,15 @@ class ProcessHost(AppendHost):
         declared = stream.build
         assert isinstance(declared, ProcessBuild)  # noqa: S101  # chosen by host_for
         record = admit(stream.name, self.checkpoint, declared.declared, declared.buckets)
-        self._build = replace(declared, buckets=record.buckets)
-        self.ticks = declared.clock
+        self._meter = Meter(spark.sparkContext)
+        self._build = replace(declared, buckets=record.buckets, meter=self._meter)
+        self._clocked = declared.clock
+        self._wakes: dict[int, Millis | None] = {}
+        self._tick = 0
+        self._given = 0
+        self._replays = replays_of(stream.name) if record.replays else None
+        if self._replays is not None:
+            create_table(self.lake, self._replays)
 
     def conf(self) -> dict[str, str]:
         """The store that Spark wants for it; timers fire in batches without data."""
@@ -55,6 +71,49 @@ class ProcessHost(AppendHost):
             return rows
         return super().watermarked(place, table, rows)
 
+    def write(self, frame: DataFrame, batch: int) -> Written:
+        """Commit the batch's rows, and take what the process counted meanwhile."""
+        self._meter.take()
+        written = super().write(frame, batch)
+        told = self._meter.take()
+        written.counters, written.gauges = told.counters, told.gauges
+        self._wakes |= told.wakes
+        self._given = told.events
+        return written
+
+    def goes_on(self) -> bool:
+        """Whether a batch may have left something; with a clock every look makes a batch."""
+        return not self._clocked or self._given > 0
+
+    def tally(self, progress: dict[str, Any]) -> BatchTally:
+        """Without what only tells that time has passed."""
+        found = super().tally(progress)
+        if not self._clocked:
+            return found
+        tables = [s for s in progress["sources"] if s["description"].startswith("DeltaSource")]
+        return replace(found, rows_in=sum(int(s["numInputRows"]) for s in tables))
+
+    def ticks(self) -> int:
+        """The second in which a timer of the wall clock was due last, as the buckets told.
+
+        Before they told, which the first batch of a run makes them do, it may be each.
+        """
+        now = time.time_ns() // 1_000_000
+        due = [at for at in self._wakes.values() if at is not None and at <= now]
+        if self._clocked and (due or not self._wakes):
+            self._tick = now // 1_000
+        return self._tick
+
     def build(self, *frames: DataFrame) -> DataFrame:
         """The process's rows, by as many buckets as the checkpoint has."""
-        return self._build(*frames)
+        if self._replays is None:
+            return self._build(*frames)
+        # Those of an earlier generation were for a state that is gone.
+        mine = F.col("generation") == self.generation.number
+        replays = self._read(self._replays).where(mine)
+        return replace(self._build, replays=replays)(*frames)
+
+    def watched(self) -> list[str]:
+        """Its inputs, dead letters to handle again among them."""
+        more = [] if self._replays is None else [self.lake.path(self._replays)]
+        return super().watched() + more

@@ -11,7 +11,15 @@ import pyarrow as pa
 from deltalake import write_deltalake
 from pyspark import SparkContext
 from pyspark.sql.streaming.listener import StreamingQueryListener
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    DoubleType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
 from pyspark.sql.types import TimestampType as Timestamp
 
 from rivermark.lake.create import create_table
@@ -39,6 +47,8 @@ COLUMNS: Final = {
     "state_bytes": (LongType(), pa.int64()),
     "dropped_by_watermark": (LongType(), pa.int64()),
     "duplicates": (LongType(), pa.int64()),
+    "counters": (MapType(StringType(), LongType()), pa.map_(pa.string(), pa.int64())),
+    "gauges": (MapType(StringType(), DoubleType()), pa.map_(pa.string(), pa.float64())),
 }
 STREAM_PROGRESS: Final = Table(
     name="ops/stream_progress",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -34,6 +34,8 @@ class Written:
     watermark: datetime | None = None
     touched: frozenset[date] = frozenset()
     duration_ms: int | None = None
+    counters: dict[str, int] = field(default_factory=dict)
+    gauges: dict[str, float] = field(default_factory=dict)
 
 
 class QueryHost(ABC):
@@ -41,9 +43,6 @@ class QueryHost(ABC):
 
     The host owns the stream's generation and checkpoint; the caller holds the stream's lease.
     """
-
-    ticks = False
-    """Whether the passing of time is input: a continuous query then looks every second."""
 
     alone_at_first = False
     """Whether the first batch of a run must not share the machine with others' batches."""
@@ -135,6 +134,14 @@ class QueryHost(ABC):
         assert isinstance(self.stream, Stream)  # noqa: S101 - an ingest says otherwise
         return [self.lake.path(table_of(read)) for read in self.stream.reads]
 
+    def goes_on(self) -> bool:
+        """Whether to look again after a batch: for what it left, or what it allowed to close."""
+        return True
+
+    def ticks(self) -> int:
+        """A number that changes when the passing of time alone is something to look at."""
+        return 0
+
     def wake(self) -> None:
         """Let a continuous query look for input."""
         if self.clock is not None:
@@ -214,6 +221,8 @@ class QueryHost(ABC):
                 int((o.get("customMetrics") or {}).get("numDroppedDuplicateRows", 0))
                 for o in operators
             ),
+            counters=written.counters,
+            gauges=written.gauges,
         )
 
 

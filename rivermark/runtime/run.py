@@ -81,6 +81,7 @@ class _Reporter:
             # Spark freezes it at the first start; settings changed since need a new checkpoint.
             "shuffle_partitions": self.supervisor.hosts[stream.name].generation.shuffle_partitions,
         }
+        numbers |= summary.metrics()
         if lag is not None:
             numbers["watermark_lag_seconds"] = round(lag, 3)
         pending = tuple(pending_of(self.supervisor, stream))

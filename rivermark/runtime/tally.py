@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from typing import Final
+
+METRICS: Final = "metrics/"
+"""A process's own numbers are reported by their names with this before them."""
 
 
 @dataclass
 class BatchTally:
-    """One micro-batch of a stream in figures; times are UTC, sizes in bytes, durations in ms."""
+    """One micro-batch of a stream in figures; times are UTC, sizes in bytes, durations in ms.
+
+    `counters` and `gauges` are the numbers that a process function gave itself.
+    """
 
     stream: str
     generation: int
@@ -27,6 +34,8 @@ class BatchTally:
     state_bytes: int = 0
     dropped_by_watermark: int = 0
     duplicates: int = 0
+    counters: dict[str, int] = field(default_factory=dict)
+    gauges: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -53,6 +62,8 @@ class StreamSummary:
     busy_ms: int = 0
     watermark: datetime | None = None
     touched_days: set[date] = field(default_factory=set)
+    counters: dict[str, int] = field(default_factory=dict)
+    gauges: dict[str, float] = field(default_factory=dict)
     pending: list[str] = field(default_factory=list)
     error: str | None = None
 
@@ -70,5 +81,12 @@ class StreamSummary:
         self.state_rows, self.state_bytes = batch.state_rows, batch.state_bytes
         self.batch_ms = batch.duration_ms
         self.busy_ms += batch.duration_ms
+        for name, count in batch.counters.items():
+            self.counters[name] = self.counters.get(name, 0) + count
+        self.gauges.update(batch.gauges)
         if batch.watermark and (self.watermark is None or batch.watermark > self.watermark):
             self.watermark = batch.watermark
+
+    def metrics(self) -> dict[str, int | float]:
+        """The process's own numbers as they are reported: sums of the run, newest values."""
+        return {f"{METRICS}{name}": n for name, n in (self.counters | self.gauges).items()}

@@ -55,6 +55,11 @@ def running(body: Callable[[threading.Event], object]) -> Iterator[Running]:
     thread = Running(body)
     try:
         yield thread
+    except AssertionError:
+        # What ended the body says more than what was waited for.
+        thread.stop.set()
+        thread.join()
+        raise
     finally:
         thread.stop.set()
     thread.join()

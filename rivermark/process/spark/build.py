@@ -16,8 +16,10 @@ from rivermark.process.declaration import Declaration
 from rivermark.process.keyed import KeyedProcess
 from rivermark.process.sizes import Limits
 from rivermark.process.spark.buckets import DEFAULT_BUCKETS, bucket_labels
+from rivermark.process.spark.meter import Meter
 from rivermark.process.spark.packing import PACKED, Packer
 from rivermark.process.spark.reading import Reader, reader_for, travelling
+from rivermark.process.spark.replaying import replay_packets
 from rivermark.process.spark.stateful import TICK, BucketProcessor, Core
 from rivermark.process.spark.tables import BucketRun
 from rivermark.process.spark.writing import (
@@ -44,7 +46,8 @@ class ProcessBuild:
     """The `build` of a stream that runs a process: made by `run_process`, bound by the Stream.
 
     `inputs` are the process's inputs in the order of the stream's `reads`. `buckets` is how many
-    parts the keys fall into: fixed by the first start, whatever is declared since.
+    parts the keys fall into: fixed by the first start, whatever is declared since. `meter` takes
+    the process's own numbers, where somebody listens; `replays` are dead letters to handle again.
     """
 
     make: Callable[[], KeyedProcess[Any, Any]]
@@ -55,6 +58,8 @@ class ProcessBuild:
     limits: Limits
     clock: bool
     idle: tuple[str, ...]
+    meter: Meter | None = field(default=None, repr=False)
+    replays: DataFrame | None = field(default=None, repr=False)
     _writer: Writer | None = field(default=None, repr=False)
     _built: StructType | None = field(default=None, repr=False)
 
@@ -74,10 +79,10 @@ class ProcessBuild:
         for name, read in zip(self.inputs, stream.reads, strict=True):
             if name not in self.prepare:
                 self._reader(name, table_of(read).schema)
-        writer, built = writer_for(self.declared, self._tables(stream))
+        writer, built = writer_for(self.declared, self.tables(stream))
         return replace(self, _writer=writer, _built=built)
 
-    def _tables(self, stream: Stream) -> dict[str, Table]:
+    def tables(self, stream: Stream) -> dict[str, Table]:
         """The table of each tag."""
         declared = self.declared
         tags = [MAIN] * (declared.out is not None) + [*declared.sides]
@@ -135,9 +140,11 @@ class ProcessBuild:
             readers[reader.rank] = reader
             sent = travelling(reader, events, self.buckets)
             packets.append(sent.mapInArrow(Packer(reader, labels), PACKED))
+        if self.replays is not None:
+            packets.append(replay_packets(self.replays, [*readers.values()], labels))
         together = reduce(lambda one, other: one.union(other), packets)
         by_rank = tuple(readers[rank] for rank in sorted(readers))
-        core = Core(self.make, self.limits, by_rank, self._writer)
+        core = Core(self.make, self.limits, by_rank, self._writer, self.meter)
         if streaming:
             if self.clock:
                 together = together.union(ticks(session, labels))
@@ -167,13 +174,14 @@ class ProcessBuild:
 
 
 def ticks(session: SparkSession, labels: Sequence[int]) -> DataFrame:
-    """A packet for each bucket every second, with nothing in it: Spark runs no batch without input.
+    """A packet for each bucket in every batch, with nothing in it: Spark runs none without input.
 
-    Timers of Spark's own would do for one kind of time only, and a function may use both.
+    So each look at the input becomes a batch, and the host looks when a timer is due. Timers of
+    Spark's own would do for one kind of time only, and a function may use both.
     """
-    seconds = session.readStream.format("rate").option("rowsPerSecond", 1).load()
-    return seconds.select(
-        F.explode(F.lit(list(labels))).cast("int").alias("bucket"),
+    one = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
+    return one.select(
+        F.explode(F.lit(list(labels))).alias("bucket"),
         F.lit(TICK).cast("smallint").alias("input"),
         F.lit(0).cast("bigint").alias("place"),
         F.lit(bytearray()).alias("payload"),
@@ -199,8 +207,8 @@ def run_process(
     stream's `reads`, where there are several. Fields of events are filled from columns of their
     name; `prepare` (for the only input, or by input) turns a DataFrame into one that has them.
     Tables of the stream take rows by `main_rows`, `side_rows(tag)` and `dead_letters`. With `clock`
-    a batch is to run every second even without input, for timers in processing time (its live test
-    does not pass yet). The watermark waits
+    timers in processing time fire without input: in a live run within about a second of their
+    moment, and those past due with the first batch of a run. The watermark waits
     for every input that has a time, but for those named in `idle`.
     """
     process = make()

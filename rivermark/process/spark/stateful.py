@@ -15,7 +15,9 @@ from rivermark.process.inputs import Arrivals
 from rivermark.process.instants import BEGINNING, Millis
 from rivermark.process.keyed import KeyedProcess
 from rivermark.process.sizes import Limits
+from rivermark.process.spark.meter import Meter, Metrics
 from rivermark.process.spark.reading import Reader
+from rivermark.process.spark.replaying import REPLAYED, again
 from rivermark.process.spark.writing import ROWS, Writer
 
 STATE: Final = "bucket"
@@ -40,6 +42,7 @@ class Core:
     limits: Limits
     readers: tuple[Reader, ...]
     writer: Writer
+    meter: Meter | None = None
     _engine: Engine[Any, Any] | None = field(default=None, init=False)
 
     @property
@@ -65,7 +68,10 @@ class Core:
             by_input.setdefault(rank, []).append(payload)
         arrivals, dead = [], []
         for rank, payloads in by_input.items():
-            found, aside = self.readers[rank].arrivals(payloads)
+            if rank < REPLAYED:
+                found, aside = self.readers[rank].arrivals(payloads)
+            else:
+                found, aside = again(self.readers[rank - REPLAYED], payloads)
             arrivals.append(found)
             dead.extend(aside)
         return arrivals, dead
@@ -96,13 +102,13 @@ class BucketProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         """Run a batch's events."""
         packets = [(row.input, row.place, bytes(row.payload)) for row in rows if row.input != TICK]
-        return self._run(*self._core.taken(packets), timerValues)
+        return self._run(key[0], *self._core.taken(packets), timerValues)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[Any]:
         """Run what the watermark has made due, for a bucket without events."""
-        return self._run([], [], timerValues, fired=True)
+        return self._run(key[0], [], [], timerValues, fired=True)
 
     def close(self) -> None:
         """Stop the process."""
@@ -110,6 +116,7 @@ class BucketProcessor(StatefulProcessor):
 
     def _run(
         self,
+        label: int,
         arrivals: Sequence[Arrivals],
         dead: list[DeadLetter],
         clocks: Any,
@@ -126,6 +133,7 @@ class BucketProcessor(StatefulProcessor):
             wake_processing is not None and wake_processing <= now
         )
         if not (arrivals or dead or due or fired):
+            self._tell(Metrics(wakes={label: wake_processing}))
             return iter(())
         ran = self._core.engine.run(before, arrivals, watermark, now)
         if ran.wake_at_processing is not None and not self._clock:
@@ -139,9 +147,20 @@ class BucketProcessor(StatefulProcessor):
             wake_processing,
         ):
             self._state.update((ran.state, set_now, ran.wake_at_processing))
+        outputs = ran.outputs
+        given = sum(len(each.rows) for each in arrivals)
+        wakes = {label: ran.wake_at_processing}
+        self._tell(Metrics(outputs.counters, outputs.gauges, wakes, given))
         ran.outputs.dead.extend(dead)
         rows = self._core.writer.rows(ran.outputs)
         return iter((Packed(rows),) if rows else ())
+
+    def _tell(self, told: Metrics) -> None:
+        """Let the driver know the process's numbers, and when the clock is to wake the bucket."""
+        if not self._clock:
+            told.wakes.clear()
+        if self._core.meter is not None and (told.counters or told.gauges or told.wakes):
+            self._core.meter.add(told)
 
     def _wake(
         self, before: Millis | None, wanted: Millis | None, watermark: Millis

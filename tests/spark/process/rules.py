@@ -79,6 +79,8 @@ class Watched(KeyedProcess[Reading, Jump]):
             ctx.timers.event.delete(last.at + MILLIS)
             if abs(event.temperature - last.temperature) > STEP:
                 ctx.emit(Jump(event.sensor, event.at, event.temperature - last.temperature))
+                ctx.count("jumps")
+                ctx.gauge("step", float(STEP))
         self.last.value = event
         ctx.timers.event.register(event.at + MILLIS)
 

@@ -73,6 +73,22 @@ def test_a_derived_stream_counts_its_batches_and_its_tables_rows(
     assert (hourly.watermark, hourly.last_batch_at) == (NOON + ONE, NOON + ONE)
 
 
+def test_numbers_that_a_process_gives_itself_are_told(
+    rivermark: Run, shop: Topology, settings: Settings, put: Put
+) -> None:
+    put(
+        STREAM_PROGRESS,
+        batch("shop/hourly", 0, 0, 9, counters={"odd": 100}),
+        batch("shop/hourly", 1, 0, 9, counters={"odd": 1_999}, gauges={"open": 8.0}),
+        batch("shop/hourly", 1, 1, 9, counters={"odd": 1}, gauges={"open": 2.5}),
+    )
+
+    hourly = overview(settings, [HOURLY], NOON)[0]
+
+    assert hourly.metrics == {"odd": 2_000, "open": 2.5}
+    assert "shop/hourly counts odd 2,000, open 2.5" in rivermark("status", env=WIDE).stdout
+
+
 def test_after_a_reset_only_the_new_generation_counts(settings: Settings, put: Put) -> None:
     put(
         STREAM_PROGRESS,

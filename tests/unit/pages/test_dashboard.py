@@ -1,6 +1,7 @@
 """The page is parsed as a browser and a screen reader would meet it."""
 
 import re
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -101,6 +102,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 @pytest.fixture(scope="module")
 def page(home: Settings) -> Page:
     return Page(refresh(home, SHOP, NOW).path.read_text())
+
+
+def test_numbers_that_a_process_gives_itself_stand_on_its_card(home: Settings) -> None:
+    facts = gather(home, SHOP, NOW)
+    streams = [
+        replace(s, metrics={"odd": 2_000} if s.name == PAID.name else {}) for s in facts.streams
+    ]
+
+    assert draw(replace(facts, streams=tuple(streams))).count("Counts odd 2,000.") == 1
 
 
 def test_the_page_is_whole_and_needs_nothing_else(page: Page) -> None:

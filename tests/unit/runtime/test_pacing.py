@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, cast
 
 from rivermark.runtime.pace import Inputs, Pace
@@ -12,13 +13,21 @@ from rivermark.runtime.query import QueryHost
 class Host:
     """A query as the pacer sees it."""
 
-    ticks = False
-
     def __init__(self, *, alone: bool = False) -> None:
         self.alone_at_first = alone
         self.batches = 0
         self.woken = 0
         self.is_active = False
+        self.tick = 0
+        self.left = True
+
+    def ticks(self) -> int:
+        """When time alone was something to look at."""
+        return self.tick
+
+    def goes_on(self) -> bool:
+        """Whether its last batch left something."""
+        return self.left
 
     def wake(self) -> None:
         """Begin a batch."""
@@ -47,6 +56,16 @@ class Commits:
         """One version more each time."""
         self.version += 1
         return (self.version,)
+
+
+class Silence:
+    """Inputs with nothing new."""
+
+    local = True
+
+    def newest(self) -> tuple[int, ...]:
+        """The same each time."""
+        return (0,)
 
 
 def paced(pacer: Pacer, host: Host) -> _Paced:
@@ -108,3 +127,29 @@ def test_a_query_that_is_gone_holds_nobody_up() -> None:
     step(pacer, a)
 
     assert other.woken == 1
+
+
+def test_a_query_by_the_clock_looks_when_a_timer_is_due_and_rests_otherwise() -> None:
+    pacer, clocked = Pacer(), Host()
+    found = paced(pacer, clocked)
+    found.inputs = cast(Inputs, Silence())
+
+    def look() -> None:
+        """After its rest, and no longer than that."""
+        found.pace.begun, found.pace.rests_until = time.monotonic() - 1.0, 0.0
+        pacer._step(found)
+
+    step(pacer, found)
+    clocked.end()
+    look()
+    look()
+    assert clocked.woken == 2, "its batch took rows: what they allow to close comes next"
+    clocked.left = False
+    clocked.end()
+    look()
+    look()
+    assert clocked.woken == 2, "nothing is left, though every look makes a batch"
+
+    clocked.tick = 1
+    look()
+    assert clocked.woken == 3
