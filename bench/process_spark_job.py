@@ -73,7 +73,7 @@ class RowByRow(BucketProcessor):
         arrays = [pa.array(c, f.type) for c, f in zip(columns, reader.schema, strict=True)]
         packet = pa.RecordBatch.from_arrays(arrays, schema=reader.schema)
         arrivals, dead = self._core.taken([(0, 0, packet.serialize().to_pybytes())])
-        return self._run(arrivals, dead, timerValues)
+        return self._run(key[0], arrivals, dead, timerValues)
 
 
 class RowByRowPandas(RowByRow):
