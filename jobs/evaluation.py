@@ -1,4 +1,4 @@
-"""From the answers of the lake and of Great Expectations to results of asset checks."""
+"""From the answers of the lake to results of asset checks."""
 
 from __future__ import annotations
 
@@ -6,20 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import dagster as dg
-from deltalake import DeltaTable
-from pyspark.sql import SparkSession
 
-from jobs.main_module import main_module_with_a_file
 from jobs.names import table_key
-from rivermark.lake.table import Table
-from rivermark.quality.outcome import SuiteResult
-from rivermark.quality.run import run_suite
-from rivermark.quality.suite import Suite
-from rivermark.quality.verdict import figures, results_table, sentence, worst_verdict
-from rivermark.settings import Settings
 from rivermark.watch.claim import Answer, Claim, Offender
 
-SUITE_CHECK: Final = "meets_expectations"
 SEVERITIES: Final = {"error": dg.AssetCheckSeverity.ERROR, "warn": dg.AssetCheckSeverity.WARN}
 
 Ask = Callable[[], dg.AssetCheckResult]
@@ -64,54 +54,6 @@ def result_of_claim(claim: Claim, answer: Answer) -> dg.AssetCheckResult:
         passed=answer.holds,
         severity=SEVERITIES[answer.severity or claim.severity],
         description=answer.sentence,
-        metadata=metadata,
-    )
-
-
-def ask_suite(
-    spark: SparkSession, settings: Settings, table: Table, suite: Suite
-) -> dg.AssetCheckResult:
-    """Run a suite on the newest version of the table, pinned, and link its page."""
-    lake = settings.lake()
-    if not lake.exists(table):
-        return dg.AssetCheckResult(
-            asset_key=table_key(table),
-            check_name=SUITE_CHECK,
-            passed=False,
-            severity=dg.AssetCheckSeverity.ERROR,
-            description=f"table '{table.name}' is not there yet: nothing was looked at",
-        )
-    path = lake.path(table)
-    version = DeltaTable(path).version()
-    frame = spark.read.format("delta").option("versionAsOf", version).load(path)
-    with main_module_with_a_file():
-        found = run_suite(
-            frame,
-            suite,
-            table=table.name,
-            version=version,
-            docs_root=settings.home / "quality",
-            personal=table.personal,
-        )
-    return result_of_suite(table, found)
-
-
-def result_of_suite(table: Table, found: SuiteResult) -> dg.AssetCheckResult:
-    """A failed critical rule makes an error, a warning rule a warning, an info rule nothing."""
-    metadata: dict[str, dg.MetadataValue] = {
-        name: dg.MetadataValue.int(n) if isinstance(n, int) else dg.MetadataValue.float(n)
-        for name, n in figures(found).items()
-    }
-    metadata["version"] = dg.MetadataValue.int(found.version)
-    metadata["results"] = dg.MetadataValue.md(results_table(found))
-    if found.docs_path is not None:
-        metadata["data_docs"] = dg.MetadataValue.url(found.docs_path.as_uri())
-    return dg.AssetCheckResult(
-        asset_key=table_key(table),
-        check_name=SUITE_CHECK,
-        passed=found.passed,
-        severity=SEVERITIES[worst_verdict(found) or "error"],
-        description=sentence(found),
         metadata=metadata,
     )
 

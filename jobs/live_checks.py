@@ -19,7 +19,9 @@ from typing import Final
 import dagster as dg
 from pyspark.sql import SparkSession
 
-from jobs.evaluation import Ask, ask_suite, result_of_claim
+from jobs.evaluation import Ask, result_of_claim
+from jobs.suites import ask_suite
+from rivermark.quality.declared import suites_of
 from rivermark.settings import Settings
 from rivermark.stream import AnyStream
 from rivermark.watch.claim import Claim
@@ -109,11 +111,9 @@ def live_checks(
     # Half a minute: the first batches of a start have the cores for themselves.
     rounds = [_Round(claims, claims_every, time.monotonic() + 30)]
     suites: dict[str, Ask] = {
-        f"{stream.tables[0].name} suite": partial(
-            ask_suite, spark, settings, stream.tables[0], stream.suite
-        )
+        f"{table.name} suite": partial(ask_suite, spark, settings, table, suite)
         for stream in streams
-        if stream.suite is not None
+        for table, suite in suites_of(stream)
     }
     if suites and suites_every is not None:
         first = min(suites_every, timedelta(minutes=5))

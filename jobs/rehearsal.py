@@ -4,19 +4,22 @@ import json
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 from pydantic import Field
 
-from jobs.evaluation import Ask, ask_suite, every_answer, result_of_claim
+from jobs.evaluation import Ask, every_answer, result_of_claim
 from jobs.run_config import inside
+from jobs.suites import ask_suite
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.cli.scene import scenes
 from rivermark.errors import RivermarkError
 from rivermark.lake.stats import row_count
+from rivermark.quality.declared import suites_of
 from rivermark.runtime.run import run_bounded
 from rivermark.runtime.state_file import write
 from rivermark.runtime.tally import StreamSummary
@@ -179,10 +182,11 @@ def _tell_checks(
         )
     for stream in streams:
         # No table passes its suite without rows, and these were never to get any.
-        if stream.suite is not None and stream.name not in outcome.without_input:
-            asked[f"{stream.name} suite"] = lambda s=stream: ask_suite(  # type: ignore[misc]
-                spark.spark_session, settings, s.tables[0], s.suite
-            )
+        if stream.name not in outcome.without_input:
+            for published, suite in suites_of(stream):
+                asked[f"{published.name} suite"] = partial(
+                    ask_suite, spark.spark_session, settings, published, suite
+                )
     for result in every_answer(asked):
         assert result.asset_key is not None  # noqa: S101 - every result here names its table
         table = "/".join(result.asset_key.path)

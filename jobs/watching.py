@@ -7,8 +7,9 @@ from collections.abc import Iterable
 import dagster as dg
 
 from jobs.asset_job import AssetJob
-from jobs.evaluation import SUITE_CHECK
 from jobs.names import table_key
+from jobs.suites import SUITE_CHECK
+from rivermark.quality.declared import suites_of
 from rivermark.stream import AnyStream
 from rivermark.topology import Topology
 from rivermark.watch.claims import claims_of
@@ -51,9 +52,9 @@ def claim_keys(streams: Iterable[AnyStream]) -> list[dg.AssetCheckKey]:
 def suite_keys(streams: Iterable[AnyStream]) -> list[dg.AssetCheckKey]:
     """The checks that Great Expectations answers."""
     return [
-        dg.AssetCheckKey(table_key(stream.tables[0]), SUITE_CHECK)
+        dg.AssetCheckKey(table_key(table), SUITE_CHECK)
         for stream in streams
-        if stream.suite is not None
+        for table, _ in suites_of(stream)
     ]
 
 

@@ -1,15 +1,22 @@
 """The claims about streams as asset checks: each answers one question, with its evidence."""
 
+import warnings
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import dagster as dg
 
-from jobs.evaluation import SUITE_CHECK, Ask, ask_suite, every_answer, result_of_claim
-from jobs.names import progress_key, stem, table_key
+from jobs.evaluation import Ask, every_answer, result_of_claim
+from jobs.names import by_days, progress_key, stem, table_key
+from jobs.suites import DAY_SUITE_CHECK, SUITE_CHECK, ask_suite, ask_suite_of_days
+from platform_defs.days import partitions_of
 from platform_defs.trust import trust_checks
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
+from rivermark.lake.table import Table
+from rivermark.quality.declared import suites_of
+from rivermark.quality.suite import Suite
+from rivermark.stream import AnyStream
 from rivermark.topology import Topology
 from rivermark.watch.claim import Claim
 from rivermark.watch.claims import claims_of, promises_of
@@ -20,12 +27,12 @@ Results = Iterator[dg.AssetCheckResult]
 def checks_of(topology: Topology) -> list[dg.AssetChecksDefinition]:
     """The checks of every group: claims, and suites where streams declare some."""
     found = []
-    for group, streams in topology.groups().items():
+    for group in topology.groups():
         found.append(claim_checks(topology, group))
         found.append(promise_checks(topology, group))
         found += trust_checks(topology, group)
-        if any(stream.suite for stream in streams):
-            found.append(suite_checks(topology, group))
+        found.append(suite_checks(topology, group))
+        found += day_suite_checks(topology, group)
     return found
 
 
@@ -73,11 +80,11 @@ def checks_that_ask(name: str, group: str, found: Sequence[Claim]) -> dg.AssetCh
 
 
 def suite_checks(topology: Topology, group: str) -> dg.AssetChecksDefinition:
-    """What Great Expectations is asked about the first table of each stream that has a suite."""
+    """What Great Expectations is asked about each published or admitted table of a group."""
     suites = {
-        dg.AssetCheckKey(table_key(stream.tables[0]), SUITE_CHECK): (stream.tables[0], stream.suite)
+        dg.AssetCheckKey(table_key(table), SUITE_CHECK): (table, suite)
         for stream in topology.groups()[group]
-        if stream.suite is not None
+        for table, suite in suites_of(stream)
     }
 
     @dg.multi_asset_check(
@@ -105,6 +112,37 @@ def suite_checks(topology: Topology, group: str) -> dg.AssetChecksDefinition:
         yield from every_answer({_name(k): ask(k) for k in _ordered(context)})
 
     return ask_great_expectations
+
+
+def day_suite_checks(topology: Topology, group: str) -> list[dg.AssetChecksDefinition]:
+    """For each table by days a check that asks its suite of one day; starts no engine."""
+    return [
+        _suite_of_a_day(stream, table, suite)
+        for stream in topology.groups()[group]
+        for table, suite in suites_of(stream)
+        if by_days(stream, table)
+    ]
+
+
+def _suite_of_a_day(stream: AnyStream, table: Table, suite: Suite) -> dg.AssetChecksDefinition:
+    def day_meets_expectations(
+        context: dg.AssetCheckExecutionContext, platform: SettingsResource
+    ) -> dg.AssetCheckResult:
+        keys = context.partition_key_range
+        first, last = date.fromisoformat(keys.start), date.fromisoformat(keys.end)
+        days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
+        results = ask_suite_of_days(platform.settings(), table, suite, days)
+        return min(results, key=lambda r: (r.passed, r.severity.value))
+
+    with warnings.catch_warnings():
+        # Results by partition are marked as a preview in 1.13, told at each load.
+        warnings.simplefilter("ignore", dg.PreviewWarning)
+        return dg.asset_check(
+            name=DAY_SUITE_CHECK,
+            asset=table_key(table),
+            description=f"The rows of the day meet suite '{suite.name}'.",
+            partitions_def=partitions_of(stream, table),
+        )(day_meets_expectations)
 
 
 def _ordered(context: dg.AssetCheckExecutionContext) -> list[dg.AssetCheckKey]:

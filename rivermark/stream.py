@@ -119,10 +119,14 @@ class Ingest:
 
 @dataclass(frozen=True)
 class Output:
-    """One table of a stream, and which of the built rows go to it (all, without a condition)."""
+    """One table of a stream, and which of the built rows go to it (all, without a condition).
+
+    `suite` is what is expected of the table; of the first one the stream's own, where it has one.
+    """
 
     table: Table
     where: Condition | None = None
+    suite: Suite | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

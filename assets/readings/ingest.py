@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Final
 
@@ -10,6 +11,12 @@ from assets.readings.library_messages import LIBRARY_COLUMNS, LIBRARY_MESSAGE
 from assets.readings.recorded import RECORDED_TEMPERATURE
 from assets.readings.room import OCCUPANCY_COLUMNS, ROOM_READING
 from assets.readings.sensors import SENSOR_READING
+from assets.readings.suites import (
+    LIBRARY_SUITE,
+    ROOM_SUITE,
+    SENSOR_READINGS_SUITE,
+    TEMPERATURES_SUITE,
+)
 from rivermark.lake.table import Daily
 from rivermark.sources.files import FileSource
 from rivermark.stream import Ingest
@@ -34,6 +41,7 @@ SENSOR_READINGS: Final = Ingest(
     group=GROUP,
     days=Daily(column="event_time", start=FIRST_DAY),
     owners=OWNERS,
+    suite=SENSOR_READINGS_SUITE,
 )
 
 THRESHOLDS: Final = Ingest(
@@ -67,6 +75,7 @@ TEMPERATURES: Final = Ingest(
     group=ARCHIVE,
     days=Daily(column="event_time", start=FIRST_DAY),
     owners=OWNERS,
+    suite=TEMPERATURES_SUITE,
 )
 
 LIBRARY: Final = Ingest(
@@ -86,6 +95,7 @@ LIBRARY: Final = Ingest(
     group=ARCHIVE,
     days=Daily(column="event_time", start=FIRST_LIBRARY_DAY),
     owners=OWNERS,
+    suite=LIBRARY_SUITE,
 )
 
 OCCUPANCY: Final = Ingest(
@@ -103,6 +113,7 @@ OCCUPANCY: Final = Ingest(
     group=ARCHIVE,
     days=Daily(column="event_time", start=FIRST_DAY),
     owners=OWNERS,
+    suite=ROOM_SUITE,
 )
 
 OCCUPANCY_RESAVED: Final = Ingest(
@@ -114,4 +125,5 @@ OCCUPANCY_RESAVED: Final = Ingest(
     group=ARCHIVE,
     days=Daily(column="event_time", start=FIRST_DAY),
     owners=OWNERS,
+    suite=replace(ROOM_SUITE, name="readings/occupancy_resaved"),
 )

@@ -2,19 +2,61 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Final
 
 from rivermark.quality import expectations as expect
+from rivermark.quality.over_time import no_overlap
 from rivermark.quality.suite import Suite
 
 ORDERED_WINDOW: Final = expect.pair_ordered("window_start", "window_end", strictly=True)
 ORDERED_EXTREMES: Final = expect.pair_ordered("minimum", "maximum")
+
+COLDEST: Final = -60
+HOTTEST: Final = 250
+"""Degrees Fahrenheit beyond which no sensor here has been; the machine's reached 108."""
+
+SENSOR_READINGS_SUITE: Final = Suite(
+    name="readings/sensor_readings",
+    expectations=(
+        expect.between("sequence", 0),
+        expect.between("temperature", Decimal("-459.67")),
+        expect.between("temperature", COLDEST, HOTTEST, severity="warning"),
+        expect.matches_regex("sensor_id", ".+"),
+    ),
+    may_be_empty=True,
+)
+
+TEMPERATURES_SUITE: Final = Suite(
+    name="readings/temperatures",
+    expectations=(expect.between("temperature", COLDEST, HOTTEST, severity="warning"),),
+    may_be_empty=True,
+)
+
+LIBRARY_SUITE: Final = Suite(
+    name="readings/library",
+    expectations=(expect.between("node", 1), expect.between("sequence", 0)),
+    may_be_empty=True,
+)
+
+ROOM_SUITE: Final = Suite(
+    name="readings/occupancy",
+    expectations=(
+        expect.between("temperature", -10, 50, severity="warning"),
+        expect.between("humidity", 0, 100, allow_null_share=0.01),
+        expect.between("light", 0, allow_null_share=0.01),
+        expect.between("co2", 0, allow_null_share=0.01),
+        expect.between("occupancy", 0, 1, allow_null_share=0.01),
+    ),
+    may_be_empty=True,
+)
 
 AVERAGES_5S_SUITE: Final = Suite(
     name="readings/averages_5s",
     expectations=(
         expect.unique(("sensor_id", "window_end")),
         ORDERED_WINDOW,
+        no_overlap("sensor_id"),
         expect.between("celsius", -60, 120, severity="warning"),
         expect.between("readings", 1),
     ),
@@ -25,6 +67,7 @@ MINUTE_EXTREMES_SUITE: Final = Suite(
     expectations=(
         expect.unique(("sensor_id", "window_end")),
         ORDERED_WINDOW,
+        no_overlap("sensor_id"),
         ORDERED_EXTREMES,
         expect.between("readings", 1),
     ),
@@ -36,6 +79,7 @@ HOURLY_SUITE: Final = Suite(
         expect.unique(("sensor_id", "window_end")),
         expect.matches_regex("sensor_id", ".+"),
         ORDERED_WINDOW,
+        no_overlap("sensor_id"),
         ORDERED_EXTREMES,
         expect.pair_ordered("minimum", "average"),
         expect.pair_ordered("average", "maximum"),

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
-from assets.taxi.event_suites import CLEAN_FARES_SUITE, CLEAN_RIDES_SUITE
+from assets.taxi.event_suites import CLEAN_FARES_SUITE, CLEAN_RIDES_SUITE, RIDES_OUTSIDE_SUITE
 from assets.taxi.fares import FARE_EVENT
 from assets.taxi.grid import cell, in_city
 from assets.taxi.ingest import FARE_EVENTS, FIRST_DAY, GROUP, LATENESS, OWNERS, RIDE_EVENTS
@@ -72,7 +72,7 @@ CLEAN_RIDES: Final = Stream(
     build=cleanse_rides,
     writes=(
         Output(CLEAN_RIDES_TABLE, lambda: F.col("outside").isNull()),
-        Output(RIDES_OUTSIDE, lambda: F.col("outside").isNotNull()),
+        Output(RIDES_OUTSIDE, lambda: F.col("outside").isNotNull(), RIDES_OUTSIDE_SUITE),
     ),
     description=CLEAN_RIDES_TABLE.description,
     group=GROUP,

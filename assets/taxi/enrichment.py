@@ -22,7 +22,11 @@ from pyspark.sql.types import (
 )
 
 from assets.taxi.cleansing import CLEAN_FARES, CLEAN_RIDES
-from assets.taxi.event_suites import RIDES_WITH_FARES_SUITE
+from assets.taxi.event_suites import (
+    RIDES_WITH_FARES_SUITE,
+    UNMATCHED_FARES_SUITE,
+    UNMATCHED_RIDES_SUITE,
+)
 from assets.taxi.fares import MONEY
 from assets.taxi.ingest import FIRST_DAY, GROUP, OWNERS
 from rivermark.lake.table import Daily, Table
@@ -124,6 +128,7 @@ RIDES_WITH_FARES: Final = Stream(
                 "Rides inside the city whose fare did not come in time.",
             ),
             lone_rides,
+            UNMATCHED_RIDES_SUITE,
         ),
         Output(
             _table(
@@ -132,6 +137,7 @@ RIDES_WITH_FARES: Final = Stream(
                 "Fares whose ride did not come in time, or lies outside the city.",
             ),
             lone_fares,
+            UNMATCHED_FARES_SUITE,
         ),
     ),
     description="Each ride inside the city beside what it cost; rides and fares left alone.",

@@ -5,6 +5,11 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Final
 
+from assets.taxi.event_suites import (
+    FARE_EVENTS_SUITE,
+    RIDE_EVENTS_SUITE,
+    TRIP_EVENTS_SUITE,
+)
 from assets.taxi.fares import FARE_EVENT
 from assets.taxi.rides import RIDE_EVENT
 from assets.taxi.trip_events import TRIP_EVENT
@@ -37,6 +42,7 @@ RIDE_EVENTS: Final = Ingest(
     days=Daily(column="event_time", start=FIRST_DAY),
     personal=("driver_id", "taxi_id"),
     owners=OWNERS,
+    suite=RIDE_EVENTS_SUITE,
 )
 
 FARE_EVENTS: Final = Ingest(
@@ -50,6 +56,7 @@ FARE_EVENTS: Final = Ingest(
     personal=("driver_id", "taxi_id"),
     money="total_fare",
     owners=OWNERS,
+    suite=FARE_EVENTS_SUITE,
 )
 
 TRIP_EVENTS: Final = Ingest(
@@ -61,4 +68,5 @@ TRIP_EVENTS: Final = Ingest(
     group=GROUP,
     days=Daily(column="event_time", start=FIRST_TRIP_DAY),
     owners=OWNERS,
+    suite=TRIP_EVENTS_SUITE,
 )

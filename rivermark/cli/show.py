@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 from pyspark.sql.types import StructField, StructType
 
 from rivermark.cli import moments
+from rivermark.cli.bad_rows import show_bad_rows
 from rivermark.cli.console import grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.errors import RivermarkError, UnknownStream
@@ -37,6 +38,17 @@ def show(
     personal: Annotated[
         bool, typer.Option("--personal", help="Show columns that are marked as personal.")
     ] = False,
+    bad: Annotated[
+        str | None,
+        typer.Option(
+            "--bad",
+            metavar="RULE",
+            help="Only rows that break this rule of its suite; 'all' for every rule.",
+        ),
+    ] = None,
+    refused: Annotated[
+        bool, typer.Option("--refused", help="Rows that its last run was not allowed to publish.")
+    ] = False,
     home: Home = None,
 ) -> None:
     """Show rows of a table, the newest by event time first.
@@ -44,10 +56,25 @@ def show(
     Examples:
         rivermark show taxi/hourly_winners
         rivermark show taxi/zone_hours --limit 5 --version 3
+        rivermark show taxi/trips --bad "service is given"
         rivermark show ops/stream_progress
     """
     lake = settings_for(home).lake()
     found = table_named(topology(), lake, table)
+    if refused and version:
+        raise typer.BadParameter("refused rows have no version: give --refused or --version")
+    if bad is not None or refused:
+        show_bad_rows(
+            lake,
+            topology(),
+            found,
+            bad or "all",
+            limit,
+            version=version,
+            refused=refused,
+            personal=personal,
+        )
+        return
     at = moments.version_or_moment(version) if version else None
     chosen = resolve_version(lake, found, at)
     rows = newest_rows(lake, found, limit, version=chosen, oldest=oldest)

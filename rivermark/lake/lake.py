@@ -34,6 +34,10 @@ class Lake:
             raise RivermarkError(f"{name!r} is not a table name: expected like 'taxi/hourly_tips'")
         return f"{self.root}/tables/{name}"
 
+    def staged(self, table: Table | str) -> str:
+        """Folder of rows that are looked at before they are published; no reader knows it."""
+        return f"{self.root}/staged/{self.path(table).removeprefix(f'{self.root}/tables/')}"
+
     def checkpoint(self, stream: str, generation: int) -> str:
         """Folder of a stream's Spark checkpoint; a new generation starts from nothing."""
         return f"{self.root}/checkpoints/{stream}/{generation:04d}"

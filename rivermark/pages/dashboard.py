@@ -7,20 +7,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from rivermark.pages.document import document, write_page
 from rivermark.pages.facts import Facts, StreamFacts
 from rivermark.pages.markup import Child, Markup, tag
 from rivermark.pages.names import anchor
 from rivermark.pages.stream_card import stream_card
-from rivermark.pages.style import STYLE
 from rivermark.pages.tables import (
     checks_table,
     recomputes_table,
     sizes_table,
     streams_table,
 )
-
-POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-"""What the browser may load for this page: nothing."""
 
 SECTIONS: Final = (
     ("attention", "What needs a look"),
@@ -34,15 +31,6 @@ SECTIONS: Final = (
 
 def draw(facts: Facts) -> str:
     """The page as HTML."""
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        Markup(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", "rivermark: streams and their days"),
-        tag("style", Markup(STYLE)),
-    )
     top = tag(
         "header",
         tag("a", "To the content", href="#main", class_="skip"),
@@ -92,16 +80,12 @@ def draw(facts: Facts) -> str:
             "Made by rivermark dashboard, without an engine.",
         ),
     )
-    page = tag("html", head, tag("body", top, main, foot), lang="en")
-    return f"<!doctype html>\n{page}\n"
+    return document("rivermark: streams and their days", top, main, foot)
 
 
 def write(facts: Facts, path: Path) -> Path:
-    """Write the page beside and rename, so that nobody opens half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.part")
-    unfinished.write_text(draw(facts), encoding="utf-8")
-    return unfinished.replace(path)
+    """Draw the page into a file."""
+    return write_page(draw(facts), path)
 
 
 def newest(moments: Sequence[datetime | None]) -> datetime | None:

@@ -1,4 +1,4 @@
-"""The errors of a quality check: none of them means that the data are bad."""
+"""The errors of quality checks: only the last one means that the data are bad."""
 
 from rivermark.errors import RivermarkError
 
@@ -9,3 +9,7 @@ class CheckCrashed(RivermarkError):
 
 class SuiteDoesNotFit(RivermarkError):
     """A suite asks for columns that the table does not have, or for limits of another type."""
+
+
+class PublicationBlocked(RivermarkError):
+    """Rows of a bounded run break critical rules: they are kept aside, nothing is published."""

@@ -88,9 +88,20 @@ class NoRowsFrom:
     query: str
 
 
+@dataclass(frozen=True)
+class UsualRows:
+    """Has each day about as many rows as the same weekday before it?
+
+    `column` is a moment, whose day is that of `zone`, or a date.
+    """
+
+    column: str
+    zone: str = "UTC"
+
+
 TableQuestion = Columns | RowCount
 RowQuestion = Given | Unique | Between | OneOf | Matches | Ordered
-RowSearch = NoRowsWhere | NoRowsFrom
+RowSearch = NoRowsWhere | NoRowsFrom | UsualRows
 Question = TableQuestion | RowQuestion | RowSearch
 
 

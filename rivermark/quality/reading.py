@@ -21,6 +21,7 @@ from rivermark.quality.question import (
     NoRowsWhere,
     RowCount,
     Unique,
+    UsualRows,
     columns_asked,
 )
 from rivermark.quality.rule import Rule, in_rows, percent
@@ -72,6 +73,9 @@ def read_result(rule: Rule, *, success: bool, numbers: Mapping[str, Any]) -> Exp
             return replace(answer, observed="; ".join(parts) or "as declared")
         case RowCount():
             return replace(answer, observed=in_rows(observed))
+        case UsualRows():
+            days = f"{observed:,} {'day' if observed == 1 else 'days'}"
+            return replace(answer, observed=days, unexpected_count=observed)
         case NoRowsWhere() | NoRowsFrom():
             return replace(answer, observed=in_rows(observed), unexpected_count=observed)
         case _:

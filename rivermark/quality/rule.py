@@ -13,6 +13,7 @@ from rivermark.quality.question import (
     NoRowsWhere,
     Question,
     RowCount,
+    UsualRows,
 )
 
 Severity = Literal["critical", "warning", "info"]
@@ -53,6 +54,8 @@ class Rule:
                 return f"{low:,} to {in_rows(high)}"
             case NoRowsWhere(_, at_most) if at_most:
                 return f"at most {in_rows(at_most)}"
+            case UsualRows():
+                return "no day far from its usual number"
             case NoRowsWhere() | NoRowsFrom():
                 return "no row"
             case Given():

@@ -22,6 +22,8 @@ from great_expectations.data_context.types.resource_identifiers import (
     ValidationResultIdentifier,
 )
 
+from rivermark.quality.offline import make_self_contained, stored_runs, write_index
+
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult
     from great_expectations.data_context import AbstractDataContext
@@ -73,7 +75,8 @@ def publish(
     """Store a result, forget the suite's oldest beyond `keep`, draw its page and return its path.
 
     The index reads every stored result (great_expectations issue 8243), about 1 ms each: hence
-    `keep`. None if the page could not be drawn: Great Expectations logs why.
+    `keep`. What is drawn opens without a network. None if the page could not be drawn: Great
+    Expectations logs why.
     """
     context = data_context(root)
     store = context.validation_results_store
@@ -96,6 +99,10 @@ def publish(
         # Drawing the index also removes the pages of results that are gone.
         context.build_data_docs(resource_identifiers=[key])
         _remove_empty_folders(root)
+        pages = root / "pages"
+        for page in pages.rglob("*.html"):
+            make_self_contained(page)
+        write_index(pages, stored_runs(root / "results", pages))
         urls = context.get_docs_sites_urls(resource_identifier=key)
     page = Path(url2pathname(urlsplit(urls[0]["site_url"] or "").path))
     if not page.is_file():

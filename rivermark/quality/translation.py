@@ -40,9 +40,11 @@ from rivermark.quality.question import (
     Ordered,
     RowCount,
     Unique,
+    UsualRows,
     columns_asked,
 )
 from rivermark.quality.rule import Rule
+from rivermark.quality.usual import SPARK, usual_rows
 
 if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation
@@ -60,7 +62,8 @@ def translate(name: str, rules: Sequence[Rule], schema: StructType) -> Expectati
     """
     types = {f.name: f.dataType for f in schema.fields}
     for rule in rules:
-        missing = [c for c in columns_asked(rule.asks) if c not in types]
+        named = (rule.asks.column,) if isinstance(rule.asks, UsualRows) else ()
+        missing = [c for c in (*columns_asked(rule.asks), *named) if c not in types]
         if missing:
             raise SuiteDoesNotFit(
                 f"suite '{name}', rule '{rule.name}': the table has no column "
@@ -144,6 +147,11 @@ def _expectation(rule: Rule, types: dict[str, DataType]) -> Expectation:
                 ),
                 **about,
             )
+        case UsualRows():
+            query = usual_rows(
+                rule.asks, SPARK, is_date=isinstance(types[rule.asks.column], DateType)
+            )
+            return gxe.UnexpectedRowsExpectation(unexpected_rows_query=query, **about)
         case NoRowsFrom(query):
             return gxe.UnexpectedRowsExpectation(unexpected_rows_query=query, **about)
 

@@ -15,6 +15,8 @@ from rivermark.lake.log import CommitLog
 from rivermark.lake.stats import largest
 from rivermark.lake.table import Table
 from rivermark.lake.writer import TableWriter
+from rivermark.quality.audit import audit
+from rivermark.quality.staging import staged
 from rivermark.runtime.generation import newest_entry
 from rivermark.runtime.joins import check_joins
 from rivermark.runtime.query import QueryHost, Written
@@ -124,7 +126,10 @@ class AppendHost(QueryHost):
         return replace(found, watermark=passed or found.watermark)
 
     def write(self, frame: DataFrame, batch: int) -> Written:
-        """Commit the batch's rows to each table that takes them."""
+        """Commit the batch's rows to each table that takes them.
+
+        In a bounded run they are audited before the first commit, of any table.
+        """
         if not self._checked:
             check_joins(self.spark, self.declared.name)
             self._checked = True
@@ -136,19 +141,29 @@ class AppendHost(QueryHost):
             return Written(watermark=watermark)
         if self._is_large(frame):
             writer = self._writers[0]
-            names = writer.table.schema.fieldNames()
-            writer.append_once(frame.select(*names), batch, metadata=told)
+            rows = frame.select(*writer.table.schema.fieldNames())
+            if self.bounded:
+                with staged(self.spark, self.lake, writer.table, rows) as (kept, found):
+                    audit(self.lake, self.declared, [(writer.table, found)])
+                    writer.append_once(kept, batch, metadata=told)
+            else:
+                writer.append_once(rows, batch, metadata=told)
             return Written(rows_out=writer.rows_written(batch), watermark=watermark)
         found = frame.toArrow()
-        total = 0
+        parts = []
         for i, (writer, output) in enumerate(
             zip(self._writers, self.declared.outputs, strict=True)
         ):
             mine = found.filter(found[f"_to_{i}"]) if output.where is not None else found
-            rows = mine.select(writer.table.schema.fieldNames())
-            total += rows.num_rows
+            parts.append((writer, mine.select(writer.table.schema.fieldNames())))
+        if self.bounded:
+            # A table that has its rows already, of the run that was killed, has been asked.
+            news = [(w.table, rows) for w, rows in parts if not w.has(batch)]
+            audit(self.lake, self.declared, news)
+        for writer, rows in parts:
             if rows.num_rows:
                 writer.append_once(rows, batch, metadata=told)
+        total = sum(rows.num_rows for _, rows in parts)
         return Written(rows_out=total, watermark=watermark)
 
     def _is_large(self, frame: DataFrame) -> bool:

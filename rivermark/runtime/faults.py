@@ -14,6 +14,7 @@ from rivermark.errors import (
     ReplayUnprovable,
     TableSchemaMismatch,
 )
+from rivermark.quality.errors import PublicationBlocked
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,13 @@ OURS: Final = re.compile(r"^rivermark\.[a-z_.]+\.(\w+): (.+)$", re.MULTILINE)
 """How Python's own stack ends, in a worker, with an error of the process engine."""
 
 NOISE: Final = ("at ", "...", "===", "File ", "An error occurred while calling")
-REFUSALS: Final = (CheckpointIncompatible, DeclarationError, ReplayUnprovable, TableSchemaMismatch)
+REFUSALS: Final = (
+    CheckpointIncompatible,
+    DeclarationError,
+    PublicationBlocked,
+    ReplayUnprovable,
+    TableSchemaMismatch,
+)
 
 
 @dataclass(frozen=True)

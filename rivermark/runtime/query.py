@@ -65,6 +65,7 @@ class QueryHost(ABC):
         self.query: StreamingQuery | None = None
         self.written: dict[int, Written] = {}
         self.busy = False
+        self.bounded = False
         self.batches = 0
         self.clock: QueryClock | None = None
         self.error: Exception | None = None
@@ -103,6 +104,7 @@ class QueryHost(ABC):
 
     def start(self, *, bounded: bool) -> StreamingQuery:
         """Start the query: to drain what is there, or to go on."""
+        self.bounded = bounded
         with self._starting:
             for name, value in self.conf().items():
                 self.spark.conf.set(name, value)

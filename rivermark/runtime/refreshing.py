@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import ExitStack
 from datetime import date, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -15,9 +17,15 @@ from rivermark.lake.days import condition, day_column, days_of
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
 from rivermark.lake.replace import replace_days
+from rivermark.lake.table import Table
+from rivermark.quality.audit import audit
+from rivermark.quality.staging import staged
 from rivermark.runtime.query import QueryHost, Written
 from rivermark.settings import Settings
 from rivermark.stream import Stream, table_of
+
+if TYPE_CHECKING:
+    from rivermark.quality.here import Rows
 
 TWO_DAYS: Final = timedelta(days=2)
 """Between a moment's date in UTC and in any zone lies one day; another is room for borders."""
@@ -72,7 +80,7 @@ class RefreshHost(QueryHost):
         }
         with days_lock(self.lake.path(self.declared.tables[0])):
             built = build_days(self.spark, self.lake, self.declared, days)
-            rows_out = write_days(self.lake, self.declared, built, days, told)
+            rows_out = write_days(self.lake, self.declared, built, days, told, audited=self.bounded)
         return Written(rows_in=rows_in, rows_out=rows_out, touched=frozenset(days))
 
 
@@ -120,12 +128,32 @@ def write_days(
     built: DataFrame,
     days: Collection[date],
     metadata: dict[str, object],
+    *,
+    audited: bool = True,
 ) -> int:
-    """Replace the days in each table that the stream writes; gives the number of rows."""
-    total = 0
-    for output in stream.outputs:
-        rows = built if output.where is None else built.where(output.where())
-        mine = rows.where(condition(output.table, days)).select(*output.table.schema.fieldNames())
-        counted = mine.toArrow() if stream.volume == "results" else mine
-        total += replace_days(lake, output.table, counted, days, metadata)
-    return total
+    """Replace the days in each table that the stream writes; gives the number of rows.
+
+    The rows are audited before the first table is touched (PublicationBlocked), but those of a live
+    stream.
+    """
+    with ExitStack() as stack:
+        parts: list[tuple[Table, DataFrame | pa.Table]] = []
+        looked_at: list[tuple[Table, Rows]] = []
+        for output in stream.outputs:
+            table = output.table
+            rows = built if output.where is None else built.where(output.where())
+            mine = rows.where(condition(table, days)).select(*table.schema.fieldNames())
+            if stream.volume == "results":
+                found = mine.toArrow()
+                parts.append((table, found))
+                looked_at.append((table, found))
+            elif audited:
+                spark = built.sparkSession
+                kept, seen = stack.enter_context(staged(spark, lake, table, mine))
+                parts.append((table, kept))
+                looked_at.append((table, seen))
+            else:
+                parts.append((table, mine))
+        if audited:
+            audit(lake, stream, looked_at, instead_of=days)
+        return sum(replace_days(lake, table, rows, days, metadata) for table, rows in parts)

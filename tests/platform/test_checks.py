@@ -10,7 +10,8 @@ import dagster as dg
 import pytest
 
 import platform_defs.checks
-from jobs.evaluation import every_answer, result_of_claim, result_of_suite
+from jobs.evaluation import every_answer, result_of_claim
+from jobs.suites import result_of_suite
 from rivermark.lake.create import create_table
 from rivermark.quality.outcome import ExpectationResult, SuiteResult
 from rivermark.settings import Settings

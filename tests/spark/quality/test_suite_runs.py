@@ -88,6 +88,8 @@ def test_b078_the_page_of_an_empty_table_shows_no_rule_as_fulfilled(
 
     assert result.docs_path is not None
     page = result.docs_path.read_text()
+    assert "https:" not in page, "it opens without a network"
+    assert "<script" not in page
     assert "there are rows" in page
     assert "tips lies" not in page
 

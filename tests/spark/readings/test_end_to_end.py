@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from assets.readings.averages import AVERAGES_5S
@@ -18,7 +19,10 @@ from assets.readings.hourly import HOURLY
 from assets.readings.streams import READING_STREAMS
 from assets.readings.world import SensorWorld
 from assets.samples import SAMPLES
-from rivermark.quality.run import run_suite
+from rivermark.lake.table import Table
+from rivermark.quality.declared import suites_of
+from rivermark.quality.here import judge_here
+from rivermark.quality.suite import Suite
 from rivermark.runtime.recompute import recompute
 from rivermark.runtime.run import run_bounded
 from rivermark.runtime.tally import StreamSummary
@@ -212,14 +216,15 @@ def test_a_recomputed_day_has_the_same_rows(platform: Platform, stream: Any, day
     assert platform.rows(table.name, *table.schema.names) == before
 
 
-@pytest.mark.parametrize("stream", [s for s in READING_STREAMS if s.suite], ids=lambda s: s.name)
-def test_the_table_meets_its_suite(platform: Platform, stream: Any, tmp_path: Path) -> None:
-    table = stream.tables[0]
-    rows = platform.table(table.name)
+@pytest.mark.parametrize(
+    ("table", "suite"),
+    [pair for stream in READING_STREAMS for pair in suites_of(stream)],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_the_table_meets_its_suite(platform: Platform, table: Table, suite: Suite) -> None:
+    rows = DeltaTable(platform.settings.lake().path(table)).to_pyarrow_dataset()
 
-    result = run_suite(
-        rows, stream.suite, table=table.name, version=0, docs_root=tmp_path, docs=False
-    )
+    result = judge_here(rows, suite, table, version=0)
 
     assert [f"{f.name}: {f.observed}" for f in result.failures if f.severity != "info"] == []
     assert result.rows > 0

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from assets.taxi.cleansing import CLEAN_FARES, CLEAN_RIDES
@@ -16,7 +16,10 @@ from assets.taxi.streams import EVENT_STREAMS
 from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
 from assets.taxi.world.drip import drip
 from assets.taxi.world.drip_plan import DripPlan
-from rivermark.quality.run import run_suite
+from rivermark.lake.table import Table
+from rivermark.quality.declared import suites_of
+from rivermark.quality.here import judge_here
+from rivermark.quality.suite import Suite
 from rivermark.runtime.recompute import recompute
 from rivermark.runtime.run import run_bounded
 from rivermark.runtime.tally import StreamSummary
@@ -175,14 +178,15 @@ def test_a_recomputed_day_has_the_same_rows(platform: Platform, stream: Any) -> 
         assert platform.rows(table.name, *table.schema.names) == before[table.name], table.name
 
 
-@pytest.mark.parametrize("stream", [s for s in STREAMS if s.suite], ids=lambda s: s.name)
-def test_the_table_meets_its_suite(platform: Platform, stream: Any, tmp_path: Path) -> None:
-    table = stream.tables[0]
-    rows = platform.table(table.name)
+@pytest.mark.parametrize(
+    ("table", "suite"),
+    [pair for stream in STREAMS for pair in suites_of(stream)],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_the_table_meets_its_suite(platform: Platform, table: Table, suite: Suite) -> None:
+    rows = DeltaTable(platform.settings.lake().path(table)).to_pyarrow_dataset()
 
-    result = run_suite(
-        rows, stream.suite, table=table.name, version=0, docs_root=tmp_path, docs=False
-    )
+    result = judge_here(rows, suite, table, version=0)
 
     assert [f"{f.name}: {f.observed}" for f in result.failures if f.severity != "info"] == []
     assert result.rows > 0

@@ -5,13 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 
 from assets.taxi.trips.ingest import TRIP_RECORDS
 from assets.taxi.trips.streams import STREAMS
 from assets.taxi.trips.trip_quality import TRIP_QUALITY
+from rivermark.lake.table import Table
+from rivermark.quality.declared import suites_of
+from rivermark.quality.here import judge_here
 from rivermark.quality.outcome import SuiteResult
 from rivermark.quality.run import run_suite
+from rivermark.quality.suite import Suite
 from rivermark.stream import AnyStream
 from tests.spark.taxi.trips.made_files import FEBRUARY, JANUARY, YELLOW
 from tests.spark.taxi.trips.published import Published
@@ -52,10 +57,16 @@ def test_b088_a_share_that_jumps_between_months_is_told(
     assert found[NO_JUMP].unexpected_count == jumps
 
 
-@pytest.mark.parametrize("stream", [s for s in STREAMS if s.suite], ids=lambda stream: stream.name)
+@pytest.mark.parametrize(
+    ("table_of", "suite"),
+    [pair for stream in STREAMS for pair in suites_of(stream)],
+    ids=lambda value: getattr(value, "name", None),
+)
 def test_what_must_hold_of_each_table_holds(
-    published: Published, tmp_path: Path, stream: AnyStream
+    published: Published, table_of: Table, suite: Suite
 ) -> None:
-    result = judged(table(published, stream), stream, tmp_path)
+    rows = DeltaTable(published.settings.lake().path(table_of)).to_pyarrow_dataset()
 
-    assert [r.name for r in result.failures if r.severity == "critical"] == []
+    result = judge_here(rows, suite, table_of, version=0)
+
+    assert [f"{r.name}: {r.observed}" for r in result.failures if r.severity == "critical"] == []
