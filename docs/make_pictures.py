@@ -3,8 +3,10 @@
     make ui                                   # in one terminal, with data in it
     .venv/bin/python docs/make_pictures.py [--url http://127.0.0.1:3000] [--out docs/images]
     .venv/bin/python docs/make_pictures.py --page .rivermark/pages/dashboard.html
+    .venv/bin/python docs/make_pictures.py --data-docs .rivermark/quality/pages/index.html
 
-With `--page` it takes the dashboard alone, light and dark, on a desk and on a phone.
+With `--page` it takes the dashboard alone, light and dark, on a desk and on a phone; with
+`--data-docs` the index of the suites and the page of the newest run.
 
 Needs Debian's packages `chromium` and `chromium-driver`. Speaks the WebDriver protocol itself: no
 further package is needed for a few pictures.
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+import socket
 import subprocess
 import tempfile
 import time
@@ -56,17 +59,28 @@ ARGUMENTS = [
 class Browser:
     """One headless window behind a local chromedriver."""
 
-    def __init__(self, port: int = 9515) -> None:
-        """Start the driver and open a window with an empty profile."""
+    def __init__(self, port: int | None = None) -> None:
+        """Start the driver, at a free port, and open a window with an empty profile."""
+        port = port or free_port()
         self._base = f"http://127.0.0.1:{port}"
         self._driver = subprocess.Popen(
             ["chromedriver", f"--port={port}"], stdout=subprocess.DEVNULL
         )
         self._profile = tempfile.TemporaryDirectory()
-        time.sleep(2)
+        self._wait_for_driver()
         options = {"args": [*ARGUMENTS, f"--user-data-dir={self._profile.name}"]}
         wanted = {"capabilities": {"alwaysMatch": {"goog:chromeOptions": options}}}
         self._session = f"/session/{self._call('POST', '/session', wanted)['sessionId']}"
+
+    def _wait_for_driver(self) -> None:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            try:
+                if self._call("GET", "/status")["ready"]:
+                    return
+            except OSError:
+                time.sleep(0.1)
+        raise SystemExit("chromedriver does not answer: is Debian's chromium-driver installed?")
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         data = json.dumps(body).encode() if body is not None else None
@@ -76,9 +90,28 @@ class Browser:
         with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310
             return json.load(answer)["value"]
 
+    def open(self, url: str) -> None:
+        """Open a page."""
+        self._call("POST", f"{self._session}/url", {"url": url})
+
+    def evaluate(self, script: str) -> Any:
+        """What a script returns that runs in the page; a page's own policy does not stop it."""
+        return self._call("POST", f"{self._session}/execute/sync", {"script": script, "args": []})
+
+    def command(self, name: str, values: dict[str, Any] | None = None) -> Any:
+        """A command of the DevTools protocol."""
+        body = {"cmd": name, "params": values or {}}
+        return self._call("POST", f"{self._session}/goog/cdp/execute", body)
+
+    def press_tab(self) -> None:
+        """Go on to what the keyboard reaches next."""
+        for kind in ("rawKeyDown", "keyUp"):
+            key = {"type": kind, "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
+            self.command("Input.dispatchKeyEvent", key)
+
     def picture(self, url: str, seconds: float, path: Path) -> None:
         """Open a page, give it time to answer, and keep what a person would see."""
-        self._call("POST", f"{self._session}/url", {"url": url})
+        self.open(url)
         time.sleep(seconds)
         shot = self._call("GET", f"{self._session}/screenshot")
         path.write_bytes(base64.b64decode(shot))
@@ -93,8 +126,7 @@ class Browser:
                 {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 700},
             ),
         ):
-            body = {"cmd": command, "params": values}
-            self._call("POST", f"{self._session}/goog/cdp/execute", body)
+            self.command(command, values)
 
     def close(self) -> None:
         """Close the window and end the driver."""
@@ -104,6 +136,13 @@ class Browser:
         self._profile.cleanup()
 
 
+def free_port() -> int:
+    """A port of this machine that nobody listens at."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
 def main() -> None:
     """Take every picture."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -111,6 +150,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/images"))
     parser.add_argument("--only", nargs="*", default=sorted(PAGES))
     parser.add_argument("--page", type=Path, help="The dashboard's file: only its pictures.")
+    parser.add_argument("--data-docs", type=Path, help="The index of Data Docs: only its pictures.")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     browser = Browser()
@@ -119,7 +159,13 @@ def main() -> None:
             browser.look(width, height, dark=dark)
             address = options.page.resolve().as_uri() + place
             browser.picture(address, 1, options.out / f"{name}.png")
-        for name in () if options.page else options.only:
+        if options.data_docs:
+            browser.look(1100, 900, dark=False)
+            index = options.data_docs.resolve().as_uri()
+            browser.picture(index, 1, options.out / "data_docs.png")
+            page = browser.evaluate("return document.querySelector('tbody a').href")
+            browser.picture(page, 1, options.out / "data_docs_suite.png")
+        for name in () if options.page or options.data_docs else options.only:
             page, seconds = PAGES[name]
             browser.picture(options.url + page, seconds, options.out / f"{name}.png")
     finally:

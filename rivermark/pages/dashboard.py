@@ -17,6 +17,7 @@ from rivermark.pages.tables import (
     recomputes_table,
     sizes_table,
     streams_table,
+    suites_table,
 )
 
 SECTIONS: Final = (
@@ -24,6 +25,7 @@ SECTIONS: Final = (
     ("streams", "Streams"),
     ("days", "Days"),
     ("checks", "Checks"),
+    ("suites", "Expectations"),
     ("recomputes", "Days computed again"),
     ("tables", "Tables"),
 )
@@ -55,6 +57,7 @@ def draw(facts: Facts) -> str:
         "days": [stream_card(s) for s in with_days]
         or tag("p", "No day has any row yet.", class_="none"),
         "checks": checks_table(facts.checks),
+        "suites": suites_table(facts.suites),
         "recomputes": recomputes_table(facts.recomputes),
         "tables": sizes_table(facts.tables),
     }

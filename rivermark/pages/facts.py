@@ -17,6 +17,7 @@ from deltalake import DeltaTable
 
 from rivermark.lake.log import CommitLog
 from rivermark.lake.table import Table
+from rivermark.quality.offline import StoredRun, stored_runs
 from rivermark.reprocessing.record import newest_records
 from rivermark.runtime.desired import DesiredStore
 from rivermark.runtime.heartbeat import ENDED, HeartbeatStore
@@ -125,6 +126,7 @@ class Facts:
     checks: tuple[tuple[Look, ...], ...]
     recomputes: tuple[Recompute, ...]
     tables: tuple[TableSize, ...]
+    suites: tuple[tuple[StoredRun, ...], ...] = ()
 
 
 def gather(settings: Settings, topology: Topology, now: datetime, *, days: int = YEAR) -> Facts:
@@ -179,6 +181,7 @@ def gather(settings: Settings, topology: Topology, now: datetime, *, days: int =
         checks=_by_claim(newest_looks(settings, LOOKS)),
         recomputes=_recomputes(settings, tables),
         tables=tuple(size_of(settings, table) for table in tables),
+        suites=_by_suite(settings),
     )
 
 
@@ -227,6 +230,15 @@ def _ask_progress(
         return []
     rows = DeltaTable(lake.path(STREAM_PROGRESS)).to_pyarrow_dataset()
     return ask(sql, {"progress": rows}, values)
+
+
+def _by_suite(settings: Settings) -> tuple[tuple[StoredRun, ...], ...]:
+    """The kept runs of each suite, the newest last."""
+    root = settings.home / "quality"
+    found: dict[str, list[StoredRun]] = {}
+    for run in reversed(stored_runs(root / "results", root / "pages")):
+        found.setdefault(run.suite, []).append(run)
+    return tuple(tuple(found[suite]) for suite in sorted(found))
 
 
 def _by_claim(looks: list[Look]) -> tuple[tuple[Look, ...], ...]:

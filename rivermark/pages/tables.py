@@ -9,6 +9,7 @@ from rivermark.pages.drawings import bars, looks
 from rivermark.pages.facts import HOURS_BACK, Facts, Recompute, TableSize
 from rivermark.pages.markup import Markup, table, tag
 from rivermark.pages.names import anchor, bytes_text, lag_text, moment_text
+from rivermark.quality.offline import StoredRun
 from rivermark.watch.history import Look
 
 
@@ -97,6 +98,34 @@ def recomputes_table(recomputes: Sequence[Recompute]) -> Markup:
             for r in recomputes
         ),
         numeric=("added / removed / changed", "version"),
+    )
+
+
+def suites_table(suites: Sequence[Sequence[StoredRun]]) -> Markup:
+    """The last run of each suite, and how the ones before it were."""
+    return table(
+        "Suites at their last run. A mark a run, the newest right, high where a rule failed.",
+        ("suite", "result", "rules", "held", "history", "of", "at"),
+        (
+            (
+                runs[-1].suite,
+                tag(
+                    "span",
+                    "held" if runs[-1].success else f"{runs[-1].failed} failed",
+                    class_=f"badge {'held' if runs[-1].success else 'fail'}",
+                ),
+                f"{runs[-1].expectations:,}",
+                f"{sum(run.success for run in runs)} of {len(runs)}",
+                looks(
+                    ["held" if run.success else "error" for run in runs],
+                    f"held {sum(run.success for run in runs)} of {len(runs)} times",
+                ),
+                runs[-1].version,
+                _moment(runs[-1].at),
+            )
+            for runs in suites
+        ),
+        numeric=("rules", "held"),
     )
 
 

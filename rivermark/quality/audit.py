@@ -60,10 +60,12 @@ def audit(
     staged: Sequence[tuple[Table, Rows]],
     *,
     instead_of: Collection[date] = (),
+    kept: bool = False,
 ) -> None:
     """Let the rows pass, or keep them aside and raise PublicationBlocked.
 
-    `instead_of` are days whose rows in the table these take the place of. Rules of severity warning
+    `instead_of` are days whose rows in the table these take the place of. `kept` says that the rows
+    lie where refused ones do already (rivermark.quality.staging). Rules of severity warning
     that are broken are logged, and told by the check after the run.
     """
     blocked = []
@@ -74,9 +76,10 @@ def audit(
                 logger.warning("%s: %s are published all the same", table.name, _told(found))
         critical = [found for found in broken if found.rule.severity == "critical"]
         if critical:
-            keep(lake, table, rows)
+            if not kept:
+                keep(lake, table, rows)
             blocked.append(f"'{table.name}': {'; '.join(map(_told, critical))}")
-        elif isinstance(rows, pa.Table):
+        elif not kept:
             forget(lake, table)
     if blocked:
         first = next(iter(blocked)).split("'")[1]
@@ -117,9 +120,13 @@ def broken_rules(
 
 def keep(lake: Lake, table: Table, rows: Rows) -> None:
     """Keep refused rows where they can be looked at; they take the place of older ones."""
-    if not isinstance(rows, pa.Table):
-        return  # Staged already (rivermark.quality.staging), and left there.
-    write_deltalake(lake.staged(table), rows, mode="overwrite", schema_mode="overwrite")
+    names = table.schema.fieldNames()
+    chosen = (
+        rows.select(names)
+        if isinstance(rows, pa.Table)
+        else rows.scanner(columns=names).to_reader()
+    )
+    write_deltalake(lake.staged(table), chosen, mode="overwrite", schema_mode="overwrite")
 
 
 def forget(lake: Lake, table: Table) -> None:

@@ -20,6 +20,7 @@ from rivermark.lake.locks import days_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.replace import replace_days
 from rivermark.lake.table import Table
+from rivermark.quality.audit import audit
 from rivermark.reprocessing.comparing import compare
 from rivermark.reprocessing.fingerprint import code_of
 from rivermark.reprocessing.record import Kind, new_id, remember, whoever
@@ -32,6 +33,8 @@ from rivermark.stream import Stream
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from rivermark.quality.here import Rows
 
 MANY_ROWS: Final = 5_000_000
 """More than these are put in place by the engine instead of from this process's memory."""
@@ -111,7 +114,8 @@ def replace(spark: SparkSession, settings: Settings, order: Order) -> Reprocessi
     """Compute the days and put them in place of what is published; rows of other days stay.
 
     The live stream may go on meanwhile; streams that read the tables skip the replacing commit.
-    Raises PartitionStillOpen for days that the stream has not finished.
+    Raises PartitionStillOpen for days that the stream has not finished, and PublicationBlocked for
+    rows that break a critical rule: no table is touched then.
     """
     lake = settings.lake()
     for table in order.stream.tables:
@@ -120,6 +124,8 @@ def replace(spark: SparkSession, settings: Settings, order: Order) -> Reprocessi
         days_lock(lake.path(order.stream.tables[0])),
         computed(spark, settings, order, "replaced") as (done, rows),
     ):
+        order.on_step("asking the rows for the critical rules")
+        audit(lake, order.stream, audited(done, rows), instead_of=order.days)
         for table in order.stream.tables:
             order.on_step(f"replacing the days in {table.name}")
             put_in_place(spark, lake, done, rows, table, order.days)
@@ -173,6 +179,19 @@ def computed(
             )
         yield done, rows
     done.seconds = round(time.monotonic() - began, 3)
+
+
+def audited(done: Reprocessing, rows: Staged) -> list[tuple[Table, Rows]]:
+    """The rows of each table as the audit reads them."""
+    return [
+        (
+            table,
+            rows.rows(table)
+            if done.tables[table.name].difference.rows_after > MANY_ROWS
+            else rows.ordered(table, done.first, done.last),
+        )
+        for table in rows.tables
+    ]
 
 
 def put_in_place(

@@ -144,7 +144,7 @@ class AppendHost(QueryHost):
             rows = frame.select(*writer.table.schema.fieldNames())
             if self.bounded:
                 with staged(self.spark, self.lake, writer.table, rows) as (kept, found):
-                    audit(self.lake, self.declared, [(writer.table, found)])
+                    audit(self.lake, self.declared, [(writer.table, found)], kept=True)
                     writer.append_once(kept, batch, metadata=told)
             else:
                 writer.append_once(rows, batch, metadata=told)

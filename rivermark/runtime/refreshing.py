@@ -155,5 +155,5 @@ def write_days(
             else:
                 parts.append((table, mine))
         if audited:
-            audit(lake, stream, looked_at, instead_of=days)
+            audit(lake, stream, looked_at, instead_of=days, kept=stream.volume == "events")
         return sum(replace_days(lake, table, rows, days, metadata) for table, rows in parts)
