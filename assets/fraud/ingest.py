@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from typing import Final
 
 from assets.fraud.events import LOGIN, PAYMENT
+from assets.fraud.suites import LOGINS_SUITE, PAYMENTS_SUITE
 from rivermark.lake.table import Daily
 from rivermark.sources.files import FileSource
 from rivermark.stream import Ingest
@@ -28,6 +29,7 @@ LOGINS: Final = Ingest(
     days=Daily(column="event_time", start=FIRST_DAY),
     personal=("account_id", "country"),
     owners=OWNERS,
+    suite=LOGINS_SUITE,
 )
 
 PAYMENTS: Final = Ingest(
@@ -40,4 +42,5 @@ PAYMENTS: Final = Ingest(
     days=Daily(column="event_time", start=FIRST_DAY),
     personal=("card_id", "merchant"),
     owners=OWNERS,
+    suite=PAYMENTS_SUITE,
 )

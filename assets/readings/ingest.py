@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 from typing import Final
 
+from assets.readings.alerts.suites import SMOKE_LEVELS_SUITE, THRESHOLDS_SUITE
 from assets.readings.controls import SMOKE_LEVEL, THRESHOLD
 from assets.readings.library_messages import LIBRARY_COLUMNS, LIBRARY_MESSAGE
 from assets.readings.recorded import RECORDED_TEMPERATURE
@@ -53,6 +54,7 @@ THRESHOLDS: Final = Ingest(
     group=ALERTS,
     days=Daily(column="event_time", start=FIRST_DAY),
     owners=OWNERS,
+    suite=THRESHOLDS_SUITE,
 )
 
 SMOKE_LEVELS: Final = Ingest(
@@ -64,6 +66,7 @@ SMOKE_LEVELS: Final = Ingest(
     group=ALERTS,
     days=Daily(column="event_time", start=FIRST_DAY),
     owners=OWNERS,
+    suite=SMOKE_LEVELS_SUITE,
 )
 
 TEMPERATURES: Final = Ingest(

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from typing import Final
 
 from assets.web.page_views import PAGE_VIEW
+from assets.web.suites import PAGE_VIEWS_SUITE
 from rivermark.lake.table import Daily
 from rivermark.sources.files import FileSource
 from rivermark.stream import Ingest
@@ -28,4 +29,5 @@ PAGE_VIEWS: Final = Ingest(
     days=Daily(column="event_time", start=FIRST_DAY),
     personal=("user_id",),
     owners=OWNERS,
+    suite=PAGE_VIEWS_SUITE,
 )

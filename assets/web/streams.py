@@ -9,23 +9,10 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 
 from assets.web.ingest import FIRST_DAY, GROUP, OWNERS, PAGE_VIEWS
 from assets.web.sessions import UserSessions
+from assets.web.suites import SESSIONS_SUITE
 from rivermark.lake.table import Daily, Table
 from rivermark.process.spark import run_process
-from rivermark.quality import expectations as expect
-from rivermark.quality.suite import Suite
 from rivermark.stream import AnyStream, Stream
-
-SESSIONS_SUITE: Final = Suite(
-    name="web/sessions",
-    expectations=(
-        expect.unique(("user_id", "session_start")),
-        expect.pair_ordered("session_start", "session_end", strictly=True),
-        expect.between("events", 1),
-        expect.pair_ordered("purchases", "events"),
-    ),
-    # Nobody lands page views unless asked to.
-    may_be_empty=True,
-)
 
 SESSIONS_SHOWN: Final = (
     "Sessions of visitors: events and purchases, ended by ten silent minutes on a phone and thirty "

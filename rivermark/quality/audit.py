@@ -19,8 +19,9 @@ import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
@@ -29,10 +30,11 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.table import Table
 from rivermark.quality.declared import suite_of
 from rivermark.quality.errors import PublicationBlocked
+from rivermark.quality.here import engine_with
 from rivermark.quality.question import NoRowsFrom, NoRowsWhere, Unique, UsualRows
 from rivermark.quality.rule import Rule, in_rows
 from rivermark.quality.search import BATCH, condition_of, on_days
-from rivermark.watch.query import ask, quoted
+from rivermark.watch.query import quoted
 
 if TYPE_CHECKING:
     from pyarrow import dataset
@@ -106,16 +108,17 @@ def broken_rules(
             f"count(*) FILTER (WHERE ({found.asked}) AND coalesce(({found.broken}), false))"
         )
         values += found.values
-    [counts] = ask(f"SELECT {', '.join(parts)} FROM {BATCH}", {BATCH: rows}, values)  # noqa: S608
-    total, *of_rules = counts.values()
-    if not total:
-        return []
-    broken = [Broken(rule, int(n)) for rule, n in zip(conditions, of_rules, strict=True) if n]
-    for rule in rules:
-        if isinstance(rule.asks, Unique):
-            twice = _twice(lake, table, rows, rule.asks.columns, instead_of)
-            broken += [Broken(rule, twice)] if twice else []
-    return broken
+    published = DeltaTable(lake.path(table)).to_pyarrow_dataset()
+    with engine_with({BATCH: rows, PUBLISHED: published}) as engine:
+        [(total, *of_rules)] = _ask(engine, f"SELECT {', '.join(parts)} FROM {BATCH}", values)  # noqa: S608
+        if not total:
+            return []
+        broken = [Broken(rule, int(n)) for rule, n in zip(conditions, of_rules, strict=True) if n]
+        for rule in rules:
+            if isinstance(rule.asks, Unique):
+                twice = _twice(engine, table, rule.asks.columns, instead_of)
+                broken += [Broken(rule, twice)] if twice else []
+        return broken
 
 
 def keep(lake: Lake, table: Table, rows: Rows) -> None:
@@ -146,37 +149,39 @@ def _of_rows(rule: Rule) -> bool:
 
 
 def _twice(
-    lake: Lake,
+    engine: duckdb.DuckDBPyConnection,
     table: Table,
-    rows: Rows,
     columns: Sequence[str],
     instead_of: Collection[date],
 ) -> int:
     """Rows whose keys others among them have, or a row of the table that stays beside them."""
     keys = ", ".join(quoted(c) for c in columns)
     given = " AND ".join(f"{quoted(c)} IS NOT NULL" for c in columns)
-    [within] = ask(
-        f"SELECT coalesce(sum(n), 0)::BIGINT AS n FROM (SELECT count(*) AS n FROM {BATCH} "  # noqa: S608
+    [(within,)] = _ask(
+        engine,
+        f"SELECT coalesce(sum(n), 0)::BIGINT FROM (SELECT count(*) AS n FROM {BATCH} "  # noqa: S608
         f"WHERE {given} GROUP BY {keys} HAVING count(*) > 1)",
-        {BATCH: rows},
     )
-    if within["n"] or not lake.exists(table):
-        return int(within["n"])
+    if within:
+        return int(within)
     # The smallest and largest keys, so that the statistics of the table's files exclude most.
     ends = ", ".join(f"min({quoted(c)}), max({quoted(c)})" for c in columns)
-    [bounds] = ask(f"SELECT {ends} FROM {BATCH} WHERE {given}", {BATCH: rows})  # noqa: S608
-    values = list(bounds.values())
-    if any(value is None for value in values):
+    [bounds] = _ask(engine, f"SELECT {ends} FROM {BATCH} WHERE {given}")  # noqa: S608
+    if any(value is None for value in bounds):
         return 0
     near = " AND ".join(f"{quoted(c)} BETWEEN ? AND ?" for c in columns)
     stays = f"AND NOT ({on_days(table, instead_of)})" if instead_of else ""
-    [beside] = ask(
-        f"SELECT count(*) AS n FROM {BATCH} WHERE ({keys}) IN "  # noqa: S608
+    [(beside,)] = _ask(
+        engine,
+        f"SELECT count(*) FROM {BATCH} WHERE ({keys}) IN "  # noqa: S608
         f"(SELECT ({keys}) FROM {PUBLISHED} WHERE {near} {stays})",
-        {BATCH: rows, PUBLISHED: DeltaTable(lake.path(table)).to_pyarrow_dataset()},
-        values,
+        bounds,
     )
-    return int(beside["n"])
+    return int(beside)
+
+
+def _ask(engine: duckdb.DuckDBPyConnection, sql: str, values: Sequence[object] = ()) -> list[Any]:
+    return engine.execute(sql, list(values) or None).fetchall()
 
 
 def _told(found: Broken) -> str:

@@ -7,7 +7,7 @@ rows are an Arrow table or the data set of one version of a table, never of a mo
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -206,13 +206,24 @@ class Judge:
 
 @contextmanager
 def judging(rows: Rows, table: Table) -> Iterator[Judge]:
-    """A judge of these rows. One thread: the streams on this machine have the better claim."""
+    """A judge of these rows."""
+    with engine_with({BATCH: rows}) as engine:
+        yield Judge(engine, rows.schema, table)
+
+
+@contextmanager
+def engine_with(tables: Mapping[str, Rows]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """An engine that has these rows. One thread: the streams on this machine come first.
+
+    It sorts and names functions as Spark does, as far as conditions of suites need it.
+    """
     with duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "1GB"}) as engine:
         engine.execute("SET TimeZone = 'UTC'")
-        # As Spark sorts.
         engine.execute("SET default_null_order = 'nulls_first'")
-        engine.register(BATCH, rows)
-        yield Judge(engine, rows.schema, table)
+        engine.execute("CREATE MACRO size(items) AS len(items)")
+        for name, rows in tables.items():
+            engine.register(name, rows)
+        yield engine
 
 
 def judge_here(

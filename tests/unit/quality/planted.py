@@ -73,6 +73,8 @@ def _value(kind: DataType, chance: random.Random) -> Any:
             return chance.choice(DOUBLES)
         case StringType():
             return chance.choice(TEXTS)
-        case ArrayType():
-            return []
+        case ArrayType(elementType=element):
+            return [_value(element, chance) for _ in range(chance.choice([0, 1, 2, 4, 5]))]
+        case StructType(fields=fields):
+            return {f.name: _value(f.dataType, chance) for f in fields}
     raise AssertionError(kind)
