@@ -57,9 +57,9 @@ def test_every_claim_of_the_hosted_streams_is_asked_and_no_other(settings: Setti
     checks = live_checks(
         [RIDES],
         settings,
-        None,  # type: ignore[arg-type]  # No stream here has a suite, so no engine is asked.
+        None,  # type: ignore[arg-type]  # Suites are not asked, so no engine is.
         claims_every=NEVER,
-        suites_every=NEVER,
+        suites_every=None,
     )
 
     with at_once(checks).running():
