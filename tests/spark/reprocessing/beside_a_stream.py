@@ -52,7 +52,8 @@ def backfills_beside_a_stream(
 ) -> Outcome:
     """Replace the first of March so many times while later readings stream in and files are joined.
 
-    Readings come in files of one: each is a batch, a commit and a small file of its own.
+    After each fourth backfill a compaction has its turn. Readings come in files of one: each is a
+    batch, a commit and a small file of its own.
     """
     landing.put(f"{FOLDER}/1.json", *[reading(n / 10, note=f"{n}") for n in range(OF_THE_DAY)])
     landing.put(f"{FOLDER}/2.json", reading(2 * DAY_MINUTES, note="closes"))
@@ -80,6 +81,10 @@ def backfills_beside_a_stream(
             for number in range(times):
                 order = Order(stream=SILVER, first=CLOSED, last=CLOSED, run_id=f"fill {number}")
                 done.append(replace(spark, settings, order))
+                if number % 4 == 3:
+                    # Upkeep gives way to backfills, which follow each other without a pause here.
+                    before = joined_files(kept)
+                    until(lambda: joined_files(kept) > before, "files are joined", thread.alive)  # noqa: B023
         wanted = OF_THE_DAY + 1 + len(live)
         until(
             lambda: row_count(settings.lake(), SILVER.tables[0]) >= wanted,
@@ -102,6 +107,11 @@ def backfills_beside_a_stream(
         done=done,
         kept=kept,
     )
+
+
+def joined_files(kept: list[Kept]) -> int:
+    """How many small files the compactions have joined."""
+    return sum(each.joined_files for each in kept)
 
 
 def at_minute(number: int) -> float:
