@@ -174,7 +174,9 @@ def test_files_become_tables_with_their_days_and_checks_and_a_day_can_be_compute
     event = instance.get_latest_materialization_event(key)
     assert event is not None
     assert event.asset_materialization is not None
-    assert event.asset_materialization.metadata["rows_after"].value == 3
+    told = event.asset_materialization.metadata
+    assert (told["rows_before"].value, told["rows_after"].value) == (2, 2), "those of the days"
+    assert told["dagster/row_count"].value == 3
 
 
 def test_draining_twice_changes_nothing(
