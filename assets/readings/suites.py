@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 from typing import Final
 
+from rivermark.lake.table import Daily
 from rivermark.quality import expectations as expect
-from rivermark.quality.over_time import no_overlap
+from rivermark.quality.over_time import no_overlap, usual_rows
+from rivermark.quality.rule import Expectation
 from rivermark.quality.suite import Suite
 
 ORDERED_WINDOW: Final = expect.pair_ordered("window_start", "window_end", strictly=True)
@@ -15,6 +18,16 @@ ORDERED_EXTREMES: Final = expect.pair_ordered("minimum", "maximum")
 COLDEST: Final = -60
 HOTTEST: Final = 250
 """Degrees Fahrenheit beyond which no sensor here has been; the machine's reached 108."""
+
+
+def of_the_archive(column: str) -> Expectation:
+    """A day's usual number of rows is told and no more: in the archive sensors come and go.
+
+    One that reads every five minutes joins some that read every hour, and ends before them: by the
+    profile, eight weeks of days around each such change are unusual.
+    """
+    return usual_rows(Daily(column=column, start=date(2013, 1, 1)), severity="info")
+
 
 SENSOR_READINGS_SUITE: Final = Suite(
     name="readings/sensor_readings",
@@ -29,7 +42,10 @@ SENSOR_READINGS_SUITE: Final = Suite(
 
 TEMPERATURES_SUITE: Final = Suite(
     name="readings/temperatures",
-    expectations=(expect.between("temperature", COLDEST, HOTTEST, severity="warning"),),
+    expectations=(
+        expect.between("temperature", COLDEST, HOTTEST, severity="warning"),
+        of_the_archive("event_time"),
+    ),
     may_be_empty=True,
 )
 
@@ -84,6 +100,7 @@ HOURLY_SUITE: Final = Suite(
         expect.pair_ordered("minimum", "average"),
         expect.pair_ordered("average", "maximum"),
         expect.between("readings", 1),
+        of_the_archive("window_start"),
     ),
 )
 

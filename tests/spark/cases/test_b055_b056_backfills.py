@@ -80,6 +80,7 @@ def test_b055_gold_keeps_running_and_is_named_as_the_follow_up_of_a_corrected_da
     assert gold_of_the_day(spark, settings) == [98]
 
 
+@pytest.mark.long
 def test_b056_backfills_of_a_closed_day_a_live_stream_and_a_compaction_all_succeed(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:

@@ -98,6 +98,7 @@ def test_a_stream_started_over_fills_its_tables_with_the_same_rows(
     assert [rivermark.rows(name) for name in names] == before
 
 
+@pytest.mark.long
 def test_an_ingest_started_over_reads_its_folder_again(rivermark: Console, demo: Result) -> None:
     streams = [FARE_EVENTS.name, "taxi/clean_fares", "taxi/rides_with_fares"]
     before = [len(rivermark.rows(name)) for name in streams]

@@ -34,6 +34,7 @@ EVENING, NEXT_DAY = 13 + 57.5 / 60, 15
 repeats lie on either side; and an hour later, which closes the first day."""
 
 
+@pytest.mark.long
 def test_a_drained_a_continuous_and_a_recomputed_table_are_equal(
     spark: SparkSession, settings: Settings, tmp_path: Path
 ) -> None:

@@ -39,6 +39,7 @@ def turned(report: Readmission) -> Counter[tuple[str, str]]:
     return Counter({(t.before.split(":")[0], t.after.split(":")[0]): t.rows for t in report.turns})
 
 
+@pytest.mark.long
 def test_decisions_that_change_are_those_of_the_oracle_and_nothing_published_is_touched(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:

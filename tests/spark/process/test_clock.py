@@ -100,6 +100,7 @@ def rows_in(settings: Settings) -> int:
     return sum(batch["rows_in"] for batch in batches if batch["stream"] == ANSWERED.name)
 
 
+@pytest.mark.long
 def test_timers_fire_without_input_and_those_past_due_after_a_restart(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:

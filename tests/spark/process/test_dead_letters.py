@@ -26,6 +26,7 @@ class Mended(Watched):
         super().on_event(msgspec.structs.replace(event, note=None), ctx)
 
 
+@pytest.mark.long
 def test_a_dead_letter_is_replayed_once_and_waits_again_where_it_fails_again(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:

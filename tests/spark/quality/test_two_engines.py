@@ -22,6 +22,7 @@ pytestmark = pytest.mark.spark
 TABLES = ("taxi/driver_tips", "taxi/trip_quality", "readings/occupancy")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", TABLES)
 def test_both_give_the_same_numbers(spark: SparkSession, tmp_path: Path, name: str) -> None:
     found = [pair for s in TOPOLOGY.streams for pair in suites_of(s) if pair[0].name == name]

@@ -36,6 +36,7 @@ class KilledError(Exception):
     """The end of a process, made by the test."""
 
 
+@pytest.mark.long
 def test_what_follows_from_late_rows_is_computed_again_also_after_a_kill(
     spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
