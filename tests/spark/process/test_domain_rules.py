@@ -33,6 +33,8 @@ from rivermark.topology import Topology
 from tests.oracles import alerts, fraud, web
 from tests.oracles.landed import accept
 
+pytestmark = [pytest.mark.spark, pytest.mark.long]
+
 BEGINNING = datetime(2024, 3, 1, 15, 1, tzinfo=UTC)
 DAY = date(2024, 3, 1)
 LENGTH = timedelta(minutes=2)
