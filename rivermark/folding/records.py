@@ -13,8 +13,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
-import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 from pyspark.sql.types import (
     ArrayType,
     DateType,
@@ -26,10 +25,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark.lake.create import create_table
 from rivermark.lake.lake import Lake
-from rivermark.lake.locks import commit_lock
-from rivermark.lake.note import noted
+from rivermark.lake.rows import append_rows
 from rivermark.lake.table import Table
 from rivermark.stream import Ingest
 from rivermark.watch.query import ask
@@ -58,24 +55,6 @@ FOLDS: Final = Table(
     ),
     description="Folds of late rows: begun, done, and the days that are still owed after each.",
     event_time="at",
-)
-ARROW: Final = pa.schema(
-    [
-        ("fold", pa.string()),
-        ("at", pa.timestamp("us", "UTC")),
-        ("run", pa.string()),
-        ("state", pa.string()),
-        ("stream", pa.string()),
-        ("table_id", pa.string()),
-        ("late_version", pa.int64()),
-        ("hours", pa.list_(pa.timestamp("us", "UTC"))),
-        ("rows", pa.int64()),
-        ("money", pa.decimal128(38, 9)),
-        ("version_before", pa.int64()),
-        ("version_after", pa.int64()),
-        ("settled_through", pa.int64()),
-        ("owed", pa.list_(pa.struct([("stream", pa.string()), ("day", pa.date32())]))),
-    ]
 )
 
 Debts = dict[str, set[date]]
@@ -201,9 +180,5 @@ def _ask(lake: Lake, sql: str, values: Sequence[object] = ()) -> list[dict[str, 
 
 
 def _append(lake: Lake, run: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    create_table(lake, FOLDS)
     now = datetime.now(UTC)
-    path = lake.path(FOLDS)
-    table = pa.Table.from_pylist([{"at": now, "run": run, **row} for row in rows], ARROW)
-    with commit_lock(path):
-        write_deltalake(path, table, mode="append", commit_properties=noted({"run": run}))
+    append_rows(lake, FOLDS, [{"at": now, "run": run, **row} for row in rows], {"run": run})

@@ -9,10 +9,8 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, date, datetime
 from typing import Any, Final, Literal
 
-import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 from pyspark.sql.types import (
-    DataType,
     DateType,
     DoubleType,
     LongType,
@@ -23,48 +21,44 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark.lake.create import create_table
 from rivermark.lake.lake import Lake
-from rivermark.lake.locks import commit_lock
-from rivermark.lake.note import noted
+from rivermark.lake.rows import append_rows
 from rivermark.lake.table import Table
 from rivermark.watch.query import ask
 
 Kind = Literal["rehearsed", "replaced", "undone", "what-if"]
 
-_TEXTS: Final = pa.map_(pa.string(), pa.string())
-_NUMBERS: Final = pa.map_(pa.string(), pa.int64())
-COLUMNS: Final[dict[str, tuple[DataType, pa.DataType]]] = {
-    "id": (StringType(), pa.string()),
-    "at": (TimestampType(), pa.timestamp("us", "UTC")),
-    "kind": (StringType(), pa.string()),
-    "stream": (StringType(), pa.string()),
-    "table": (StringType(), pa.string()),
-    "first_day": (DateType(), pa.date32()),
-    "last_day": (DateType(), pa.date32()),
-    "inputs": (MapType(StringType(), LongType()), _NUMBERS),
-    "parameters": (MapType(StringType(), StringType()), _TEXTS),
-    "code": (StringType(), pa.string()),
-    "version_before": (LongType(), pa.int64()),
-    "version_after": (LongType(), pa.int64()),
-    "added": (LongType(), pa.int64()),
-    "removed": (LongType(), pa.int64()),
-    "changed": (LongType(), pa.int64()),
-    "unchanged": (LongType(), pa.int64()),
-    "conflicts": (LongType(), pa.int64()),
-    "commits_meanwhile": (LongType(), pa.int64()),
-    "seconds": (DoubleType(), pa.float64()),
-    "run_id": (StringType(), pa.string()),
-    "by": (StringType(), pa.string()),
-    "because": (StringType(), pa.string()),
-}
 REPROCESSINGS: Final = Table(
     name="ops/reprocessings",
-    schema=StructType([StructField(n, kind) for n, (kind, _) in COLUMNS.items()]),
+    schema=StructType(
+        [
+            StructField("id", StringType()),
+            StructField("at", TimestampType()),
+            StructField("kind", StringType()),
+            StructField("stream", StringType()),
+            StructField("table", StringType()),
+            StructField("first_day", DateType()),
+            StructField("last_day", DateType()),
+            StructField("inputs", MapType(StringType(), LongType())),
+            StructField("parameters", MapType(StringType(), StringType())),
+            StructField("code", StringType()),
+            StructField("version_before", LongType()),
+            StructField("version_after", LongType()),
+            StructField("added", LongType()),
+            StructField("removed", LongType()),
+            StructField("changed", LongType()),
+            StructField("unchanged", LongType()),
+            StructField("conflicts", LongType()),
+            StructField("commits_meanwhile", LongType()),
+            StructField("seconds", DoubleType()),
+            StructField("run_id", StringType()),
+            StructField("by", StringType()),
+            StructField("because", StringType()),
+        ]
+    ),
     description="Each time days of a table were rehearsed, replaced, undone or tried another way.",
     event_time="at",
 )
-ARROW: Final = pa.schema([(n, kind) for n, (_, kind) in COLUMNS.items()])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,12 +112,7 @@ def remember(lake: Lake, records: Iterable[Record]) -> None:
     for record in records:
         row: dict[str, Any] = asdict(record)
         rows.append({**row, **{k: list(row[k].items()) for k in ("inputs", "parameters")}})
-    create_table(lake, REPROCESSINGS)
-    path = lake.path(REPROCESSINGS)
-    with commit_lock(path):
-        write_deltalake(
-            path, pa.Table.from_pylist(rows, ARROW), mode="append", commit_properties=noted({})
-        )
+    append_rows(lake, REPROCESSINGS, rows, {})
 
 
 NEWEST: Final = """

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Final
 
-import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from rivermark.errors import RivermarkError
@@ -16,6 +15,7 @@ from rivermark.lake.create import create_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.note import noted
+from rivermark.lake.rows import rows_of
 from rivermark.lake.table import Table
 from rivermark.process.spark import ProcessBuild
 from rivermark.process.spark.replaying import replays_of
@@ -26,17 +26,6 @@ from rivermark.stream import AnyStream, Stream
 
 EVENT: Final = ("input", "key_json", "event_time", "event_json")
 """What makes two dead letters the same event."""
-
-ARROW: Final = pa.schema(
-    [
-        ("generation", pa.int64()),
-        ("replayed_at", pa.timestamp("us", "UTC")),
-        ("input", pa.string()),
-        ("key_json", pa.string()),
-        ("event_time", pa.timestamp("us", "UTC")),
-        ("event_json", pa.string()),
-    ]
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +119,7 @@ def replay(lake: Lake, stream: AnyStream, ids: Collection[str] | None) -> list[L
         if rows:
             write_deltalake(
                 path,
-                pa.Table.from_pylist(rows, ARROW),
+                rows_of(table, rows),
                 mode="append",
                 commit_properties=noted({"replayed": len(rows)}),
             )

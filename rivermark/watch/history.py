@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType, TimestampType
 
 from rivermark.lake.create import create_table
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.note import noted
+from rivermark.lake.rows import rows_of
 from rivermark.lake.table import Table
 from rivermark.settings import Settings
 from rivermark.watch.claim import Answer, Claim
@@ -34,17 +34,6 @@ CHECK_RESULTS: Final = Table(
     ),
     description="One row a claim and look: held, warn or error, and the answer in words.",
     event_time="at",
-)
-ARROW: Final = pa.schema(
-    [
-        ("at", pa.timestamp("us", "UTC")),
-        ("stream", pa.string()),
-        ("table", pa.string()),
-        ("claim", pa.string()),
-        ("result", pa.string()),
-        ("sentence", pa.string()),
-        ("answered", pa.bool_()),
-    ]
 )
 FILES_BEFORE_COMPACTING: Final = 200
 """A look a quarter hour for two days; then its files become one."""
@@ -112,7 +101,7 @@ def record(settings: Settings, looks: Sequence[Look]) -> None:
     rows = [{**vars(found), "answered": found.result != "unanswered"} for found in looks]
     with commit_lock(path):
         write_deltalake(
-            path, pa.Table.from_pylist(rows, ARROW), mode="append", commit_properties=noted({})
+            path, rows_of(CHECK_RESULTS, rows), mode="append", commit_properties=noted({})
         )
         table = DeltaTable(path)
         if len(table.file_uris()) > FILES_BEFORE_COMPACTING:
