@@ -12,8 +12,11 @@ import jobs.rehearsal
 from jobs.run_config import inside
 from rivermark.cli.scene import LandedInput, Scene
 from rivermark.errors import RivermarkError, StreamFailed
+from rivermark.lake.table import Table
+from rivermark.quality.suite import Suite
 from rivermark.runtime.tally import StreamSummary
 from rivermark.settings import Settings
+from rivermark.stream import AnyStream
 from rivermark.watch.claim import Answer, Claim
 from tests.platform.conftest import FakeRuntime
 from tests.platform.small_topology import HOURLY
@@ -33,7 +36,12 @@ def one_file_landed(runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch) -> No
         (landing / "rides.json").write_text("{}")
         return [LandedInput("rides", 1, 1, 1)]
 
+    def declared(stream: AnyStream) -> tuple[tuple[Table, Suite], ...]:
+        return ((stream.tables[0], stream.suite),) if stream.suite else ()
+
     monkeypatch.setattr(jobs.rehearsal, "run_bounded", bounded)
+    # It makes no tables, of which every one has a suite.
+    monkeypatch.setattr(jobs.rehearsal, "suites_of", declared)
     monkeypatch.setattr(jobs.rehearsal, "scenes", lambda: {"taxi": Scene(land=land)})
 
 
