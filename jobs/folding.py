@@ -3,21 +3,22 @@
 from datetime import UTC, date, datetime
 
 import dagster as dg
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from jobs import metadata
 from jobs.names import by_days, table_key
 from jobs.reports import evaluation
+from jobs.run_config import DayText
 from jobs.trusting import result_of_day
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.errors import RivermarkError
 from rivermark.folding.admit import FoldedDay
 from rivermark.folding.fold import FoldReport, anything_to_fold, fold_late
-from rivermark.folding.late_days import live_ingests
+from rivermark.folding.late_days import chosen_ingests, live_ingests
 from rivermark.folding.mend import MendedTable
 from rivermark.settings import Settings
-from rivermark.stream import Ingest, Stream
+from rivermark.stream import Stream
 from rivermark.topology import Topology
 from rivermark.watch.judging import judge_days
 
@@ -29,15 +30,8 @@ class FoldConfig(dg.Config):
     """Which late rows are folded."""
 
     streams: list[str] = Field(default=[], description="Names of ingests. Empty: all of them.")
-    first: str = Field(default="", description="The first day, like 2020-01-01. Empty: any.")
-    last: str = Field(default="", description="The last day. Empty: any.")
-
-    @field_validator("first", "last")
-    @classmethod
-    def _a_day(cls, given: str) -> str:
-        if given:
-            date.fromisoformat(given)
-        return given
+    first: DayText = Field(default="", description="The first day, like 2020-01-01. Empty: any.")
+    last: DayText = Field(default="", description="The last day. Empty: any.")
 
 
 def fold_job(topology: Topology) -> dg.JobDefinition:
@@ -58,7 +52,7 @@ def fold_job(topology: Topology) -> dg.JobDefinition:
             report = fold_late(
                 settings,
                 topology,
-                ingests_of(topology, config.streams),
+                chosen_ingests(topology, config.streams),
                 lambda: spark.spark_session,
                 run_id=context.run.run_id,
                 first=date.fromisoformat(config.first) if config.first else None,
@@ -100,17 +94,6 @@ def fold_schedule(topology: Topology, job: dg.JobDefinition) -> dg.ScheduleDefin
         return dg.RunRequest()
 
     return nightly
-
-
-def ingests_of(topology: Topology, names: list[str]) -> list[Ingest]:
-    """The ingests of those names, all without any; RivermarkError where no row can be late."""
-    live = {ingest.name: ingest for ingest in live_ingests(topology)}
-    for name in names:
-        if name not in live:
-            raise RivermarkError(
-                f"no row of '{name}' can be late: expected one of {', '.join(live)}"
-            )
-    return [live[name] for name in names] or list(live.values())
 
 
 def events_of(topology: Topology, report: FoldReport) -> list[dg.AssetMaterialization]:

@@ -3,10 +3,11 @@
 from datetime import date, timedelta
 
 import dagster as dg
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from jobs import metadata
 from jobs.names import table_key
+from jobs.run_config import DayText
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.errors import RivermarkError
@@ -22,18 +23,11 @@ class ReadmitConfig(dg.Config):
     """Whose rows are decided again, of which days, and with which lateness."""
 
     stream: str = Field(description="The name of an ingest, such as taxi/fare_events.")
-    first: str = Field(description="The first day, like 2020-01-01.")
-    last: str = Field(default="", description="The last day. Empty: the first one.")
+    first: DayText = Field(description="The first day, like 2020-01-01.")
+    last: DayText = Field(default="", description="The last day. Empty: the first one.")
     lateness_seconds: float | None = Field(
         default=None, gt=0, description="How late rows may be instead. Empty: as declared."
     )
-
-    @field_validator("first", "last")
-    @classmethod
-    def _a_day(cls, given: str) -> str:
-        if given:
-            date.fromisoformat(given)
-        return given
 
 
 def readmit_job(topology: Topology) -> dg.JobDefinition:

@@ -4,15 +4,16 @@ import enum
 from datetime import date, timedelta
 
 import dagster as dg
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from jobs.names import days_pool, stem, table_key
 from jobs.reprocessing_report import of_run, of_table
-from jobs.run_config import RecomputeConfig
+from jobs.run_config import DayText, RecomputeConfig
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.errors import RivermarkError
 from rivermark.lake.lake import Lake
+from rivermark.lake.table import days_between
 from rivermark.reprocessing import reprocess as ways
 from rivermark.reprocessing.follow_ups import follow_up, named_follow_ups
 from rivermark.reprocessing.report import Reprocessing
@@ -40,8 +41,10 @@ class ReprocessConfig(RecomputeConfig):
     """Which days of which stream, and what becomes of them."""
 
     stream: str = Field(description="A derived stream of the group, such as taxi/driver_tips.")
-    first: str = Field(default="", description="First day, like 2020-01-01; for all but an undo.")
-    last: str = Field(default="", description="Last day. Empty: the first one.")
+    first: DayText = Field(
+        default="", description="First day, like 2020-01-01; for all but an undo."
+    )
+    last: DayText = Field(default="", description="Last day. Empty: the first one.")
     way: Way = Field(
         default=Way.rehearse,
         description="rehearse and what_if only compare; replace publishes; undo brings days back.",
@@ -57,13 +60,6 @@ class ReprocessConfig(RecomputeConfig):
     wait_minutes: float = Field(
         default=0, ge=0, le=1440, description="How long to wait for days to be closed."
     )
-
-    @field_validator("first", "last")
-    @classmethod
-    def _a_day(cls, given: str) -> str:
-        if given:
-            date.fromisoformat(given)
-        return given
 
 
 def reprocess_job_name(group: str) -> str:
@@ -196,7 +192,7 @@ def tell(
         if outcome.version_after is None:
             context.log_event(dg.AssetObservation(table_key(table), metadata={**told}))
             continue
-        for day in ways.days_between(done.first, done.last):
+        for day in days_between(done.first, done.last):
             context.log_event(
                 dg.AssetMaterialization(
                     table_key(table), partition=day.isoformat(), metadata={**told}

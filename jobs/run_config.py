@@ -1,16 +1,27 @@
 """What a person or a clock may ask of a run. Everything is checked before anything is started."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import Enum
 from pathlib import Path, PurePosixPath
+from typing import Annotated
 
 import dagster as dg
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from rivermark.errors import RivermarkError
 from rivermark.lake.table import NAME
 from rivermark.runtime.recompute import AsOf
+
+
+def _a_day(given: str) -> str:
+    if given:
+        date.fromisoformat(given)
+    return given
+
+
+DayText = Annotated[str, AfterValidator(_a_day)]
+"""A day like 2020-01-01, or nothing."""
 
 
 class Mode(Enum):

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 
 import dagster as dg
 
@@ -13,7 +13,7 @@ from platform_defs.days import partitions_of
 from platform_defs.trust import trust_checks
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
-from rivermark.lake.table import Table
+from rivermark.lake.table import Table, days_between
 from rivermark.quality.declared import suites_of
 from rivermark.quality.suite import Suite
 from rivermark.stream import AnyStream
@@ -130,7 +130,7 @@ def _suite_of_a_day(stream: AnyStream, table: Table, suite: Suite) -> dg.AssetCh
     ) -> dg.AssetCheckResult:
         keys = context.partition_key_range
         first, last = date.fromisoformat(keys.start), date.fromisoformat(keys.end)
-        days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
+        days = days_between(first, last)
         results = ask_suite_of_days(platform.settings(), table, suite, days)
         return min(results, key=lambda r: (r.passed, r.severity.value))
 

@@ -13,15 +13,12 @@ from rivermark.cli.console import err, grid, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.cli.engine import engine
 from rivermark.cli.run import new_run_id
-from rivermark.errors import RivermarkError
-from rivermark.stream import Ingest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from rivermark.folding.fold import FoldReport
     from rivermark.folding.late_days import LateDay
-    from rivermark.topology import Topology
 
 
 def fold_late(
@@ -49,10 +46,10 @@ def fold_late(
     """
     # Here, because `rivermark --help` needs nothing of the runtime.
     from rivermark.folding.fold import fold_late as fold
-    from rivermark.folding.late_days import late_days
+    from rivermark.folding.late_days import chosen_ingests, late_days
 
     settings, found = settings_for(home), topology()
-    ingests = _chosen(found, stream)
+    ingests = chosen_ingests(found, [stream] if stream else [])
     from_day = moments.day(first) if first else None
     to_day = moments.day(last) if last else None
     if dry_run:
@@ -85,18 +82,6 @@ def fold_late(
             tell=tell,
         )
     _report(report)
-
-
-def _chosen(found: Topology, name: str | None) -> list[Ingest]:
-    from rivermark.folding.late_days import live_ingests
-
-    if name is None:
-        return live_ingests(found)
-    chosen = found.named(name)
-    if not isinstance(chosen, Ingest) or chosen.lateness is None:
-        known = ", ".join(i.name for i in live_ingests(found))
-        raise RivermarkError(f"no row of '{name}' can be late: expected one of {known}")
-    return [chosen]
 
 
 def _list(days: list[LateDay]) -> None:

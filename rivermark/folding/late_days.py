@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from rivermark.admission.recall import recall_clock
+from rivermark.errors import RivermarkError
 from rivermark.folding.records import settled_through
 from rivermark.settings import Settings
 from rivermark.stream import Ingest
@@ -75,6 +76,17 @@ def foldable(
 def live_ingests(topology: Topology) -> list[Ingest]:
     """The ingests whose rows can be late."""
     return [s for s in topology.streams if isinstance(s, Ingest) and s.lateness is not None]
+
+
+def chosen_ingests(topology: Topology, names: Sequence[str]) -> list[Ingest]:
+    """The ingests of those names, all without any; RivermarkError where no row can be late."""
+    live = {ingest.name: ingest for ingest in live_ingests(topology)}
+    for name in names:
+        if topology.named(name).name not in live:
+            raise RivermarkError(
+                f"no row of '{name}' can be late: expected one of {', '.join(live)}"
+            )
+    return [live[name] for name in names] or list(live.values())
 
 
 def reached(settings: Settings, ingest: Ingest) -> datetime | None:

@@ -9,7 +9,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from rivermark.lake.days import days_of
-from rivermark.lake.table import Table
+from rivermark.lake.table import Table, days_between
 from rivermark.stream import Ingest, Stream, table_of
 from rivermark.topology import Topology
 
@@ -104,5 +104,5 @@ def _days(stream: Stream, table: Table, changed: Changed) -> set[date]:
     for start, end in spans:
         first = (start.astimezone(UTC) - margin).astimezone(zone).date()
         last = (end.astimezone(UTC) - MICRO + margin).astimezone(zone).date()
-        found |= {first + timedelta(days=n) for n in range((last - first).days + 1)}
+        found |= set(days_between(first, last))
     return found

@@ -38,6 +38,11 @@ class Daily:
         return start.astimezone(UTC), end.astimezone(UTC)
 
 
+def days_between(first: date, last: date) -> list[date]:
+    """Every day of a range, both ends included; none where it ends before it begins."""
+    return [first + timedelta(days=n) for n in range((last - first).days + 1)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """A Delta table with a declared schema.

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from deltalake import DeltaTable
@@ -19,7 +19,7 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.replace import replace_days
-from rivermark.lake.table import Table
+from rivermark.lake.table import Table, days_between
 from rivermark.quality.audit import audit
 from rivermark.reprocessing.comparing import compare
 from rivermark.reprocessing.fingerprint import code_of
@@ -78,11 +78,6 @@ class Order:
     def days(self) -> list[date]:
         """Every day of the range."""
         return days_between(self.first, self.last)
-
-
-def days_between(first: date, last: date) -> list[date]:
-    """Every day of a range, both ends included."""
-    return [first + timedelta(days=n) for n in range((last - first).days + 1)]
 
 
 def rehearse(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Final
@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from rivermark.lake.days import condition
 from rivermark.lake.files import filesystem
 from rivermark.lake.lake import Lake
-from rivermark.lake.table import Table
+from rivermark.lake.table import Table, days_between
 from rivermark.reprocessing.rows_of_days import ordered_rows
 from rivermark.stream import Stream
 
@@ -71,7 +71,7 @@ def staged(
 
 def marked(stream: Stream, built: DataFrame, first: date, last: date) -> DataFrame:
     """The built rows that any table takes, each with a mark for every table that does."""
-    days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
+    days = days_between(first, last)
     marks = {}
     for number, output in enumerate(stream.outputs):
         mine = condition(output.table, days)

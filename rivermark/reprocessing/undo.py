@@ -13,12 +13,12 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
 from rivermark.lake.log import Commit, CommitLog
 from rivermark.lake.replace import replace_days
-from rivermark.lake.table import Table
+from rivermark.lake.table import Table, days_between
 from rivermark.lake.travel import oldest_readable, readable
 from rivermark.reprocessing.comparing import compare
 from rivermark.reprocessing.record import new_id, newest_records, remember, whoever
 from rivermark.reprocessing.report import Reprocessing, TableOutcome
-from rivermark.reprocessing.reprocess import days_between, told, version_of
+from rivermark.reprocessing.reprocess import told, version_of
 from rivermark.reprocessing.rows_of_days import ordered_rows
 from rivermark.settings import Settings
 from rivermark.stream import Stream

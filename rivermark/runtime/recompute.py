@@ -16,7 +16,7 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.stats import row_count
-from rivermark.lake.table import Table
+from rivermark.lake.table import Table, days_between
 from rivermark.lake.travel import resolve_version
 from rivermark.runtime.closing import last_closed
 from rivermark.runtime.refreshing import touched_day, write_days
@@ -106,7 +106,7 @@ def _recompute(
     """Pin, build and replace, while nobody else computes days of the stream."""
     versions = pin_inputs(lake, stream, as_of)
     report = RecomputeReport(stream.name, first, last, versions)
-    days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
+    days = days_between(first, last)
     for table in stream.tables:
         report.rows_before[table.name] = row_count(lake, table)
     built = build_range(spark, lake, stream, first, last, versions)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Final, Literal
 
+from rivermark.lake.table import days_between
 from rivermark.settings import Settings
 from rivermark.stream import Ingest
 from rivermark.topology import Topology
@@ -144,8 +145,7 @@ def days_of_ingest(
     over = [h for h in hours_between(start, end) if _over(h, ingest, reached)]
     expected = expectations(settings, ingest, seen, over)
     found = []
-    for n in range((last - first).days + 1):
-        day = first + timedelta(days=n)
+    for day in days_between(first, last):
         day_start, day_end = bounds(day, day, ingest.days)
         if day_end <= min(seen):
             continue

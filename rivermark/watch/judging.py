@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date
 
+from rivermark.lake.table import days_between
 from rivermark.settings import Settings
 from rivermark.stream import Ingest, Stream
 from rivermark.topology import Topology
@@ -22,5 +23,5 @@ def judge_days(
         for name in sources_of(topology, stream)
         if isinstance(ingest := topology.named(name), Ingest)
     }
-    days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
+    days = days_between(first, last)
     return days_of_stream(settings, topology, stream, days, reached, sources)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import UTC, date, timedelta
+from datetime import UTC, date
 from typing import Final
 
 from deltalake import DeltaTable
 
+from rivermark.lake.table import days_between
 from rivermark.settings import Settings
 from rivermark.stream import Ingest
 from rivermark.watch.conservation import PLACES, counted_files
@@ -52,4 +53,4 @@ def _days_of_file(settings: Settings, ingest: Ingest, file: str) -> set[date]:
     if not moments:
         return set()
     first, last = day_of(min(moments), ingest.days), day_of(max(moments), ingest.days)
-    return {first + timedelta(days=n) for n in range((last - first).days + 1)}
+    return set(days_between(first, last))
