@@ -88,7 +88,7 @@ batches = st.lists(
 
 @pytest.mark.parametrize("process", [Busy, BusyHeld])
 @given(batches)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_bad_events_leave_no_trace(
     process: type[KeyedProcess[Reading, Note]], story: list[list[Reading]]
 ) -> None:

@@ -164,7 +164,7 @@ arrivals = st.lists(
 
 
 @given(arrivals)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_holding_makes_every_cut_give_the_same(story: list[Reading]) -> None:
     ran = split_invariant(ExactSilence, story, delay=timedelta(hours=1))
 

@@ -85,7 +85,7 @@ def stories(draw: st.DrawFn) -> list[Ride]:
 
 
 @given(stories())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_alerts_are_those_of_the_whole_story_however_arrivals_are_cut(story: list[Ride]) -> None:
     ran = split_invariant(LongRides, story, delay=timedelta(minutes=1))
 

@@ -85,7 +85,7 @@ stories = st.lists(
 
 
 @given(stories)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_maxima_do_not_depend_on_how_arrivals_are_cut(story: list[FinishedRide]) -> None:
     ran = split_invariant(LongestRides, story, delay=timedelta(minutes=60))
 
@@ -106,7 +106,7 @@ def records(story: list[FinishedRide]) -> list[tuple[int, int]]:
 
 
 @given(stories, st.lists(st.integers(0, 2), min_size=9, max_size=9))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_by_the_day_every_day_begins_anew_and_leaves_nothing(
     story: list[FinishedRide], days: list[int]
 ) -> None:

@@ -85,7 +85,7 @@ visits = st.lists(
 
 
 @given(visits)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_sessions_are_those_of_the_whole_story_however_arrivals_are_cut(story: list[Visit]) -> None:
     ran = split_invariant(UserSessions, story, delay=timedelta(hours=4))
 

@@ -99,7 +99,7 @@ arrivals = st.lists(
 
 
 @given(arrivals)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_by_time_what_passes_does_not_depend_on_how_arrivals_are_cut(
     story: list[Arrival],
 ) -> None:

@@ -108,7 +108,7 @@ events = st.lists(
 
 
 @given(events)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_in_event_time_what_passes_does_not_depend_on_how_arrivals_are_cut(
     arrived: list[Event],
 ) -> None:

@@ -71,7 +71,7 @@ def test_a_reading_for_a_window_that_is_gone_is_late() -> None:
 
 
 @given(readings(last_second=70))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_early_results_do_not_depend_on_how_arrivals_are_cut(story: list[Reading]) -> None:
     ran = split_invariant(EarlyCounts, story, delay=timedelta(seconds=30))
 

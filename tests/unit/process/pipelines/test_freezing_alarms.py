@@ -42,7 +42,7 @@ def test_only_a_reading_below_the_freezing_point_alarms_and_all_pass_on() -> Non
 
 
 @given(readings())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_alarms_do_not_depend_on_how_arrivals_are_cut(story: list[Reading]) -> None:
     ran = split_invariant(FreezingAlarms, story, delay=timedelta(hours=1))
 

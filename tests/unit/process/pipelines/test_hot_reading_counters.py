@@ -73,7 +73,7 @@ def test_a_count_dealt_to_more_shards_keeps_its_sum() -> None:
 
 
 @given(readings(coldest=75, hottest=85))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_counts_do_not_depend_on_how_arrivals_are_cut(story: list[Reading]) -> None:
     ran = split_invariant(HotReadingCounters, story, delay=timedelta(hours=1), in_order=True)
 

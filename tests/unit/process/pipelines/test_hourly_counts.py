@@ -139,7 +139,7 @@ stories = st.lists(
 
 
 @given(stories)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_counts_and_alerts_do_not_depend_on_how_arrivals_are_cut(story: list[Event]) -> None:
     ran = split_invariant(BusyFromThree, story, delay=timedelta(hours=3))
 

@@ -196,7 +196,7 @@ stories = st.lists(
 
 
 @given(stories)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_both_ways_agree_however_arrivals_are_cut(story: list[Fare]) -> None:
     delay = timedelta(hours=1)
     by_window = split_invariant(TipsPerHour, story, delay=delay)

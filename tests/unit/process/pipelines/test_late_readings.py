@@ -121,7 +121,7 @@ def test_after_the_backfill_the_counts_are_those_of_all_readings() -> None:
 
 
 @given(readings(last_second=60))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_counts_do_not_depend_on_how_arrivals_are_cut(story: list[Reading]) -> None:
     ran = split_invariant(CountsWithLate, story, delay=timedelta(seconds=DELAY))
 
@@ -131,7 +131,7 @@ def test_counts_do_not_depend_on_how_arrivals_are_cut(story: list[Reading]) -> N
 
 
 @given(readings(last_second=40))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_accepted_and_late_readings_are_all_readings_in_any_batches(story: list[Reading]) -> None:
     for size in (1, 3, len(story)):
         harness = ProcessHarness(CountsWithUpdates())

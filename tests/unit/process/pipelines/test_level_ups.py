@@ -110,7 +110,7 @@ pops = st.lists(
 
 
 @given(pops)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_rewards_do_not_depend_on_how_arrivals_are_cut(story: list[Pops]) -> None:
     ran = split_invariant(LevelUps, story, delay=timedelta(minutes=4))
 

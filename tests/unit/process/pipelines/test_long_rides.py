@@ -256,7 +256,7 @@ def stories(draw: st.DrawFn) -> list[Ride]:
 
 
 @given(stories())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_alerts_do_not_depend_on_how_arrivals_are_cut(story: list[Ride]) -> None:
     ran = split_invariant(LongRides, story, delay=timedelta(minutes=1))
 
@@ -293,7 +293,7 @@ def test_the_generated_rides_have_the_published_alerts_in_order_of_arrival() -> 
 
 
 @given(stories())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_older_version_alerts_by_the_timer_alone(story: list[Ride]) -> None:
     ran = split_invariant(LongRidesByStart, story, delay=timedelta(hours=30))
 

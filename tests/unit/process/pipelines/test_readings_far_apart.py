@@ -69,7 +69,7 @@ def test_exactly_a_minute_is_within_it_and_exactly_twenty_degrees_are_not_more()
 
 
 @given(readings(last_second=180))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_alerts_are_those_of_all_pairs_however_arrivals_are_cut(story: list[Reading]) -> None:
     ran = split_invariant(ReadingsFarApart, story, delay=timedelta(minutes=4))
 

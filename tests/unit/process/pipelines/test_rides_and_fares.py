@@ -90,7 +90,7 @@ def arrivals(story: Story) -> list[Arrival]:
 
 
 @given(stories())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_pairs_and_unmatched_sides_do_not_depend_on_how_arrivals_are_cut(story: Story) -> None:
     ran = split_invariant(RidesWithFares, arrivals(story), delay=timedelta(hours=1))
 
@@ -147,7 +147,7 @@ def test_a_window_sees_both_sides_of_its_key_once() -> None:
 
 
 @given(stories())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_co_groups_hold_both_sides_of_their_hour_however_arrivals_are_cut(story: Story) -> None:
     ran = split_invariant(RidesAndFaresOfHour, arrivals(story), delay=timedelta(hours=2))
 

@@ -91,7 +91,7 @@ def test_word_lists_are_reduced_per_language() -> None:
         st.builds(Triple, st.integers(1, 2), st.integers(-9, 9), st.integers(0, 9)), min_size=1
     )
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_every_value_is_that_of_the_events_so_far_in_any_batches(story: list[Triple]) -> None:
     ran = split_invariant(RollingAggregates, story, delay=timedelta(seconds=1), in_order=True)
 

@@ -117,7 +117,7 @@ signs = st.lists(
 
 
 @given(signs)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_fires_do_not_depend_on_how_arrivals_are_cut(story: list[Sign]) -> None:
     ran = split_invariant(HeatThenSmoke, story, delay=timedelta(minutes=20))
 

@@ -124,7 +124,7 @@ thresholds = st.lists(
     thresholds,
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_jumps_are_those_of_the_whole_story_however_arrivals_are_cut(
     story: list[Reading], updates: list[Threshold], order: object
 ) -> None:

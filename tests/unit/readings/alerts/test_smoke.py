@@ -46,7 +46,7 @@ levels = st.lists(
     levels,
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_alerts_are_those_of_the_level_as_of_each_reading(
     story: list[Reading], told: list[SmokeLevel], order: object
 ) -> None:
