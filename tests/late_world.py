@@ -90,7 +90,12 @@ class World:
         return {d.day: d for d in judged(self.settings, self.topology, 5)[ingest]}
 
     def assert_nothing_dropped(self) -> None:
-        """No stream took a folded row for a new one: it would have been late there."""
+        """No stream took a folded row for a new one: it would have been late there.
+
+        Ends the streams first: what they counted is written down at the latest then.
+        """
+        self.live.stop.set()
+        self.live.join()
         for stream in self.topology.streams:
             assert rows_dropped(self.settings, stream.name).holds, stream.name
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from rivermark.admission.clock import Clock
 from rivermark.lake.lake import Lake
@@ -23,3 +23,13 @@ def recall_clock(lake: Lake, ingest: Ingest, before: int | None = None) -> Clock
             return Clock.from_json(kept["clock"])
     newest = largest(lake, ingest.admitted, ingest.contract.event_time)
     return Clock(newest if isinstance(newest, datetime) else None)
+
+
+def door_watermark(lake: Lake, ingest: Ingest) -> datetime | None:
+    """The door's watermark (UTC): whatever comes at or before it from now on is late.
+
+    None before the first admitted row. It is true from the commit on that brought the rows, whoever
+    was killed since.
+    """
+    newest = recall_clock(lake, ingest).newest
+    return newest.astimezone(UTC) - (ingest.lateness or timedelta(0)) if newest else None

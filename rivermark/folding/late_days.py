@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 
-from rivermark.admission.recall import recall_clock
+from rivermark.admission.recall import door_watermark
 from rivermark.errors import RivermarkError
 from rivermark.folding.records import settled_through
 from rivermark.settings import Settings
@@ -57,7 +57,7 @@ def late_days(
     found: dict[date, list[LateHour]] = {}
     for hour in unfolded_by_hour(settings, ingest, after=after).values():
         found.setdefault(day_of(hour.hour, ingest.days), []).append(hour)
-    through = reached(settings, ingest)
+    through = door_watermark(lake, ingest)
     return [
         LateDay(ingest.name, day, _over(ingest, day, through), tuple(hours))
         for day, hours in sorted(found.items())
@@ -87,13 +87,6 @@ def chosen_ingests(topology: Topology, names: Sequence[str]) -> list[Ingest]:
                 f"no row of '{name}' can be late: expected one of {', '.join(live)}"
             )
     return [live[name] for name in names] or list(live.values())
-
-
-def reached(settings: Settings, ingest: Ingest) -> datetime | None:
-    """The door's watermark (UTC): whatever comes at or before it from now on is late."""
-    newest = recall_clock(settings.lake(), ingest).newest
-    lateness = ingest.lateness or timedelta(0)
-    return newest.astimezone(UTC) - lateness if newest else None
 
 
 def _over(ingest: Ingest, day: date, through: datetime | None) -> bool:

@@ -133,7 +133,7 @@ def gather(settings: Settings, topology: Topology, now: datetime, *, days: int =
     """Look at every stream and table."""
     progress = _progress(settings, now)
     inflow = _inflow(settings, now)
-    reached = marks(settings)
+    reached = marks(settings, topology.streams)
     metrics = metrics_of_streams(settings)
     sources = judged(settings, topology, days)
     downstream = judged_downstream(settings, topology, sources, days)

@@ -25,9 +25,10 @@ JOINS_LOOKED_AT: Final = 14
 class DerivedDay:
     """A day of a derived stream: rows of its first table, and the days of its sources.
 
-    The worst of the sources' states is its own, and `open` while a source's watermark, less the
-    stream's margin, has not passed the day. It warns while it is `owed`: late rows of a source were
-    folded, and it has not been computed again since. `joined` is told of streams that join by keys.
+    The worst of the sources' states is its own, and `open` while the watermark of a source, or its
+    own, less the stream's margin, has not passed the day: results are still to be written. It warns
+    while it is `owed`: late rows of a source were folded, and it has not been computed again since.
+    `joined` is told of streams that join by keys.
     """
 
     stream: str
@@ -104,6 +105,10 @@ def days_of_stream(
         rows[day_of(hour, table.days)] += count
     owed = owed_days(settings.lake(), topology).get(stream.name, set())
     marked = inputs_with_marks(topology, stream, dict(reached))
+    if marked and stream.kind == "append":
+        # Its sources may be over while it rests. A refreshed table is as of its last computing, and
+        # of dumps nothing is waited for.
+        marked = (*marked, Mark(stream.name, reached.get(stream.name)))
     sources = sources_of(topology, stream)
     with_partners = set(sorted(days)[-joins:]) if is_join(stream) else set()
     found = []

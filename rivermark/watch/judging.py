@@ -17,7 +17,7 @@ def judge_days(
     settings: Settings, topology: Topology, stream: Stream, first: date, last: date
 ) -> list[DerivedDay]:
     """The days of a derived stream and, for that, those of its sources."""
-    reached = marks(settings)
+    reached = marks(settings, (*map(topology.named, sources_of(topology, stream)), stream))
     sources = {
         name: days_of_ingest(settings, topology, ingest, first, last, reached)
         for name in sources_of(topology, stream)

@@ -1,48 +1,51 @@
-"""How far each stream has come in event time, from its batches' records; and who stands still."""
+"""How far each stream has come in event time, by what it has committed; and who stands still."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
-from deltalake import DeltaTable
-
-from rivermark.runtime.progress import STREAM_PROGRESS
+from rivermark.admission.recall import door_watermark
+from rivermark.errors import CheckpointIncompatible
+from rivermark.lake.lake import Lake
+from rivermark.runtime.watermarks import last_reached
 from rivermark.settings import Settings
 from rivermark.stream import AnyStream, Ingest, Stream, table_of
 from rivermark.topology import Topology
 from rivermark.watch.claim import Answer
-from rivermark.watch.query import ask
 
 STANDS_STILL: Final = timedelta(minutes=30)
 """An input so far behind its fastest neighbour, beyond their lateness, holds their results back."""
 
-# The newest generation only: a reset stream counts from nothing again.
-NEWEST: Final = """
-SELECT stream, max(watermark) AS watermark FROM progress
-WHERE (stream, generation) IN (SELECT (stream, max(generation)) FROM progress GROUP BY stream)
-GROUP BY stream
-"""
-
 
 @dataclass(frozen=True)
 class Mark:
-    """An input of a stream and the moment (UTC) that its watermark has reached; None for none."""
+    """A stream and the moment (UTC) that its watermark has reached; None for none."""
 
     stream: str
     at: datetime | None
 
 
-def marks(settings: Settings) -> dict[str, datetime]:
-    """The newest watermark (UTC) of each stream that has one."""
+def marks(settings: Settings, streams: Iterable[AnyStream]) -> dict[str, datetime]:
+    """The watermark (UTC) of each of the streams that has one.
+
+    By the commits of the door and the checkpoints, as folding and reprocessing see it: the records
+    of batches are written later, are lost with a run that is killed, and end some day.
+    """
     lake = settings.lake()
-    if not lake.exists(STREAM_PROGRESS):
-        return {}
-    progress = DeltaTable(lake.path(STREAM_PROGRESS)).to_pyarrow_dataset()
-    found = ask(NEWEST, {"progress": progress})
-    return {r["stream"]: r["watermark"].astimezone(UTC) for r in found if r["watermark"]}
+    found = {stream.name: _reached(lake, stream) for stream in streams}
+    return {name: at for name, at in found.items() if at is not None}
+
+
+def _reached(lake: Lake, stream: AnyStream) -> datetime | None:
+    if isinstance(stream, Ingest):
+        return door_watermark(lake, stream)
+    try:
+        return last_reached(lake, stream)
+    except CheckpointIncompatible:
+        return None  # A reset was broken off: nothing of it counts.
 
 
 def inputs_with_marks(
@@ -63,7 +66,7 @@ def keeps_pace(settings: Settings, topology: Topology, stream: Stream) -> Answer
 
     A join or a union waits for the slowest of its inputs; this names it, and how far it is behind.
     """
-    found = inputs_with_marks(topology, stream, marks(settings))
+    found = inputs_with_marks(topology, stream, marks(settings, _sources(topology, stream)))
     known = [(m.stream, m.at) for m in found if m.at is not None]
     silent = [m.stream for m in found if m.at is None]
     if not known:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Final
 
 from rivermark.settings import Settings
@@ -67,7 +67,8 @@ def days_complete(settings: Settings, topology: Topology, ingest: Ingest) -> Ans
     if newest is None:
         return Answer(holds=True, sentence="nothing has been admitted yet", numbers={"days": 0})
     first = newest - timedelta(days=DAYS_LOOKED_AT - 1)
-    days = days_of_ingest(settings, topology, ingest, first, newest, marks(settings))
+    reached = marks(settings, [ingest])
+    days = days_of_ingest(settings, topology, ingest, first, newest, reached)
     return answer_of_days(days)
 
 
@@ -178,7 +179,7 @@ def window(newest: date | None, days: int) -> tuple[date, date] | None:
 
 def judged(settings: Settings, topology: Topology, days: int) -> dict[str, list[Day]]:
     """The newest days of every ingest, by name; those without rows are left out."""
-    reached: dict[str, datetime] = marks(settings)
+    reached = marks(settings, topology.streams)
     found: dict[str, list[Day]] = {}
     for stream in topology.streams:
         span_of = window(newest_day(settings, stream), days) if isinstance(stream, Ingest) else None
@@ -191,7 +192,7 @@ def judged_downstream(
     settings: Settings, topology: Topology, of_sources: Mapping[str, Sequence[Day]], days: int
 ) -> dict[str, list[DerivedDay]]:
     """The newest days of every derived stream that is kept by days: those of its sources."""
-    reached = marks(settings)
+    reached = marks(settings, topology.streams)
     found = {}
     for stream in topology.streams:
         if not isinstance(stream, Stream) or stream.days is None:

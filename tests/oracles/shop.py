@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -20,8 +21,10 @@ from pyspark.sql.types import TimestampType as Timestamp
 from rivermark import Contract, Daily, Field, FileSource, Ingest, Output, Stream, Table, Topology
 from rivermark.admission.batch import INGEST_FILES
 from rivermark.lake.create import create_table
+from rivermark.runtime.generation import open_generation
 from rivermark.runtime.progress import STREAM_PROGRESS
 from rivermark.settings import Settings
+from rivermark.stream import AnyStream
 
 FIRST = date(2026, 3, 2)
 START = datetime(2026, 3, 2, tzinfo=UTC)
@@ -217,7 +220,7 @@ def write(
         for n, f in enumerate(files)
     ]
     append(settings, INGEST_FILES, outcomes)
-    mark(settings, ingest.name, landed.newest - LATENESS if landed.newest else None, len(raw))
+    mark(settings, ingest, landed.newest - LATENESS if landed.newest else None, len(raw))
     if manifest:
         announce(settings, ingest, files)
     return landed
@@ -234,14 +237,20 @@ def write_join(settings: Settings, orders: Landed, payments: Landed) -> tuple[in
             table,
             [{"order_id": k, "at": (by_id.get(k) or paid[k]).at} for k in sorted(keys)],
         )
-    mark(settings, PAID.name, orders.newest, len(by_id) + len(paid))
+    mark(settings, PAID, orders.newest, len(by_id) + len(paid))
     return len(parts[0]), len(parts[1]), len(parts[2])
 
 
-def mark(settings: Settings, stream: str, watermark: datetime | None, rows: int) -> None:
-    """A batch of a stream, as its progress tells of it."""
+def mark(settings: Settings, stream: AnyStream, watermark: datetime | None, rows: int) -> None:
+    """A batch that brought the stream so far: what it leaves, and what its progress tells."""
+    if isinstance(stream, Ingest):
+        newest = watermark + LATENESS if watermark else None
+        clock = {"clock": {"newest": newest.isoformat() if newest else None}, "batch": 1}
+        append(settings, stream.raw, [], **clock)
+    else:
+        checkpoint(settings, stream, watermark)
     batch = {
-        "stream": stream,
+        "stream": stream.name,
         "generation": 0,
         "run_id": "run-1",
         "batch_id": 1,
@@ -251,6 +260,17 @@ def mark(settings: Settings, stream: str, watermark: datetime | None, rows: int)
         "watermark": watermark,
     }
     append(settings, STREAM_PROGRESS, [batch])
+
+
+def checkpoint(settings: Settings, stream: Stream, watermark: datetime | None) -> None:
+    """What Spark leaves of a stream's batch that has written all up to a moment."""
+    lake = settings.lake()
+    generation = open_generation(lake, stream, 1).number
+    folder = Path(lake.checkpoint(stream.name, generation))
+    millis = int(watermark.timestamp() * 1000) if watermark else 0
+    for log, name in (("offsets", "batchWatermarkMs"), ("commits", "nextBatchWatermarkMs")):
+        (folder / log).mkdir(parents=True, exist_ok=True)
+        (folder / log / "1").write_text(f"v1\n{json.dumps({name: millis})}\n")
 
 
 def announce(settings: Settings, ingest: Ingest, files: Sequence[File]) -> None:
@@ -275,7 +295,7 @@ def append(
     lake = settings.lake()
     create_table(lake, table)
     schema = DeltaTable(lake.path(table)).to_pyarrow_dataset().schema
-    if rows:
+    if rows or metadata:
         write_deltalake(
             lake.path(table),
             pa.Table.from_pylist(rows, schema),

@@ -94,14 +94,14 @@ def test_the_days_warn_before_and_are_told_as_folded_after(
     _, late, _ = payments.of(FIRST)
     before = days_complete(settings, SHOP, PAYMENTS)
     assert (before.holds, before.severity) == (False, "warn")
-    day = days_of_ingest(settings, SHOP, PAYMENTS, FIRST, FIRST, marks(settings))[0]
+    day = days_of_ingest(settings, SHOP, PAYMENTS, FIRST, FIRST, marks(settings, [PAYMENTS]))[0]
     assert f"{late} late rows not folded (2.0%, 2.0% of the money)" in day.sentence
 
     fold()
 
     after = days_complete(settings, SHOP, PAYMENTS)
     assert after.holds, after.sentence
-    day = days_of_ingest(settings, SHOP, PAYMENTS, FIRST, FIRST, marks(settings))[0]
+    day = days_of_ingest(settings, SHOP, PAYMENTS, FIRST, FIRST, marks(settings, [PAYMENTS]))[0]
     assert (day.state, day.late, day.folded, day.seen) == ("complete", late, late, 1440)
     assert f"{late} late rows folded" in day.sentence
     assert day.money_share == 0.0
@@ -266,7 +266,7 @@ def test_a_late_copy_of_an_admitted_row_is_a_repeat_and_no_row_is_lost(
 
     assert ids(settings, PAYMENTS) == everything(landed)
     assert ids(settings, PAYMENTS).count(0) == 2
-    day = days_of_ingest(settings, SHOP, PAYMENTS, FIRST, FIRST, marks(settings))[0]
+    day = days_of_ingest(settings, SHOP, PAYMENTS, FIRST, FIRST, marks(settings, [PAYMENTS]))[0]
     assert (day.state, day.repeats) == ("complete", 1)
 
 

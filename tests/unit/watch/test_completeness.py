@@ -43,7 +43,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def days(settings: Settings, last: date = FIRST, ingest: object = ORDERS) -> list[Day]:
-    return days_of_ingest(settings, SHOP, ingest, FIRST, last, marks(settings))  # type: ignore[arg-type]
+    return days_of_ingest(settings, SHOP, ingest, FIRST, last, marks(settings, SHOP.streams))  # type: ignore[arg-type]
 
 
 def test_a_day_without_late_rows_is_complete_when_its_watermark_has_passed(
@@ -68,7 +68,7 @@ def test_a_day_is_open_while_the_watermark_has_not_reached_its_end(settings: Set
 
 def test_a_watermark_exactly_at_the_end_of_a_day_has_passed_it(settings: Settings) -> None:
     write(settings, ORDERS, sent(1, late_from=99)[:24])
-    mark(settings, ORDERS.name, START + DAY, 0)
+    mark(settings, ORDERS, START + DAY, 0)
 
     assert [d.state for d in days(settings)] == ["complete"]
 
@@ -163,8 +163,8 @@ def test_a_profile_is_the_median_of_the_same_weekdays_hour() -> None:
 
 def test_a_source_that_stands_still_is_named_with_what_waits_for_it(settings: Settings) -> None:
     """Case B005: rides up to 12:00, fares up to 10:00; a join of both."""
-    mark(settings, ORDERS.name, START + 12 * HOUR, 0)
-    mark(settings, PAYMENTS.name, START + 10 * HOUR, 0)
+    mark(settings, ORDERS, START + 12 * HOUR, 0)
+    mark(settings, PAYMENTS, START + 10 * HOUR, 0)
 
     answer = keeps_pace(settings, SHOP, PAID)
 
@@ -174,12 +174,12 @@ def test_a_source_that_stands_still_is_named_with_what_waits_for_it(settings: Se
     assert answer.numbers["most_seconds_behind"] == 7200
     assert [o["input"] for o in answer.offenders] == ["shop/payments"]
 
-    mark(settings, PAYMENTS.name, START + 11 * HOUR + timedelta(minutes=45), 0)
+    mark(settings, PAYMENTS, START + 11 * HOUR + timedelta(minutes=45), 0)
     assert keeps_pace(settings, SHOP, PAID).holds
 
 
 def test_an_input_without_any_row_is_named_too(settings: Settings) -> None:
-    mark(settings, ORDERS.name, START, 0)
+    mark(settings, ORDERS, START, 0)
 
     answer = keeps_pace(settings, SHOP, PAID)
 
