@@ -32,6 +32,7 @@ from rivermark.watch.late import Lateness, lateness_of_rows
 from rivermark.watch.liveness import SILENCE
 from rivermark.watch.marks import marks
 from rivermark.watch.metrics import metrics_of_streams
+from rivermark.watch.opened import opened
 from rivermark.watch.proposal import Proposal, propose_lateness
 from rivermark.watch.query import ask
 from rivermark.watch.trust import judged, judged_downstream
@@ -228,7 +229,7 @@ def _ask_progress(
     lake = settings.lake()
     if not lake.exists(STREAM_PROGRESS):
         return []
-    rows = DeltaTable(lake.path(STREAM_PROGRESS)).to_pyarrow_dataset()
+    rows = opened(lake, STREAM_PROGRESS)
     return ask(sql, {"progress": rows}, values)
 
 

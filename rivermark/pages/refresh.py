@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from rivermark.admission.batch import INGEST_FILES
 from rivermark.pages.dashboard import write
 from rivermark.pages.facts import Facts, gather
 from rivermark.settings import Settings
@@ -14,6 +15,7 @@ from rivermark.topology import Topology
 from rivermark.watch.claim import Claim
 from rivermark.watch.claims import claims_of
 from rivermark.watch.history import Asked, ask_all, record
+from rivermark.watch.opened import one_look
 from rivermark.watch.trust import trust_claims
 
 PAGE: Final = "pages/dashboard.html"
@@ -42,9 +44,10 @@ def refresh(
     ask: bool = True,
 ) -> Refreshed:
     """Draw the page; `ask` first asks every claim about tables that are there, and keeps it."""
-    asked = ask_all(settings, claims_to_ask(settings, topology), now) if ask else []
-    record(settings, [found.look(now) for found in asked])
-    facts = gather(settings, topology, now)
+    with one_look(settings.lake(), INGEST_FILES):
+        asked = ask_all(settings, claims_to_ask(settings, topology), now) if ask else []
+        record(settings, [found.look(now) for found in asked])
+        facts = gather(settings, topology, now)
     return Refreshed(write(facts, to or page_path(settings)), facts, tuple(asked))
 
 

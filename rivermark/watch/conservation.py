@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from deltalake import DeltaTable
-
 from rivermark.admission.batch import INGEST_FILES
 from rivermark.lake.table import Table
 from rivermark.settings import Settings
 from rivermark.stream import Ingest
 from rivermark.watch.claim import Answer
+from rivermark.watch.opened import once, opened
 from rivermark.watch.query import ask
 
 if TYPE_CHECKING:
@@ -121,8 +120,11 @@ def counted_files(
         "late_rows": _rows(settings, ingest.late),
         "quarantine_rows": _rows(settings, ingest.quarantine),
     }
-    return ask(BY_FILE, tables, {"stream": ingest.name, "after": after})
+    return once(
+        ("files", lake.root, ingest.name, after),
+        lambda: ask(BY_FILE, tables, {"stream": ingest.name, "after": after}),
+    )
 
 
 def _rows(settings: Settings, table: Table) -> dataset.Dataset:
-    return DeltaTable(settings.lake().path(table)).to_pyarrow_dataset()
+    return opened(settings.lake(), table)

@@ -26,8 +26,9 @@ class DerivedDay:
     """A day of a derived stream: rows of its first table, and the days of its sources.
 
     The worst of the sources' states is its own, and `open` while the watermark of a source, or its
-    own, less the stream's margin, has not passed the day: results are still to be written. It warns
-    while it is `owed`: late rows of a source were folded, and it has not been computed again since.
+    own, less the stream's margin, has not passed the day: results are still to be written (until
+    then it is not `over`). It warns
+    while it is `owed`: rows that it is made of were changed, and it was not computed again since.
     `joined` is told of streams that join by keys.
     """
 
@@ -35,6 +36,7 @@ class DerivedDay:
     day: date
     state: State
     rows: int
+    over: bool = True
     owed: bool = False
     sources: tuple[Day, ...] = ()
     marks: tuple[Mark, ...] = ()
@@ -69,7 +71,7 @@ class DerivedDay:
         troubled = [d for d in self.sources if d.state in ("warn", "fail")]
         told += [f"{d.stream}: {d.sentence}" for d in troubled]
         if self.owed:
-            told.append("late rows were folded: it is to be computed again")
+            told.append("rows that it is made of were changed: it is to be computed again")
         if self.state == "open":
             waits = ", ".join(
                 f"{m.stream} at {m.at:%Y-%m-%d %H:%M}" if m.at else f"{m.stream} without a row"
@@ -110,12 +112,13 @@ def days_of_stream(
         # of dumps nothing is waited for.
         marked = (*marked, Mark(stream.name, reached.get(stream.name)))
     sources = sources_of(topology, stream)
-    with_partners = set(sorted(days)[-joins:]) if is_join(stream) else set()
+    newest = sorted(days)[-joins:] if is_join(stream) else []
+    partners = joined(settings, stream, newest[0], newest[-1]) if newest else {}
     found = []
     for day in sorted(days):
         if day < table.days.start:
             continue
-        day_start, day_end = bounds(day, day, table.days)
+        _, day_end = bounds(day, day, table.days)
         above = tuple(d for s in sources for d in of_sources.get(s, ()) if d.day == day)
         passed = all(m.at is not None and m.at >= day_end + stream.margin for m in marked)
         states = {d.state for d in above if not (d.state == "open" and passed)}
@@ -128,12 +131,11 @@ def days_of_stream(
                 day=day,
                 state=next(s for s in WORST_FIRST if s in states),
                 rows=rows[day],
+                over=passed,
                 owed=day in owed,
                 sources=above,
                 marks=marked,
-                joined=joined(settings, stream, day_start, day_end)
-                if day in with_partners
-                else None,
+                joined=partners.get(day) if day in newest else None,
             )
         )
     return found

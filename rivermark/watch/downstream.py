@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import cast
 
-from deltalake import DeltaTable
-
 from rivermark.runtime.progress import STREAM_PROGRESS
 from rivermark.settings import Settings
 from rivermark.watch.claim import Answer, Offender
+from rivermark.watch.opened import opened
 from rivermark.watch.query import ask
 
 
@@ -21,7 +20,7 @@ def rows_dropped(settings: Settings, stream: str) -> Answer:
     lake = settings.lake()
     if not lake.exists(STREAM_PROGRESS):
         return Answer(holds=True, sentence="no batch has run yet", numbers={"batches": 0})
-    progress = DeltaTable(lake.path(STREAM_PROGRESS)).to_pyarrow_dataset()
+    progress = opened(lake, STREAM_PROGRESS)
     found = ask(
         "SELECT count(*), coalesce(sum(dropped_by_watermark), 0) FROM progress WHERE stream = ?",
         {"progress": progress},

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 
 from rivermark.lake.days import moments_between
 from rivermark.settings import Settings
 from rivermark.stream import Ingest
+from rivermark.watch.opened import opened
 from rivermark.watch.query import ask, quoted
 
 if TYPE_CHECKING:
@@ -138,11 +138,11 @@ class _Late:
         if start is not None and end is not None:
             wanted &= moments_between(time, start, end)
         columns = [*PLACE, time, *([ingest.money] if ingest.money else [])]
-        late = DeltaTable(lake.path(ingest.late)).to_pyarrow_dataset()
+        late = opened(lake, ingest.late)
         rows = late.to_table(columns=columns, filter=wanted)
         if not rows.num_rows:
             return None
-        admitted = DeltaTable(lake.path(ingest.admitted)).to_pyarrow_dataset()
+        admitted = opened(lake, ingest.admitted)
         return cls(rows, admitted, time)
 
     @property

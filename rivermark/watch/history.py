@@ -17,6 +17,7 @@ from rivermark.lake.rows import rows_of
 from rivermark.lake.table import Table
 from rivermark.settings import Settings
 from rivermark.watch.claim import Answer, Claim
+from rivermark.watch.opened import opened
 from rivermark.watch.query import ask
 
 CHECK_RESULTS: Final = Table(
@@ -113,7 +114,7 @@ def newest_looks(settings: Settings, looks: int) -> list[Look]:
     lake = settings.lake()
     if not lake.exists(CHECK_RESULTS):
         return []
-    rows = DeltaTable(lake.path(CHECK_RESULTS)).to_pyarrow_dataset()
+    rows = opened(lake, CHECK_RESULTS)
     return [_look(row) for row in ask(NEWEST, {"results": rows}, {"looks": looks})]
 
 

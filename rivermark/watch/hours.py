@@ -8,13 +8,13 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from deltalake import DeltaTable
 from pyspark.sql.types import DateType
 
 from rivermark.lake.table import Daily, Table
 from rivermark.settings import Settings
 from rivermark.stream import Ingest
 from rivermark.watch.folded import folded_by_hour
+from rivermark.watch.opened import opened
 from rivermark.watch.query import ask, quoted
 
 HOUR: Final = timedelta(hours=1)
@@ -87,7 +87,7 @@ def newest_moment(settings: Settings, table: Table, column: str) -> datetime | N
     found = ask(
         # A column's declared name, quoted.
         f"SELECT max({quoted(column)}) AS newest FROM found",  # noqa: S608
-        {"found": DeltaTable(lake.path(table)).to_pyarrow_dataset()},
+        {"found": opened(lake, table)},
     )[0]["newest"]
     return found.astimezone(UTC) if isinstance(found, datetime) else None
 
@@ -136,7 +136,7 @@ def _count(
         f"SELECT date_trunc('hour', {quoted(column)}) AS hour, count(*) AS n,"  # noqa: S608
         f" {repeats} AS repeats FROM found"
         f" WHERE {quoted(column)} >= $start AND {quoted(column)} < $end GROUP BY 1",
-        {"found": DeltaTable(lake.path(table)).to_pyarrow_dataset()},
+        {"found": opened(lake, table)},
         {"start": start, "end": end},
     )
 
@@ -152,7 +152,7 @@ def _rows_by_date(
     rows = ask(
         f"SELECT {quoted(days.column)} AS day, count(*) AS n FROM found"  # noqa: S608
         f" WHERE {quoted(days.column)} BETWEEN $first AND $last GROUP BY 1",
-        {"found": DeltaTable(lake.path(table)).to_pyarrow_dataset()},
+        {"found": opened(lake, table)},
         {"first": first, "last": last},
     )
     return {days.bounds(row["day"], row["day"])[0]: row["n"] for row in rows}

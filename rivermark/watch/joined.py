@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final
 
-from deltalake import DeltaTable
 from pyspark.sql.types import TimestampType
 
-from rivermark.lake.table import Table
+from rivermark.lake.days import days_of
+from rivermark.lake.table import Table, days_between
 from rivermark.settings import Settings
 from rivermark.stream import Stream, table_of
+from rivermark.watch.opened import opened
 from rivermark.watch.query import ask, quoted
 
 AROUND: Final = timedelta(days=1)
 """A result is looked for so far around its input's time, and by the stream's margin more."""
 
+Span = tuple[datetime, datetime]
+
 
 @dataclass(frozen=True)
 class Joined:
-    """A join over a span of event time, in figures.
+    """A join over a day of event time, in figures.
 
     `matched` and `unmatched` are rows of its tables, the latter by table. `pending` counts, by
-    input, the keys that have no row in any table yet: they wait while the span is open; once it is
+    input, the keys that have no row in any table yet: they wait while the day is open; once it is
     closed, the stream's own rule has left them out.
     """
 
@@ -44,67 +47,75 @@ def is_join(stream: Stream) -> bool:
     )
 
 
-def joined(settings: Settings, stream: Stream, start: datetime, end: datetime) -> Joined:
-    """The figures of a join for inputs and results whose event time lies in [start, end)."""
-    lake = settings.lake()
+def joined(settings: Settings, stream: Stream, first: date, last: date) -> dict[date, Joined]:
+    """The figures of a join for inputs and results of each day from `first` to `last`."""
+    lake, span = settings.lake(), days_of(stream.tables[0]).bounds(first, last)
     there = [t for t in stream.tables if lake.exists(t)]
-    counts = {t.name: _rows(settings, t, start, end) for t in there}
-    first = stream.tables[0].name
-    return Joined(
-        matched=counts.get(first, 0),
-        unmatched={name: n for name, n in counts.items() if name != first},
-        pending={
-            table.name: _without_result(settings, stream, table, there, start, end)
-            for table in map(table_of, stream.reads)
-            if lake.exists(table)
-        },
-    )
+    counts = {t.name: _rows(settings, stream, t, span) for t in there}
+    pending = {
+        table.name: _without_result(settings, stream, table, there, span)
+        for table in map(table_of, stream.reads)
+        if lake.exists(table)
+    }
+    main = stream.tables[0].name
+    return {
+        day: Joined(
+            matched=counts.get(main, {}).get(day, 0),
+            unmatched={name: n.get(day, 0) for name, n in counts.items() if name != main},
+            pending={name: n.get(day, 0) for name, n in pending.items()},
+        )
+        for day in days_between(first, last)
+    }
 
 
-def _rows(settings: Settings, table: Table, start: datetime, end: datetime) -> int:
+def _rows(settings: Settings, stream: Stream, table: Table, span: Span) -> dict[date, int]:
     found = ask(
-        f"SELECT count(*) AS n FROM found WHERE {_within(table)}",  # noqa: S608 - declared names
-        {"found": DeltaTable(settings.lake().path(table)).to_pyarrow_dataset()},
-        {"start": start, "end": end},
+        f"SELECT {_day(table)} AS day, count(*) AS n FROM found"  # noqa: S608 - declared names
+        f" WHERE {_within(table)} GROUP BY 1",
+        {"found": opened(settings.lake(), table)},
+        {"zone": days_of(stream.tables[0]).zone, "start": span[0], "end": span[1]},
     )
-    return int(found[0]["n"])
+    return {row["day"]: int(row["n"]) for row in found}
 
 
 def _without_result(
-    settings: Settings,
-    stream: Stream,
-    table: Table,
-    results: list[Table],
-    start: datetime,
-    end: datetime,
-) -> int:
-    """Keys of an input's rows that none of the tables has."""
-    keys = ", ".join(quoted(key) for key in stream.tables[0].keys)
-    lake = settings.lake()
-    around = AROUND + stream.margin
+    settings: Settings, stream: Stream, table: Table, results: list[Table], span: Span
+) -> dict[date, int]:
+    """Keys of an input's rows, by day, that none of the tables has around their time."""
+    keys = stream.tables[0].keys
+    columns = ", ".join(quoted(key) for key in keys)
+    lake, around = settings.lake(), AROUND + stream.margin
     tables = {f"r{n}": r for n, r in enumerate(results)}
     union = " UNION ALL ".join(
-        f"SELECT {keys} FROM {name} WHERE {_within(r, 'wide_start', 'wide_end')}"  # noqa: S608
+        f"SELECT {columns}, {_time(r)} AS _at FROM {name} "  # noqa: S608 - declared names
+        f"WHERE {_within(r, 'wide_start', 'wide_end')}"
         for name, r in tables.items()
     )
+    same = " AND ".join(f"r.{quoted(key)} = taken.{quoted(key)}" for key in keys)
+    told = ", ".join(f"taken.{quoted(key)}" for key in keys)
+    near = f"r._at BETWEEN taken.{_time(table)} - $around AND taken.{_time(table)} + $around"
     sql = (
-        f"SELECT count(*) AS n FROM (SELECT DISTINCT {keys} FROM taken WHERE {_within(table)}"  # noqa: S608
-        + (f" EXCEPT ({union})" if union else "")
-        + ")"
+        f"SELECT {_day(table)} AS day, count(DISTINCT row({told})) AS n FROM taken"  # noqa: S608
+        + (f" ANTI JOIN ({union}) r ON {same} AND {near}" if union else "")
+        + f" WHERE {_within(table)} GROUP BY 1"
     )
-    values: dict[str, object] = {"start": start, "end": end}
+    start, end = span
+    values: dict[str, object] = {"zone": days_of(stream.tables[0]).zone, "start": start, "end": end}
     if union:
-        values |= {"wide_start": start - around, "wide_end": end + around}
-    named = {"taken": table, **tables}
-    found = ask(
-        sql,
-        {name: DeltaTable(lake.path(t)).to_pyarrow_dataset() for name, t in named.items()},
-        values,
-    )
-    return int(found[0]["n"])
+        values |= {"wide_start": start - around, "wide_end": end + around, "around": around}
+    found = ask(sql, {n: opened(lake, t) for n, t in {"taken": table, **tables}.items()}, values)
+    return {row["day"]: int(row["n"]) for row in found}
+
+
+def _day(table: Table) -> str:
+    return f"timezone($zone, {_time(table)})::DATE"
 
 
 def _within(table: Table, start: str = "start", end: str = "end") -> str:
+    return f"{_time(table)} >= ${start} AND {_time(table)} < ${end}"
+
+
+def _time(table: Table) -> str:
     column = table.event_time or ""
     assert isinstance(table.schema[column].dataType, TimestampType)  # noqa: S101
-    return f"{quoted(column)} >= ${start} AND {quoted(column)} < ${end}"
+    return quoted(column)

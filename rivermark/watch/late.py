@@ -8,13 +8,12 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from deltalake import DeltaTable
-
 from rivermark.lake.table import Table
 from rivermark.settings import Settings
 from rivermark.stream import Ingest
 from rivermark.watch.folded import AT_THE_DOOR, OF_LATE, unfolded_by_hour
 from rivermark.watch.hours import day_of
+from rivermark.watch.opened import once, opened
 from rivermark.watch.query import ask, quoted
 
 SHOWN: Final = 10
@@ -65,6 +64,10 @@ class Lateness:
 
 def lateness_of_rows(settings: Settings, ingest: Ingest) -> Lateness:
     """The late rows of an ingest in figures; the sources with the most late rows first."""
+    return once(("lateness", settings.lake_root, ingest.name), lambda: _lateness(settings, ingest))
+
+
+def _lateness(settings: Settings, ingest: Ingest) -> Lateness:
     tables = _tables(settings, ingest)
     if tables is None:
         return Lateness(stream=ingest.name)
@@ -156,7 +159,7 @@ def _tables(settings: Settings, ingest: Ingest) -> dict[str, Any] | None:
     lake = settings.lake()
 
     def rows(table: Table) -> Any:
-        return DeltaTable(lake.path(table)).to_pyarrow_dataset()
+        return opened(lake, table)
 
     if not (lake.exists(ingest.admitted) and lake.exists(ingest.late)):
         return None

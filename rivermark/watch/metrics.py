@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from deltalake import DeltaTable
-
 from rivermark.runtime.progress import STREAM_PROGRESS
 from rivermark.settings import Settings
+from rivermark.watch.opened import opened
 from rivermark.watch.query import ask
 
 # The newest generation only: a reset stream counts from nothing again.
@@ -34,7 +33,7 @@ def metrics_of_streams(settings: Settings) -> dict[str, dict[str, int | float]]:
     lake = settings.lake()
     if not lake.exists(STREAM_PROGRESS):
         return {}
-    progress = DeltaTable(lake.path(STREAM_PROGRESS)).to_pyarrow_dataset()
+    progress = opened(lake, STREAM_PROGRESS)
     if "counters" not in progress.schema.names:
         # Written by an older version, and no batch since.
         return {}

@@ -6,13 +6,12 @@ from collections import defaultdict
 from datetime import UTC, date
 from typing import Final
 
-from deltalake import DeltaTable
-
 from rivermark.lake.table import days_between
 from rivermark.settings import Settings
 from rivermark.stream import Ingest
 from rivermark.watch.conservation import PLACES, counted_files
 from rivermark.watch.hours import day_of
+from rivermark.watch.opened import opened
 from rivermark.watch.query import ask, quoted
 
 UNKNOWN_DAY: Final = date.min
@@ -46,7 +45,7 @@ def _days_of_file(settings: Settings, ingest: Ingest, file: str) -> set[date]:
         row = ask(
             f"SELECT min({quoted(column)}) AS oldest, max({quoted(column)}) AS newest"  # noqa: S608
             " FROM found WHERE _file = ?",
-            {"found": DeltaTable(lake.path(table)).to_pyarrow_dataset()},
+            {"found": opened(lake, table)},
             [file],
         )[0]
         moments += [m.astimezone(UTC) for m in row.values() if m is not None]

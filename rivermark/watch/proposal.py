@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from deltalake import DeltaTable
-
 from rivermark.admission.batch import INGEST_FILES
 from rivermark.settings import Settings
 from rivermark.stream import MILLI, Ingest
 from rivermark.watch.folded import AT_THE_DOOR
 from rivermark.watch.late import span
+from rivermark.watch.opened import opened
 from rivermark.watch.query import ask, quoted
 
 STEPS: Final = tuple(
@@ -105,9 +104,9 @@ def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
         # A declared column, quoted, and numbers.
         DELAYS.format(time=quoted(ingest.contract.event_time), counts=counts, admitted=AT_THE_DOOR),
         {
-            "admitted_rows": DeltaTable(lake.path(ingest.admitted)).to_pyarrow_dataset(),
-            "late_rows": DeltaTable(lake.path(ingest.late)).to_pyarrow_dataset(),
-            "outcomes": DeltaTable(lake.path(INGEST_FILES)).to_pyarrow_dataset(),
+            "admitted_rows": opened(lake, ingest.admitted),
+            "late_rows": opened(lake, ingest.late),
+            "outcomes": opened(lake, INGEST_FILES),
         },
         {"lateness_ms": ingest.lateness // MILLI, "stream": ingest.name},
     )[0]

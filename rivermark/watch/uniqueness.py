@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from deltalake import DeltaTable
-
 from rivermark.lake.table import Table
 from rivermark.settings import Settings
 from rivermark.watch.claim import Answer
+from rivermark.watch.opened import opened
 from rivermark.watch.query import ask, quoted
 
 SHOWN: Final = 10
@@ -19,7 +18,7 @@ def rows_unique(settings: Settings, table: Table) -> Answer:
     lake = settings.lake()
     if not lake.exists(table):
         return Answer(holds=True, sentence="the table is not there yet", numbers={"rows": 0})
-    rows = DeltaTable(lake.path(table)).to_pyarrow_dataset()
+    rows = opened(lake, table)
     keys = ", ".join(quoted(key) for key in table.keys)
     total = rows.count_rows()
     repeated = ask(

@@ -234,7 +234,7 @@ def test_a_join_tells_what_is_matched_left_alone_and_waiting(settings: Settings)
     payments = write(settings, PAYMENTS, sent(1, late_from=11))
     append(settings, PAID.tables[0], [{"order_id": 0, "at": START}])
 
-    found = joined(settings, PAID, START, START + DAY)
+    found = joined(settings, PAID, FIRST, FIRST)[FIRST]
 
     admitted, paid = orders.of(FIRST)[0], payments.of(FIRST)[0]
     assert found.matched == 1
