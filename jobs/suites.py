@@ -78,6 +78,17 @@ def ask_suite_of_days(
     ]
 
 
+def days_to_ask(instance: dg.DagsterInstance, table: Table, days: Sequence[date]) -> list[date]:
+    """Those of the days of which Dagster keeps no answer, or one from before they were written."""
+    key = dg.AssetCheckKey(table_key(table), DAY_SUITE_CHECK)
+    told = {
+        info.partition_key
+        for info in instance.event_log_storage.get_asset_check_partition_info([key])
+        if info.latest_check_event_storage_id > (info.latest_materialization_storage_id or 0)
+    }
+    return [day for day in days if day.isoformat() not in told]
+
+
 def evidence_of(
     settings: Settings, table: Table, suite: Suite, found: SuiteResult
 ) -> Evidence | None:

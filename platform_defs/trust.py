@@ -5,7 +5,7 @@ one day from its page, or told for the newest days by the run that draws the das
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 
 import dagster as dg
@@ -14,10 +14,15 @@ from jobs.dashboard import DASHBOARD, LATENESS, TRUST_GROUP
 from jobs.evaluation import Ask, every_answer, result_of_claim
 from jobs.names import by_days, progress_key, stem, table_key
 from jobs.reports import evaluation
+from jobs.suites import DAY_SUITE_CHECK, ask_suite_of_days, days_to_ask
 from jobs.trusting import chart_of, proposals_table, result_of_day
 from platform_defs.days import partitions_of
 from resources.settings import SettingsResource
+from rivermark.lake.table import Table
+from rivermark.pages.facts import Facts
 from rivermark.pages.refresh import refresh
+from rivermark.quality.declared import suites_of
+from rivermark.quality.suite import Suite
 from rivermark.stream import Ingest, Stream
 from rivermark.topology import Topology
 from rivermark.watch.judging import judge_days
@@ -50,7 +55,8 @@ def trust_assets(topology: Topology) -> list[dg.AssetsDefinition]:
         description=(
             "One page for any browser, without network: days by hour, late rows, throughput, "
             "watermarks, checks, recomputes, tables. Drawing it judges the days and tells each "
-            f"check '{DAY_COMPLETE}' of its newest {DAYS_LOOKED_AT} days."
+            f"check '{DAY_COMPLETE}' of its newest {DAYS_LOOKED_AT} days; of those that are over "
+            f"and were written since it asks '{DAY_SUITE_CHECK}'."
         ),
     )
     def dashboard(
@@ -70,6 +76,14 @@ def trust_assets(topology: Topology) -> list[dg.AssetsDefinition]:
             stream = topology.named(day.stream)
             told = result_of_day(stream.tables[0], day)
             context.log_event(evaluation(told, day.day.isoformat()))
+        for name, ask in _suites_of_days(context, platform, topology, drawn.facts).items():
+            try:
+                found = ask()
+            except Exception as error:
+                # It says nothing about the day, and keeps nobody from the page.
+                context.log.error(f"check {name} could not be evaluated: {error}")
+                continue
+            context.log_event(found)
         looks = [found[-1] for found in drawn.facts.checks]
         judged = [d.state for s in drawn.facts.streams for d in s.days]
         return dg.MaterializeResult(
@@ -103,6 +117,33 @@ def trust_assets(topology: Topology) -> list[dg.AssetsDefinition]:
         )
 
     return [dashboard, lateness_proposals]
+
+
+def _suites_of_days(
+    context: dg.AssetExecutionContext,
+    platform: SettingsResource,
+    topology: Topology,
+    facts: Facts,
+) -> dict[str, Callable[[], dg.AssetCheckEvaluation]]:
+    """The suite of each newest day that is over and was not asked since it was written."""
+    settings = platform.settings()
+
+    def asking(table: Table, suite: Suite, day: date) -> Callable[[], dg.AssetCheckEvaluation]:
+        def ask() -> dg.AssetCheckEvaluation:
+            [told] = ask_suite_of_days(settings, table, suite, [day])
+            return evaluation(told, day.isoformat())
+
+        return ask
+
+    found = {}
+    for each in facts.streams:
+        stream = topology.named(each.name)
+        over = [d.day for d in each.derived_days[-DAYS_LOOKED_AT:] if d.over]
+        for table, suite in suites_of(stream) if over else ():
+            if by_days(stream, table):
+                for day in days_to_ask(context.instance, table, over):
+                    found[f"{DAY_SUITE_CHECK} of {table.name}, {day}"] = asking(table, suite, day)
+    return found
 
 
 def _claims(topology: Topology, group: str) -> dg.AssetChecksDefinition:

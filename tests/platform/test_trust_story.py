@@ -7,11 +7,14 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from jobs.names import table_key
+from jobs.suites import DAY_SUITE_CHECK, days_to_ask
 from rivermark.settings import Settings
 from tests.oracles.shop import (
     FIRST,
     HOUR,
     ORDERS,
+    PAID,
     PAYMENTS,
     SECRET,
     SHOP,
@@ -109,6 +112,19 @@ def test_each_day_warns_or_fails_with_the_numbers_of_the_oracle(
     page = (settings.home / "pages" / "dashboard.html").read_text()
     assert "shop/payments" in page
     assert SECRET not in page
+    # The suite of each day that is over is asked once, and again when the day was written anew.
+    of_days = [(key, day) for key, check, day in told if check == DAY_SUITE_CHECK]
+    days_of_paid = [FIRST, SECOND, THIRD]
+    assert set(of_days) == {(t.name, str(d)) for t in PAID.tables for d in days_of_paid}
+    assert told["shop/paid", DAY_SUITE_CHECK, str(FIRST)].metadata["rows"].value == len(
+        {e.order_id for _, e in orders.admitted if e.at.date() == FIRST}
+        & {e.order_id for _, e in payments.admitted if e.at.date() == FIRST}
+    )
+    assert days_to_ask(instance, PAID.tables[0], days_of_paid) == []
+    instance.report_runless_asset_event(
+        dg.AssetMaterialization(table_key(PAID.tables[0]), partition=str(SECOND))
+    )
+    assert days_to_ask(instance, PAID.tables[0], days_of_paid) == [SECOND]
 
 
 @pytest.mark.usefixtures("no_engine")
