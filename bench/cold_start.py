@@ -100,7 +100,7 @@ def measure_recompute(folder: Path, events: int) -> dict[str, Any]:
     streamed = cost_of([*command, "stream", str(home), DRIVER_TIPS.name], folder / "log")
     before = rows_of_day(settings)
     again = cost_of(
-        [*command, "recompute", str(home), DRIVER_TIPS.name, DAY.isoformat()], folder / "log"
+        [*command, "reprocess", str(home), DRIVER_TIPS.name, DAY.isoformat()], folder / "log"
     )
     after = rows_of_day(settings)
     if not before or before != after:

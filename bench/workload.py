@@ -20,7 +20,6 @@ from pathlib import Path
 
 from assets.topology import TOPOLOGY
 from rivermark.reprocessing.reprocess import Order, replace
-from rivermark.runtime.recompute import recompute
 from rivermark.runtime.run import Report, run_bounded, run_continuous
 from rivermark.runtime.session import open_session
 from rivermark.settings import Settings
@@ -64,18 +63,8 @@ def stream(home: Path, name: str) -> None:
     run_bounded(spark, settings, TOPOLOGY, [TOPOLOGY.named(name)], run_id="bench", on_report=told)
 
 
-def again(home: Path, name: str, day: date) -> None:
-    """Compute a day of a stream again."""
-    settings = Settings(home=home)
-    spark = open_session(settings, "short")
-    found = TOPOLOGY.named(name)
-    assert isinstance(found, Stream)
-    report = recompute(spark, settings, found, day, day, run_id="bench")
-    say("recomputed", rows=report.rows_written)
-
-
 def reprocessed(home: Path, name: str, day: date) -> None:
-    """The same with the whole report: compared with what is published, replaced, recorded."""
+    """Compute a day of a stream again: compared with what is published, replaced, recorded."""
     settings = Settings(home=home)
     spark = open_session(settings, "short")
     found = TOPOLOGY.named(name)
@@ -112,7 +101,5 @@ if __name__ == "__main__":
         stream(Path(where), rest[0])
     elif mode == "reprocess":
         reprocessed(Path(where), rest[0], date.fromisoformat(rest[1]))
-    elif mode == "recompute":
-        again(Path(where), rest[0], date.fromisoformat(rest[1]))
     else:
         live(Path(where), float(rest[0]), float(rest[1]) if len(rest) > 1 else 2.0)

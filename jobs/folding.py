@@ -16,7 +16,7 @@ from rivermark.errors import RivermarkError
 from rivermark.folding.admit import FoldedDay
 from rivermark.folding.fold import FoldReport, anything_to_fold, fold_late
 from rivermark.folding.late_days import chosen_ingests, live_ingests
-from rivermark.folding.mend import MendedTable
+from rivermark.reprocessing.mend import MendedTable
 from rivermark.settings import Settings
 from rivermark.stream import Stream
 from rivermark.topology import Topology
@@ -66,6 +66,8 @@ def fold_job(topology: Topology) -> dg.JobDefinition:
         for told in judged(settings, topology, report):
             context.log_event(told)  # type: ignore[arg-type] # it takes them, its annotation does not say so
         context.add_output_metadata(told_of(report))
+        if report.blocked:
+            raise dg.Failure(description="\n".join(report.blocked.values()), allow_retries=False)
 
     @dg.job(
         name="fold_late",

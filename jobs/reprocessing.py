@@ -1,6 +1,7 @@
 """A job for each group that reprocesses a stream of it: rehearse, replace, undo, or a what-if."""
 
 import enum
+from contextlib import AbstractContextManager, nullcontext
 from datetime import date, timedelta
 
 import dagster as dg
@@ -15,7 +16,7 @@ from rivermark.errors import RivermarkError
 from rivermark.lake.lake import Lake
 from rivermark.lake.table import days_between
 from rivermark.reprocessing import reprocess as ways
-from rivermark.reprocessing.follow_ups import follow_up, named_follow_ups
+from rivermark.reprocessing.follow_ups import follow_up, named_follow_ups, promised
 from rivermark.reprocessing.report import Reprocessing
 from rivermark.reprocessing.undo import undo
 from rivermark.reprocessing.waiting import wait_until_closed
@@ -97,11 +98,12 @@ def reprocess_job(topology: Topology, group: str) -> dg.JobDefinition:
             if config.stream not in mine:
                 known = ", ".join(sorted(mine))
                 raise RivermarkError(f"no stream of this group is named {config.stream!r}: {known}")
-            done = _done(context, config, settings, spark, mine[config.stream])
-            context.add_output_metadata({**of_run(done)})
-            tell(context, topology, done, settings.lake())
-            if done.kind in ("replaced", "undone"):
-                _follow(context, topology, config, settings, spark, done)
+            with _promised(context, topology, config, settings.lake(), mine[config.stream]):
+                done = _done(context, config, settings, spark, mine[config.stream])
+                context.add_output_metadata({**of_run(done)})
+                tell(context, topology, done, settings.lake())
+                if done.kind in ("replaced", "undone"):
+                    _follow(context, topology, config, settings, spark, done)
         except RivermarkError as error:
             raise dg.Failure(
                 description=str(error),
@@ -118,6 +120,21 @@ def reprocess_job(topology: Topology, group: str) -> dg.JobDefinition:
         reprocess_days()
 
     return reprocessing
+
+
+def _promised(
+    context: dg.OpExecutionContext,
+    topology: Topology,
+    config: ReprocessConfig,
+    lake: Lake,
+    stream: Stream,
+) -> AbstractContextManager[None]:
+    """A replacement that is to be followed up is written down as one, should it be broken off."""
+    if not (config.follow_ups and config.way is Way.replace and config.first):
+        return nullcontext()
+    first, last = (date.fromisoformat(day) for day in (config.first, config.last or config.first))
+    days = days_between(first, last)
+    return promised(lake, topology, stream, days, context.run.run_id)
 
 
 def _done(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from rivermark.errors import DeclarationError, UnknownStream
 from rivermark.lake.table import Table
-from rivermark.stream import AnyStream, Ingest, table_of
+from rivermark.stream import AnyStream, Ingest, Stream, inputs_of, table_of
 
 
 class Topology:
@@ -54,6 +54,15 @@ class Topology:
             return []
         found = (self._writer.get(table_of(r).name) for r in (*stream.reads, *stream.static))
         return [s for s in found if s is not None]
+
+    def downstream(self, tables: Iterable[str]) -> list[Stream]:
+        """The streams that read one of the tables, however far, each after what it reads."""
+        names, found = set(tables), []
+        for stream in self.streams:
+            if isinstance(stream, Stream) and names & {t.name for t in inputs_of(stream)}:
+                found.append(stream)
+                names |= {table.name for table in stream.tables}
+        return found
 
     def named(self, name: str) -> AnyStream:
         """The stream of that name; UnknownStream lists the names there are."""

@@ -13,6 +13,7 @@ from rivermark.cli.console import err, grid, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.cli.engine import engine
 from rivermark.cli.run import new_run_id
+from rivermark.errors import RivermarkError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,6 +83,8 @@ def fold_late(
             tell=tell,
         )
     _report(report)
+    if report.blocked:
+        raise RivermarkError("\n".join(report.blocked.values()))
 
 
 def _list(days: list[LateDay]) -> None:
@@ -129,6 +132,8 @@ def _report(report: FoldReport) -> None:
             )
         out().print(table)
     for name, days in report.owed.items():
+        if name in report.blocked:
+            continue
         listed = ", ".join(day.isoformat() for day in sorted(days))
         out().print(plain(f"{name}: {listed} still open; the fold after it is closed computes it"))
     if report.follow:

@@ -173,6 +173,7 @@ def _compute(
 ) -> list[Reprocessing]:
     """What was asked for, and what follows from it."""
     from rivermark.reprocessing import reprocess as ways
+    from rivermark.reprocessing.follow_ups import promised
     from rivermark.reprocessing.waiting import wait_until_closed
     from rivermark.reprocessing.what_if import altered, what_if
     from rivermark.runtime.recompute import check_closed
@@ -198,8 +199,11 @@ def _compute(
             return [what_if(spark, settings, order, changes)]
         if rehearse:
             return [ways.rehearse(spark, settings, order)]
-        done = ways.replace(spark, settings, order)
-        return [done, *(_follow(spark, settings, declared, done, step) if follow else ())]
+        if not follow:
+            return [ways.replace(spark, settings, order)]
+        with promised(settings.lake(), declared, stream, order.days, order.run_id):
+            done = ways.replace(spark, settings, order)
+            return [done, *_follow(spark, settings, declared, done, step)]
 
 
 def _follow(

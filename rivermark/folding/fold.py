@@ -21,44 +21,41 @@ from rivermark.errors import RivermarkError
 from rivermark.folding.admit import FoldedDay, fold_day
 from rivermark.folding.late_days import LateDay, foldable
 from rivermark.folding.owed import owed_days
-from rivermark.folding.reach import Changed, days_reached, of_hours, whole_days
 from rivermark.folding.records import (
     FOLDS,
     Begun,
-    Debts,
     Done,
     begin,
     debts,
     finish,
     identity,
+    open_causes,
     open_folds,
     settled_through,
 )
 from rivermark.lake.create import create_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import try_fold_lock
-from rivermark.runtime.closing import last_closed
-from rivermark.runtime.generation import read_generation
-from rivermark.runtime.watermarks import last_reached
+from rivermark.reprocessing.below import Below, Tell, compute_below, payable
+from rivermark.reprocessing.reach import Changed, Debts, of_hours
 from rivermark.settings import Settings
-from rivermark.stream import Ingest, Stream, table_of
+from rivermark.stream import Ingest
 from rivermark.topology import Topology
 from rivermark.watch.folded import newest_settled
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from rivermark.folding.mend import MendedTable
-
-Tell = Callable[[str], None]
+    from rivermark.reprocessing.mend import MendedTable
 
 
 @dataclass
 class FoldReport:
     """What a fold did: days of ingests, tables that were computed again, and what is left.
 
-    `owed` days are computed by the fold after they are closed. `follow` are refreshed tables, which
-    notice the new rows by themselves when they run. `taken_up` counts folds that a kill had broken
+    `owed` days are computed by the fold after they are closed; `blocked` says, by stream, why days
+    that are closed could not be published. `follow` are refreshed tables, which notice the new rows
+    by themselves when they run. `taken_up` counts folds that a kill had broken
     off and that are finished now.
     """
 
@@ -66,9 +63,15 @@ class FoldReport:
     days: list[FoldedDay] = field(default_factory=list)
     mended: list[MendedTable] = field(default_factory=list)
     owed: Debts = field(default_factory=dict)
+    blocked: dict[str, str] = field(default_factory=dict)
     follow: list[str] = field(default_factory=list)
     taken_up: int = 0
     seconds: float = 0.0
+
+    def take(self, below: Below) -> None:
+        """Tell also what became of the tables below."""
+        self.mended, self.owed = below.mended, below.owed
+        self.blocked, self.follow = below.blocked, below.follow
 
     @property
     def rows(self) -> int:
@@ -104,10 +107,12 @@ def fold_late(
         if not held:
             raise RivermarkError("another fold is under way; it takes what is there to be folded")
         report = FoldReport(uuid4().hex)
-        left, before = open_folds(lake), owed_days(lake, topology)
+        # What is over afterwards is asked first: a debt that is made meanwhile stays.
+        causes, left = open_causes(lake), open_folds(lake)
+        before = owed_days(lake, topology)
         versions = {i.name: _version(lake, i) for i in ingests if lake.exists(i.late)}
         found = foldable(settings, ingests, first=first, last=last)
-        if not (found or left or _payable(lake, topology, before)):
+        if not (found or left or payable(lake, topology, before)):
             report.owed = before
             return report
         report.taken_up = len({b.fold for b in left})
@@ -127,8 +132,20 @@ def fold_late(
             )
             for b in begun
         ]
-        _compute_below(settings, topology, engine, changed, before, report, tell, run_id)
-        finish(lake, report.fold, (b.fold for b in left), done, report.owed, ids, run_id)
+        below = compute_below(
+            settings,
+            topology,
+            engine,
+            changed,
+            before,
+            because=report.fold,
+            run_id=run_id,
+            refreshed=False,
+            tell=tell,
+        )
+        report.take(below)
+        over = causes | {b.fold for b in left}
+        finish(lake, report.fold, over, done, below.owed, ids, run_id)
     report.seconds = time.monotonic() - began
     return report
 
@@ -137,7 +154,7 @@ def anything_to_fold(settings: Settings, topology: Topology, ingests: Sequence[I
     """Whether a fold now would do something. Starts no engine."""
     lake = settings.lake()
     return bool(
-        foldable(settings, ingests) or open_folds(lake) or _payable(lake, topology, debts(lake))
+        foldable(settings, ingests) or open_folds(lake) or payable(lake, topology, debts(lake))
     )
 
 
@@ -174,70 +191,6 @@ def _take_in(
         version_after=_version(lake, ingest, late=False),
         settled_through=newest_settled(settings, ingest, after=settled_through(lake, ingest)),
     )
-
-
-def _compute_below(
-    settings: Settings,
-    topology: Topology,
-    engine: Callable[[], SparkSession],
-    changed: dict[str, Changed],
-    before: Debts,
-    report: FoldReport,
-    tell: Tell,
-    run_id: str,
-) -> None:
-    """Every stream below, in the order of the lineage, for the days that may differ."""
-    lake = settings.lake()
-    for stream in topology.streams:
-        if isinstance(stream, Ingest) or stream.days is None or not _started(lake, stream):
-            continue
-        if stream.kind == "refresh" and table_of(stream.reads[0]).name in changed:
-            report.follow.append(stream.name)
-            continue
-        owed = before.get(stream.name, set())
-        wanted = days_reached(stream, changed) | owed
-        closed = _closed(lake, stream, wanted)
-        if wanted - closed:
-            report.owed[stream.name] = wanted - closed
-            tell(f"{stream.name}: {len(wanted - closed)} days are still open, and owed")
-        if not closed:
-            continue
-        # Here, because Spark's modules are slow to import and many folds need none.
-        from rivermark.folding.mend import mend
-
-        mended = mend(engine(), lake, stream, closed, because=report.fold, run_id=run_id)
-        report.mended += mended
-        for table in mended:
-            # A fold that was broken off may have replaced an owed day already: that it does not
-            # differ any more says nothing about what lies below.
-            sure = table.changed | whole_days(topology.table(table.table), closed & owed)
-            if sure.days:
-                changed[table.table] = changed.get(table.table, Changed()) | sure
-        different = sum(len(table.changed.days) for table in mended)
-        tell(f"{stream.name}: {len(closed)} days computed again, {different} differ")
-
-
-def _closed(lake: Lake, stream: Stream, days: set[date]) -> set[date]:
-    """Those of the days that the live stream will not write any more."""
-    if stream.kind == "refresh":
-        return days
-    watermark = last_reached(lake, stream)
-    if watermark is None:
-        return set()
-    through = last_closed(stream, watermark)
-    return {day for day in days if day <= through}
-
-
-def _started(lake: Lake, stream: Stream) -> bool:
-    """Whether the stream has ever begun: one that has not will read its inputs as they are then."""
-    there = all(lake.exists(table) for table in stream.tables)
-    return there and read_generation(lake, stream) is not None
-
-
-def _payable(lake: Lake, topology: Topology, owed: Debts) -> bool:
-    """Whether any owed day is closed by now."""
-    streams = (s for s in topology.streams if isinstance(s, Stream) and s.name in owed)
-    return any(_started(lake, s) and bool(_closed(lake, s, owed[s.name])) for s in streams)
 
 
 def _ingest(topology: Topology, name: str) -> Ingest:

@@ -1,16 +1,19 @@
-"""The days of derived tables that are behind a fold: owed, or below one that was broken off."""
+"""The days of derived tables that are behind what they are made of: to be computed again."""
 
 from __future__ import annotations
 
-from rivermark.folding.reach import Changed, all_reached, of_hours
-from rivermark.folding.records import Debts, debts, open_folds
+from rivermark.folding.records import debts, open_folds
 from rivermark.lake.lake import Lake
+from rivermark.reprocessing.reach import Changed, Debts, all_reached, of_hours
 from rivermark.stream import Ingest
 from rivermark.topology import Topology
 
 
 def owed_days(lake: Lake, topology: Topology) -> Debts:
-    """Days, by stream, that are to be computed again because late rows came in above."""
+    """Days, by stream, that follow from a fold or a reprocessing above and were not computed since.
+
+    They were open then, or a fold was broken off.
+    """
     found = debts(lake)
     changed: dict[str, Changed] = {}
     names = {stream.name for stream in topology.streams}

@@ -3,15 +3,18 @@
 A fold is written down before its first row moves (`begun`), and again when it is over: what each
 ingest got (`done`), and which days of which streams are to be computed again once they are closed
 (`owed`; the newest such row counts). A fold that began and is not done is taken up by the next one.
+Days that follow from a reprocessing are written down beside them (`owes`) until they are computed,
+or until a fold has taken them among its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
+from uuid import uuid4
 
 from deltalake import DeltaTable
 from pyspark.sql.types import (
@@ -25,9 +28,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from rivermark.lake.create import create_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.rows import append_rows
 from rivermark.lake.table import Table
+from rivermark.reprocessing.reach import Debts
 from rivermark.stream import Ingest
 from rivermark.watch.query import ask
 
@@ -56,9 +61,6 @@ FOLDS: Final = Table(
     description="Folds of late rows: begun, done, and the days that are still owed after each.",
     event_time="at",
 )
-
-Debts = dict[str, set[date]]
-"""Days to be computed again, by the name of their stream."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,14 +115,13 @@ def finish(
     run: str,
 ) -> None:
     """Write down, in one commit, that these `folds` are over, what they brought, what is owed."""
-    debts = [{"stream": s, "day": d} for s, days in sorted(owed.items()) for d in sorted(days)]
     _append(
         lake,
         run,
         [
             *({"fold": f, "state": "over"} for f in sorted({fold, *folds})),
             *({**vars(d), "fold": fold, "state": "done", "table_id": ids[d.stream]} for d in done),
-            {"fold": fold, "state": "owed", "owed": debts},
+            {"fold": fold, "state": "owed", "owed": _rows_of(owed)},
         ],
     )
 
@@ -143,12 +144,40 @@ def open_folds(lake: Lake) -> list[Begun]:
     ]
 
 
+def owe(lake: Lake, cause: str, owed: Debts, run: str) -> None:
+    """Write down which days follow from a reprocessing, before the first of them is computed."""
+    create_table(lake, FOLDS)
+    _append(lake, run, [{"fold": cause, "state": "owes", "owed": _rows_of(owed)}])
+
+
+def settle(lake: Lake, cause: str, left: Debts, run: str) -> None:
+    """Write down, in one commit, that they are computed, but for what is `left`."""
+    still = [{"fold": uuid4().hex, "state": "owes", "owed": _rows_of(left)}] if left else []
+    _append(lake, run, [{"fold": cause, "state": "over"}, *still])
+
+
+def open_causes(lake: Lake) -> set[str]:
+    """What days were written down for that are not all computed yet."""
+    rows = _ask(
+        lake,
+        "SELECT fold FROM folds WHERE state = 'owes'"
+        " AND fold NOT IN (SELECT fold FROM folds WHERE state = 'over')",
+    )
+    return {row["fold"] for row in rows}
+
+
 def debts(lake: Lake) -> Debts:
-    """The days that folds still owe, by stream."""
+    """The days that folds and reprocessings still owe, by stream."""
     rows = _ask(lake, "SELECT owed FROM folds WHERE state = 'owed' ORDER BY \"at\" DESC LIMIT 1")
+    rows += _ask(
+        lake,
+        "SELECT owed FROM folds WHERE state = 'owes'"
+        " AND fold NOT IN (SELECT fold FROM folds WHERE state = 'over')",
+    )
     found: Debts = {}
-    for debt in rows[0]["owed"] or () if rows else ():
-        found.setdefault(debt["stream"], set()).add(debt["day"])
+    for row in rows:
+        for debt in row["owed"] or ():
+            found.setdefault(debt["stream"], set()).add(debt["day"])
     return found
 
 
@@ -161,6 +190,10 @@ def settled_through(lake: Lake, ingest: Ingest) -> int:
 def rows_folded(lake: Lake, ingest: Ingest) -> int:
     """How many late rows were folded into the ingest's table, by what was written down."""
     return int(_of(lake, ingest, "sum(rows)") or 0)
+
+
+def _rows_of(owed: Debts) -> list[dict[str, Any]]:
+    return [{"stream": s, "day": d} for s, days in sorted(owed.items()) for d in sorted(days)]
 
 
 def _of(lake: Lake, ingest: Ingest, what: str) -> Any:

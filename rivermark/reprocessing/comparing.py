@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.types import DecimalType, DoubleType, FloatType, IntegralType
 
-from rivermark.lake.table import Table
+from rivermark.lake.table import Table, days_between
+from rivermark.quality.search import local_day, on_days
 from rivermark.reprocessing.arrow_engine import arrow_engine
 from rivermark.reprocessing.difference import HIDDEN, DaySums, Difference, Sample
-from rivermark.reprocessing.rows_of_days import day_of, in_range, zone_of
 from rivermark.watch.query import quoted
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def compare(
             **count,
             columns=_columns(engine, table) if "changed" in count else {},
             days=_days(engine),
+            hours=_hours(engine, table) if differs and table.event_time else frozenset(),
             sums=tuple(_sums(engine, table)),
             samples=tuple(_samples(engine, table)) if differs else (),
         )
@@ -49,30 +50,33 @@ def keys_of(table: Table) -> list[str]:
 
 
 def _pair(engine: duckdb.DuckDBPyConnection, table: Table, first: date, last: date) -> None:
-    """Make `paired`: each row with its partner as structs `b` and `a`, its kind and its day."""
+    """Make `paired`: each row with its partner as structs `b` and `a`, its kind and its day.
+
+    Partners are of one day: a row that moved to another is removed from its own and added there.
+    """
     names = [f.name for f in table.schema.fields]
     keys = keys_of(table)
     others = [name for name in names if name not in keys]
-    where, values = in_range(table, first, last)
+    where = on_days(table, days_between(first, last))
     columns = ", ".join(quoted(n) for n in names)
     by = ", ".join(quoted(k) for k in keys)
+    day = local_day(table)
     order = f"ORDER BY {', '.join(quoted(n) for n in others)}" if others else ""
     for name, source in (("old_rows", "published"), ("new_rows", "computed")):
-        # Names are declared in code; values are bound.
+        # Names are declared in code, and days are ours.
         engine.execute(
-            f"CREATE TEMP TABLE {name} AS SELECT {columns}, "  # noqa: S608
-            f'row_number() OVER (PARTITION BY {by} {order}) AS "_n" FROM {source} WHERE {where}',
-            values,
+            f'CREATE TEMP TABLE {name} AS SELECT {columns}, {day} AS "_day", '  # noqa: S608
+            f'row_number() OVER (PARTITION BY {by}, {day} {order}) AS "_n" '
+            f"FROM {source} WHERE {where}"
         )
     same_key = " AND ".join(f"b.{quoted(k)} IS NOT DISTINCT FROM a.{quoted(k)}" for k in keys)
     differ = " OR ".join(f"b.{quoted(n)} IS DISTINCT FROM a.{quoted(n)}" for n in others)
-    day = f"coalesce({day_of(table, 'a')}, {day_of(table, 'b')})"
     engine.execute(
-        f'CREATE TEMP TABLE paired AS SELECT b, a, {day} AS "_day", CASE '  # noqa: S608
+        'CREATE TEMP TABLE paired AS SELECT b, a, coalesce(a."_day", b."_day") AS "_day", CASE '  # noqa: S608
         "WHEN b.\"_n\" IS NULL THEN 'added' WHEN a.\"_n\" IS NULL THEN 'removed' "
         f"WHEN {differ or 'false'} THEN 'changed' ELSE 'unchanged' END AS \"_kind\" "
-        f'FROM old_rows b FULL JOIN new_rows a ON {same_key} AND b."_n" = a."_n"',
-        zone_of(table) or None,
+        f'FROM old_rows b FULL JOIN new_rows a ON {same_key} AND b."_day" = a."_day" '
+        'AND b."_n" = a."_n"'
     )
 
 
@@ -95,6 +99,16 @@ def _days(engine: duckdb.DuckDBPyConnection) -> dict[date, dict[str, int]]:
         numbers = found.setdefault(day, {"added": 0, "removed": 0, "changed": 0, "unchanged": 0})
         numbers[kind] = n
     return found
+
+
+def _hours(engine: duckdb.DuckDBPyConnection, table: Table) -> frozenset[datetime]:
+    """The hours of event time that hold a row which differs: where it was, and where it is now."""
+    time = quoted(table.event_time or "")
+    both = " UNION ".join(
+        f"SELECT date_trunc('hour', {side}.{time}) FROM paired WHERE \"_kind\" <> 'unchanged'"  # noqa: S608
+        for side in ("a", "b")
+    )
+    return frozenset(at.astimezone(UTC) for (at,) in engine.sql(both).fetchall() if at)
 
 
 def summed_columns(table: Table) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
@@ -36,8 +36,9 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """What became of the rows of a range of days, paired by the table's key.
+    """What became of the rows of a range of days, paired by the table's key within a day.
 
+    `hours` begin (UTC) where rows that differ have their event time, if the table has one.
     Without a declared key whole rows are paired, so nothing counts as changed. Rows that share a
     key are paired in the order of their values.
     """
@@ -48,6 +49,7 @@ class Difference:
     unchanged: int = 0
     columns: Mapping[str, int] = field(default_factory=dict)
     days: Mapping[date, Mapping[str, int]] = field(default_factory=dict)
+    hours: frozenset[datetime] = frozenset()
     sums: tuple[DaySums, ...] = ()
     samples: tuple[Sample, ...] = ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from rivermark.errors import RivermarkError, VersionNotAvailable
 from rivermark.lake.create import create_table
+from rivermark.lake.days import condition
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
 from rivermark.lake.log import CommitLog
@@ -52,7 +53,8 @@ class Order:
     """What is to be computed again: days (both included) of a stream, from which versions.
 
     `parameters` are what a what-if changed, as text; `because` is the id of the reprocessing that
-    this one follows. `on_step` hears in words what is done now.
+    this one follows. `on_step` hears in words what is done now. `where_different` says that days
+    whose rows are the same stay untouched.
     """
 
     stream: Stream
@@ -63,6 +65,7 @@ class Order:
     parameters: Mapping[str, str] | None = None
     because: str | None = None
     on_step: OnStep = silent
+    where_different: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no computing could answer."""
@@ -119,13 +122,22 @@ def replace(spark: SparkSession, settings: Settings, order: Order) -> Reprocessi
         days_lock(lake.path(order.stream.tables[0])),
         computed(spark, settings, order, "replaced") as (done, rows),
     ):
+        days = {table: days_to_replace(order, done, table) for table in order.stream.tables}
+        chosen = [table for table, mine in days.items() if mine]
         order.on_step("asking the rows for the critical rules")
-        audit(lake, order.stream, audited(done, rows), instead_of=order.days)
-        for table in order.stream.tables:
+        audit(lake, order.stream, audited(done, rows, chosen), instead_of=order.days)
+        for table in chosen:
             order.on_step(f"replacing the days in {table.name}")
-            put_in_place(spark, lake, done, rows, table, order.days)
-    remember(lake, done.records())
+            put_in_place(spark, lake, done, rows, table, days[table])
+    remember(lake, (r for r in done.records() if r.version_after is not None))
     return done
+
+
+def days_to_replace(order: Order, done: Reprocessing, table: Table) -> list[date]:
+    """All days of the order, or those that differ where no more was asked for."""
+    if not order.where_different:
+        return order.days
+    return done.tables[table.name].difference.days_that_differ()
 
 
 @contextmanager
@@ -176,16 +188,17 @@ def computed(
     done.seconds = round(time.monotonic() - began, 3)
 
 
-def audited(done: Reprocessing, rows: Staged) -> list[tuple[Table, Rows]]:
+def audited(done: Reprocessing, rows: Staged, tables: Iterable[Table]) -> list[tuple[Table, Rows]]:
     """The rows of each table as the audit reads them."""
+    days = days_between(done.first, done.last)
     return [
         (
             table,
             rows.rows(table)
             if done.tables[table.name].difference.rows_after > MANY_ROWS
-            else rows.ordered(table, done.first, done.last),
+            else rows.ordered(table, days),
         )
-        for table in rows.tables
+        for table in tables
     ]
 
 
@@ -201,9 +214,9 @@ def put_in_place(
     outcome = done.tables[table.name]
     new: DataFrame | pa.Table
     if outcome.difference.rows_after > MANY_ROWS:
-        new = frame_of(spark, rows, table)
+        new = frame_of(spark, rows, table).where(condition(table, days))
     else:
-        new = rows.ordered(table, done.first, done.last)
+        new = rows.ordered(table, days)
     replace_days(lake, table, new, days, told(done, outcome), on_conflict=outcome.met_conflict)
     outcome.version_after = version_of(lake, table, done.id)
 
@@ -249,5 +262,5 @@ def _keep(
         path = side_path(lake, done.id, table)
         frame_of(spark, rows, table).write.format("delta").save(path)
         return path
-    found = rows.ordered(table, done.first, done.last)
+    found = rows.ordered(table, days_between(done.first, done.last))
     return write_side_table(lake, done.id, table, found, told(done, outcome))

@@ -7,7 +7,7 @@ they are compared, kept as a side table, or committed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -49,9 +49,9 @@ class Staged:
         mark = f"{MARK}{self.tables.index(table)}"
         return found.filter(compute.field(mark))
 
-    def ordered(self, table: Table, first: date, last: date) -> pa.Table:
+    def ordered(self, table: Table, days: Collection[date]) -> pa.Table:
         """The rows of one of the tables for the days, always in the same order."""
-        return ordered_rows(self.rows(table), table, first, last)
+        return ordered_rows(self.rows(table), table, days)
 
 
 @contextmanager

@@ -135,8 +135,8 @@ def _bring_back(lake: Lake, done: Reprocessing, made: Replacement) -> None:
     now = DeltaTable(path)
     found = compare(now.to_pyarrow_dataset(), before, table, made.first, made.last)
     outcome = TableOutcome(table.name, now.version(), found)
-    rows = ordered_rows(before, table, made.first, made.last)
     days = days_between(made.first, made.last)
+    rows = ordered_rows(before, table, days)
     replace_days(lake, table, rows, days, told(done, outcome), on_conflict=outcome.met_conflict)
     outcome.version_after = version_of(lake, table, done.id)
     done.tables[table.name] = outcome

@@ -13,8 +13,8 @@ from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.folding.fold import FoldReport
 from rivermark.folding.late_days import late_days
-from rivermark.folding.mend import MendedTable
-from rivermark.folding.reach import Changed
+from rivermark.reprocessing.mend import MendedTable
+from rivermark.reprocessing.reach import Changed
 from rivermark.settings import Settings
 from tests.oracles.shop import FIRST, ORDERS, PAID, PAYMENTS, SHOP, sent, write, write_join
 from tests.platform.conftest import definitions_of

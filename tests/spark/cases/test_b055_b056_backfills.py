@@ -12,9 +12,10 @@ from pyspark.sql import functions as F
 
 from rivermark import AnyStream, Stream, Topology
 from rivermark.lake.stats import row_count
-from rivermark.runtime.recompute import recompute
+from rivermark.reprocessing.follow_ups import named_follow_ups
 from rivermark.runtime.run import run_continuous
 from rivermark.settings import Settings
+from tests.spark.again import again
 from tests.spark.engine.echoes import distinct
 from tests.spark.engine.sensors import FOLDER, READINGS, reading, rows, windows
 from tests.spark.landing import Landing
@@ -65,18 +66,16 @@ def test_b055_gold_keeps_running_and_is_named_as_the_follow_up_of_a_corrected_da
             "the day is closed",
             thread.alive,
         )
-        report = recompute(
-            spark, settings, corrected(SILVER), FIRST_OF_MARCH, FIRST_OF_MARCH, run_id="correction"
-        )
+        report = again(spark, settings, corrected(SILVER), FIRST_OF_MARCH, run_id="correction")
         landing.put(f"{FOLDER}/3.json", reading(2 * DAY + 90, note="later"))
         until(lambda: row_count(settings.lake(), GOLD.tables[0]) == 2, "gold goes on", thread.alive)
 
-    assert report.rows_before == {SILVER.name: 101}
-    assert report.rows_after == {SILVER.name: 99}
+    difference = report.tables[SILVER.name].difference
+    assert (difference.removed, difference.unchanged) == (2, 98)
     assert gold_of_the_day(spark, settings) == [100]
-    assert report.follow_ups(TOPOLOGY) == [GOLD]
+    assert named_follow_ups(TOPOLOGY, report) == [GOLD.name]
 
-    recompute(spark, settings, GOLD, FIRST_OF_MARCH, FIRST_OF_MARCH, run_id="follow-up")
+    again(spark, settings, GOLD, FIRST_OF_MARCH, run_id="follow-up")
     assert gold_of_the_day(spark, settings) == [98]
 
 

@@ -20,8 +20,8 @@ from rivermark.quality import expectations as expect
 from rivermark.quality.errors import PublicationBlocked
 from rivermark.quality.suite import Suite
 from rivermark.runtime import appending
-from rivermark.runtime.recompute import recompute
 from rivermark.settings import Settings
+from tests.spark.again import again
 from tests.spark.engine.sensors import FOLDER, READINGS, reading, rows, run, windows
 from tests.spark.engine.test_refresh_streams import DUMP, MARCH, counts, per_day
 from tests.spark.landing import Landing
@@ -102,7 +102,7 @@ def test_a_refreshed_day_and_a_recomputed_one_are_audited_too(
         run(spark, settings, DUMP, days)
     assert counts(spark, settings) == {MARCH[0]: 2}, "the day is as it was"
     with pytest.raises(PublicationBlocked, match="'readings lies from 1 to 2' by 1 row"):
-        recompute(spark, settings, days, MARCH[0], MARCH[0], run_id="again")
+        again(spark, settings, days, MARCH[0])
     assert counts(spark, settings) == {MARCH[0]: 2}
 
     run(spark, settings, DUMP, replace(days, suite=None))

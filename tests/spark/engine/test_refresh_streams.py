@@ -17,8 +17,8 @@ from rivermark import Daily, Ingest, Output, Stream, Table
 from rivermark.errors import StreamFailed
 from rivermark.lake.locks import days_lock
 from rivermark.lake.log import CommitLog
-from rivermark.runtime.recompute import recompute
 from rivermark.settings import Settings
+from tests.spark.again import again
 from tests.spark.engine.crashes import forget_last_commit
 from tests.spark.engine.sensors import FIRST_DAY, FOLDER, reading, readings, rows, run
 from tests.spark.landing import Landing
@@ -147,9 +147,7 @@ def test_b056_a_backfill_never_puts_back_what_a_refresh_replaced_meanwhile(
     landing.put(f"{FOLDER}/1.json", reading(0))
     run(spark, settings, DUMP, live)
     backfill = Running(
-        lambda _stop: recompute(
-            spark, settings, replace(live, build=slow), MARCH[0], MARCH[0], run_id="backfill"
-        )
+        lambda _stop: again(spark, settings, replace(live, build=slow), MARCH[0], run_id="backfill")
     )
     assert looked.wait(60)
     landing.put(f"{FOLDER}/2.json", reading(1))

@@ -24,7 +24,6 @@ from assets.web.streams import SESSIONS, WEB_STREAMS
 from assets.web.world import WebWorld
 from rivermark.landing.json_lines import json_line
 from rivermark.quality.run import run_suite
-from rivermark.runtime.recompute import recompute
 from rivermark.runtime.run import run_bounded
 from rivermark.runtime.tally import StreamSummary
 from rivermark.settings import Settings
@@ -32,6 +31,7 @@ from rivermark.stream import Ingest, Stream
 from rivermark.topology import Topology
 from tests.oracles import alerts, fraud, web
 from tests.oracles.landed import accept
+from tests.spark.again import again
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
@@ -207,6 +207,6 @@ def test_a_day_computed_again_is_the_day_that_was_streamed(
     columns = [field.name for field in stream.outputs[0].table.schema.fields]
     before = [r for r in domains.rows(stream.name, *columns) if r[0] != "last"]
 
-    recompute(domains.spark, domains.settings, stream, DAY, DAY, run_id="again")
+    again(domains.spark, domains.settings, stream, DAY)
 
     assert [r for r in domains.rows(stream.name, *columns) if r[0] != "last"] == before

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from rivermark.runtime.recompute import recompute
 from rivermark.settings import Settings
 from rivermark.watch.metrics import metrics_of_streams
+from tests.spark.again import again
 from tests.spark.engine.disorder import files_at_random
 from tests.spark.engine.sensors import FOLDER, READINGS, by_value, reading, rows, run
 from tests.spark.landing import Landing
@@ -74,6 +74,9 @@ def test_runs_of_any_cut_a_live_run_and_a_recompute_give_what_the_rule_says(
     assert metrics_of_streams(settings)["test/watched"] == {"jumps": len(jumps), "step": 30.0}
     assert done.metrics()["metrics/step"] == 30.0
 
-    report = recompute(spark, settings, WATCHED, THE_DAY, THE_DAY, run_id="again")
-    assert report.rows_written == len(jumps) + len(silences) + 1
+    report = again(spark, settings, WATCHED, THE_DAY)
+    assert sum(o.difference.rows_after for o in report.tables.values()) == (
+        len(jumps) + len(silences) + 1
+    )
+    assert report.same
     assert written(spark, settings) == found

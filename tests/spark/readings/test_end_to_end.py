@@ -23,12 +23,12 @@ from rivermark.lake.table import Table
 from rivermark.quality.declared import suites_of
 from rivermark.quality.here import judge_here
 from rivermark.quality.suite import Suite
-from rivermark.runtime.recompute import recompute
 from rivermark.runtime.run import run_bounded
 from rivermark.runtime.tally import StreamSummary
 from rivermark.settings import Settings
 from rivermark.topology import Topology
 from tests.oracles.readings import SensorOracle, celsius, gaps, hourly
+from tests.spark.again import again
 from tests.spark.landing import Landing
 
 # Twenty minutes around midnight.
@@ -211,7 +211,7 @@ def test_a_recomputed_day_has_the_same_rows(platform: Platform, stream: Any, day
     [table] = stream.tables
     before = platform.rows(table.name, *table.schema.names)
 
-    recompute(platform.spark, platform.settings, stream, day, day, run_id="again")
+    again(platform.spark, platform.settings, stream, day)
 
     assert platform.rows(table.name, *table.schema.names) == before
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-import rivermark.folding.fold
+import rivermark.reprocessing.below
 from rivermark.folding.fold import FoldReport, fold_late
-from rivermark.folding.mend import MendedTable
 from rivermark.folding.owed import owed_days
-from rivermark.folding.reach import whole_days
 from rivermark.lake.create import create_table
 from rivermark.lake.table import Table
+from rivermark.reprocessing.mend import MendedTable
+from rivermark.reprocessing.reach import whole_days
 from rivermark.settings import Settings
 from rivermark.stream import Stream
 from rivermark.topology import Topology
@@ -53,9 +53,9 @@ class Lineage:
         for stream in (PAID, REPORT):
             for table in stream.tables:
                 create_table(settings.lake(), table)
-        patch.setattr(rivermark.folding.fold, "_started", lambda *_: True)
-        patch.setattr(rivermark.folding.fold, "_closed", self.closed)
-        patch.setattr("rivermark.folding.mend.mend", self.mend)
+        patch.setattr(rivermark.reprocessing.below, "started", lambda *_: True)
+        patch.setattr(rivermark.reprocessing.below, "closed_days", self.closed)
+        patch.setattr("rivermark.reprocessing.mend.mend", self.mend)
 
     def closed(self, _lake: object, stream: Stream, days: set[date]) -> set[date]:
         return set() if stream.name in self.open else days

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from rivermark.lake.table import Daily
@@ -55,6 +55,21 @@ def test_samples_show_what_changed_and_never_a_personal_value() -> None:
     assert "Bob" not in repr(found)
 
 
+def test_a_row_that_moves_to_another_day_changes_both() -> None:
+    before: list[Tip] = [(1, "1.00"), (2, "2.00", NEXT_DAY)]
+    after: list[Tip] = [(1, "1.00", NEXT_DAY), (2, "2.00", NEXT_DAY)]
+    found = difference(before, after, NEXT_DAY)
+
+    assert (found.added, found.removed, found.changed, found.unchanged) == (1, 1, 0, 1)
+    assert found.days_that_differ() == [DAY, NEXT_DAY]
+    assert {(s.day, s.before, s.after) for s in found.sums} == {
+        (DAY, Decimal("1.00"), None),
+        (NEXT_DAY, Decimal("2.00"), Decimal("3.00")),
+    }
+    noon = datetime(2024, 3, 1, 12, tzinfo=UTC)
+    assert found.hours == {noon, noon + timedelta(days=1)}
+
+
 def test_rows_of_other_days_are_not_looked_at() -> None:
     found = difference([(1, "1.00"), (2, "2.00", NEXT_DAY)], [(1, "1.00"), (9, "9", NEXT_DAY)])
 
@@ -94,7 +109,7 @@ def test_the_order_of_rows_is_decided_by_their_values_alone() -> None:
     one = tips((3, "1"), (1, "2.00"), (2, "3.00"), (7, "1", NEXT_DAY))
     other = tips((2, "3.00"), (7, "1", NEXT_DAY), (1, "2.00"), (3, "1"))
 
-    first, second = (ordered_rows(as_dataset(t), TIPS, DAY, DAY) for t in (one, other))
+    first, second = (ordered_rows(as_dataset(t), TIPS, [DAY]) for t in (one, other))
 
     assert first.equals(second)
     assert first["ride"].to_pylist() == [1, 2, 3]

@@ -9,9 +9,17 @@ from typing import Literal
 import pytest
 
 from rivermark import Daily, Stream, Topology
-from rivermark.errors import PartitionStillOpen, RivermarkError
-from rivermark.reprocessing import follow_ups, waiting
-from rivermark.reprocessing.follow_ups import changed_moments, clipped, downstream, reached_days
+from rivermark.errors import PartitionStillOpen
+from rivermark.folding.fold import FoldReport, fold_late
+from rivermark.folding.owed import owed_days
+from rivermark.lake.create import create_table
+from rivermark.quality.errors import PublicationBlocked
+from rivermark.reprocessing import below, waiting
+from rivermark.reprocessing.difference import Difference
+from rivermark.reprocessing.follow_ups import Followed, follow_up, promised
+from rivermark.reprocessing.mend import MendedTable
+from rivermark.reprocessing.reach import Changed, whole_days
+from rivermark.reprocessing.report import Reprocessing, TableOutcome
 from rivermark.reprocessing.waiting import wait_until_closed
 from rivermark.settings import Settings
 from tests.unit.reprocessing.conftest import DAY, NEXT_DAY, STREAM, TIPS
@@ -32,49 +40,186 @@ ASIDE = replace(STREAM, name="test/aside", writes=replace(TIPS, name="test/aside
 TOPOLOGY = Topology([LOCAL, ASIDE, HOURLY, SOURCE])
 
 
-def test_what_lies_downstream_comes_in_the_order_of_lineage() -> None:
-    assert [s.name for s in downstream(TOPOLOGY, SOURCE)] == ["test/hourly", "test/local"]
-    assert downstream(TOPOLOGY, ASIDE) == []
+class KilledError(Exception):
+    """The end of a process, made by a test."""
 
 
-def test_changed_days_reach_the_local_days_that_they_touch() -> None:
-    moments = changed_moments(TOPOLOGY, LOCAL, {"test/hourly": [NEXT_DAY]})
+class Below:
+    """Streams that have begun; every day of theirs differs when it is computed first."""
 
-    assert moments == (
-        datetime(2024, 3, 2, tzinfo=UTC),
-        datetime(2024, 3, 3, tzinfo=UTC),
+    def __init__(self, settings: Settings, patch: pytest.MonkeyPatch) -> None:
+        self.settings, self.patch = settings, patch
+        self.computed: list[tuple[str, set[date]]] = []
+        self.open: set[str] = set()
+        self.killed_at = self.blocked = ""
+        self.same: set[str] = set()
+        for stream in TOPOLOGY.streams:
+            for table in stream.tables:
+                create_table(settings.lake(), table)
+        patch.setattr(below, "started", lambda *_: True)
+        patch.setattr(below, "closed_days", lambda _, s, d: set() if s.name in self.open else d)
+        patch.setattr("rivermark.reprocessing.mend.mend", self.mend)
+
+    def mend(
+        self, _spark: object, _settings: object, stream: Stream, days: set[date], **_: object
+    ) -> list[MendedTable]:
+        if stream.name == self.killed_at:
+            raise KilledError
+        if stream.name == self.blocked:
+            raise PublicationBlocked("its tips are below zero")
+        self.computed.append((stream.name, days))
+        table = stream.tables[0]
+        changed = Changed() if stream.name in self.same else whole_days(table, days)
+        return [MendedTable(table.name, tuple(days), changed)]
+
+    def follow(self, cause: Reprocessing, topology: Topology = TOPOLOGY) -> Followed:
+        self.computed = []
+        return follow_up(None, self.settings, topology, cause, run_id="r")  # type: ignore[arg-type]
+
+    def fold(self) -> FoldReport:
+        self.computed = []
+        return fold_late(self.settings, TOPOLOGY, [], lambda: None, run_id="night")  # type: ignore[arg-type,return-value]
+
+    def owed(self) -> dict[str, set[date]]:
+        return owed_days(self.settings.lake(), TOPOLOGY)
+
+
+@pytest.fixture
+def world_below(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Below:
+    return Below(settings, monkeypatch)
+
+
+def changed_on(*days: date) -> Reprocessing:
+    """A replacement of the source's days of which one row each differs, at noon."""
+    hours = (datetime(d.year, d.month, d.day, 12, tzinfo=UTC) for d in days)
+    of_day = {"added": 0, "removed": 0, "changed": 1, "unchanged": 9}
+    found = Difference(
+        changed=len(days), unchanged=9, days=dict.fromkeys(days, of_day), hours=frozenset(hours)
     )
-    # In New York the UTC day begins at seven in the evening of the day before.
-    assert reached_days(LOCAL, *moments) == (DAY, NEXT_DAY)
+    return Reprocessing(
+        id="cause",
+        kind="replaced",
+        stream=SOURCE.name,
+        first=DAY,
+        last=NEXT_DAY,
+        at=datetime.now(UTC),
+        run_id="r",
+        by="test",
+        tables={"test/source": TableOutcome("test/source", 0, found, version_after=1)},
+    )
 
 
-def test_a_margin_reaches_further_but_not_before_the_first_day() -> None:
-    patient = replace(HOURLY, margin=timedelta(days=3))
-    start = datetime(2024, 3, 2, tzinfo=UTC)
-
-    assert reached_days(patient, start, start + timedelta(days=1)) == (DAY, date(2024, 3, 6))
+def test_what_lies_downstream_comes_in_the_order_of_lineage() -> None:
+    assert [s.name for s in TOPOLOGY.downstream(["test/source"])] == ["test/hourly", "test/local"]
+    assert TOPOLOGY.downstream(["test/aside"]) == []
 
 
-def test_nothing_follows_where_no_input_changed() -> None:
-    assert changed_moments(TOPOLOGY, LOCAL, {"test/source": [DAY], "test/hourly": []}) is None
+def test_only_the_days_that_changed_rows_reach_are_computed(world_below: Below) -> None:
+    followed = world_below.follow(changed_on(NEXT_DAY))
+
+    # Of a whole UTC day in New York the first hours belong to the day before.
+    expected = [("test/hourly", {NEXT_DAY}), ("test/local", {DAY, NEXT_DAY})]
+    assert world_below.computed == expected
+    assert followed.left == {}
+    assert world_below.owed() == {}
 
 
-def test_a_table_without_days_cannot_follow_and_says_so() -> None:
-    bare = replace(HOURLY, writes=replace(TIPS, name="test/bare", days=None))
-    with pytest.raises(RivermarkError, match="rivermark reset test/hourly"):
-        reached_days(bare, datetime(2024, 3, 1, tzinfo=UTC), datetime(2024, 3, 2, tzinfo=UTC))
+def test_nothing_follows_where_nothing_differs(world_below: Below) -> None:
+    world_below.follow(changed_on())
+    assert world_below.computed == []
+
+    world_below.same = {"test/hourly"}
+    world_below.follow(changed_on(DAY))
+    assert world_below.computed == [("test/hourly", {DAY})]
+
+
+def test_days_that_are_open_are_owed_and_the_fold_after_they_are_closed_computes_them(
+    world_below: Below,
+) -> None:
+    world_below.open = {"test/hourly"}
+    followed = world_below.follow(changed_on(DAY))
+
+    assert "still open; the fold after it is closed" in followed.left["test/hourly"]
+    assert world_below.computed == []
+    assert world_below.owed() == {"test/hourly": {DAY}}
+    assert world_below.fold().owed == {"test/hourly": {DAY}}
+
+    world_below.open = set()
+    world_below.fold()
+
+    assert [name for name, _ in world_below.computed] == ["test/hourly", "test/local"]
+    assert world_below.owed() == {}
+
+
+def test_a_kill_between_two_streams_is_taken_up_by_the_next_fold(world_below: Below) -> None:
+    world_below.killed_at = "test/local"
+    with pytest.raises(KilledError):
+        world_below.follow(changed_on(DAY))
+    assert set(world_below.owed()) == {"test/hourly", "test/local"}
+
+    world_below.killed_at = ""
+    world_below.fold()
+
+    assert [name for name, _ in world_below.computed] == ["test/hourly", "test/local"]
+    assert world_below.owed() == {}
+
+
+def test_a_replacement_that_is_killed_before_its_follow_ups_is_finished_by_the_next_fold(
+    world_below: Below,
+) -> None:
+    lake = world_below.settings.lake()
+    with pytest.raises(KilledError), promised(lake, TOPOLOGY, SOURCE, [DAY], "r"):
+        raise KilledError
+    assert set(world_below.owed()) == {"test/hourly", "test/local"}
+
+    world_below.fold()
+
+    assert [name for name, _ in world_below.computed] == ["test/hourly", "test/local"]
+    assert world_below.owed() == {}
+
+
+def test_a_replacement_that_was_refused_owes_nothing(world_below: Below) -> None:
+    lake = world_below.settings.lake()
+    with pytest.raises(PartitionStillOpen), promised(lake, TOPOLOGY, SOURCE, [DAY], "r"):
+        raise PartitionStillOpen("at noon")
+    assert world_below.owed() == {}
+
+    with promised(lake, TOPOLOGY, SOURCE, [DAY], "r"):
+        world_below.follow(changed_on(DAY))
+    assert world_below.owed() == {}
+
+
+def test_rows_that_break_a_critical_rule_hold_back_their_stream_alone_and_are_owed(
+    world_below: Below,
+) -> None:
+    world_below.blocked = "test/local"
+
+    followed = world_below.follow(changed_on(NEXT_DAY))
+
+    assert followed.left == {"test/local": "its tips are below zero"}
+    assert [name for name, _ in world_below.computed] == ["test/hourly"]
+    assert world_below.owed() == {"test/local": {DAY, NEXT_DAY}}
+
+
+def test_a_table_without_days_cannot_follow_and_says_so(world_below: Below) -> None:
+    bare = replace(HOURLY, writes=replace(TIPS, name="test/hourly", days=None))
+
+    followed = world_below.follow(changed_on(DAY), Topology([SOURCE, bare]))
+
+    assert "rivermark reset test/hourly" in followed.left["test/hourly"]
 
 
 def test_only_days_that_are_closed_follow(
     monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
-    monkeypatch.setattr(follow_ups, "last_reached", lambda *_: datetime(2024, 3, 2, 18, tzinfo=UTC))
+    evening = datetime(2024, 3, 2, 18, tzinfo=UTC)
+    monkeypatch.setattr(below, "last_reached", lambda *_: evening)
 
-    assert clipped(settings.lake(), HOURLY, DAY, NEXT_DAY) == (DAY, DAY)
-    with pytest.raises(PartitionStillOpen, match="has not finished 2024-03-02"):
-        clipped(settings.lake(), HOURLY, NEXT_DAY, NEXT_DAY)
+    assert below.closed_days(settings.lake(), HOURLY, {DAY, NEXT_DAY}) == {DAY}
     refreshed = reading("test/refreshed", SOURCE, kind="refresh")
-    assert clipped(settings.lake(), refreshed, DAY, NEXT_DAY) == (DAY, NEXT_DAY)
+    assert below.closed_days(settings.lake(), refreshed, {DAY, NEXT_DAY}) == {DAY, NEXT_DAY}
+    monkeypatch.setattr(below, "last_reached", lambda *_: None)
+    assert below.closed_days(settings.lake(), HOURLY, {DAY}) == set()
 
 
 def test_it_waits_until_the_day_is_closed_and_tells_why(

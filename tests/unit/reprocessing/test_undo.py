@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 from rivermark.errors import RivermarkError, VersionNotAvailable
 from rivermark.reprocessing.record import newest_records
 from rivermark.reprocessing.undo import undo
-from tests.unit.reprocessing.conftest import DAY, NEXT_DAY, STREAM, TIPS, World
+from tests.unit.reprocessing.conftest import DAY, NEXT_DAY, STREAM, TIPS, Tip, World
 
 
 def rows(world: World, version: int | None = None) -> list[tuple[int, Decimal]]:
@@ -37,6 +37,30 @@ def test_the_days_are_as_before_and_what_came_since_stays(world: World) -> None:
     (record,) = newest_records(world.lake, STREAM.name)
     assert (record.kind, record.because, record.version_after) == ("undone", "wrong", 4)
     assert record.inputs == {TIPS.name: 1}
+
+
+def test_a_writer_without_the_lock_that_comes_between_is_met_again_and_is_on_record(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.append((1, "1.00"))
+    world.replaced("wrong", 1, [DAY], (1, "9.00"))
+    foreign: list[Tip] = [(8, "8.00", NEXT_DAY), (7, "7.00")]
+
+    def opened(path: str) -> DeltaTable:
+        found = DeltaTable(path)
+        if foreign:
+            # Committed by delta-rs itself, between our reading of the table and our commit.
+            world.append(foreign.pop())
+        return found
+
+    monkeypatch.setattr("rivermark.lake.replace.DeltaTable", opened)
+    done = undo(world.settings, STREAM, "wrong", run_id="undoing")
+
+    # The one on the day that is replaced is a conflict; the one on another day is none.
+    assert rows(world) == priced(r1="1.00", r8="8.00")
+    (record,) = newest_records(world.lake, STREAM.name)
+    assert (record.conflicts, record.commits_meanwhile) == (1, 2)
+    assert done.tables[TIPS.name].conflicts == 1
 
 
 def test_an_undo_can_be_undone(world: World) -> None:

@@ -20,12 +20,12 @@ from rivermark.lake.table import Table
 from rivermark.quality.declared import suites_of
 from rivermark.quality.here import judge_here
 from rivermark.quality.suite import Suite
-from rivermark.runtime.recompute import recompute
 from rivermark.runtime.run import run_bounded
 from rivermark.runtime.tally import StreamSummary
 from rivermark.settings import Settings
 from rivermark.topology import Topology
 from tests.oracles.rides import TaxiOracle, by_id
+from tests.spark.again import again
 
 # A ride every 20 seconds from noon: the last start at 02:26 of the day after.
 RIDES = 2_600
@@ -172,7 +172,7 @@ def test_each_long_ride_has_one_alert_as_soon_as_it_is_known(platform: Platform)
 def test_a_recomputed_day_has_the_same_rows(platform: Platform, stream: Any) -> None:
     before = {t.name: platform.rows(t.name, *t.schema.names) for t in stream.tables}
 
-    recompute(platform.spark, platform.settings, stream, FIRST_DAY, FIRST_DAY, run_id="again")
+    again(platform.spark, platform.settings, stream, FIRST_DAY)
 
     for table in stream.tables:
         assert platform.rows(table.name, *table.schema.names) == before[table.name], table.name

@@ -14,11 +14,11 @@ from pyspark.sql import SparkSession
 from assets.taxi.cleansing import CLEAN_FARES
 from assets.taxi.ingest import FARE_EVENTS
 from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
-from rivermark.folding import mend
 from rivermark.folding.owed import owed_days
 from rivermark.lake.create import create_table
 from rivermark.lake.log import CommitLog
 from rivermark.lake.replace import replace_days
+from rivermark.reprocessing import mend
 from rivermark.reprocessing.record import newest_records
 from rivermark.settings import Settings
 from rivermark.stream import AnyStream

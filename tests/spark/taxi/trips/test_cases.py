@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from assets.taxi.trips.trips import TRIPS
 from assets.taxi.trips.zone_hours import ZONE_HOURS
-from rivermark.runtime.recompute import recompute
+from tests.spark.again import again
 from tests.spark.taxi.trips.made_files import FEBRUARY, JANUARY
 from tests.spark.taxi.trips.published import Published
 
@@ -69,7 +69,7 @@ def test_b057_a_backfill_of_march_leaves_april_alone(published: Published) -> No
     (stray,) = published.set_aside(march)
 
     for stream in (TRIPS, ZONE_HOURS):
-        recompute(published.spark, published.settings, stream, *MARCH, run_id="march")
+        again(published.spark, published.settings, stream, *MARCH, run_id="march")
 
     assert len(published.trips(march)) == 4
     assert published.trips(april) == before

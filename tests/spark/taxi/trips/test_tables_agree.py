@@ -8,10 +8,10 @@ from pyspark.sql import SparkSession
 
 from assets.taxi.trips.local_days import LOCAL_DAYS
 from assets.taxi.trips.streams import STREAMS
-from rivermark.runtime.recompute import recompute
 from rivermark.stream import Stream
 from tests.oracles import trips as oracle
 from tests.oracles.trip_records import NEW_YORK, Record
+from tests.spark.again import again
 from tests.spark.taxi.trips.published import Published, agree, keyed
 
 
@@ -96,6 +96,6 @@ def test_recomputed_days_are_as_they_were(published: Published) -> None:
     before = keyed(published.rows("taxi/local_days"), "service", "local_day")
     days = sorted({day for _, day in before if day.year == 2019})
 
-    recompute(published.spark, published.settings, LOCAL_DAYS, days[0], days[-1], run_id="again")
+    again(published.spark, published.settings, LOCAL_DAYS, days[0], days[-1])
 
     assert keyed(published.rows("taxi/local_days"), "service", "local_day") == before

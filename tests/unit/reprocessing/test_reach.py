@@ -9,8 +9,8 @@ from assets.taxi.enrichment import RIDES_WITH_FARES
 from assets.taxi.long_rides import LONG_RIDES
 from assets.taxi.streams import EVENT_STREAMS
 from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
-from rivermark.folding.reach import Changed, all_reached, days_reached, of_hours, readers_below
 from rivermark.lake.table import Daily
+from rivermark.reprocessing.reach import Changed, all_reached, days_reached, of_hours
 from rivermark.topology import Topology
 
 FIRST, SECOND = date(2020, 1, 1), date(2020, 1, 2)
@@ -55,7 +55,7 @@ def test_days_before_a_table_begins_are_left_out() -> None:
 def test_everything_below_an_ingest_is_reached_in_the_order_of_the_lineage() -> None:
     topology = Topology(EVENT_STREAMS)
 
-    names = [s.name for s in readers_below(topology, ["taxi/fare_events"])]
+    names = [s.name for s in topology.downstream(["taxi/fare_events"])]
 
     assert names == [
         "taxi/clean_fares",

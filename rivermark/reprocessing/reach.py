@@ -10,8 +10,12 @@ from zoneinfo import ZoneInfo
 
 from rivermark.lake.days import days_of
 from rivermark.lake.table import Table, days_between
-from rivermark.stream import Ingest, Stream, table_of
+from rivermark.reprocessing.difference import Difference
+from rivermark.stream import Stream, table_of
 from rivermark.topology import Topology
+
+Debts = dict[str, set[date]]
+"""Days to be computed again, by the name of their stream."""
 
 HOUR: Final = timedelta(hours=1)
 MICRO: Final = timedelta(microseconds=1)
@@ -44,28 +48,15 @@ def days_reached(stream: Stream, changed: Mapping[str, Changed]) -> set[date]:
     return {day for day in found if day >= daily.start}
 
 
-def readers_below(topology: Topology, tables: Iterable[str]) -> list[Stream]:
-    """Every stream kept by days that reads one of the tables, however far, in dependency order.
+def all_reached(topology: Topology, changed: Mapping[str, Changed]) -> Debts:
+    """The days of every stream below that may differ, as if each change went all the way down.
 
     A table that is not kept by days cannot be computed again by day: what reads it is left out.
     """
-    names = set(tables)
-    found = []
-    for stream in topology.streams:
-        if isinstance(stream, Ingest) or stream.days is None:
-            continue
-        if names & {table_of(r).name for r in (*stream.reads, *stream.static)}:
-            found.append(stream)
-            names |= {table.name for table in stream.tables}
-    return found
-
-
-def all_reached(topology: Topology, changed: Mapping[str, Changed]) -> dict[str, set[date]]:
-    """The days of every stream below that may differ, as if each change went all the way down."""
     known = dict(changed)
-    found: dict[str, set[date]] = {}
-    for stream in readers_below(topology, changed):
-        days = days_reached(stream, known)
+    found: Debts = {}
+    for stream in topology.downstream(changed):
+        days = days_reached(stream, known) if stream.days is not None else set()
         if not days:
             continue
         found[stream.name] = days
@@ -82,6 +73,11 @@ def whole_days(table: Table, days: Iterable[date]) -> Changed:
     bounds = [days_of(table).bounds(day, day) for day in found]
     hours = (start + n * HOUR for start, end in bounds for n in range(-(-(end - start) // HOUR)))
     return Changed(found, frozenset(hours))
+
+
+def of_difference(difference: Difference) -> Changed:
+    """Where rows differ from those that were there."""
+    return Changed(frozenset(difference.days_that_differ()), difference.hours)
 
 
 def of_hours(hours: Iterable[datetime]) -> Changed:
