@@ -7,7 +7,7 @@ those of the suites, declared in code, in the SQL that Spark and DuckDB share.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Final
@@ -69,15 +69,22 @@ def condition_of(rule: Rule, schema: pa.Schema) -> Condition | None:
         case Between():
             return _between(rule.asks, schema.field(rule.asks.column).type)
         case OneOf(column, values):
+            _refuse_kind(rule, column, schema, _IS[type(values[0])])
             name = quoted(column)
             marks = ", ".join("?" for _ in values)
             return Condition(f"{name} NOT IN ({marks})", f"{name} IS NOT NULL", tuple(values))
         case Matches(column, pattern):
+            _refuse_kind(rule, column, schema, _IS[str])
             name = quoted(column)
             # As Java reads it: a dot is any character but the end of a line.
             broken = f"NOT regexp_full_match({name}, ?, 'p')"
             return Condition(broken, f"{name} IS NOT NULL", (pattern,))
         case Ordered(first, second, strictly):
+            if not _in_one_order(schema.field(first).type, schema.field(second).type):
+                raise SuiteDoesNotFit(
+                    f"rule '{rule.name}': {first} and {second} have no order of numbers or times: "
+                    f"{schema.field(first).type}, {schema.field(second).type}"
+                )
             a, b = quoted(first), quoted(second)
             asked = f"({a} IS NOT NULL AND {b} IS NOT NULL)"
             return Condition(f"NOT ({a} {'<' if strictly else '<='} {b})", asked)
@@ -169,6 +176,33 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(
         pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return str(kind) in ("string", "large_string", "string_view")
+
+
+_IS: Final[dict[type, Callable[[pa.DataType], bool]]] = {
+    str: _is_text,
+    bool: pa.types.is_boolean,
+    int: _is_number,
+}
+
+
+def _in_one_order(first: pa.DataType, second: pa.DataType) -> bool:
+    """Whether values of both kinds compare as numbers or as times: text does not."""
+    kinds = (_is_number, pa.types.is_timestamp, pa.types.is_date)
+    return any(kind(first) and kind(second) for kind in kinds)
+
+
+def _refuse_kind(
+    rule: Rule, column: str, schema: pa.Schema, fits: Callable[[pa.DataType], bool]
+) -> None:
+    kind = schema.field(column).type
+    if not fits(kind):
+        raise SuiteDoesNotFit(
+            f"rule '{rule.name}': column {column} of type {kind} holds no such value"
+        )
 
 
 def _refuse_missing(rule: Rule, schema: pa.Schema) -> None:

@@ -131,6 +131,11 @@ def _expectation(rule: Rule, types: dict[str, DataType]) -> Expectation:
         case Ordered(first, second, strictly):
             if types[first] != types[second]:
                 raise SuiteDoesNotFit(f"rule '{rule.name}': {first} and {second} differ in type")
+            if isinstance(types[first], StringType):
+                # "9:00" comes after "10:00" there, and 10 before 9.
+                raise SuiteDoesNotFit(
+                    f"rule '{rule.name}': {first} and {second} have no order of numbers or times"
+                )
             return gxe.ExpectColumnPairValuesAToBeGreaterThanB(
                 column_A=second,
                 column_B=first,

@@ -14,7 +14,7 @@ from pyspark.sql.types import DecimalType, LongType, StructField, StructType, Ti
 from rivermark import Daily, Table
 from rivermark.pages.bad_rows import draw
 from rivermark.quality import expectations as expect
-from rivermark.quality.errors import CheckCrashed
+from rivermark.quality.errors import CheckCrashed, SuiteDoesNotFit
 from rivermark.quality.evidence import Evidence, gather
 from rivermark.quality.here import judge_here, judging
 from rivermark.quality.over_time import no_overlap, usual_rows
@@ -80,6 +80,28 @@ def test_b081_money_is_compared_as_money() -> None:
         found = judge.bad_rows(rule)
 
     assert [row[0] for row in found.rows] == [2, 3], "as text 10 lies before 9.5"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        expect.pair_ordered("said_start", "said_end"),
+        expect.pair_ordered("said_start", "ride"),
+        expect.in_set("said_start", (9, 10)),
+        expect.in_set("ride", ("9", "10")),
+        expect.matches_regex("ride", "[0-9]+"),
+        expect.between("said_start", 0, 24),
+    ],
+    ids=lambda rule: rule[0].name,
+)
+def test_b081_text_is_never_compared_with_numbers_or_as_if_it_were_some(
+    rule: tuple[Rule, ...],
+) -> None:
+    # As text 9:00 comes after 10:00, so that the first rule would find the only right row wrong.
+    rows = pa.table({"ride": [1], "said_start": ["9:00"], "said_end": ["10:00"]})
+
+    with judging(rows, TIPS) as judge, pytest.raises(SuiteDoesNotFit, match=r"no order|no such"):
+        judge.bad_rows(rule[0])
 
 
 def test_the_rows_behind_a_verdict_are_counted_by_day_and_hide_what_is_personal() -> None:
