@@ -13,13 +13,13 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable, write_deltalake
 
 from assets.taxi.cleansing import CLEAN_FARES, CLEAN_RIDES
@@ -40,8 +40,50 @@ from rivermark.topology import Topology
 
 TOPOLOGY: Final = Topology([RIDE_EVENTS, FARE_EVENTS, CLEAN_RIDES, CLEAN_FARES, RIDES_WITH_FARES])
 LATE_EVERY: Final = 50
-BATCH_SECONDS: Final = 20
+BATCH_SECONDS: Final = 60
 PROGRESS_DAYS: Final = 30
+
+
+class Filled:
+    """A table that gets a day's rows a commit; what stays the same each day is made once."""
+
+    def __init__(self, settings: Settings, table: Table, numbers: range | list[int]) -> None:
+        """Make the table, and the columns by which days, keys, places and money are told."""
+        create_table(settings.lake(), table)
+        self._table = DeltaTable(settings.lake().path(table))
+        self._schema = pa.schema(self._table.schema().to_arrow())
+        self._numbers = pa.array(numbers, pa.int64())
+        fixed: dict[str, list[Any]] = {
+            "_row": list(numbers),
+            "is_start": [True] * len(numbers),
+            "total_fare": [Decimal(n % 40 + 5) for n in numbers],
+            "_late_by_ms": [(n * 7919) % 3_600_000 for n in numbers],
+        }
+        self._fixed = {
+            f.name: pa.array(fixed[f.name], f.type)
+            if f.name in fixed
+            else pa.nulls(len(numbers), f.type)
+            for f in self._schema
+        }
+
+    def add(self, day: int, rows: int, most: int | None = None, **told: object) -> None:
+        """A day's rows, evenly spread over so many; the rest of their columns stays empty."""
+        start = datetime.combine(FIRST_DAY + timedelta(days=day), datetime.min.time(), UTC)
+        step = 86_400_000_000 // rows
+        micros = pc.add(pc.multiply(self._numbers, step), int(start.timestamp()) * 1_000_000)
+        count = len(self._numbers)
+        changing = {
+            "_file": pa.array([f"{day:04}.json"] * count),
+            "_ingest_batch": pa.array([day] * count),
+            "ride_id": pc.add(self._numbers, day * rows),
+            "event_time": pc.cast(micros, pa.timestamp("us", "UTC")),
+        }
+        arrays = [
+            changing[f.name].cast(f.type) if f.name in changing else self._fixed[f.name]
+            for f in self._schema
+        ]
+        found = pa.Table.from_arrays(arrays, schema=self._schema).slice(0, most)
+        write_deltalake(self._table, found, mode="append", commit_properties=noted(told))
 
 
 def land_year(settings: Settings, days: int, rows: int) -> None:
@@ -49,28 +91,33 @@ def land_year(settings: Settings, days: int, rows: int) -> None:
     for ingest in (RIDE_EVENTS, FARE_EVENTS):
         _land(settings, ingest, days, rows)
     for stream in (CLEAN_RIDES, CLEAN_FARES, RIDES_WITH_FARES):
-        for number, table in enumerate(stream.tables):
+        first, *others = stream.tables
+        filled = Filled(settings, first, range(rows))
+        for day in range(days):
+            filled.add(day, rows)
+        for table in others:
             create_table(settings.lake(), table)
-            for day in range(days if number == 0 else 0):
-                _append(settings, table, _columns(table, day, range(rows), rows))
     _progress(settings, days)
     _reprocessings(settings, days)
 
 
 def _land(settings: Settings, ingest: Ingest, days: int, rows: int) -> None:
-    for table in ingest.tables:
-        create_table(settings.lake(), table)
+    late = [n for n in range(rows) if n % LATE_EVERY == 7]
+    on_time = [n for n in range(rows) if n % LATE_EVERY != 7]
+    raw = Filled(settings, ingest.raw, range(rows))
+    admitted = Filled(settings, ingest.admitted, on_time)
+    behind = Filled(settings, ingest.late, late)
+    create_table(settings.lake(), ingest.quarantine)
     outcomes = []
     for day in range(days + 1):
-        # The row after the last day closes it.
-        mine = range(rows) if day < days else range(1)
-        late = [n for n in mine if n % LATE_EVERY == 7]
-        admitted = [n for n in mine if n % LATE_EVERY != 7]
+        # One row after the last day closes it.
+        most = None if day < days else 1
         moment = datetime.combine(FIRST_DAY + timedelta(days=day + 1), datetime.min.time(), UTC)
         clock = {"clock": {"newest": (moment + timedelta(hours=1)).isoformat()}, "batch": day}
-        _append(settings, ingest.raw, _columns(ingest.raw, day, mine, rows), **clock)
-        _append(settings, ingest.admitted, _columns(ingest.admitted, day, admitted, rows))
-        _append(settings, ingest.late, _columns(ingest.late, day, late, rows))
+        raw.add(day, rows, most, **clock)
+        admitted.add(day, rows, most)
+        if most is None:
+            behind.add(day, rows)
         outcomes.append(
             {
                 "stream": ingest.name,
@@ -79,9 +126,9 @@ def _land(settings: Settings, ingest: Ingest, days: int, rows: int) -> None:
                 "status": "read",
                 "modified_at": moment,
                 "ingest_batch": day,
-                "rows": len(mine),
-                "admitted": len(admitted),
-                "late": len(late),
+                "rows": most or rows,
+                "admitted": most or len(on_time),
+                "late": 0 if most else len(late),
                 "quarantined": 0,
             }
         )
@@ -89,37 +136,6 @@ def _land(settings: Settings, ingest: Ingest, days: int, rows: int) -> None:
     path = settings.lake().path(INGEST_FILES)
     schema = DeltaTable(path).to_pyarrow_dataset().schema
     write_deltalake(path, pa.Table.from_pylist(outcomes, schema), mode="append")
-
-
-def _columns(table: Table, day: int, numbers: Any, rows: int) -> dict[str, list[Any]]:
-    """The columns that days, keys, places and money are told by; the rest stays empty."""
-    start = datetime.combine(FIRST_DAY + timedelta(days=day), datetime.min.time(), UTC)
-    step = timedelta(days=1) / rows
-    found: dict[str, list[Any]] = {
-        "_file": [f"{day:04}.json"] * len(numbers),
-        "_row": list(numbers),
-        "_ingest_batch": [day] * len(numbers),
-        "ride_id": [day * rows + n for n in numbers],
-        "event_time": [start + n * step for n in numbers],
-        "is_start": [True] * len(numbers),
-        "total_fare": [Decimal(n % 40 + 5) for n in numbers],
-        "_late_by_ms": [(n * 7919) % 3_600_000 for n in numbers],
-    }
-    return {name: values for name, values in found.items() if name in table.schema.fieldNames()}
-
-
-def _append(
-    settings: Settings, table: Table, columns: Mapping[str, list[Any]], **told: object
-) -> None:
-    path = settings.lake().path(table)
-    schema = DeltaTable(path).to_pyarrow_dataset().schema
-    count = len(next(iter(columns.values())))
-    arrays = [
-        pa.array(columns[f.name], f.type) if f.name in columns else pa.nulls(count, f.type)
-        for f in schema
-    ]
-    rows = pa.Table.from_arrays(arrays, schema=schema)
-    write_deltalake(path, rows, mode="append", commit_properties=noted(told))
 
 
 def _progress(settings: Settings, days: int) -> None:

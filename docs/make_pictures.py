@@ -29,8 +29,12 @@ PAGES = {
     "lineage": ("/locations/rivermark/asset-groups/taxi_events", 15),
     "catalog": ("/assets", 6),
     "asset": ("/assets/taxi/hourly_winners?view=overview", 8),
-    "partitions": ("/assets/taxi/hourly_winners?view=partitions", 8),
-    "checks": ("/assets/taxi/fare_events?view=checks", 10),
+    "partitions": (
+        "/assets/taxi/hourly_winners?view=partitions&partition=2020-01-03"
+        "&default_range=[2020-01-01...2020-01-14]",
+        8,
+    ),
+    "checks": ("/assets/taxi/fare_events?view=checks&checkDetail=days_are_complete", 10),
     "automation": ("/automation", 6),
     "runs": ("/runs", 6),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rivermark.folding.fold import FoldReport
 from rivermark.folding.late_days import late_days
 from rivermark.settings import Settings
 from tests.oracles.shop import FIRST, PAYMENTS, SHOP, sent, write
@@ -68,3 +69,19 @@ def test_only_a_door_can_decide_again(rivermark: Run, given: tuple[str, ...], to
 
     assert result.exit_code == 1
     assert told in result.stderr
+
+
+@pytest.mark.usefixtures("payments")
+def test_rows_that_were_not_published_end_the_command_with_an_error(
+    rivermark: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = FoldReport(
+        "f", owed={"shop/paid": {FIRST}}, blocked={"shop/paid": "nothing was published, since"}
+    )
+    monkeypatch.setattr("rivermark.folding.fold.fold_late", lambda *_, **__: blocked)
+
+    result = rivermark("fold-late")
+
+    assert result.exit_code == 1
+    assert "nothing was published, since" in result.stderr
+    assert "still open" not in result.stdout
