@@ -10,12 +10,12 @@ from typing import Final
 
 from rivermark.folding.owed import owed_days
 from rivermark.settings import Settings
-from rivermark.stream import Ingest, Stream, table_of
+from rivermark.stream import Stream
 from rivermark.topology import Topology
 from rivermark.watch.completeness import Day, State
 from rivermark.watch.hours import bounds, day_of, rows_by_hour
 from rivermark.watch.joined import Joined, is_join, joined
-from rivermark.watch.marks import Mark, inputs_with_marks
+from rivermark.watch.marks import Mark, inputs_with_marks, sources_of
 
 WORST_FIRST: Final[tuple[State, ...]] = ("fail", "open", "warn", "complete")
 JOINS_LOOKED_AT: Final = 14
@@ -111,7 +111,7 @@ def days_of_stream(
         # Its sources may be over while it rests. A refreshed table is as of its last computing, and
         # of dumps nothing is waited for.
         marked = (*marked, Mark(stream.name, reached.get(stream.name)))
-    sources = sources_of(topology, stream)
+    sources = [ingest.name for ingest in sources_of(topology, stream)]
     newest = sorted(days)[-joins:] if is_join(stream) else []
     partners = joined(settings, stream, newest[0], newest[-1]) if newest else {}
     found = []
@@ -139,15 +139,3 @@ def days_of_stream(
             )
         )
     return found
-
-
-def sources_of(topology: Topology, stream: Stream) -> tuple[str, ...]:
-    """Names of the ingests from which the stream's events come; looked-up tables do not count."""
-    found: dict[str, None] = {}
-    for read in stream.reads:
-        writer = topology.writer(table_of(read))
-        if isinstance(writer, Ingest):
-            found[writer.name] = None
-        elif writer is not None:
-            found |= dict.fromkeys(sources_of(topology, writer))
-    return tuple(found)

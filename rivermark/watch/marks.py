@@ -48,6 +48,18 @@ def _reached(lake: Lake, stream: AnyStream) -> datetime | None:
         return None  # A reset was broken off: nothing of it counts.
 
 
+def sources_of(topology: Topology, stream: AnyStream) -> tuple[Ingest, ...]:
+    """Every ingest from which the stream's events come; tables that are looked up do not count."""
+    if isinstance(stream, Ingest):
+        return (stream,)
+    found: dict[str, Ingest] = {}
+    for read in stream.reads:
+        writer = topology.writer(table_of(read))
+        above = sources_of(topology, writer) if writer is not None else ()
+        found |= {ingest.name: ingest for ingest in above}
+    return tuple(found.values())
+
+
 def inputs_with_marks(
     topology: Topology, stream: AnyStream, reached: dict[str, datetime]
 ) -> tuple[Mark, ...]:
@@ -57,8 +69,8 @@ def inputs_with_marks(
     """
     if isinstance(stream, Ingest):
         return () if stream.lateness is None else (Mark(stream.name, reached.get(stream.name)),)
-    found = {i.name: i for i in _sources(topology, stream) if i.lateness is not None}
-    return tuple(Mark(name, reached.get(name)) for name in sorted(found))
+    found = sorted(i.name for i in sources_of(topology, stream) if i.lateness is not None)
+    return tuple(Mark(name, reached.get(name)) for name in found)
 
 
 def keeps_pace(settings: Settings, topology: Topology, stream: Stream) -> Answer:
@@ -66,7 +78,7 @@ def keeps_pace(settings: Settings, topology: Topology, stream: Stream) -> Answer
 
     A join or a union waits for the slowest of its inputs; this names it, and how far it is behind.
     """
-    found = inputs_with_marks(topology, stream, marks(settings, _sources(topology, stream)))
+    found = inputs_with_marks(topology, stream, marks(settings, sources_of(topology, stream)))
     known = [(m.stream, m.at) for m in found if m.at is not None]
     silent = [m.stream for m in found if m.at is None]
     if not known:
@@ -94,14 +106,3 @@ def keeps_pace(settings: Settings, topology: Topology, stream: Stream) -> Answer
             if name in behind or (name == slowest and waits)
         ),
     )
-
-
-def _sources(topology: Topology, stream: AnyStream) -> Iterable[Ingest]:
-    """Every ingest from which events flow to the stream; tables that are looked up do not count."""
-    if isinstance(stream, Ingest):
-        yield stream
-        return
-    for read in stream.reads:
-        writer = topology.writer(table_of(read))
-        if writer is not None:
-            yield from _sources(topology, writer)

@@ -11,9 +11,9 @@ from rivermark.stream import AnyStream, Ingest, Stream
 from rivermark.topology import Topology
 from rivermark.watch.claim import Answer, Claim, Offender
 from rivermark.watch.completeness import Day, days_of_ingest, newest_day
-from rivermark.watch.derived import DerivedDay, days_of_stream, sources_of
+from rivermark.watch.derived import DerivedDay, days_of_stream
 from rivermark.watch.late import lateness_of_rows, span
-from rivermark.watch.marks import inputs_with_marks, keeps_pace, marks
+from rivermark.watch.marks import inputs_with_marks, keeps_pace, marks, sources_of
 
 DAYS_COMPLETE: Final = "days_are_complete"
 DAY_COMPLETE: Final = "day_is_complete"
@@ -197,7 +197,7 @@ def judged_downstream(
     for stream in topology.streams:
         if not isinstance(stream, Stream) or stream.days is None:
             continue
-        known = {d.day for s in sources_of(topology, stream) for d in of_sources.get(s, ())}
+        known = {d.day for s in sources_of(topology, stream) for d in of_sources.get(s.name, ())}
         chosen = [day for day in known if day > max(known) - timedelta(days=days)]
         found[stream.name] = days_of_stream(settings, topology, stream, chosen, reached, of_sources)
     return found
