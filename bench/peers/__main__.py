@@ -5,10 +5,14 @@
     python -m bench peers --only join --sizes 1000000,5000000,20000000 --engines rivermark,flink
     python -m bench peers --short                       ours against DuckDB, 20,000 events, once
     python -m bench peers --report                      write the page from the runs kept so far
+    python -m bench peers --section process             process functions: ours, Spark's, PyFlink's
+    python -m bench peers --section process --sizes 5000000 --repeats 1 --engines flink
+    python -m bench peers --section process --report    write their part of the page
 
 Every run is a process of its own, engines take turns (ABAB), and each output is compared with
 DuckDB's, row for row, before its time counts. Runs are kept in a file line by line, so a
-measurement can be taken in parts. Exit code 1 when an output differs, never because of a time.
+measurement can be taken in parts; each section has a file of its own. Exit code 1 when an output
+differs, never because of a time.
 """
 
 from __future__ import annotations
@@ -28,7 +32,9 @@ from bench.peers import environment, report
 from bench.peers.compare import difference
 from bench.peers.engines import ENGINES, LARGEST_DOOR, REFERENCE, takes
 from bench.peers.events import generation, prepare
+from bench.peers.keyed_events import KEY_OF, keyed_generation, prepare_keyed
 from bench.peers.measured import Run, keep, kept, measure
+from bench.peers.sections import SECTIONS, Section
 from bench.peers.workloads import WORKLOADS
 
 SHORT_SIZE = 20_000
@@ -71,15 +77,19 @@ class Bench:
         self.variables = environment.variables()
         # A folder of its own: two benches at a time must not remove each other's outputs.
         self.work = environment.FOLDER / "work" / str(os.getpid())
-        self.rows: dict[int, dict[str, int]] = {}
+        self.rows: dict[Path, dict[str, int]] = {}
         self.wrong = 0
 
-    def data(self, size: int) -> Path:
+    def data(self, size: int, workload: str) -> Path:
         """The files of a size, made where they are not there."""
-        folder = environment.FOLDER / "data" / f"{size}-{generation()}"
-        if size not in self.rows:
+        keyed = set(WORKLOADS[workload].inputs) <= set(KEY_OF)
+        name = f"{size}-keyed-{keyed_generation()}" if keyed else f"{size}-{generation()}"
+        folder = environment.FOLDER / "data" / name
+        if folder not in self.rows:
             with_json = "door" in self.options.only and size <= LARGEST_DOOR
-            self.rows[size] = prepare(folder, size, with_json=with_json)
+            self.rows[folder] = (
+                prepare_keyed(folder, size) if keyed else prepare(folder, size, with_json=with_json)
+            )
         return folder
 
     def reference(self, turn: Turn) -> Path:
@@ -87,7 +97,11 @@ class Bench:
         out = self.work / str(turn.size) / "reference" / turn.workload
         if not (out / "made").exists():
             found = measure(
-                ENGINES[REFERENCE], turn.workload, self.data(turn.size), out, self.variables
+                ENGINES[REFERENCE],
+                turn.workload,
+                self.data(turn.size, turn.workload),
+                out,
+                self.variables,
             )
             if found[3]:
                 raise SystemExit(f"the reference of {turn.workload}: {found[3]}; see {out}.log")
@@ -96,7 +110,7 @@ class Bench:
 
     def take(self, turn: Turn) -> Run:
         """Do one run."""
-        data, expected = self.data(turn.size), self.reference(turn)
+        data, expected = self.data(turn.size, turn.workload), self.reference(turn)
         out = self.work / str(turn.size) / turn.engine / turn.workload
         load = os.getloadavg()[0]
         engine = ENGINES[turn.engine]
@@ -109,7 +123,7 @@ class Bench:
             engine=turn.engine,
             workload=turn.workload,
             size=turn.size,
-            events=sum(self.rows[turn.size][name] for name in WORKLOADS[turn.workload].inputs),
+            events=sum(self.rows[data][name] for name in WORKLOADS[turn.workload].inputs),
             repeat=turn.repeat,
             wall=round(wall, 2),
             cpu=round(cpu, 2),
@@ -153,7 +167,7 @@ class Bench:
         size = self.options.sizes[0]
         out = self.work / str(size) / "together"
         asked = "+".join(self.options.only)
-        data = self.data(size)
+        data = self.data(size, self.options.only[0])
         wall, cpu, peak, wrong = measure(ENGINES["rivermark"], asked, data, out, self.variables)
         print(f"{asked}: {cpu:.1f} CPU-s, {wall:.1f} s, {peak} MB {wrong}", flush=True)
         if wrong:
@@ -196,29 +210,42 @@ def parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    usual = [name for name in ENGINES if name != "rivermark-long"]
     made.add_argument("--setup", action="store_true", help="fetch what the peers need, and end")
     made.add_argument(
         "--short", action="store_true", help="ours in one session against DuckDB, small, once"
     )
     made.add_argument("--report", action="store_true", help="only write the page from kept runs")
-    made.add_argument("--only", type=names(WORKLOADS), default=list(WORKLOADS))
-    made.add_argument("--engines", type=names(ENGINES), default=usual)
+    made.add_argument("--section", choices=list(SECTIONS), default="peers")
+    made.add_argument("--only", type=names(WORKLOADS), help="workloads, by commas")
+    made.add_argument("--engines", type=names(ENGINES), help="by commas")
     made.add_argument(
         "--sizes",
         type=lambda text: [int(each) for each in text.split(",")],
         default=[100_000, 1_000_000, 5_000_000],
     )
     made.add_argument("--repeats", type=int, default=3)
-    made.add_argument("--runs", type=Path, default=environment.FOLDER / "runs.jsonl")
+    made.add_argument("--runs", type=Path, help="file of the kept runs, one a line")
     made.add_argument("--fresh", action="store_true", help="forget the runs kept before")
     made.add_argument("--out", type=Path, help="also write medians and machine as JSON there")
     return made
 
 
+def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
+    """The options; what was not given is the section's."""
+    made = parser()
+    options = made.parse_args(arguments)
+    if options.short and options.section != "peers":
+        made.error("--short is of native operators; try --sizes 20000 --repeats 1 --runs FILE")
+    section: Section = SECTIONS[options.section]
+    options.only = options.only or list(section.workloads)
+    options.engines = options.engines or list(section.engines)
+    options.runs = options.runs or environment.FOLDER / section.runs
+    return options
+
+
 def main() -> None:
     """Set up, measure, or write the page."""
-    options = parser().parse_args()
+    options = parsed()
     if options.setup:
         environment.set_up()
         return
@@ -245,7 +272,8 @@ def main() -> None:
     if options.out:
         report.write_medians(options.out, kept(options.runs))
     if options.report:
-        report.write_page(kept(options.runs), ROOT / "docs" / "performance.md")
+        page = ROOT / "docs" / "performance.md"
+        report.write_page(kept(options.runs), page, SECTIONS[options.section])
 
 
 if __name__ == "__main__":

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from bench.peers.environment import FLINK_PYTHON
-from bench.peers.workloads import WORKLOADS
+from bench.peers.workloads import PROCESS, USUAL, WORKLOADS
 
 STREAMED: Final = tuple(name for name in WORKLOADS if name != "door")
+NATIVE: Final = tuple(name for name in WORKLOADS if name != "jumps")
+"""Plain Spark has no operator that compares an event with its key's last one."""
 
 
 @dataclass(frozen=True)
@@ -33,20 +35,23 @@ class Engine:
 REFERENCE: Final = "duckdb"
 
 ENGINES: Final = {
-    "rivermark": Engine("rivermark", "ours"),
-    "rivermark-long": Engine("rivermark, JVM for long runs", "ours", options=("long",)),
+    "rivermark": Engine("rivermark", "ours", USUAL),
+    "rivermark-long": Engine("rivermark, JVM for long runs", "ours", USUAL, options=("long",)),
     "rivermark-process": Engine(
-        "rivermark process function", "ours", ("long_rides",), options=("process",)
+        "rivermark process function", "ours", PROCESS, options=("process",)
     ),
     "flink": Engine("Flink SQL", "flink_sql", STREAMED, python=FLINK_PYTHON),
-    "pyflink": Engine(
-        "PyFlink process function", "flink_process", ("long_rides",), 100_000, FLINK_PYTHON
+    "pyflink": Engine("PyFlink process function", "flink_process", PROCESS, 100_000, FLINK_PYTHON),
+    "spark": Engine("Spark, defaults", "plain_spark", NATIVE, 1_000_000),
+    "spark-tws-row": Engine(
+        "Spark, transformWithState", "spark_state", PROCESS, 200_000, options=("rows",)
     ),
-    "spark": Engine("Spark, defaults", "plain_spark", largest=1_000_000),
+    "spark-tws-pandas": Engine(
+        "Spark, transformWithStateInPandas", "spark_state", PROCESS, 200_000, options=("pandas",)
+    ),
     "duckdb": Engine("DuckDB", "duck"),
-    "polars": Engine("Polars", "polar"),
+    "polars": Engine("Polars", "polar", USUAL),
 }
-
 LARGEST_DOOR: Final = 5_000_000
 """JSON lines of more events than this are not written: the door is linear in them."""
 

@@ -96,7 +96,8 @@ def write_layouts(folder: Path, size: int, seed: int) -> dict[str, int]:
         table = typed(name, columns)
         rows[name] = table.num_rows
         write_parts(folder / "parquet" / name, table)
-        deal(folder / "split" / name, table, last=2 if name == "rides" else 1)
+        last = 2 if name == "rides" else 1
+        deal(folder / "split" / name, table, last, np.arange(table.num_rows - last))
         lay_log(folder, name)
     return rows
 
@@ -199,12 +200,16 @@ def write_parts(folder: Path, table: pa.Table) -> None:
         os.utime(file, (began + number, began + number))
 
 
-def deal(folder: Path, table: pa.Table, last: int) -> None:
-    """To two files in turn; both get the closing rows, so that both watermarks pass the end."""
+def deal(folder: Path, table: pa.Table, last: int, dealt_by: Any) -> None:
+    """To two files by even and odd numbers of `dealt_by`, one for each row but the closing ones.
+
+    Both get the closing rows, so that both watermarks pass the end.
+    """
     folder.mkdir(parents=True)
     body = table.num_rows - last
     for part in (0, 1):
-        places = np.concatenate([np.arange(part, body, 2), np.arange(body, table.num_rows)])
+        mine = np.flatnonzero(dealt_by % 2 == part)
+        places = np.concatenate([mine, np.arange(body, table.num_rows)])
         pq.write_table(table.take(places), folder / f"p{part}.parquet", compression="snappy")
 
 

@@ -5,30 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from bench.figures import machine, write_figures
 from bench.peers.chart import draw
 from bench.peers.cost import line, spread
 from bench.peers.engines import ENGINES
 from bench.peers.measured import Run
+from bench.peers.sections import Section
 from bench.peers.workloads import WORKLOADS
 
-BEGIN: Final = "<!-- begin: python -m bench peers --report -->"
-END: Final = "<!-- end: python -m bench peers --report -->"
 
-
-def write_page(runs: Sequence[Run], page: Path) -> None:
-    """Put the tables between the page's markers, and the chart beside the other pictures."""
+def write_page(runs: Sequence[Run], page: Path, section: Section) -> None:
+    """Put the tables between the section's markers, and the chart beside the other pictures."""
     if not any(not run.wrong for run in runs):
         raise SystemExit("there are no runs to report; take some first")
-    picture = page.parent / "images" / "peers.svg"
+    picture = page.parent / "images" / f"{section.name}.svg"
     draw(runs, picture)
-    write_medians(page.parent / "peers.json", runs)
+    write_medians(page.parent / f"{section.name}.json", runs)
     text = "\n\n".join(
-        [described(runs), costs(runs), lines(runs), "![CPU seconds](images/peers.svg)"]
+        [described(runs), costs(runs), lines(runs), f"![CPU seconds](images/{picture.name})"]
     )
-    put(page, BEGIN, END, text)
+    put(page, section.begin, section.end, text)
 
 
 def put(page: Path, begin: str, end: str, text: str) -> None:

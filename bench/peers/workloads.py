@@ -62,8 +62,19 @@ FARES: Final = (
     ("total_fare", "DOUBLE"),
 )
 READINGS: Final = (("sensor_id", "BIGINT"), ("event_ms", "BIGINT"), ("temperature", "DOUBLE"))
-SCHEMAS: Final = {"rides": RIDES, "fares": FARES, "readings": READINGS}
-"""Columns of the inputs. The Parquet files also hold `event_time`, the same as a timestamp."""
+WIDE_FARES: Final = (("driver_id", "BIGINT"), ("event_ms", "BIGINT"), ("tip", "DOUBLE"))
+SCHEMAS: Final = {
+    "rides": RIDES,
+    "fares": FARES,
+    "readings": READINGS,
+    "wide_readings": READINGS,
+    "wide_fares": WIDE_FARES,
+}
+"""Columns of the inputs. The Parquet files also hold `event_time`, the same as a timestamp.
+
+The wide ones have 200,000 keys, all of them live (keyed_events)."""
+JUMP: Final = 15.0
+"""Degrees by which a reading must differ from its sensor's last one."""
 
 WORKLOADS: Final = {
     "door": Workload(
@@ -108,7 +119,28 @@ WORKLOADS: Final = {
         (("ride_id", "BIGINT"), ("driver_id", "BIGINT"), ("start_ms", "BIGINT")),
         time="start_ms",
     ),
+    "jumps": Workload(
+        "W7 temperature jumps",
+        ("wide_readings",),
+        (
+            ("sensor_id", "BIGINT"),
+            ("event_ms", "BIGINT"),
+            ("temperature", "DOUBLE"),
+            ("before", "DOUBLE"),
+        ),
+        time="event_ms",
+    ),
+    "hourly_tips": Workload(
+        "W8 tips of each driver and hour",
+        ("wide_fares",),
+        (("driver_id", "BIGINT"), ("window_end_ms", "BIGINT"), ("tips", "DOUBLE")),
+        time="window_end_ms",
+    ),
 }
+PROCESS: Final = ("long_rides", "jumps", "hourly_tips")
+"""What is asked of process functions: keyed state and timers, written by hand."""
+USUAL: Final = tuple(name for name in WORKLOADS if name not in PROCESS[1:])
+"""What is asked of the native operators."""
 
 WEST, EAST, SOUTH, NORTH = -74.05, -73.7, 40.5, 41.0
 

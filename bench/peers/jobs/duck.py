@@ -10,7 +10,7 @@ from typing import Final
 
 import duckdb
 
-from bench.peers.workloads import HOUR, MINUTE, SCHEMAS, WORKLOADS, arguments, in_city
+from bench.peers.workloads import HOUR, JUMP, MINUTE, SCHEMAS, WORKLOADS, arguments, in_city
 
 AVERAGE: Final = 5 * MINUTE
 
@@ -56,6 +56,14 @@ SQL: Final = {
         LEFT JOIN (FROM rides WHERE NOT is_start) e ON s.ride_id = e.ride_id
             AND e.event_ms BETWEEN s.event_ms AND s.event_ms + {2 * HOUR}
         WHERE e.ride_id IS NULL""",
+    "jumps": f"""
+        SELECT sensor_id, event_ms, temperature, before FROM (
+            SELECT *, lag(temperature) OVER (PARTITION BY sensor_id ORDER BY event_ms) AS before
+            FROM wide_readings WHERE sensor_id >= 0)
+        WHERE abs(temperature - before) > {JUMP}""",
+    "hourly_tips": f"""
+        SELECT driver_id, event_ms - event_ms % {HOUR} + {HOUR} AS window_end_ms, sum(tip) AS tips
+        FROM wide_fares WHERE driver_id >= 0 GROUP BY ALL""",
 }
 
 

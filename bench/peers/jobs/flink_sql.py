@@ -16,7 +16,7 @@ from typing import Final
 from pyflink.common import Configuration
 from pyflink.table import EnvironmentSettings, TableEnvironment
 
-from bench.peers.workloads import LATENESS_SECONDS, SCHEMAS, WORKLOADS, arguments, in_city
+from bench.peers.workloads import JUMP, LATENESS_SECONDS, SCHEMAS, WORKLOADS, arguments, in_city
 
 
 def millis(column: str) -> str:
@@ -64,6 +64,16 @@ SQL: Final = {
         LEFT JOIN (SELECT * FROM rides WHERE NOT is_start AND ride_id >= 0) e
         ON s.ride_id = e.ride_id AND e.ts BETWEEN s.ts AND s.ts + INTERVAL '2' HOUR
         WHERE e.ride_id IS NULL""",
+    "jumps": f"""
+        SELECT sensor_id, event_ms, temperature, before FROM (
+            SELECT sensor_id, event_ms, temperature,
+                LAG(temperature) OVER (PARTITION BY sensor_id ORDER BY ts) AS before
+            FROM wide_readings)
+        WHERE ABS(temperature - before) > {JUMP}""",
+    "hourly_tips": f"""
+        SELECT driver_id, {millis("window_end")}, SUM(tip)
+        FROM TABLE(TUMBLE(TABLE wide_fares, DESCRIPTOR(ts), INTERVAL '1' HOUR))
+        WHERE driver_id >= 0 GROUP BY window_start, window_end, driver_id""",
 }
 
 

@@ -4,7 +4,7 @@ python -m bench.peers.jobs.ours WORKLOAD[+WORKLOAD...] DATA OUT [short | long | 
 
 Its inputs are the Delta tables laid beside the peers' Parquet files; for the door, JSON lines in a
 landing folder. Several workloads run side by side in one session. The word says for which kind of
-run the JVM is started (rivermark.runtime.jvm); with `process` long rides are a process function.
+run the JVM is started (rivermark.runtime.jvm); with `process` the workloads are process functions.
 """
 
 from __future__ import annotations

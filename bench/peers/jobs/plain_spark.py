@@ -91,6 +91,14 @@ def question(spark: SparkSession, name: str, data: str) -> DataFrame:
             .withColumn("window_end_ms", millis(F.col("window.end")))
             .select(*columns)
         )
+    if name == "hourly_tips":
+        return (
+            parquet(spark, data, "wide_fares")
+            .groupBy(F.window("event_time", "1 hour"), "driver_id")
+            .agg(F.sum("tip").alias("tips"))
+            .withColumn("window_end_ms", millis(F.col("window.end")))
+            .select(*columns)
+        )
     rides = parquet(spark, data, "rides")
     starts = rides.where("is_start").alias("r")
     if name == "join":

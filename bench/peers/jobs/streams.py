@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
+from bench.peers.jobs.hourly_tips import HourlyTips
+from bench.peers.jobs.jumps import Jumps
 from bench.peers.jobs.long_rides import LongRides
 from bench.peers.schemas import TYPES, table_schema
 from bench.peers.workloads import LATENESS_SECONDS, RIDES, SCHEMAS, WORKLOADS, in_city
@@ -17,6 +19,7 @@ from rivermark.admission.contract import Contract, Field
 from rivermark.lake.table import Table
 from rivermark.operators.keep import keep
 from rivermark.operators.windows import EventWindow, Sliding, Tumbling, per_window
+from rivermark.process import KeyedProcess
 from rivermark.process.spark import run_process
 from rivermark.sources.files import FileSource
 from rivermark.stream import AnyStream, Ingest, Stream
@@ -162,6 +165,11 @@ BUILDS: Final[dict[str, Callable[..., DataFrame]]] = {
     "join": join,
     "long_rides": long_rides,
 }
+PROCESSES: Final[dict[str, Callable[[], KeyedProcess[Any, Any]]]] = {
+    "long_rides": LongRides,
+    "jumps": Jumps,
+    "hourly_tips": HourlyTips,
+}
 EVENTS: Final = ("cleanse", "join")
 """Workloads that give about as many rows as they take."""
 
@@ -169,7 +177,7 @@ EVENTS: Final = ("cleanse", "join")
 def stream(name: str, *, process: bool = False) -> AnyStream:
     """The workload as a declared stream; the door is an ingest.
 
-    With `process`, long rides are found by a process function instead of sessions.
+    With `process` it is a process function instead of native operators.
     """
     if name == "door":
         return DOOR
@@ -177,7 +185,7 @@ def stream(name: str, *, process: bool = False) -> AnyStream:
     return Stream(
         name=f"bench/{name}",
         reads=tuple(INPUTS[each] for each in workload.inputs),
-        build=run_process(LongRides) if process else BUILDS[name],
+        build=run_process(PROCESSES[name]) if process else BUILDS[name],
         writes=Table(
             name=f"bench/{name}",
             schema=table_schema(workload.columns),

@@ -10,11 +10,12 @@ import pytest
 from deltalake import DeltaTable
 
 from bench.all import BEGIN, END, table, warm_batches
-from bench.peers.__main__ import parser, turns
+from bench.peers.__main__ import parsed, parser, turns
 from bench.peers.compare import difference
 from bench.peers.cost import line, spread
 from bench.peers.events import BEGIN as FIRST_MOMENT
 from bench.peers.events import end_of, prepare
+from bench.peers.keyed_events import KEY_OF, keys_of, prepare_keyed
 from bench.peers.measured import Run
 from bench.peers.report import put
 
@@ -77,8 +78,32 @@ def test_the_events_are_the_same_each_time_and_in_every_layout(tmp_path: Path) -
     assert len(lines) == rows["rides"]
 
 
+def test_a_key_keeps_its_events_in_order_in_every_layout(tmp_path: Path) -> None:
+    rows = prepare_keyed(tmp_path, SIZE)
+
+    for name, key in KEY_OF.items():
+        folder = tmp_path / "parquet" / name
+        arrived = pq.read_table(folder).select([key, "event_ms"]).to_pylist()
+        assert rows[name] == len(arrived) == SIZE + 1
+        halves = [
+            pq.read_table(tmp_path / "split" / name / part).select([key, "event_ms"]).to_pylist()
+            for part in ("p0.parquet", "p1.parquet")
+        ]
+        # The closing row is in both.
+        assert sorted(map(str, [*halves[0][:-1], *halves[1]])) == sorted(map(str, arrived))
+        for number, half in enumerate(halves):
+            assert {row[key] % 2 for row in half[:-1]} == {number}
+            assert half[-1][key] == -1
+        assert arrived[-1]["event_ms"] > end_of(SIZE)
+    by_sensor: dict[int, list[int]] = {}
+    for row in pq.read_table(tmp_path / "parquet" / "wide_readings").to_pylist():
+        by_sensor.setdefault(row["sensor_id"], []).append(row["event_ms"])
+    assert all(times == sorted(set(times)) for times in by_sensor.values())
+    assert keys_of(1_000_000) == 200_000
+
+
 def test_engines_take_turns_and_begin_with_another_one_each_time() -> None:
-    options = parser().parse_args(
+    options = parsed(
         ["--only", "join", "--engines", "duckdb,polars", "--sizes", "10", "--repeats", "2"]
     )
 
