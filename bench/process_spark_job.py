@@ -72,7 +72,7 @@ class RowByRow(BucketProcessor):
             columns = [[getattr(row, name) for row in found] for name in names]
         arrays = [pa.array(c, f.type) for c, f in zip(columns, reader.schema, strict=True)]
         packet = pa.RecordBatch.from_arrays(arrays, schema=reader.schema)
-        arrivals, dead = self._core.taken([(0, 0, packet.serialize().to_pybytes())])
+        arrivals, dead = self._core.taken(key[0], [(0, 0, packet.serialize().to_pybytes())])
         return self._run(key[0], arrivals, dead, timerValues)
 
 

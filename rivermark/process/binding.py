@@ -6,11 +6,12 @@ import copy
 from typing import Any
 
 from rivermark.process.broadcast import BroadcastState
-from rivermark.process.bucket import Bucket
+from rivermark.process.bucket import Bucket, Record
 from rivermark.process.codec import Codec
 from rivermark.process.context import Context, UnhandledTimers
 from rivermark.process.declaration import StateSpec
 from rivermark.process.expiry import ExpiringList, ExpiringMap, ExpiringValue, Life, sweep
+from rivermark.process.failures import Misuse
 from rivermark.process.keyed import KeyedProcess
 from rivermark.process.state import Clock, ValueState
 
@@ -25,6 +26,7 @@ class Binding:
         self.process = copy.copy(process)
         self.declaration = process.declaration
         self.context = context
+        self._codec = codec
         keyed = len(self.declaration.states)
         self.marks: dict[Clock, int] = {
             clock: keyed + place for place, clock in enumerate(codec.marks)
@@ -85,13 +87,14 @@ class Binding:
             self.context.expiry[clock].register(record[mark])
 
     def settle(self, bucket: Bucket) -> None:
-        """Forget touched keys in which nothing is left; check the elements of the others.
+        """Forget touched keys in which nothing is left; check what is left in the others.
 
-        Raises Misuse for an element whose class is not the declared one, which storage would not
-        give back.
+        Raises Misuse for values that are not of the declared types, which storage would not give
+        back: the key could never be read again.
         """
         records = bucket.records
         template = [None] * (len(self.declaration.states) + len(self.marks))
+        checked = self._codec.checked if self._codec.checks else None
         collections = self.collections
         for key in bucket.touched:
             record = records.get(key)
@@ -100,7 +103,7 @@ class Binding:
             for slot, spec in collections:
                 stored = record[slot]
                 if stored:
-                    check_elements(spec, stored)
+                    self._check_elements(key, spec, stored)
                 elif stored is not None:
                     record[slot] = None
             if record == template:
@@ -113,11 +116,22 @@ class Binding:
                     if record[mark] is not None:
                         bucket.expiry[clock].delete(record[mark])
                 del records[key]
+            elif checked is not None:
+                records[key] = checked(key, record)
 
+    def verify(self, key: Any, record: Record) -> None:
+        """Raise Misuse unless the record of a key could be stored and read back."""
+        for slot, spec in self.collections:
+            if record[slot]:
+                self._check_elements(key, spec, record[slot])
+        self._codec.checked(key, record)
 
-def check_elements(spec: StateSpec, stored: Any) -> None:
-    """Raise Misuse for an element of a list or map whose class is not the declared one."""
-    values = stored if spec.kind == "list" else stored.values()
-    spec.of.verify_all(values if spec.ttl is None else [each[0] for each in values])
-    if spec.key is not None:
-        spec.key.verify_all(stored)
+    def _check_elements(self, key: Any, spec: StateSpec, stored: Any) -> None:
+        """Raise Misuse for an element of a list or map whose class is not the declared one."""
+        values = stored if spec.kind == "list" else stored.values()
+        try:
+            spec.of.verify_all(values if spec.ttl is None else [each[0] for each in values])
+            if spec.key is not None:
+                spec.key.verify_all(stored)
+        except Misuse as error:
+            raise Misuse(f"process '{self.declaration.name}', key {key!r}: {error}") from error

@@ -7,7 +7,8 @@ from datetime import datetime
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, Protocol
 
-from rivermark.process.instants import NEVER, Millis, instant
+from rivermark.process.failures import Misuse
+from rivermark.process.instants import BEGINNING, END_OF_TIME, NEVER, Millis, instant
 
 Keys = list[Any] | dict[Any, None]
 """Keys due at one instant, in the order of registration. A few are a list, many a dict: a window
@@ -48,6 +49,8 @@ class Calendar:
         key = self._context.key
         keys = self.due.get(when)
         if keys is None:
+            if not BEGINNING <= when <= END_OF_TIME:
+                raise Misuse(f"a timer at {when} lies beyond all time: milliseconds of 64 bits")
             self.due[when] = [key]
             if when < self.next:
                 self.next = when

@@ -16,7 +16,7 @@ from rivermark.process.broadcast import Versioned
 from rivermark.process.bucket import Bucket, Record
 from rivermark.process.calendar import Calendar, Keyed
 from rivermark.process.declaration import Declaration
-from rivermark.process.failures import StateUnreadable
+from rivermark.process.failures import Misuse, StateUnreadable
 from rivermark.process.migration import Upgrade
 from rivermark.process.schema import StateSchema
 
@@ -66,6 +66,9 @@ class Codec:
             GenericAlias(Body, declaration.key.of)
         )
         slots = [each.stored_type() for each in declaration.states]
+        self.checks = not all(
+            each.of.plain and (each.key is None or each.key.plain) for each in declaration.states
+        )
         self.marks = sorted({each.ttl.clock for each in declaration.states if each.ttl is not None})
         slots.extend([int | None] * len(self.marks))
         self.template: Record = [None] * len(slots)
@@ -85,6 +88,21 @@ class Codec:
     def encode_record(self, record: Record) -> bytes:
         """The record of one key as it is stored."""
         return self._encoder.encode(record)
+
+    def checked(self, key: Any, record: Record) -> Raw:
+        """The record as it is stored, after a look whether it comes back.
+
+        Raises Misuse for values that storage would not take or not give back.
+        """
+        try:
+            encoded = self._encoder.encode(record)
+            self._record.decode(encoded)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise Misuse(
+                f"process '{self.declaration.name}': the state of key {key!r} cannot be stored, "
+                f"its values are not of the declared types: {error}"
+            ) from error
+        return Raw(encoded)
 
     def broadcast(self, place: int, stored: Raw | bytes) -> Versioned[Any, Any]:
         """Open the broadcast state declared at `place`."""

@@ -146,6 +146,8 @@ class Context(Generic[Out]):
 
         An event that becomes a dead letter has been counted.
         """
+        if type(by) is not int:
+            raise Misuse(f"counter {name!r} is counted up by whole numbers, not {by!r}")
         counters = self._outputs.counters
         counters[name] = counters.get(name, 0) + by
 
@@ -154,6 +156,8 @@ class Context(Generic[Out]):
 
         Of a batch the last one of each bucket counts, and the largest of the buckets is reported.
         """
+        if not isinstance(value, int | float):
+            raise Misuse(f"gauge {name!r} is set to a number, not {value!r}")
         self._outputs.gauges[name] = value
 
     def each_key(self) -> Iterator[Any]:

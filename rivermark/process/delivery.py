@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+import msgspec
 from msgspec import Raw
 
 from rivermark.process.binding import Binding
@@ -17,6 +18,7 @@ from rivermark.process.instants import Millis
 from rivermark.process.intake import Run
 from rivermark.process.sides import Outputs
 from rivermark.process.undo import Undo
+from rivermark.process.verifying import Verifier
 
 Handler = Callable[[Any, Context[Any]], None]
 
@@ -39,6 +41,7 @@ class Delivery:
         self._undo: Undo | None = None
         if self._declared.dead_letter:
             self._undo = Undo(bucket, codec, binding.context, outputs)
+            self._verify = Verifier(binding, bucket, outputs)
         self._handlers = [
             self._handler(binding, rank) for rank in range(len(self._declared.inputs))
         ]
@@ -89,7 +92,9 @@ class Delivery:
                 if calendar.next < at:
                     self.timers(calendar, "event", at - 1, clocked=True)
                 context.watermark = at - 1
-                row = self._codec.events[rank].decode(stored) if type(stored) is Raw else stored
+                row = self._read(rank, key, at, stored)
+                if row is None:
+                    continue
                 if self._undo is not None:
                     self.event(rank, key, at, row)
                     continue
@@ -108,6 +113,38 @@ class Delivery:
         self.timers(calendar, "event", watermark, clocked=True)
         context.watermark = watermark
 
+    def _read(self, rank: int, key: Any, at: Millis, stored: Any) -> Any:
+        """A waiting event; None for one that its class refuses and that was set aside for it."""
+        if type(stored) is not Raw:
+            return stored
+        try:
+            return self._codec.events[rank].decode(stored)
+        except msgspec.ValidationError as error:
+            plain = msgspec.msgpack.decode(stored)
+            source = self._declared.inputs[rank].name
+            problem = Misuse(f"it is no event of input '{source}': {error}")
+            self._fail(problem, key, plain, at, source, broadcast=False, changed=False)
+            return None
+
+    def hold(self, run: Run, watermark: Millis) -> None:
+        """Put events aside until the watermark reaches them; late ones are handled at once."""
+        bucket = self._bucket
+        for rank, key, at, row in zip(run.ranks, run.keys, run.times, run.rows, strict=True):
+            if at <= watermark:
+                self.event(rank, key, at, row)
+                continue
+            known = key.__class__ in self._key_classes and key.__class__ is not tuple
+            if not known and key is not None:
+                try:
+                    self._declared.key.verify(key)
+                except Misuse as error:
+                    source = self._declared.inputs[rank].name
+                    self._fail(error, key, row, at, source, broadcast=False, changed=False)
+                    continue
+            bucket.sequence += 1
+            bucket.held.append((at, rank, bucket.sequence, key, row))
+        bucket.held.sort()
+
     def event(self, rank: int, key: Any, at: Millis, row: Any) -> None:
         """Hand over one event."""
         context = self._context
@@ -122,6 +159,8 @@ class Delivery:
             context.timestamp = at
             context.record = record
             self._handlers[rank](row, context)
+            if undo is not None:
+                self._verify(undo)
         except Exception as error:
             self._fail(error, key, row, at, spec.name, broadcast=spec.broadcast)
 
@@ -158,6 +197,8 @@ class Delivery:
             context.key = key
             context.timestamp = at
             self._on_timer(at, context)
+            if self._undo is not None:
+                self._verify(self._undo)
         except Exception as error:
             if runaway:
                 raise ProcessError(self._declared.name, key, None, at, error) from error
@@ -218,9 +259,12 @@ class Delivery:
         source: str | None,
         *,
         broadcast: bool,
+        changed: bool = True,
     ) -> None:
+        """Set an event aside, and take back what its handler `changed`; or raise."""
         failure = ProcessError(self._declared.name, key, row, at, error)
         if self._undo is None:
             raise failure from error
-        self._undo.take_back(broadcast=broadcast)
+        if changed:
+            self._undo.take_back(broadcast=broadcast)
         self._outputs.dead.append(DeadLetter.of(failure, error, source))

@@ -37,7 +37,7 @@ from rivermark.process.delivery import Delivery
 from rivermark.process.failures import Misuse, StateUnreadable
 from rivermark.process.inputs import Arrivals
 from rivermark.process.instants import END_OF_TIME, Millis
-from rivermark.process.intake import Run, take_in
+from rivermark.process.intake import take_in
 from rivermark.process.keyed import KeyedProcess
 from rivermark.process.sides import Outputs
 from rivermark.process.sizes import Limits, check_sizes
@@ -147,7 +147,7 @@ class Engine(Generic[Event, Out]):
         delivery.timers(bucket.event, "event", now, clocked=False)
         for run in intake.runs:
             if self.declaration.hold:
-                self._hold(delivery, bucket, run, now)
+                delivery.hold(run, now)
             else:
                 delivery.run(run)
         while bucket.event.next <= now or bucket.processing.next <= last:
@@ -173,18 +173,6 @@ class Engine(Generic[Event, Out]):
             return before if encoded == before else None
         check_sizes(bucket, encoded, self.codec, self._limits)
         return encoded
-
-    def _hold(self, delivery: Delivery, bucket: Bucket, run: Run, watermark: Millis) -> None:
-        """Put events aside until the watermark reaches them; late ones are handled at once."""
-        sequence = bucket.sequence
-        for rank, key, at, row in zip(run.ranks, run.keys, run.times, run.rows, strict=True):
-            if at <= watermark:
-                delivery.event(rank, key, at, row)
-            else:
-                sequence += 1
-                bucket.held.append((at, rank, sequence, key, row))
-        bucket.sequence = sequence
-        bucket.held.sort()
 
     def _sweep(self, delivery: Delivery, bucket: Bucket, clock: Clock, now: Millis) -> None:
         """Clear what of the state has ended by `now`."""

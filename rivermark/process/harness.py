@@ -14,6 +14,7 @@ from rivermark.process.inputs import Arrivals
 from rivermark.process.inspection import KeyState, state_of, timers_of
 from rivermark.process.instants import BEGINNING, END_OF_TIME, Millis, instant
 from rivermark.process.keyed import KeyedProcess
+from rivermark.process.keying import arrivals_of
 from rivermark.process.sides import Outputs
 from rivermark.process.sizes import Limits
 
@@ -57,6 +58,7 @@ class ProcessHarness(Generic[Event, Out]):
         self._watermark = BEGINNING
         self._now = instant(processing_time)
         self._written = Outputs(tuple(self._declared.sides))
+        self._unkeyed: list[DeadLetter] = []
 
     def feed(
         self,
@@ -161,19 +163,23 @@ class ProcessHarness(Generic[Event, Out]):
         self._engine.stop()
 
     def _arrivals(self, name: str | None, rows: list[Any]) -> Arrivals:
-        spec = self._declared.input(name)
-        arrivals = spec.arrivals(rows)
-        if arrivals.keys != spec.arrivals(rows).keys:
+        declared, spec = self._declared, self._declared.input(name)
+
+        def taken() -> tuple[Arrivals, list[DeadLetter]]:
+            return arrivals_of(declared.name, spec, rows, dead_letter=declared.dead_letter)
+
+        arrivals, aside = taken()
+        if arrivals.keys != taken()[0].keys:
             raise Misuse(
-                f"process '{self._declared.name}': the key of input '{spec.name}' is not "
+                f"process '{declared.name}': the key of input '{spec.name}' is not "
                 "deterministic, two readings of the same events differ"
             )
+        self._unkeyed.extend(aside)
         return arrivals
 
     def _run(self, batch: Sequence[Arrivals]) -> list[Out]:
         ran = self._engine.run(self._state, batch, self._watermark, self._now)
-        self._state = ran.state
-        self._check(self._bucket())
+        self._check(self._engine.open(ran.state))
         out = self._declared.out
         for row in ran.outputs.main:
             if out is not None:
@@ -181,6 +187,9 @@ class ProcessHarness(Generic[Event, Out]):
         for tag, rows in ran.outputs.sides.items():
             for row in rows:
                 self._declared.sides[tag].row.verify_deeply(row)
+        self._state = ran.state
+        ran.outputs.dead.extend(self._unkeyed)
+        self._unkeyed.clear()
         self._written.extend(ran.outputs)
         return ran.outputs.main
 

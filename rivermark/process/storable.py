@@ -36,6 +36,12 @@ _CLASSES: Final[dict[type[types.Type], tuple[type, ...]]] = {
     types.DictType: (dict,),
 }
 
+_PLAIN: Final = frozenset(_CLASSES) - {
+    types.ListType, types.VarTupleType, types.TupleType, types.SetType, types.FrozenSetType,
+    types.DictType,
+}  # fmt: skip
+"""Without constraints, which is how they are made without arguments."""
+
 _KEY_KINDS: Final = frozenset(
     ["bool", "int", "str", "bytes", "date", "datetime", "uuid", "decimal", "enum", "literal"]
 )
@@ -61,6 +67,13 @@ class Storable:
     def __reduce__(self) -> tuple[type[Storable], tuple[Any, str]]:
         """Made again from the type where it is sent to: decoders do not travel."""
         return Storable, (self.of, self.what)
+
+    @property
+    def plain(self) -> bool:
+        """Whether a value of one of the classes always comes back: nothing lies inside it."""
+        return isinstance(self.info, types.EnumType) or (
+            type(self.info) in _PLAIN and self.info == type(self.info)()
+        )
 
     def verify(self, value: Any) -> None:
         """Raise Misuse unless storage gives `value` back; for values not of the usual classes."""

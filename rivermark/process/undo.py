@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -81,6 +82,16 @@ class Undo:
             self._records[key] = (
                 self._empty if record == self._codec.template else self._codec.encode_record(record)
             )
+
+    @property
+    def touched(self) -> Iterable[Any]:
+        """The keys whose records the handler was given."""
+        return self._records
+
+    @property
+    def sizes(self) -> list[int]:
+        """How much had been written at `begin`."""
+        return self._sizes
 
     def take_back(self, *, broadcast: bool) -> None:
         """Restore everything as it was at `begin`."""

@@ -144,7 +144,7 @@ class ProcessBuild:
             packets.append(replay_packets(self.replays, [*readers.values()], labels))
         together = reduce(lambda one, other: one.union(other), packets)
         by_rank = tuple(readers[rank] for rank in sorted(readers))
-        core = Core(self.make, self.limits, by_rank, self._writer, self.meter)
+        core = Core(self.make, self.limits, by_rank, self._writer, self.meter, labels)
         if streaming:
             if self.clock:
                 together = together.union(ticks(session, labels))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,9 +13,11 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from rivermark.errors import DeclarationError
 from rivermark.process.declaration import InputSpec
-from rivermark.process.failures import DeadLetter, Misuse, ProcessError
-from rivermark.process.inputs import Arrivals, instants_of, key_getter
+from rivermark.process.failures import DeadLetter, ProcessError
+from rivermark.process.inputs import Arrivals, key_getter
+from rivermark.process.keying import arrivals_of
 from rivermark.process.spark.buckets import bucket_of
+from rivermark.process.spark.making import Made, holes_in, made_of
 from rivermark.process.spark.wire import (
     Converted,
     Field,
@@ -61,84 +63,79 @@ class Reader:
 
     def events(self, rows: pa.Table) -> tuple[Arrivals, list[DeadLetter]]:
         """Events of ordered rows, with their keys and times, column by column."""
+        made = self._made(rows)
         dead: list[DeadLetter] = []
-        columns = self._columns(rows)
-        events = self._made(columns)
+        faults = made.faults | holes_in(made.columns, self.fields, self._key_fields)
+        if faults:
+            dead = [self._fault(made, place, faults[place]) for place in sorted(faults)]
+            made = made.without(faults)
+        named = self._named(made)
         spec = self.spec
-        holes = self._holes(columns)
-        if holes:
-            events, columns = self._without(holes, events, columns, dead)
-        named = {each.name: column for each, column in zip(self.fields, columns, strict=True)}
-        times = None
-        if spec.time is not None:
-            known = named.get(spec.time) if isinstance(spec.time, str) else None
-            first = known[0] if known else None
-            times = known if type(first) is int else instants_of(events, spec.time)
-        return Arrivals(spec.name, events, self._keys(named, events), times), dead
+        known = named.get(spec.time) if isinstance(spec.time, str) else None
+        times = known if known and type(known[0]) is int else None
+        arrivals, aside = arrivals_of(
+            self.process,
+            spec,
+            made.events,
+            dead_letter=self.dead_letter,
+            keys=self._keys(named),
+            times=times,
+        )
+        return arrivals, dead + aside
 
     def buckets_of(self, rows: pa.RecordBatch, buckets: int) -> list[int]:
-        """The bucket of each row, where the key is a function that Spark cannot evaluate."""
-        columns = self._columns(rows)
-        named = {each.name: column for each, column in zip(self.fields, columns, strict=True)}
-        keys = self._keys(named, self._made(columns))
-        return [bucket_of(key, buckets) for key in keys or ()]
+        """The bucket of each row, where the key is a function that Spark cannot evaluate.
 
-    def _columns(self, rows: pa.Table | pa.RecordBatch) -> list[list[Any]]:
-        """The values of each field."""
-        columns: list[list[Any]] = [rows.column(n).to_pylist() for n in range(len(self.fields))]
-        for place, turn in enumerate(self.turns):
-            if turn is not None:
-                columns[place] = [None if each is None else turn(each) for each in columns[place]]
-        return columns
+        A row without event or key goes to the first bucket, where the failure is told.
+        """
+        made = self._made(rows)
+        places = [place for place, event in enumerate(made.events) if event is not None]
+        events = [made.events[place] for place in places]
+        found = [0] * len(made.events)
+        keys = self._keys(self._named(made.without(made.faults)))
+        get = key_getter(self.spec.key) if self.spec.key is not None else None
+        for n, (place, event) in enumerate(zip(places, events, strict=True)):
+            try:
+                key = keys[n] if keys is not None else get(event) if get is not None else None
+                found[place] = bucket_of(key, buckets)
+            except Exception:  # noqa: S112  # user code; told where the event is handled
+                continue
+        return found
 
-    def _keys(self, named: dict[str, list[Any]], events: list[Any]) -> list[Any] | None:
+    def _made(self, rows: pa.Table | pa.RecordBatch) -> Made:
+        make: Callable[..., Any] = self.spec.event.of
+        return made_of(rows, self.fields, self.turns, make, positional=self.positional)
+
+    def _named(self, made: Made) -> dict[str, list[Any]]:
+        return {each.name: column for each, column in zip(self.fields, made.columns, strict=True)}
+
+    @property
+    def _key_fields(self) -> tuple[str, ...]:
         key = self.spec.key
-        if key is None:
-            return None
+        return (key,) if isinstance(key, str) else key if isinstance(key, tuple) else ()
+
+    def _keys(self, named: dict[str, list[Any]]) -> list[Any] | None:
+        """Keys that are fields; None for those that a function gives."""
+        key = self.spec.key
         if isinstance(key, str):
             return named[key]
         if isinstance(key, tuple):
             keys = zip(*(named[each] for each in key), strict=True)
             return [None if None in each else each for each in keys]
-        return list(map(key_getter(key), events))
+        return None
 
-    def _made(self, columns: list[list[Any]]) -> list[Any]:
-        make: Callable[..., Any] = self.spec.event.of
-        if self.positional:
-            return list(map(make, *columns))
-        names = [each.name for each in self.fields]
-        values = zip(*columns, strict=True)
-        return [make(**dict(zip(names, each, strict=True))) for each in values]
-
-    def _holes(self, columns: Sequence[list[Any]]) -> dict[int, str]:
-        """Rows with nothing where a value must be, and the field. A key is the engine's matter."""
-        key = self.spec.key
-        keys = (key,) if isinstance(key, str) else key if isinstance(key, tuple) else ()
-        found: dict[int, str] = {}
-        for field, column in zip(self.fields, columns, strict=True):
-            if not field.optional and field.name not in keys and None in column:
-                for place, value in enumerate(column):
-                    if value is None:
-                        found.setdefault(place, field.name)
-        return found
-
-    def _without(
-        self, holes: dict[int, str], events: list[Any], columns: list[list[Any]],
-        dead: list[DeadLetter],
-    ) -> tuple[list[Any], list[list[Any]]]:  # fmt: skip
-        for place, field in holes.items():
-            problem = Misuse(f"its field '{field}' is empty and may not be")
-            at = getattr(events[place], self.spec.time, 0) if isinstance(self.spec.time, str) else 0
-            known = at if type(at) is int else 0
-            failure = ProcessError(self.process, None, events[place], known, problem)
-            if not self.dead_letter:
-                raise failure
-            dead.append(DeadLetter.of(failure, problem, self.spec.name))
-        kept = [place for place in range(len(events)) if place not in holes]
-        return (
-            [events[place] for place in kept],
-            [[column[place] for place in kept] for column in columns],
-        )
+    def _fault(self, made: Made, place: int, problem: Exception) -> DeadLetter:
+        """The dead letter of a row that is no event; raises ProcessError where there are none."""
+        spec = self.spec
+        named = self._named(made)
+        at = named[spec.time][place] if isinstance(spec.time, str) and spec.time in named else 0
+        keys = self._keys(named)
+        event = made.payload(place, self.fields, spec.event.of)
+        key = None if keys is None else keys[place]
+        failure = ProcessError(self.process, key, event, at if type(at) is int else 0, problem)
+        if not self.dead_letter:
+            raise failure from problem
+        return DeadLetter.of(failure, problem, spec.name)
 
 
 def in_order(rows: pa.Table) -> pa.Table:

@@ -22,6 +22,7 @@ from pyspark.sql.types import (
 from rivermark.lake.table import Table
 from rivermark.process.failures import DeadLetter, Misuse, ProcessError
 from rivermark.process.inputs import Arrivals, key_getter
+from rivermark.process.keying import arrivals_of
 from rivermark.process.spark.buckets import bucket_of
 from rivermark.process.spark.reading import Reader
 from rivermark.process.spark.wire import fields_of, moment_of_micros
@@ -65,7 +66,8 @@ def again(reader: Reader, payloads: Iterable[bytes]) -> tuple[Arrivals, list[Dea
             problem = Misuse(f"it is no event of input '{spec.name}': {error}")
             failure = ProcessError(reader.process, None, msgspec.Raw(payload), 0, problem)
             dead.append(DeadLetter.of(failure, problem, spec.name))
-    return spec.arrivals(events), dead
+    found, aside = arrivals_of(reader.process, spec, events, dead_letter=reader.dead_letter)
+    return found, dead + aside
 
 
 def replay_packets(
@@ -111,7 +113,7 @@ def _key(reader: Reader, name: str) -> Column:
 
 @dataclass(frozen=True)
 class _ByPython:
-    """The bucket of an event whose key Spark cannot evaluate; one that is no event goes to 0."""
+    """The bucket of an event whose key Spark cannot evaluate; one without goes to 0."""
 
     reader: Reader
     buckets: int
@@ -121,6 +123,6 @@ class _ByPython:
         assert spec.key is not None  # noqa: S101  # keyed inputs only
         try:
             event = msgspec.json.decode(text, type=spec.event.of)
-        except msgspec.DecodeError:
+            return bucket_of(key_getter(spec.key)(event), self.buckets)
+        except Exception:  # no event, or user code; told where it is handled
             return 0
-        return bucket_of(key_getter(spec.key)(event), self.buckets)

@@ -15,6 +15,7 @@ from rivermark.process.inputs import Arrivals
 from rivermark.process.instants import BEGINNING, Millis
 from rivermark.process.keyed import KeyedProcess
 from rivermark.process.sizes import Limits
+from rivermark.process.spark.determinism import check_keys
 from rivermark.process.spark.meter import Meter, Metrics
 from rivermark.process.spark.reading import Reader
 from rivermark.process.spark.replaying import REPLAYED, again
@@ -36,13 +37,17 @@ STATE_SCHEMA: Final = StructType(
 
 @dataclass
 class Core:
-    """What runs a bucket's batch, in a stream and over a table: readers, engine, writer."""
+    """What runs a bucket's batch, in a stream and over a table: readers, engine, writer.
+
+    `labels` are those of the buckets, in their order.
+    """
 
     make: Callable[[], KeyedProcess[Any, Any]]
     limits: Limits
     readers: tuple[Reader, ...]
     writer: Writer
     meter: Meter | None = None
+    labels: tuple[int, ...] = ()
     _engine: Engine[Any, Any] | None = field(default=None, init=False)
 
     @property
@@ -60,18 +65,21 @@ class Core:
             self._engine = None
 
     def taken(
-        self, packets: Iterable[tuple[int, int, bytes]]
+        self, label: int, packets: Iterable[tuple[int, int, bytes]]
     ) -> tuple[list[Arrivals], list[DeadLetter]]:
-        """Arrivals of packets (input, place, payload), in the order in which they were read."""
+        """Arrivals of a bucket's packets (input, place, payload), in the order they were read."""
         by_input: dict[int, list[bytes]] = {}
         for rank, _, payload in sorted(packets, key=lambda each: each[:2]):
             by_input.setdefault(rank, []).append(payload)
         arrivals, dead = [], []
         for rank, payloads in by_input.items():
+            reader = self.readers[rank % REPLAYED]
             if rank < REPLAYED:
-                found, aside = self.readers[rank].arrivals(payloads)
+                found, aside = reader.arrivals(payloads)
             else:
-                found, aside = again(self.readers[rank - REPLAYED], payloads)
+                found, aside = again(reader, payloads)
+            if not (reader.bucketed or reader.spec.broadcast):
+                check_keys(reader, found, self.labels.index(label), len(self.labels))
             arrivals.append(found)
             dead.extend(aside)
         return arrivals, dead
@@ -102,7 +110,7 @@ class BucketProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         """Run a batch's events."""
         packets = [(row.input, row.place, bytes(row.payload)) for row in rows if row.input != TICK]
-        return self._run(key[0], *self._core.taken(packets), timerValues)
+        return self._run(key[0], *self._core.taken(key[0], packets), timerValues)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any

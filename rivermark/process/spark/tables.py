@@ -21,7 +21,7 @@ class BucketRun:
     def __call__(self, key: tuple[Any, ...], packets: pa.Table) -> pa.Table:
         """Wire rows of all that the process writes."""
         columns = (packets.column(name).to_pylist() for name in ("input", "place", "payload"))
-        arrivals, dead = self.core.taken(zip(*columns, strict=True))
+        arrivals, dead = self.core.taken(key[0], zip(*columns, strict=True))
         engine = self.core.engine
         now = int(time.time() * 1000)
         bucket = engine.open(None)

@@ -22,9 +22,10 @@ from pyspark.sql.types import (
 )
 
 from rivermark.errors import DeclarationError
-from rivermark.process.failures import DeadLetter
+from rivermark.process.failures import DeadLetter, Misuse, shorten
 from rivermark.process.sides import Outputs
 from rivermark.process.spark.wire import Turn, fields_of, write_as, writing
+from rivermark.process.storable import classes_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -78,11 +79,15 @@ def side_rows(tag: str) -> Tagged:
 
 @dataclass(frozen=True)
 class RowForm:
-    """How rows of one tag become wire rows: their fields, and what is done to each value."""
+    """How rows of one tag become wire rows: their fields, and what is done to each value.
+
+    `kinds` are the classes that the values of each field have, None where any may come.
+    """
 
     tag: str
     names: tuple[str, ...]
     turns: tuple[Turn | None, ...]
+    kinds: tuple[frozenset[type] | None, ...]
     places: tuple[int, ...]
     width: int
 
@@ -92,11 +97,26 @@ class RowForm:
         columns = list(zip(*map(get, rows), strict=True))
         wire: list[Iterable[Any]] = [[None] * len(rows)] * self.width
         wire[0] = [self.tag] * len(rows)
-        for place, turn, values in zip(self.places, self.turns, columns, strict=True):
+        for n, (place, turn) in enumerate(zip(self.places, self.turns, strict=True)):
+            values, kinds = columns[n], self.kinds[n]
+            if kinds is not None and not kinds.issuperset(map(type, values)):
+                self._check(n, kinds, rows, values)
             wire[place] = (
                 values if turn is None else [None if v is None else turn(v) for v in values]
             )
         return list(zip(*wire, strict=True))
+
+    def _check(
+        self, n: int, kinds: frozenset[type], rows: Sequence[Any], values: Sequence[Any]
+    ) -> None:
+        """Raise Misuse for the first value that is not of its field's type."""
+        for row, value in zip(rows, values, strict=True):
+            if not isinstance(value, tuple(kinds)):
+                names = ", ".join(sorted(each.__name__ for each in kinds))
+                raise Misuse(
+                    f"a row of '{self.tag}' has {value!r} in its field '{self.names[n]}', which "
+                    f"holds {names}: {shorten(row)}"
+                )
 
 
 def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
@@ -157,8 +177,8 @@ def writer_for(declared: Declaration, tables: dict[str, Table]) -> tuple[Writer,
     places = {name: place + 1 for place, name in enumerate(columns)}
     forms = []
     for tag, table in tables.items():
-        names, turns = [], []
-        for name, fit in _fits(declared, tag, table):
+        names, turns, kinds = [], [], []
+        for name, fit, kind in _fits(declared, tag, table):
             if wire.setdefault(name, fit[0]) != fit[0]:
                 raise DeclarationError(
                     f"process '{declared.name}': column '{name}' of table '{table.name}' comes in "
@@ -166,8 +186,9 @@ def writer_for(declared: Declaration, tables: dict[str, Table]) -> tuple[Writer,
                 )
             names.append(name)
             turns.append(fit[1])
+            kinds.append(kind)
         at = tuple(places[name] for name in names)
-        forms.append(RowForm(tag, tuple(names), tuple(turns), at, len(columns) + 1))
+        forms.append(RowForm(tag, tuple(names), tuple(turns), tuple(kinds), at, len(columns) + 1))
     schema = StructType([StructField(n, wire[n]) for n in (TAG, *columns)])
     built = StructType([StructField(n, t) for n, t in columns.items()])
     return Writer(tuple(forms), schema, to_arrow_type(schema, timezone="UTC")), built
@@ -188,15 +209,17 @@ def _merged(process: str, tables: dict[str, Table]) -> dict[str, DataType]:
 
 def _fits(
     declared: Declaration, tag: str, table: Table
-) -> list[tuple[str, tuple[DataType, Turn | None]]]:
-    """How each column of a table is filled from the rows of a tag."""
+) -> list[tuple[str, tuple[DataType, Turn | None], frozenset[type] | None]]:
+    """How each column of a table is filled from the rows of a tag, and the classes of values."""
     if tag == DEAD:
         if table.schema != DEAD_LETTER_SCHEMA:
             raise DeclarationError(
                 f"process '{declared.name}': table '{table.name}' takes dead letters: give it the "
                 "schema DEAD_LETTER_SCHEMA"
             )
-        return [(each.name, (_wire_of(each.dataType), None)) for each in DEAD_LETTER_SCHEMA.fields]
+        return [
+            (each.name, (_wire_of(each.dataType), None), None) for each in DEAD_LETTER_SCHEMA.fields
+        ]
     storable = declared.out if tag == MAIN else declared.sides[tag].row
     assert storable is not None  # noqa: S101  # a tag has rows
     fields = {each.name: each for each in fields_of(storable.of)}
@@ -215,7 +238,10 @@ def _fits(
                 f"fit column '{column.name}' ({column.dataType.simpleString()}) of table "
                 f"'{table.name}'"
             )
-        found.append((column.name, fit))
+        kinds = classes_of(field.of)
+        if kinds is not None and field.optional:
+            kinds |= {type(None)}
+        found.append((column.name, fit, kinds))
     return found
 
 

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 )
 
 from rivermark import Table
-from rivermark.process import Context, KeyedProcess, Limits, ProcessError, ValueState
+from rivermark.process import Context, KeyedProcess, Limits, Misuse, ProcessError, ValueState
 from rivermark.process.spark.packing import Packer
 from rivermark.process.spark.reading import ORDER, Reader, reader_for
 from rivermark.process.spark.stateful import BucketProcessor, Core
@@ -142,13 +142,13 @@ def core(process: type[KeyedProcess[Any, Any]] = Copies) -> Core:
     dead = Table(name="test/dead", schema=DEAD_LETTER_SCHEMA, description="Failed.")
     tables = {MAIN: table} | ({DEAD: dead} if process.declaration.dead_letter else {})
     writer, _ = writer_for(process.declaration, tables)
-    return Core(process, Limits(), (reader(process),), writer)
+    return Core(process, Limits(), (reader(process),), writer, labels=LABELS)
 
 
 def test_every_kind_of_field_comes_through_and_back() -> None:
     (mine,) = packets(batch([row(5, seen=1_709_294_400_000_001)])).values()
     taken = core()
-    (arrivals,), dead = taken.taken(mine)
+    (arrivals,), dead = taken.taken(LABELS[0], mine)
 
     assert dead == []
     assert arrivals.rows == [
@@ -174,7 +174,7 @@ def test_rows_are_dealt_to_their_buckets_and_come_in_order_of_arrival() -> None:
     found = packets(first, second)
 
     assert set(found) == {LABELS[1], LABELS[2]}
-    (arrivals,), _ = core().taken(reversed(found[LABELS[1]]))
+    (arrivals,), _ = core().taken(LABELS[1], reversed(found[LABELS[1]]))
     assert arrivals.keys == [5, 1, 1, 1]
     assert arrivals.times == [T0 + 9, T0 + 1, T0 + 2, T0 + 3]
 
@@ -189,7 +189,9 @@ def test_a_key_that_only_python_knows_has_its_bucket_all_the_same() -> None:
     found = packets(batch(rows, taken), taken=taken)
 
     keys = [
-        arrivals.keys or [] for mine in found.values() for arrivals in core(ByColor).taken(mine)[0]
+        arrivals.keys or []
+        for label, mine in found.items()
+        for arrivals in core(ByColor).taken(label, mine)[0]
     ]
     assert sorted(key for mine in keys for key in mine) == ["blue", "red", "red"]
     assert len(keys) == len({key for mine in keys for key in mine})
@@ -203,7 +205,7 @@ def test_a_hole_where_a_value_must_be_is_a_dead_letter_or_an_error_that_names_th
     rows = [row(4, price=None), row(4, share=None), row(4, share=-1.0), row(None)]
     (mine,) = packets(batch(rows)).values()
     taken = core()
-    arrivals, dead = taken.taken(mine)
+    arrivals, dead = taken.taken(LABELS[0], mine)
     ran = taken.engine.run(None, arrivals, 0, 0)
     ran.outputs.dead.extend(dead)
 
@@ -222,7 +224,23 @@ def test_a_hole_where_a_value_must_be_is_a_dead_letter_or_an_error_that_names_th
         dead_letter = False
 
     with pytest.raises(ProcessError, match="field 'price' is empty"):
-        core(Strict).taken(mine)
+        core(Strict).taken(LABELS[0], mine)
+
+
+def test_a_row_with_a_value_of_another_type_is_told_before_it_reaches_spark() -> None:
+    taken = core()
+    outputs = taken.engine.run(None, [], 0, 0).outputs
+    good = Copy(1, T0, NOON, Decimal(1), date(2024, 3, 1), Color.RED, ["a"], None)
+    outputs.main.append(good)
+    assert len(taken.writer.rows(outputs)) == 1
+
+    for field, wrong, holds in (
+        ("price", "1.5", "Decimal"), ("key", None, "int"), ("share", "x", "NoneType, float, int"),
+        ("day", NOON.isoformat(), "date"),
+    ):  # fmt: skip
+        outputs.main[:] = [good, msgspec.structs.replace(good, **{field: wrong})]
+        with pytest.raises(Misuse, match=f"in its field '{field}', which holds {holds}: Copy"):
+            taken.writer.rows(outputs)
 
 
 class Handle:

@@ -1,0 +1,120 @@
+"""Events made of columns; rows of which none can be made are told apart, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from rivermark.process.failures import Misuse
+from rivermark.process.spark.wire import Field, Turn
+
+Columns = list[list[Any]]
+
+
+@dataclass
+class Made:
+    """Events by place, None where none could be made; `faults` says why, by place.
+
+    `columns` are the values of the fields, as the events hold them; a value that could not be read
+    is there as it came.
+    """
+
+    events: list[Any]
+    columns: Columns
+    faults: dict[int, Exception] = field(default_factory=dict)
+
+    def payload(self, place: int, fields: Sequence[Field], make: Callable[..., Any]) -> Any:
+        """What is told of a row: its event, or its values in the form of the event's JSON."""
+        event = self.events[place]
+        if event is not None:
+            return event
+        values = [column[place] for column in self.columns]
+        config = getattr(make, "__struct_config__", None)
+        if config is not None and config.array_like:
+            return values
+        return {each.name: value for each, value in zip(fields, values, strict=True)}
+
+    def without(self, places: Mapping[int, Any]) -> Made:
+        """The others."""
+        kept = [place for place in range(len(self.events)) if place not in places]
+        return Made(
+            [self.events[place] for place in kept],
+            [[column[place] for place in kept] for column in self.columns],
+        )
+
+
+def made_of(
+    rows: pa.Table | pa.RecordBatch,
+    fields: Sequence[Field],
+    turns: Sequence[Turn | None],
+    make: Callable[..., Any],
+    *,
+    positional: bool,
+) -> Made:
+    """Events of rows, column by column."""
+    faults: dict[int, Exception] = {}
+    columns: Columns = [rows.column(n).to_pylist() for n in range(len(fields))]
+    for n, turn in enumerate(turns):
+        if turn is not None:
+            columns[n] = turned(columns[n], turn, fields[n].name, faults)
+    names = [each.name for each in fields]
+
+    def one(values: Sequence[Any]) -> Any:
+        return make(*values) if positional else make(**dict(zip(names, values, strict=True)))
+
+    if not faults:
+        try:
+            if positional:
+                return Made(list(map(make, *columns)), columns)
+            return Made([one(each) for each in zip(*columns, strict=True)], columns)
+        except Exception:  # a class that checks its values; told below by row
+            return _one_by_one(columns, one, faults)
+    return _one_by_one(columns, one, faults)
+
+
+def _one_by_one(
+    columns: Columns, one: Callable[[Sequence[Any]], Any], faults: dict[int, Exception]
+) -> Made:
+    events: list[Any] = []
+    for place, values in enumerate(zip(*columns, strict=True)):
+        event = None
+        if place not in faults:
+            try:
+                event = one(values)
+            except Exception as error:  # told with the row
+                faults[place] = error
+        events.append(event)
+    return Made(events, columns, faults)
+
+
+def turned(column: list[Any], turn: Turn, name: str, faults: dict[int, Exception]) -> list[Any]:
+    """A column in the form of its field; what does not fit stays as it is, and is a fault."""
+    try:
+        return [None if each is None else turn(each) for each in column]
+    except Exception:  # told below by row
+        found = []
+        for place, value in enumerate(column):
+            try:
+                found.append(None if value is None else turn(value))
+            except (msgspec.ValidationError, ArithmeticError, TypeError, ValueError) as error:
+                found.append(value)
+                faults.setdefault(place, Misuse(f"its field '{name}' cannot be read: {error}"))
+        return found
+
+
+def holes_in(
+    columns: Columns, fields: Sequence[Field], keys: Sequence[str]
+) -> dict[int, Exception]:
+    """Rows with nothing where a value must be. An empty key is the engine's matter."""
+    found: dict[int, Exception] = {}
+    for each, column in zip(fields, columns, strict=True):
+        if not each.optional and each.name not in keys and None in column:
+            for place, value in enumerate(column):
+                if value is None:
+                    problem = Misuse(f"its field '{each.name}' is empty and may not be")
+                    found.setdefault(place, problem)
+    return found

@@ -1,0 +1,176 @@
+"""Rows of which no event, key or time can be made: told with the row, or set aside one by one."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+from rivermark.process import Context, KeyedProcess, ProcessError
+from rivermark.process.spark.reading import Reader
+from rivermark.process.spark.replaying import _ByPython, again
+from rivermark.process.spark.stateful import Core
+from tests.unit.process.spark.test_packets import (
+    LABELS,
+    T0,
+    Copies,
+    Copy,
+    Event,
+    batch,
+    core,
+    packets,
+    reader,
+    row,
+)
+
+
+def group_of(event: Event) -> str:
+    return event.tags[0]
+
+
+def time_of(event: Event) -> int:
+    return int(event.at * (event.share or 1) / (event.share or 0))
+
+
+class ByGroup(Copies):
+    key = staticmethod(group_of)  # type: ignore[assignment]
+
+
+class TimedByShare(Copies):
+    time = staticmethod(time_of)  # type: ignore[assignment]
+
+
+def handled(process: type[KeyedProcess[Any, Any]], *rows: tuple[Any, ...]) -> tuple[list[Any], Any]:
+    """The shares of the rows that came through, and the dead letters of all buckets."""
+    taken = reader(process)
+    shares, dead = [], []
+    for label, mine in packets(batch(list(rows), taken), taken=taken).items():
+        whole = core(process)
+        arrivals, aside = whole.taken(label, mine)
+        ran = whole.engine.run(None, arrivals, 0, 0)
+        shares += [each.share for each in ran.outputs.main]
+        dead += [*aside, *ran.outputs.dead]
+    return shares, dead
+
+
+def test_a_value_that_its_field_cannot_hold_sets_only_its_row_aside() -> None:
+    shares, (dead,) = handled(Copies, row(1, share=0.25), row(1, color="mauve"), row(2, share=0.75))
+
+    assert sorted(shares) == [0.25, 0.75]
+    assert (dead.key, dead.at, dead.input) == (1, T0, "events")
+    assert "field 'color' cannot be read" in dead.message
+    assert json.loads(dead.payload())["color"] == "mauve"
+
+    class Strict(Copies):
+        dead_letter = False
+
+    with pytest.raises(
+        ProcessError, match=r"on key 1, event .*mauve.*field 'color' cannot be read"
+    ):
+        handled(Strict, row(1, color="mauve"))
+
+
+def test_a_key_function_that_raises_sets_only_its_event_aside() -> None:
+    shares, (dead,) = handled(ByGroup, row(1), row(2, tags=[]), row(3))
+
+    assert shares == [0.5, 0.5]
+    assert (dead.error, dead.key) == ("IndexError", None)
+    assert dead.line.endswith("return event.tags[0]")
+
+    class Strict(ByGroup):
+        dead_letter = False
+
+    with pytest.raises(ProcessError, match=r"process 'Strict' failed .*tags=\[\].*IndexError"):
+        handled(Strict, row(2, tags=[]))
+
+
+def test_a_time_function_that_raises_sets_only_its_event_aside() -> None:
+    shares, (dead,) = handled(TimedByShare, row(1), row(1, share=0.0), row(2))
+
+    assert shares == [0.5, 0.5]
+    assert (dead.error, dead.key) == ("ZeroDivisionError", 1)
+
+
+class Checked(msgspec.Struct, frozen=True, array_like=True):
+    """Refuses a negative share."""
+
+    key: int
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.share is not None and self.share < 0:
+            raise ValueError("a share is not negative")
+
+
+class Shares(KeyedProcess[Checked, Copy]):
+    key = "key"
+    dead_letter = True
+
+    def on_event(self, event: Checked, ctx: Context[Copy]) -> None:
+        ctx.count("handled")
+
+
+def test_an_event_that_its_class_refuses_is_set_aside_in_the_form_that_is_replayed() -> None:
+    taken = reader(Shares)
+    shares = [(1, 0.5, 0), (1, -0.5, 1), (1, 0.25, 2)]
+    rows = pa.RecordBatch.from_arrays(
+        [pa.array(c, f.type) for c, f in zip(zip(*shares, strict=True), taken.schema, strict=True)],
+        schema=taken.schema,
+    )
+    arrivals, (dead,) = taken.arrivals([rows.serialize().to_pybytes()])
+
+    assert [each.share for each in arrivals.rows] == [0.5, 0.25]
+    assert "a share is not negative" in dead.message
+    assert dead.payload() == "[1,-0.5]"
+    # Replayed as it is, it is refused again; with another class it would be taken.
+    assert again(taken, [dead.payload().encode()])[1][0].message.startswith("it is no event")
+
+
+def test_what_has_no_key_when_it_is_replayed_is_set_aside_again() -> None:
+    taken = reader(ByGroup)
+    event = Event(1, T0, None, None, None, "red", [])  # type: ignore[arg-type]
+    payload = json.dumps(
+        {**msgspec.to_builtins(event), "seen": "2024-03-01T12:00:00Z", "price": "1",
+         "day": "2024-03-01"}
+    )  # fmt: skip
+    assert _ByPython(taken, len(LABELS))(payload) == 0
+    arrivals, (dead,) = again(taken, [payload.encode()])
+    assert (arrivals.rows, dead.error) == ([], "IndexError")
+
+
+CALLS = itertools.count()
+
+
+def any_number(event: Event) -> int:
+    return next(CALLS)
+
+
+class AnyKey(Copies):
+    key = staticmethod(any_number)  # type: ignore[assignment]
+
+
+class OtherWorker(Copies):
+    key = staticmethod(group_of)  # type: ignore[assignment]
+
+
+def test_a_key_that_changes_from_one_call_to_the_next_is_an_error_with_its_event() -> None:
+    with pytest.raises(ProcessError, match=r"is not deterministic.*not on the clock") as failure:
+        handled(AnyKey, *[row(n) for n in range(20)])
+    assert failure.value.event is not None
+    assert isinstance(failure.value.key, int)
+
+
+def test_a_key_that_another_process_computes_otherwise_is_an_error() -> None:
+    """As `hash` of a text does: the same in each call, another one in each process."""
+    taken: Reader = reader(OtherWorker)
+    ((label, mine),) = packets(batch([row(1, tags=["a"])], taken), taken=taken).items()
+    elsewhere = next(each for each in LABELS if each != label)
+    whole: Core = core(OtherWorker)
+
+    assert whole.taken(label, mine)[0][0].keys == ["a"]
+    with pytest.raises(ProcessError, match=r"on key 'a'.*is not deterministic"):
+        whole.taken(elsewhere, mine)
