@@ -59,6 +59,11 @@ def dead_table(stream: AnyStream) -> Table | None:
     return stream.build.tables(stream).get(DEAD)
 
 
+def replayed_into(stream: AnyStream) -> Table | None:
+    """The table by which a stream is given its dead letters again, where it keeps any."""
+    return replays_of(stream.name) if dead_table(stream) is not None else None
+
+
 def letters_of(lake: Lake, stream: AnyStream) -> list[Letter]:
     """The dead letters of a stream by event time; RivermarkError for a stream that keeps none."""
     table = dead_table(stream)

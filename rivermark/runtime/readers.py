@@ -12,6 +12,7 @@ from rivermark.lake.files import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.table import Table
 from rivermark.lake.upkeep.reader import Reader
+from rivermark.runtime.dead_letters import replayed_into
 from rivermark.runtime.generation import newest_entry, read_generation
 from rivermark.sources.arrivals import arrivals_of
 from rivermark.stream import AnyStream, Ingest, table_of
@@ -44,7 +45,8 @@ def read_by_stream(stream: AnyStream) -> tuple[Table, ...]:
     if isinstance(stream, Ingest):
         return (arrivals_of(stream),)
     reads = stream.reads[:1] if stream.kind == "refresh" else stream.reads
-    return tuple(table_of(read) for read in reads)
+    replays = replayed_into(stream)
+    return (*(table_of(read) for read in reads), *([] if replays is None else [replays]))
 
 
 def position(lake: Lake, stream: AnyStream, table_id: str) -> Reader | None:

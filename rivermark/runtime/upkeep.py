@@ -13,6 +13,7 @@ from rivermark.lake.table import Table
 from rivermark.lake.upkeep.compaction import TARGET_BYTES
 from rivermark.lake.upkeep.table_upkeep import Kept, look_after
 from rivermark.reprocessing.record import REPROCESSINGS
+from rivermark.runtime.dead_letters import replayed_into
 from rivermark.runtime.progress import STREAM_PROGRESS
 from rivermark.runtime.readers import readers_of
 from rivermark.runtime.reset import tables_of
@@ -24,9 +25,13 @@ OWN: Final = (INGEST_FILES, STREAM_PROGRESS, REPROCESSINGS, FOLDS)
 
 
 def kept_tables(topology: Topology) -> dict[str, Table]:
-    """Every table that upkeep looks after, by name: declared ones, arrivals, the platform's own."""
+    """Every table that upkeep looks after, by name.
+
+    Declared ones, arrivals, dead letters that were given again, the platform's own.
+    """
     declared = [table for stream in topology.streams for table in tables_of(stream)]
-    return {table.name: table for table in (*declared, *OWN)}
+    replays = [table for each in topology.streams if (table := replayed_into(each)) is not None]
+    return {table.name: table for table in (*declared, *replays, *OWN)}
 
 
 def upkeep(

@@ -7,11 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 
 from rivermark.process.spark import ProcessBuild
 from rivermark.process.spark.replaying import replays_of
 from rivermark.runtime.generation import Generation, write_generation
 from rivermark.runtime.process_record import ProcessRecord, write_record
+from rivermark.runtime.readers import read_by_stream, readers_of
+from rivermark.runtime.upkeep import kept_tables, upkeep
 from rivermark.settings import Settings
 from rivermark.topology import Topology
 from tests.spark.engine.sensors import READINGS
@@ -120,3 +123,24 @@ def test_replays_of_an_earlier_generation_do_not_count(
     put(replays_of(NAME), {**kept, "generation": 0, "replayed_at": AT})
 
     assert [each["waiting"] for each in shown(rivermark)] == [1]
+
+
+def test_upkeep_joins_what_was_replayed_up_to_where_the_stream_has_come(
+    rivermark: Run, settings: Settings, put: Put
+) -> None:
+    begun(settings)
+    for n in range(12):
+        put(FAILED, dead(f"s{n}"))
+        assert "1 events of 1" in rivermark("dead-letters", "replay", NAME, "--all").stdout
+    lake, topology = settings.lake(), Topology([READINGS, WATCHED])
+    table = replays_of(NAME)
+    assert kept_tables(topology)[table.name] == table
+    # The stream follows its commits, as those of its inputs; it has not begun to.
+    assert table in read_by_stream(WATCHED)
+    assert readers_of(lake, topology, table) == []
+    (kept,) = upkeep(settings, topology, [table.name], run_id="u")
+    files = DeltaTable(lake.path(table)).file_uris()
+
+    assert kept.table == table.name
+    assert len(files) == 1
+    assert DeltaTable(lake.path(table)).to_pyarrow_table().num_rows == 12

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import msgspec
+import pyarrow as pa
+from deltalake import write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from rivermark import Table
+from rivermark.lake.create import create_table
 from rivermark.process import (
     TTL,
     Context,
@@ -17,6 +23,8 @@ from rivermark.process import (
     ValueState,
     split_invariant,
 )
+from rivermark.settings import Settings
+from rivermark.watch.uniqueness import rows_unique
 from tests.unit.process.pipelines.times import HOUR, MINUTE, NOON, SECOND, accepted
 
 
@@ -127,3 +135,33 @@ def first_of_each(story: list[Event]) -> list[Event]:
         if not any(one.key == each.key and each.at - one.at < HOUR for one in passed):
             passed.append(each)
     return passed
+
+
+def test_a_duplicate_that_comes_after_the_horizon_passes_and_the_check_of_the_table_counts_it(
+    tmp_path: Path,
+) -> None:
+    harness = ProcessHarness(FirstOfEachKey())
+    for number, at in enumerate((NOON, NOON + 30 * MINUTE, NOON + 3 * HOUR, NOON + 3 * HOUR + 1)):
+        harness.feed(Event("a", at, number), watermark=at - MINUTE)
+    harness.feed(Event("b", NOON + 3 * HOUR))
+    passed = harness.outputs()
+    assert [(each.key, each.number) for each in passed] == [("a", 0), ("a", 2), ("b", 0)]
+
+    deployed = Settings(home=tmp_path)
+    lake = deployed.lake()
+    create_table(lake, FIRST)
+    rows = pa.table({"key": [e.key for e in passed], "number": [e.number for e in passed]})
+    write_deltalake(lake.path(FIRST), rows, mode="append")
+    answer = rows_unique(deployed, FIRST)
+
+    assert not answer.holds
+    assert answer.numbers == {"rows": 3, "rows_surplus": 1}
+    assert answer.sentence == "1 keys of (key) more than once among 3 rows"
+
+
+FIRST = Table(
+    name="test/first",
+    schema=StructType([StructField("key", StringType()), StructField("number", LongType())]),
+    description="The first event of each key; one that comes after the horizon is told by `keys`.",
+    keys=("key",),
+)
