@@ -3,6 +3,7 @@
     python -m bench.process_spark                        1 M and 5 M events
     python -m bench.process_spark --events 200000 --form rows
     python -m bench.process_spark --live 1000000         1 M live rides, 1 % of them touched
+    python -m bench.process_spark --week 40000           a week of so many events a day, in minutes
 
 Each run is a process of its own, with the real host, state store and commits; CPU seconds and
 memory are those of its whole tree: driver, JVM, Python workers. Alerts are compared with those that
@@ -60,15 +61,15 @@ class Rides:
         }
 
 
-def rides_of(events: int, seed: int = 7) -> Rides:
-    """About so many events at a million a day, out of order by up to a minute.
+def rides_of(events: int, seed: int = 7, per_day: int = PER_DAY) -> Rides:
+    """About so many events at so many a day, out of order by up to a minute.
 
     2 % of the rides are long, 1 % have no END, 0.5 % no START. The last two events, a day later,
     move the watermark past all others.
     """
     draw = np.random.Generator(np.random.PCG64(seed))
     count = events // 2
-    start = BEGIN + np.sort(draw.integers(0, DAY * events // PER_DAY, count))
+    start = BEGIN + np.sort(draw.integers(0, DAY * events // per_day, count))
     length = np.minimum((draw.gamma(2.0, 8.0, count) * 60_000).astype(np.int64) + 60_000, 7_100_000)
     long = draw.random(count) < 0.02
     length[long] = 2 * HOUR + 1 + draw.integers(0, HOUR, long.sum())
@@ -84,6 +85,32 @@ def rides_of(events: int, seed: int = 7) -> Rides:
         np.append(is_start[order], [True, False]),
         np.append(at[order], [end, end]),
     )
+
+
+def week_of(a_day: int) -> tuple[Rides, list[int]]:
+    """The same day seven times over, and how many of its events arrive in each two hours.
+
+    Ids begin at a million, so that none of them takes more bytes than another.
+    """
+    day = rides_of(a_day, per_day=a_day)
+    ride, is_start, at = day.ride[:-2], day.is_start[:-2], day.at[:-2]
+    days = np.arange(7)[:, None]
+    rides = (1_000_000 + ride + days * (ride.max() + 1)).ravel()
+    times = (at + days * DAY).ravel()
+    arrived = times + np.tile(
+        np.random.Generator(np.random.PCG64(5)).integers(0, 60_000, len(at)), 7
+    )
+    order = np.argsort(arrived, kind="stable")
+    borders = BEGIN + np.arange(1, 7 * 12) * 2 * HOUR
+    places = np.searchsorted(arrived[order], borders).tolist()
+    sizes = np.diff([0, *places, len(order)]).tolist()
+    # The last rides of the week are still open when it is over, as those of each day are.
+    end = BEGIN + 8 * DAY
+    return Rides(
+        np.append(rides[order], [-1, -1]),
+        np.append(np.tile(is_start, 7)[order], [True, False]),
+        np.append(times[order], [end, end]),
+    ), [*sizes, 2]
 
 
 def open_rides(live: int, again: int) -> Rides:
@@ -179,11 +206,38 @@ def touch(folder: Path, live: int) -> dict[str, Any]:
         "live_keys": live,
         "first_batch_ms": batches[0],
         "batch_ms_1_percent": batches[1:],
-        "state_bytes_by_spark": done["state_bytes"],
+        "state_bytes": done["state_bytes"],
+        "state_bytes_a_key": round(
+            max(each["state_bytes"] / max(each["state_rows"], 1) for each in told if "ms" in each),
+            1,
+        ),
         "checkpoint_mb": round(stored / 1e6, 1),
         "cpu_seconds": round(cost.cpu, 1),
         "peak_rss_mb": round(cost.peak_rss / 1e6),
     }
+
+
+def week(folder: Path, a_day: int) -> dict[str, Any]:
+    """State and batch time over a simulated week of constant load: its second day and its last."""
+    home = folder / f"week-{a_day}"
+    home.mkdir()
+    rides, sizes = week_of(a_day)
+    land(home, rides, sizes)
+    cost, told = run(home, "packed", 1)
+    check(home, rides.alerts())
+    batches = [each for each in told if each["event"] == "batch" and each["rows"]]
+    days = [batches[place : place + 12] for place in range(0, 7 * 12, 12)]
+    figures: dict[str, Any] = {
+        "events": len(rides.ride),
+        "batches": len(batches),
+        "cpu_seconds": round(cost.cpu, 1),
+        "peak_rss_mb": round(cost.peak_rss / 1e6),
+    }
+    for name in ("state_rows", "state_bytes", "ms"):
+        by_day = [sum(each[name] for each in day) / len(day) for day in days]
+        figures[f"{name}_by_day"] = [round(each, 1) for each in by_day]
+        figures[f"{name}_drift_percent"] = round(100 * (by_day[-1] / by_day[1] - 1), 2)
+    return figures
 
 
 def main() -> None:
@@ -192,14 +246,18 @@ def main() -> None:
     parser.add_argument("--events", type=int, nargs="*", default=[1_000_000, 5_000_000])
     parser.add_argument("--form", choices=["packed", "rows", "pandas"], default="packed")
     parser.add_argument("--batch", type=int, default=500_000)
-    parser.add_argument("--live", type=int, default=0)
+    parser.add_argument("--live", type=int, default=0, help="only touch 1 %% of so many live rides")
+    parser.add_argument("--week", type=int, default=0, help="only a week of so many events a day")
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args()
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as found:
         folder = Path(found)
-        if chosen.live:
-            figures[f"live_{chosen.live}"] = touch(folder, chosen.live)
+        if chosen.live or chosen.week:
+            if chosen.live:
+                figures[f"live_{chosen.live}"] = touch(folder, chosen.live)
+            if chosen.week:
+                figures[f"week_{chosen.week}"] = week(folder, chosen.week)
         else:
             runs = [drain(folder, events, chosen.form, chosen.batch) for events in chosen.events]
             figures |= {f"{chosen.form}_{each['events']}": each for each in runs}

@@ -147,8 +147,16 @@ def main() -> None:
         dropped=summary.dropped_by_watermark,
     )
     ops = spark.read.format("delta").load(settings.lake().path("ops/stream_progress"))
-    for row in ops.orderBy("batch_id").select("batch_id", "duration_ms", "rows_in").collect():
-        say(event="batch", batch=row["batch_id"], ms=row["duration_ms"], rows=row["rows_in"])
+    told = ("batch_id", "duration_ms", "rows_in", "state_rows", "state_bytes")
+    for batch, ms, rows, state_rows, state_bytes in ops.orderBy("batch_id").select(*told).collect():
+        say(
+            event="batch",
+            batch=batch,
+            ms=ms,
+            rows=rows,
+            state_rows=state_rows,
+            state_bytes=state_bytes,
+        )
     spark.stop()
 
 

@@ -54,12 +54,14 @@ class Ran:
     `state` is the bucket's new state, None when it is empty, and the very object that was given
     when nothing changed. `wake_at` and `wake_at_processing` are the watermark and the processing
     time at which the bucket has something to do without new events; they may be a little early.
+    `rows` is how many keys have state and how many events wait in it.
     """
 
     outputs: Outputs
     state: bytes | None
     wake_at: Millis | None
     wake_at_processing: Millis | None
+    rows: int = 0
 
 
 class Engine(Generic[Event, Out]):
@@ -113,6 +115,7 @@ class Engine(Generic[Event, Out]):
             state=self.close(bucket, state),
             wake_at=bucket.next_event_time(),
             wake_at_processing=bucket.next_processing_time(),
+            rows=len(bucket.records) + len(bucket.held),
         )
 
     def open(self, state: bytes | None) -> Bucket:

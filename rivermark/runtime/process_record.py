@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -11,6 +11,7 @@ from rivermark.lake.files import filesystem
 from rivermark.process.compatibility import check_compatible
 from rivermark.process.declaration import Declaration
 from rivermark.process.schema import StateSchema
+from rivermark.process.spark.build import Placing
 
 FILE = "process.json"
 
@@ -21,12 +22,14 @@ class ProcessRecord:
 
     A bucket keeps the schema that wrote it until it is written again, so older ones stay listed.
     `replays` says that dead letters are a source of the query: Spark wants the sources of the first
-    start ever after.
+    start ever after. `placing` is who gave the keys their buckets (Spark, or Python for all inputs
+    where one has a key that only Python knows), None before the query was built.
     """
 
     buckets: int
     schemas: tuple[StateSchema, ...]
     replays: bool = False
+    placing: Placing | None = None
 
 
 def read_record(checkpoint: str) -> ProcessRecord | None:
@@ -75,6 +78,6 @@ def admit(stream: str, checkpoint: str, declared: Declaration, buckets: int) -> 
         )
     if found.schemas[-1] != schema:
         kept = tuple(each for each in found.schemas if each != schema)
-        found = ProcessRecord(found.buckets, (*kept, schema), found.replays)
+        found = replace(found, schemas=(*kept, schema))
         write_record(checkpoint, found)
     return found

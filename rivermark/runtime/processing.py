@@ -10,13 +10,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark.lake.create import create_table
+from rivermark.lake.files import filesystem
 from rivermark.lake.table import Table
 from rivermark.process.instants import Millis
 from rivermark.process.spark import ProcessBuild
 from rivermark.process.spark.meter import Meter
 from rivermark.process.spark.replaying import replays_of
 from rivermark.runtime.appending import STORES, AppendHost
-from rivermark.runtime.process_record import admit
+from rivermark.runtime.generation import newest_entry
+from rivermark.runtime.process_record import admit, write_record
 from rivermark.runtime.query import Written
 from rivermark.runtime.tally import BatchTally
 from rivermark.settings import Settings
@@ -48,11 +50,17 @@ class ProcessHost(AppendHost):
         assert isinstance(declared, ProcessBuild)  # noqa: S101  # chosen by host_for
         record = admit(stream.name, self.checkpoint, declared.declared, declared.buckets)
         self._meter = Meter(spark.sparkContext)
-        self._build = replace(declared, buckets=record.buckets, meter=self._meter)
+        self._record = record
+        self._build = replace(
+            declared, buckets=record.buckets, meter=self._meter, placing=record.placing
+        )
         self._clocked = declared.clock
         self._wakes: dict[int, Millis | None] = {}
         self._tick = 0
         self._given = 0
+        store, path = filesystem(self.checkpoint)
+        self._begun = newest_entry(store, f"{path}/commits") is not None
+        self._sizes: dict[int, tuple[int, int]] = {}
         self._replays = replays_of(stream.name) if record.replays else None
         if self._replays is not None:
             create_table(self.lake, self._replays)
@@ -78,6 +86,7 @@ class ProcessHost(AppendHost):
         told = self._meter.take()
         written.counters, written.gauges = told.counters, told.gauges
         self._wakes |= told.wakes
+        self._sizes |= told.sizes
         self._given = told.events
         return written
 
@@ -86,8 +95,16 @@ class ProcessHost(AppendHost):
         return not self._clocked or self._given > 0
 
     def tally(self, progress: dict[str, Any]) -> BatchTally:
-        """Without what only tells that time has passed."""
+        """With what is in the buckets, without what only tells that time has passed.
+
+        Rows of state are keys that have some and events that wait: Spark sees a row a bucket. A run
+        that goes on where another ended knows all buckets once each has had an event; until then
+        the numbers are Spark's.
+        """
         found = super().tally(progress)
+        if not self._begun or len(self._sizes) == self._build.buckets:
+            rows, sizes = zip(*(self._sizes.values() or [(0, 0)]), strict=True)
+            found = replace(found, state_rows=sum(rows), state_bytes=sum(sizes))
         if not self._clocked:
             return found
         tables = [s for s in progress["sources"] if s["description"].startswith("DeltaSource")]
@@ -105,7 +122,10 @@ class ProcessHost(AppendHost):
         return self._tick
 
     def build(self, *frames: DataFrame) -> DataFrame:
-        """The process's rows, by as many buckets as the checkpoint has."""
+        """The process's rows, by as many buckets as the checkpoint has, keys in those of old."""
+        if self._record.placing is None:
+            self._record = replace(self._record, placing=self._build.placing_of(*frames))
+            write_record(self.checkpoint, self._record)
         if self._replays is None:
             return self._build(*frames)
         # Those of an earlier generation were for a state that is gone.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from rivermark.errors import DeclarationError
+from rivermark.errors import CheckpointIncompatible, DeclarationError
 from rivermark.parameters import with_parameters
 from rivermark.process.declaration import Declaration
 from rivermark.process.keyed import KeyedProcess
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from rivermark.lake.table import Table
 
 Prepare = Callable[..., "DataFrame"]
+Placing = Literal["spark", "python"]
+"""Whose hash of a key tells its bucket."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class ProcessBuild:
     `inputs` are the process's inputs in the order of the stream's `reads`. `buckets` is how many
     parts the keys fall into: fixed by the first start, whatever is declared since. `meter` takes
     the process's own numbers, where somebody listens; `replays` are dead letters to handle again.
+    `placing` is how the checkpoint's keys were given their buckets, None before its first start.
     """
 
     make: Callable[[], KeyedProcess[Any, Any]]
@@ -59,6 +62,7 @@ class ProcessBuild:
     clock: bool
     idle: tuple[str, ...]
     meter: Meter | None = field(default=None, repr=False)
+    placing: Placing | None = None
     replays: DataFrame | None = field(default=None, repr=False)
     _writer: Writer | None = field(default=None, repr=False)
     _built: StructType | None = field(default=None, repr=False)
@@ -131,14 +135,13 @@ class ProcessBuild:
         session = frames[0].sparkSession
         partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
         labels = tuple(bucket_labels(self.buckets, partitions))
-        lookups = frames[len(self.inputs) :]
+        events, found = self._prepared(frames)
+        placed = self._placed(found)
         readers: dict[int, Reader] = {}
         packets = []
-        for name, rows in zip(self.inputs, frames, strict=False):
-            events = self.prepare[name](rows, *lookups) if name in self.prepare else rows
-            reader = self._reader(name, events.schema)
+        for rows, reader in zip(events, placed, strict=True):
             readers[reader.rank] = reader
-            sent = travelling(reader, events, self.buckets)
+            sent = travelling(reader, rows, self.buckets)
             packets.append(sent.mapInArrow(Packer(reader, labels), PACKED))
         if self.replays is not None:
             packets.append(replay_packets(self.replays, [*readers.values()], labels))
@@ -164,6 +167,40 @@ class ProcessBuild:
                 lambda key, table: run(key, table), self._writer.schema
             )
         return unpacked(rows, self._built)
+
+    def placing_of(self, *frames: DataFrame) -> Placing:
+        """Who gives the keys of these inputs their buckets: Spark where it can for all of them."""
+        readers = self._prepared(frames)[1]
+        by_spark = all(each.bucketed for each in readers if not each.spec.broadcast)
+        return "spark" if by_spark else "python"
+
+    def _prepared(self, frames: Sequence[DataFrame]) -> tuple[list[DataFrame], list[Reader]]:
+        """The events of each input and its reader, in the order of the reads."""
+        lookups = frames[len(self.inputs) :]
+        given = zip(self.inputs, frames, strict=False)
+        events = [
+            self.prepare[name](rows, *lookups) if name in self.prepare else rows
+            for name, rows in given
+        ]
+        pairs = zip(self.inputs, events, strict=False)
+        return events, [self._reader(name, rows.schema) for name, rows in pairs]
+
+    def _placed(self, readers: Sequence[Reader]) -> list[Reader]:
+        """Readers that place keys in one way: equal keys of two inputs have one bucket.
+
+        It is that of the first start: state lies where it was put then.
+        """
+        by_python = [each for each in readers if not (each.bucketed or each.spec.broadcast)]
+        if by_python and self.placing == "spark":
+            names = ", ".join(f"'{each.spec.name}'" for each in by_python)
+            raise CheckpointIncompatible(
+                f"process '{self.declared.name}': the key of input {names} is computed in Python, "
+                "and the state of the checkpoint lies where Spark put it by fields; keep the "
+                "fields as key, or start over with rivermark reset"
+            )
+        if by_python or self.placing == "python":
+            return [replace(each, bucketed=False) for each in readers]
+        return list(readers)
 
     def _reader(self, name: str, columns: StructType) -> Reader:
         inputs = self.declared.inputs

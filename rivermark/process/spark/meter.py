@@ -1,4 +1,4 @@
-"""What workers tell the driver beside rows: counters, gauges and when the clock is to wake them.
+"""What workers tell the driver beside rows: counters, gauges, sizes, when the clock wakes them.
 
 A Spark accumulator a stream carries it.
 """
@@ -22,18 +22,21 @@ class Metrics:
     """Numbers that a process gave: counters are sums, of gauges the largest of all buckets.
 
     `events` is how many events the bucket was given. `wakes` are the moments of the wall clock (ms)
-    at which a bucket, by its label, has something to do; None for one that has nothing.
+    at which a bucket, by its label, has something to do; None for one that has nothing. `sizes` are
+    a bucket's keys with state and waiting events, by its label, and the bytes that it takes.
     """
 
     counters: dict[str, int] = field(default_factory=dict)
     gauges: dict[str, float] = field(default_factory=dict)
     wakes: dict[int, Millis | None] = field(default_factory=dict)
     events: int = 0
+    sizes: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def merge(self, other: Metrics) -> Metrics:
         """Add the numbers of another bucket; gives itself."""
         self.events += other.events
         self.wakes |= other.wakes
+        self.sizes |= other.sizes
         for name, count in other.counters.items():
             self.counters[name] = self.counters.get(name, 0) + count
         for name, value in other.gauges.items():

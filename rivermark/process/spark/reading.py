@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import DataType, DecimalType, LongType, StructField, StructType
 
 from rivermark.errors import DeclarationError
 from rivermark.process.declaration import InputSpec
@@ -35,6 +35,7 @@ ARRIVAL: Final = "_ingest_batch"
 """The column of admitted rows that tells in which order they came; within it, files keep it."""
 BUCKET: Final = "_bucket"
 ORDER: Final = "_order"
+Columns = dict[str, DataType]
 
 
 @dataclass(frozen=True)
@@ -186,15 +187,20 @@ def reader_for(
         positional=names == [each.name for each in declared[: len(names)]]
         and takes_positions(spec.event.of),
         schema=to_arrow_schema(StructType(wire)),
-        bucketed=_hashable_by_spark(spec, dict(zip(names, turns, strict=True))),
+        bucketed=_hashable_by_spark(spec, dict(zip(names, turns, strict=True)), there),
         dead_letter=dead_letter,
     )
 
 
-def _hashable_by_spark(spec: InputSpec, turns: dict[str, Turn | None]) -> bool:
-    """Whether the key is made of columns that travel as they are."""
+def _hashable_by_spark(spec: InputSpec, turns: dict[str, Turn | None], there: Columns) -> bool:
+    """Whether the key is made of columns whose equal values Spark hashes alike on every input.
+
+    It hashes a decimal by its digits: 1.5 of one input and 1.50 of another would not meet.
+    """
     keys = (spec.key,) if isinstance(spec.key, str) else spec.key
-    return isinstance(keys, tuple) and not any(isinstance(turns[k], Converted) for k in keys)
+    return isinstance(keys, tuple) and not any(
+        isinstance(turns[k], Converted) or isinstance(there[k], DecimalType) for k in keys
+    )
 
 
 def _type_name(field: Field) -> str:

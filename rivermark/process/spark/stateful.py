@@ -158,7 +158,8 @@ class BucketProcessor(StatefulProcessor):
         outputs = ran.outputs
         given = sum(len(each.rows) for each in arrivals)
         wakes = {label: ran.wake_at_processing}
-        self._tell(Metrics(outputs.counters, outputs.gauges, wakes, given))
+        sizes = {label: (ran.rows, len(ran.state or b""))}
+        self._tell(Metrics(outputs.counters, outputs.gauges, wakes, given, sizes))
         ran.outputs.dead.extend(dead)
         rows = self._core.writer.rows(ran.outputs)
         return iter((Packed(rows),) if rows else ())
@@ -167,7 +168,7 @@ class BucketProcessor(StatefulProcessor):
         """Let the driver know the process's numbers, and when the clock is to wake the bucket."""
         if not self._clock:
             told.wakes.clear()
-        if self._core.meter is not None and (told.counters or told.gauges or told.wakes):
+        if self._core.meter is not None and (told.sizes or told.wakes):
             self._core.meter.add(told)
 
     def _wake(

@@ -109,7 +109,7 @@ ANSWERED = Stream(
         inputs=("readings", "echoes", "late"),
         idle=("late",),
         prepare={"late": with_note},
-        buckets=4,
+        buckets=16,
     ),
     writes=(Output(ANSWERS, main_rows), Output(LOST, side_rows("lost"))),
     lateness=timedelta(minutes=1),
