@@ -43,6 +43,7 @@ ENGINES: Final = {
     "flink": Engine("Flink SQL", "flink_sql", STREAMED, python=FLINK_PYTHON),
     "pyflink": Engine("PyFlink process function", "flink_process", PROCESS, 100_000, FLINK_PYTHON),
     "spark": Engine("Spark, defaults", "plain_spark", NATIVE, 1_000_000),
+    "spark-two": Engine("Spark, 2 partitions", "plain_spark", NATIVE, options=("2",)),
     "spark-tws-row": Engine(
         "Spark, transformWithState", "spark_state", PROCESS, 200_000, options=("rows",)
     ),

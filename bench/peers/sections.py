@@ -47,7 +47,7 @@ SECTIONS: Final = {
             "rivermark-process",
             "flink",
             "pyflink",
-            "spark",
+            "spark-two",
             "spark-tws-row",
             "spark-tws-pandas",
             "duckdb",
