@@ -72,7 +72,7 @@ class Binding:
         for table, spec, stored in zip(
             self._broadcasts, self.declaration.broadcasts, bucket.broadcasts, strict=True
         ):
-            table.bind(context, spec.name, stored)
+            table.bind(context, spec, stored)
 
     def sweep(self, record: list[Any], clock: Clock, now: int) -> None:
         """Clear what ended in a record by `now`, and note when the next of it ends."""

@@ -11,6 +11,7 @@ from rivermark.process.failures import Misuse
 
 if TYPE_CHECKING:
     from rivermark.process.context import Context
+    from rivermark.process.declaration import StateSpec
     from rivermark.process.instants import Millis
 
 K = TypeVar("K")
@@ -42,11 +43,13 @@ class BroadcastState(MutableMapping[K, V], Generic[K, V]):
         self._stored: Versioned[K, V] = Versioned()
         self._context: Context[Any] | None = None
         self._name = "?"
+        self._spec: StateSpec | None = None
 
-    def bind(self, context: Context[Any], name: str, stored: Versioned[K, V]) -> None:
+    def bind(self, context: Context[Any], spec: StateSpec, stored: Versioned[K, V]) -> None:
         """Be the view of `stored` (called by the engine for each bucket)."""
         self._context = context
-        self._name = name
+        self._name = spec.name
+        self._spec = spec
         self._stored = stored
 
     @property
@@ -69,7 +72,14 @@ class BroadcastState(MutableMapping[K, V], Generic[K, V]):
         return self._stored.entries[key][0]
 
     def __setitem__(self, key: K, value: V) -> None:
-        """Write an entry, as a new version of the whole; for broadcast handlers."""
+        """Write an entry, as a new version of the whole; for broadcast handlers.
+
+        Raises Misuse for one that storage would not give back: no bucket could be read again.
+        """
+        if self._spec is not None:
+            self._spec.of.verify(value)
+            if self._spec.key is not None:
+                self._spec.key.verify(key)
         self._stored.entries[key] = (value, self._next_version())
 
     def __delitem__(self, key: K) -> None:

@@ -8,7 +8,10 @@ import msgspec
 import pytest
 
 from rivermark.process import (
+    Broadcast,
+    BroadcastState,
     Context,
+    Input,
     KeyedProcess,
     ListState,
     MapState,
@@ -204,3 +207,41 @@ class Counts(KeyedProcess[Item, Told]):
 def test_numbers_that_could_not_be_kept_are_told_with_the_event(value: int, message: str) -> None:
     with pytest.raises(ProcessError, match=f"on key 'a', event Item.*{message}"):
         ProcessHarness(Counts()).feed(item(value))
+
+
+class Limit(msgspec.Struct, frozen=True):
+    name: str
+    at: int
+    most: int
+
+
+class Limited(KeyedProcess[Any, Told]):
+    items = Input(Item, key="name", time="at")
+    changes = Broadcast(Limit, time="at")
+    limits: BroadcastState[str, Limit]
+
+    def on_items(self, event: Item, ctx: Context[Told]) -> None:
+        ctx.emit(Told(event.name, self.limits[event.name].most))
+
+    def on_changes(self, event: Limit, ctx: Context[Told]) -> None:
+        wrong: Any = "x"
+        name: Any = event.name if event.most >= -1 else 5
+        self.limits[name] = Limit(event.name, event.at, wrong if event.most == -1 else event.most)
+
+
+class CarefulLimited(Limited):
+    dead_letter = True
+
+
+@pytest.mark.parametrize("most", [-1, -2])
+def test_a_rule_of_a_wrong_type_is_told_with_its_event_and_never_stored(most: int) -> None:
+    limited = ProcessHarness(Limited())
+    limited.feed(Limit("x", 1, 5), "changes")
+    with pytest.raises(ProcessError, match=f"event Limit.*most={most}.*'limits'.* holds"):
+        limited.feed(Limit("x", 2, most), "changes")
+    assert limited.feed(item(1, "x", 3), "items") == [Told("x", 5)]
+
+    careful = ProcessHarness(CarefulLimited())
+    careful.feed([Limit("x", 1, 5), Limit("x", 2, most)], "changes")
+    assert careful.feed(item(1, "x", 3), "items") == [Told("x", 5)]
+    assert [each.event for each in careful.dead_letters()] == [Limit("x", 2, most)]
