@@ -1,6 +1,7 @@
 """Takes the pictures of the UI tour from a running UI, in headless Chromium.
 
-    make ui                                   # in one terminal, with data in it
+    .venv/bin/python docs/make_runs.py FOLDER --pictures     # runs of its own, then all pictures
+    make ui                                   # or: in one terminal, with data in it
     .venv/bin/python docs/make_pictures.py [--url http://127.0.0.1:3000] [--out docs/images]
     .venv/bin/python docs/make_pictures.py --page .rivermark/pages/dashboard.html
     .venv/bin/python docs/make_pictures.py --data-docs .rivermark/quality/pages/index.html
@@ -31,7 +32,7 @@ PAGES = {
     "asset": ("/assets/taxi/hourly_winners?view=overview", 8),
     "partitions": (
         "/assets/taxi/hourly_winners?view=partitions&partition=2020-01-03"
-        "&default_range=[2020-01-01...2020-01-14]",
+        "&default_range=[2020-01-01...2020-01-08]",
         8,
     ),
     "checks": ("/assets/taxi/fare_events?view=checks&checkDetail=days_are_complete", 10),
@@ -42,8 +43,8 @@ PAGES = {
 
 LOOKS = {
     "dashboard": ("", 1280, 1100, False),
-    "dashboard_days": ("#stream-taxi-trip_records", 1280, 1100, False),
-    "dashboard_phone_dark": ("#stream-taxi-trip_records", 390, 1100, True),
+    "dashboard_days": ("#stream-taxi-fare_events", 1280, 1100, False),
+    "dashboard_phone_dark": ("#stream-taxi-fare_events", 390, 1100, True),
 }
 """Place on the page, width and height of the window, and whether the reader prefers dark."""
 

@@ -31,26 +31,27 @@ WITH files AS (
 ),
 raw AS (SELECT _file AS file, _ingest_batch AS ingest_batch, count(*) AS n FROM raw_rows
         WHERE _ingest_batch > $after GROUP BY ALL),
-admitted AS (SELECT _file AS file, _ingest_batch AS ingest_batch, count(*) AS n FROM admitted_rows
-             WHERE _ingest_batch > $after GROUP BY ALL),
+admitted AS (
+    SELECT a._file AS file, a._ingest_batch AS ingest_batch, count(*) AS n,
+           count(DISTINCT l._row) AS folded
+    FROM admitted_rows a LEFT JOIN (
+        SELECT _file, _ingest_batch, _row FROM late_rows WHERE _ingest_batch > $after
+    ) l USING (_file, _ingest_batch, _row)
+    WHERE a._ingest_batch > $after GROUP BY ALL
+),
 late AS (SELECT _file AS file, _ingest_batch AS ingest_batch, count(*) AS n FROM late_rows
          WHERE _ingest_batch > $after GROUP BY ALL),
 aside AS (SELECT _file AS file, _ingest_batch AS ingest_batch, count(*) AS n FROM quarantine_rows
           WHERE _ingest_batch > $after AND _row IS NOT NULL GROUP BY ALL),
-places AS (SELECT _file, _ingest_batch, _row FROM admitted_rows WHERE _ingest_batch > $after),
-folded AS (SELECT _file AS file, _ingest_batch AS ingest_batch, count(*) AS n FROM late_rows
-           SEMI JOIN places USING (_file, _ingest_batch, _row)
-           WHERE _ingest_batch > $after GROUP BY ALL),
 counted AS (
     SELECT file, ingest_batch, said, said_admitted, said_late, said_quarantined,
            coalesce(raw.n, 0) AS landed,
-           coalesce(admitted.n, 0) - coalesce(folded.n, 0) AS admitted,
+           coalesce(admitted.n, 0) - coalesce(admitted.folded, 0) AS admitted,
            coalesce(late.n, 0) AS late, coalesce(aside.n, 0) AS quarantined,
-           coalesce(folded.n, 0) AS folded
+           coalesce(admitted.folded, 0) AS folded
     FROM files
     LEFT JOIN raw USING (file, ingest_batch) LEFT JOIN admitted USING (file, ingest_batch)
     LEFT JOIN late USING (file, ingest_batch) LEFT JOIN aside USING (file, ingest_batch)
-    LEFT JOIN folded USING (file, ingest_batch)
 )
 SELECT *, landed <> admitted + late + quarantined OR landed <> said OR admitted <> said_admitted
        OR late <> said_late OR quarantined <> said_quarantined AS wrong

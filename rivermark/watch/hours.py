@@ -14,7 +14,7 @@ from rivermark.lake.table import Daily, Table
 from rivermark.settings import Settings
 from rivermark.stream import Ingest
 from rivermark.watch.folded import folded_by_hour
-from rivermark.watch.opened import opened
+from rivermark.watch.opened import once, opened
 from rivermark.watch.query import ask, quoted
 
 HOUR: Final = timedelta(hours=1)
@@ -84,11 +84,12 @@ def newest_moment(settings: Settings, table: Table, column: str) -> datetime | N
     lake = settings.lake()
     if not lake.exists(table):
         return None
-    found = ask(
-        # A column's declared name, quoted.
-        f"SELECT max({quoted(column)}) AS newest FROM found",  # noqa: S608
-        {"found": opened(lake, table)},
-    )[0]["newest"]
+    # A column's declared name, quoted.
+    sql = f"SELECT max({quoted(column)}) AS newest FROM found"  # noqa: S608
+    found = once(
+        ("newest", lake.path(table), column),
+        lambda: ask(sql, {"found": opened(lake, table)})[0]["newest"],
+    )
     return found.astimezone(UTC) if isinstance(found, datetime) else None
 
 

@@ -6,17 +6,37 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rivermark.lake.table import Table
 from rivermark.settings import Settings
 from rivermark.stream import Ingest
-from rivermark.watch.folded import AT_THE_DOOR, OF_LATE, unfolded_by_hour
+from rivermark.watch.folded import PLACE, unfolded_by_hour
 from rivermark.watch.hours import day_of
 from rivermark.watch.opened import once, opened
-from rivermark.watch.query import ask, quoted
+from rivermark.watch.query import ask, connection, quoted
+
+if TYPE_CHECKING:
+    import duckdb
 
 SHOWN: Final = 10
+
+# The late rows are the right side of the join, which is the one that is held in memory.
+BY_FILE: Final = """
+CREATE TEMP TABLE by_file AS
+SELECT a._file, count(*) FILTER (l._row IS NULL) AS valid, count(l._row) AS folded,
+       sum({money}) FILTER (l._row IS NULL) AS money
+FROM admitted_rows a
+LEFT JOIN late_rows l ON a._ingest_batch = l._ingest_batch AND a._file = l._file AND a._row = l._row
+GROUP BY 1
+"""
+TOTAL: Final = """
+SELECT count(*), coalesce(quantile_disc(_late_by_ms, 0.50), 0)::BIGINT,
+       coalesce(quantile_disc(_late_by_ms, 0.95), 0)::BIGINT,
+       coalesce(quantile_disc(_late_by_ms, 0.99), 0)::BIGINT,
+       coalesce(max(_late_by_ms), 0)::BIGINT, sum({money})
+FROM late_rows
+"""
 
 
 @dataclass(frozen=True)
@@ -68,39 +88,38 @@ def lateness_of_rows(settings: Settings, ingest: Ingest) -> Lateness:
 
 
 def _lateness(settings: Settings, ingest: Ingest) -> Lateness:
+    from pyarrow import dataset as ds  # It imports pandas, which takes a second.
+
     tables = _tables(settings, ingest)
     if tables is None:
         return Lateness(stream=ingest.name)
-    money = quoted(ingest.money) if ingest.money else None
-    total = ask(
-        f"""
-        SELECT count(*) AS late,
-               coalesce(quantile_disc(_late_by_ms, 0.50), 0) AS p50_ms,
-               coalesce(quantile_disc(_late_by_ms, 0.95), 0) AS p95_ms,
-               coalesce(quantile_disc(_late_by_ms, 0.99), 0) AS p99_ms,
-               coalesce(max(_late_by_ms), 0) AS max_ms,
-               {f"sum({money})" if money else "NULL"} AS money FROM late_rows
-        """,  # noqa: S608 - a declared column, quoted
-        tables,
-    )[0]
-    whole = ask(
-        f"SELECT count(*) AS n, {f'sum({money})' if money else 'NULL'} AS money FROM {AT_THE_DOOR}",  # noqa: S608
-        tables,
-    )[0]
-    folded = ask(f"SELECT count(*) AS n FROM admitted_rows {OF_LATE}", tables)[0]  # noqa: S608
-    concerned: Decimal | None = (total["money"] or Decimal(0)) if money else None
-    in_all = (concerned or Decimal(0)) + (whole["money"] or Decimal(0))
-    return Lateness(
-        stream=ingest.name,
-        valid=whole["n"] + total["late"],
-        late=total["late"],
-        folded=folded["n"],
-        **{name: int(total[name]) for name in ("p50_ms", "p95_ms", "p99_ms", "max_ms")},
-        money=concerned,
-        money_share=float(concerned / in_all) if concerned is not None and in_all else None,
-        by_folder=_by_source(tables, "regexp_replace(_file, '[^/]*$', '')"),
-        by_file=_by_source(tables, "_file"),
-    )
+    money = quoted(ingest.money) if ingest.money else "NULL::DECIMAL(38, 9)"
+    columns = [*PLACE, "_late_by_ms", *([ingest.money] if ingest.money else [])]
+    # Late rows are few, and asked several times; of the admitted table each file is read once.
+    late = ds.dataset(tables["late_rows"].to_table(columns=columns))
+    with connection({"late_rows": late, "admitted_rows": tables["admitted_rows"]}) as engine:
+        engine.execute(BY_FILE.format(money=f"a.{money}" if ingest.money else money))
+        names = ("late", "p50_ms", "p95_ms", "p99_ms", "max_ms", "concerned")
+        total = dict(
+            zip(names, engine.execute(TOTAL.format(money=money)).fetchall()[0], strict=True)
+        )
+        whole, folded, paid = engine.execute(
+            "SELECT coalesce(sum(valid), 0), coalesce(sum(folded), 0), coalesce(sum(money), 0)"
+            " FROM by_file"
+        ).fetchall()[0]
+        sum_of_late = total.pop("concerned") or Decimal(0)
+        concerned = sum_of_late if ingest.money else None
+        in_all = (concerned or Decimal(0)) + paid
+        return Lateness(
+            stream=ingest.name,
+            valid=int(whole) + total["late"],
+            folded=int(folded),
+            **total,
+            money=concerned,
+            money_share=float(concerned / in_all) if concerned is not None and in_all else None,
+            by_folder=_by_source(engine, "regexp_replace(_file, '[^/]*$', '')"),
+            by_file=_by_source(engine, "_file"),
+        )
 
 
 def late_money(
@@ -132,26 +151,22 @@ def late_money(
     return found
 
 
-def _by_source(tables: Mapping[str, Any], source: str) -> tuple[LateFrom, ...]:
-    found = ask(
+def _by_source(engine: duckdb.DuckDBPyConnection, source: str) -> tuple[LateFrom, ...]:
+    found = engine.execute(
         f"""
         WITH late AS (
             SELECT {source} AS source, count(*) AS late,
                    quantile_disc(_late_by_ms, 0.50) AS p50, quantile_disc(_late_by_ms, 0.99) AS p99
             FROM late_rows GROUP BY 1 ORDER BY late DESC, source LIMIT {SHOWN}
         ),
-        admitted AS (
-            SELECT {source} AS source, count(*) AS n FROM {AT_THE_DOOR}
-            WHERE {source} IN (SELECT source FROM late) GROUP BY 1
-        )
-        SELECT late.*, coalesce(admitted.n, 0) AS n FROM late LEFT JOIN admitted USING (source)
-        ORDER BY late DESC, source
-        """,  # noqa: S608 - made of constants
-        tables,
-    )
+        admitted AS (SELECT {source} AS source, sum(valid) AS n FROM by_file GROUP BY 1)
+        SELECT source, late, p50, p99, coalesce(n, 0)::BIGINT
+        FROM late LEFT JOIN admitted USING (source) ORDER BY late DESC, source
+        """  # noqa: S608 - made of constants
+    ).fetchall()
     return tuple(
-        LateFrom(r["source"] or "./", r["n"] + r["late"], r["late"], int(r["p50"]), int(r["p99"]))
-        for r in found
+        LateFrom(source or "./", valid + late, late, int(p50), int(p99))
+        for source, late, p50, p99, valid in found
     )
 
 
