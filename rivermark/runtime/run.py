@@ -23,6 +23,9 @@ LOOK_SECONDS: Final = 0.25
 """How often a continuous run looks at its queries."""
 FIRST_LOOK_SECONDS: Final = 60.0
 """How long others wait at the start for a query whose first batch has to be alone."""
+FIRST_BATCHES: Final = 2
+"""How many queries may run when one whose first batch starts a Python process is begun in a bounded
+run: the process has ten seconds to answer, and needs half a second of one core."""
 DRAIN_SECONDS: Final = 0.05
 """How often a bounded run looks whether a query has ended: the next one waits for it."""
 
@@ -115,7 +118,7 @@ def run_bounded(
         unfinished = {s.name for s in waiting}
         while unfinished:
             ready = [s for s in waiting if _ready(topology, s, unfinished)]
-            ready = _startable(supervisor, ready, alone=len(waiting) == len(unfinished))
+            ready = _startable(supervisor, ready, beside=len(unfinished) - len(waiting))
             supervisor.settle([s.name for s in ready])
             for stream in ready:
                 waiting.remove(stream)
@@ -198,14 +201,14 @@ def _ready(topology: Topology, stream: AnyStream, unfinished: set[str]) -> bool:
 
 
 def _startable(
-    supervisor: Supervisor, ready: Sequence[AnyStream], *, alone: bool
+    supervisor: Supervisor, ready: Sequence[AnyStream], *, beside: int
 ) -> list[AnyStream]:
-    """Which of the streams to start: first all that run side by side, then one by one the others.
+    """Which of the streams to start: first all that run side by side, then the others in pairs.
 
-    `alone` says that nothing runs.
+    `beside` is the number of queries that run now.
     """
     side_by_side = [s for s in ready if not supervisor.hosts[s.name].alone_at_first]
-    return side_by_side or list(ready[:1] if alone else ())
+    return side_by_side or list(ready[: max(FIRST_BATCHES - beside, 0)])
 
 
 def _active(supervisor: Supervisor, stream: AnyStream) -> bool:
