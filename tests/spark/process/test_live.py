@@ -8,13 +8,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rivermark import Topology
-from rivermark.lake.stats import row_count
+from rivermark.lake.stats import largest, row_count
 from rivermark.runtime.run import run_continuous
 from rivermark.settings import Settings
-from tests.spark.engine.sensors import READINGS
+from tests.spark.engine.sensors import READINGS, TEN
 from tests.spark.landing import Landing
 from tests.spark.process.rules import JUMPS, SILENCES, WATCHED
-from tests.spark.process.test_modes import by_hand, land, written
+from tests.spark.process.test_modes import LAST, by_hand, land, written
 from tests.spark.waiting import running, until
 
 pytestmark = pytest.mark.spark
@@ -31,10 +31,10 @@ def test_a_live_run_gives_the_same_as_a_drained_one(
         land(landing, seed=12)
         until(
             lambda: (
-                row_count(settings.lake(), READINGS.admitted) > 0
+                largest(settings.lake(), READINGS.admitted, "at") == TEN + LAST
                 and row_count(settings.lake(), SILENCES) >= len(by_hand(spark, settings)[1]) > 3
             ),
-            "all silences but the last are told",
+            "all is read, and all silences but the last are told",
             thread.alive,
         )
     jumps, silences = by_hand(spark, settings)

@@ -26,6 +26,8 @@ from tests.spark.process.rules import (
 pytestmark = pytest.mark.spark
 
 DAY = 24 * 60
+LAST = timedelta(minutes=2 * DAY + 1)
+"""The newest reading that `land` lands, after ten."""
 THE_DAY = date(2024, 3, 1)
 
 
