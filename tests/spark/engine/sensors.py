@@ -26,6 +26,7 @@ from rivermark.runtime.run import run_bounded
 from rivermark.runtime.tally import StreamSummary
 from rivermark.settings import Settings
 from rivermark.stream import AnyStream
+from tests.spark.stored import stored
 
 TEN: Final = datetime(2024, 3, 1, 10, tzinfo=UTC)
 MINUTE: Final = timedelta(minutes=1)
@@ -169,9 +170,8 @@ def run(
 
 def rows(spark: SparkSession, settings: Settings, table: Table, *columns: str) -> list[Row]:
     """The rows of a table by these columns (default: all declared), in order of their values."""
-    frame = spark.read.format("delta").load(settings.lake().path(table))
     names: Sequence[str] = columns or table.schema.fieldNames()
-    return sorted(frame.select(*names).collect(), key=by_value)
+    return sorted(stored(settings.lake().path(table), *names), key=by_value)
 
 
 def by_value(row: tuple[object, ...]) -> list[tuple[bool, object]]:

@@ -18,6 +18,7 @@ from rivermark.lake.stats import row_count
 from rivermark.runtime.run import run_bounded, run_continuous
 from rivermark.settings import Settings
 from rivermark.stream import AnyStream
+from tests.spark.stored import stored
 from tests.spark.waiting import running, until
 
 TLC = Path(__file__).parents[2] / "data" / "tlc"
@@ -89,7 +90,8 @@ def contents(
     found = {}
     for stream in streams:
         for table in stream.tables:
-            rows = spark.read.format("delta").load(settings.lake().path(table))
             kept = [c for c in table.schema.fieldNames() if c not in OF_THE_RUN]
-            found[table.name] = sorted(repr(tuple(r)) for r in rows.select(*kept).collect())
+            found[table.name] = sorted(
+                repr(tuple(r)) for r in stored(settings.lake().path(table), *kept)
+            )
     return found

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from deltalake import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Row, SparkSession
 
 from assets.taxi.cleansing import CLEAN_FARES, CLEAN_RIDES
 from assets.taxi.enrichment import RIDES_WITH_FARES, WAITING
@@ -26,6 +26,7 @@ from rivermark.settings import Settings
 from rivermark.topology import Topology
 from tests.oracles.rides import TaxiOracle, by_id
 from tests.spark.again import again
+from tests.spark.stored import stored
 
 # A ride every 20 seconds from noon: the last start at 02:26 of the day after.
 RIDES = 2_600
@@ -42,11 +43,11 @@ class Platform:
     oracle: TaxiOracle
     summaries: dict[str, StreamSummary]
 
-    def table(self, name: str) -> DataFrame:
-        return self.spark.read.format("delta").load(self.settings.lake().path(name))
+    def stored(self, name: str, *columns: str) -> list[Row]:
+        return stored(self.settings.lake().path(name), *columns)
 
     def rows(self, name: str, *columns: str) -> list[tuple[Any, ...]]:
-        return sorted((tuple(r) for r in self.table(name).select(*columns).collect()), key=repr)
+        return sorted((tuple(r) for r in self.stored(name, *columns)), key=repr)
 
     def ids(self, name: str) -> list[int]:
         return [i for (i,) in sorted(self.rows(name, "ride_id"))]
@@ -99,8 +100,8 @@ def test_tips_and_winners_of_final_hours_equal_the_oracle(platform: Platform) ->
     }
     winners = {e: w for e, w in platform.oracle.winners().items() if e <= final}
 
-    found = platform.table("taxi/driver_tips").collect()
-    best = platform.table("taxi/hourly_winners").collect()
+    found = platform.stored("taxi/driver_tips")
+    best = platform.stored("taxi/hourly_winners")
 
     assert {(utc(r.window_end), r.driver_id): r.tips for r in found} == tips
     assert len(found) == len(tips)
@@ -149,7 +150,7 @@ def test_each_long_ride_has_one_alert_as_soon_as_it_is_known(platform: Platform)
         if (ends[ride] > start + LIMIT if ride in ends else start + LIMIT <= watermark)
     }
 
-    found = platform.table("taxi/long_rides").collect()
+    found = platform.stored("taxi/long_rides")
 
     assert sorted(r.ride_id for r in found) == sorted(known)
     assert known
