@@ -182,7 +182,7 @@ def test_lost_and_repeated_messages_are_counted(platform: Platform) -> None:
 
 
 def test_a_spreadsheets_dates_are_read_month_first_or_set_aside(platform: Platform) -> None:
-    read = [utc(at) for (at,) in platform.rows("readings/occupancy_resaved", "event_time")]
+    read = sorted(utc(r.event_time) for r in platform.stored("readings/occupancy_resaved"))
     aside = platform.stored("readings/occupancy_resaved_quarantine")
 
     assert read == [
