@@ -29,6 +29,9 @@ class Meaning:
     restartable: bool = False
 
 
+SLOW_WORKER: Final = "failed to connect back"
+"""What Spark says where a Python process of a query was not there within ten seconds."""
+
 MEANINGS: Final = (
     Meaning(
         ("STREAMING_CHECKPOINT_MISSING_METADATA_FILE",),
@@ -64,6 +67,12 @@ MEANINGS: Final = (
     Meaning(
         ("STREAMING_INCOMPATIBLE_SCHEMA_CHANGE", "SCHEMA_CHANGED", "STREAMING_METADATA_EVOLUTION"),
         "the schema of an input changed; a column that was added is taken up by the next start",
+        restartable=True,
+    ),
+    Meaning(
+        (SLOW_WORKER,),
+        "its Python process did not answer in the ten seconds that Spark gives it, in several "
+        "starts: this machine is too busy. Run fewer things beside it, or give it more cores",
         restartable=True,
     ),
 )  # fmt: skip
@@ -110,6 +119,14 @@ def explain(
     if bridge or isinstance(error, ConnectionError | EOFError):
         return Fault(f"the engine process (JVM) is gone. [{shorten(text)}]", True)
     return Fault(shorten(text) or type(error).__name__, True)
+
+
+def is_slow_worker(error: BaseException) -> bool:
+    """Whether a query ended only because its Python process was slow to begin on a busy machine.
+
+    Nothing was written then: the batch is done again by the next start.
+    """
+    return SLOW_WORKER in str(error)
 
 
 def lines_of(text: str) -> list[str]:

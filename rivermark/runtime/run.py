@@ -128,7 +128,8 @@ def run_bounded(
             _step(supervisor, DRAIN_SECONDS)
             started = [s for s in supervisor.streams if s.name in unfinished and s not in waiting]
             ended = [s for s in started if not _active(supervisor, s)]
-            supervisor.look()
+            again = supervisor.look()
+            ended = [s for s in ended if s.name not in again]
             _wait_for_last_reports(supervisor, ended)
             for stream in ended:
                 unfinished.remove(stream.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -17,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from rivermark.errors import StreamFailed
 from rivermark.lake.create import create_table
-from rivermark.runtime.faults import explain
+from rivermark.runtime.faults import explain, is_slow_worker
 from rivermark.runtime.heartbeat import WAITING, Heartbeat, HeartbeatStore
 from rivermark.runtime.hosts import host_for
 from rivermark.runtime.ingesting import IngestHost
@@ -34,6 +35,8 @@ LOG = logging.getLogger("rivermark")
 State = Literal["starting", "running", "idle", "stopping", "stopped", "failed"]
 BEAT_SECONDS = 5.0
 FLUSH_SECONDS = 10.0
+STARTS = 5
+"""How often a query is started in one run whose Python process does not come up in time."""
 
 
 class Supervisor:
@@ -58,6 +61,7 @@ class Supervisor:
         self._beats = HeartbeatStore(settings.state)
         self._states: dict[str, State] = {}
         self._progressed: dict[str, datetime] = {}
+        self._starts: Counter[str] = Counter()
         self._last_beat = self._last_flush = 0.0
         self._jvm = engine_pid(spark)
 
@@ -181,8 +185,13 @@ class Supervisor:
             self._last_flush = time.monotonic()
             self._log.flush()
 
-    def look(self) -> None:
-        """Raise StreamFailed for the first query that ended with an error."""
+    def look(self) -> set[str]:
+        """Raise StreamFailed for the first query that ended with an error.
+
+        One whose Python process was only slow to begin is started again, a few times; gives the
+        names of those.
+        """
+        again = set()
         for name, host in self.hosts.items():
             query = host.query
             if query is None or self._states[name] != "running":
@@ -191,8 +200,26 @@ class Supervisor:
                 error = None if query.isActive else host.error or query.exception()
             except Exception as broken:
                 raise self.fail(name, broken) from broken
-            if error is not None:
+            if error is None:
+                continue
+            self._starts[name] += 1
+            if not is_slow_worker(error) or self._starts[name] >= STARTS:
                 raise self.fail(name, error) from error
+            LOG.warning(
+                "stream '%s': its Python process was not there in time on this busy machine; "
+                "started again (%d of %d)", name, self._starts[name], STARTS - 1
+            )  # fmt: skip
+            self._start_again(name, host)
+            again.add(name)
+        return again
+
+    def _start_again(self, name: str, host: QueryHost) -> None:
+        """Start a query anew; who paces it goes on with its host."""
+        host.error = None
+        try:
+            host.start(bounded=host.bounded)
+        except Exception as error:
+            raise self.fail(name, error) from error
 
     def fail(self, name: str, error: BaseException) -> StreamFailed:
         """Mark a stream as failed, and say so in its heartbeat at once."""

@@ -91,6 +91,49 @@ def test_b023_a_stop_that_loses_patience_breaks_a_batch_off_and_the_next_run_mak
     assert written in (0, 1)
 
 
+def slow_workers(patch: pytest.MonkeyPatch, times: int) -> list[int]:
+    """Let the first batches of an append stream fail as where a Python process came too late."""
+    failed: list[int] = []
+    write = AppendHost.write
+
+    def late(self: AppendHost, frame: DataFrame, batch: int) -> Any:
+        if len(failed) < times:
+            failed.append(batch)
+            raise RuntimeError("SparkException: Python worker failed to connect back.")
+        return write(self, frame, batch)
+
+    patch.setattr(AppendHost, "write", late)
+    return failed
+
+
+def test_a_query_whose_python_process_comes_too_late_is_started_again_in_the_same_run(
+    spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    landing.put(f"{FOLDER}/1.json", reading(0), reading(9))
+    with monkeypatch.context() as patch:
+        failed = slow_workers(patch, 2)
+        done = run(spark, settings, READINGS, PER_WINDOW)
+        assert failed == [0, 0]
+        assert done[PER_WINDOW.name].error is None
+    with monkeypatch.context() as patch:
+        failed = slow_workers(patch, 1)
+        with running(live(spark, settings, READINGS, PER_WINDOW)) as thread:
+            landing.put(f"{FOLDER}/2.json", reading(20))
+            until(lambda: row_count(settings.lake(), WINDOWS) == 2, "two windows", thread.alive)
+        assert len(failed) == 1
+    assert [r["readings"] for r in rows(spark, settings, WINDOWS)] == [1, 1]
+
+    landing.put(f"{FOLDER}/3.json", reading(40))
+    with monkeypatch.context() as patch:
+        slow_workers(patch, 100)
+        with pytest.raises(StreamFailed, match="too busy") as ended:
+            run(spark, settings, READINGS, PER_WINDOW)
+    assert ended.value.stream == PER_WINDOW.name
+    beat = HeartbeatStore(settings.state).get(PER_WINDOW.name)
+    assert beat is not None
+    assert (beat.state, beat.restartable) == ("failed", True)
+
+
 def test_the_error_of_the_stream_itself_comes_first_and_the_others_are_stopped(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
