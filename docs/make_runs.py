@@ -6,8 +6,8 @@
 A week of a ride every six minutes with 2 % late rows, an hour a file, and fares that are silent for
 three hours of the third day. Each job is executed by Dagster as its own run, with the instance's
 own settings: streams brought up to date and checked, days judged, late rows folded, days judged
-anew, a day rehearsed. Takes some minutes; needs what `make setup` brings. For the pictures the
-group also runs live for a while, started by its sensor.
+anew, a day rehearsed. Takes some minutes; needs what `make setup` brings. Two pictures show a live
+run and its sensor: they are taken by docs/make_pictures.py beside `make ui`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -24,7 +23,6 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -36,8 +34,6 @@ from assets.taxi.world.clock import RideClock
 from assets.taxi.world.disorder import Disorder
 from assets.taxi.world.fares import fares
 from assets.taxi.world.wire import to_line
-from rivermark.runtime.desired import DesiredStore
-from rivermark.runtime.heartbeat import HeartbeatStore
 from rivermark.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,8 +43,8 @@ SPACING = timedelta(minutes=6)
 RIDES = 7 * DAY // SPACING + 80
 SILENT = (BEGIN + 2 * DAY + 9 * HOUR, BEGIN + 2 * DAY + 12 * HOUR)
 
-GROUP = "taxi_events"
 REHEARSAL = {"stream": "taxi/driver_tips", "first": "2020-01-04", "way": "rehearse"}
+PICTURES = ("lineage", "asset", "partitions", "checks")
 JOBS: list[tuple[str, dict[str, Any]]] = [
     ("taxi_events_catch_up", {}),
     ("trust", {}),
@@ -124,52 +120,38 @@ def main() -> None:
 
 
 def take_pictures(folder: Path) -> None:
-    """Serve the pages beside a live run, take their pictures, and end all of it."""
+    """Serve the pages of the runs, take their pictures, and end the server."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    url, settings = f"http://127.0.0.1:{port}", Settings(home=folder / "home")
-    wishes = DesiredStore(settings.state)
-    wishes.set(GROUP, "run", by="the tour", reason="pictures of a live run")
-    pages = subprocess.Popen(
-        [sys.executable, "-m", "platform_defs.ui", "--port", str(port)],
+    url = f"http://127.0.0.1:{port}"
+    server = subprocess.Popen(
+        [sys.executable, "-m", "dagster_webserver", "-w", "workspace.yaml", "-p", str(port)],
         cwd=ROOT,
         env=environment(folder),
     )
     pictures = [sys.executable, "docs/make_pictures.py"]
     try:
-        _until(lambda: _answers(url), "the page answers")
-        _until(lambda: "running" in _states(settings), "the live run goes")
-        subprocess.run([*pictures, "--url", url], cwd=ROOT, check=True)
+        _until_it_answers(url)
+        subprocess.run([*pictures, "--url", url, "--only", *PICTURES], cwd=ROOT, check=True)
     finally:
-        wishes.set(GROUP, "paused", by="the tour", reason="the pictures are taken")
-        _until(lambda: "running" not in _states(settings), "the live run rests")
-        pages.send_signal(signal.SIGINT)
-        pages.wait(90)
+        server.terminate()
+        server.wait(60)
     page = folder / "home" / "pages" / "dashboard.html"
     subprocess.run([*pictures, "--page", str(page)], cwd=ROOT, check=True)
     docs = folder / "home" / "quality" / "pages" / "index.html"
     subprocess.run([*pictures, "--data-docs", str(docs)], cwd=ROOT, check=True)
 
 
-def _states(settings: Settings) -> set[str]:
-    return {beat.state for beat in HeartbeatStore(settings.state).latest().values()}
-
-
-def _answers(url: str) -> bool:
-    try:
-        urllib.request.urlopen(f"{url}/server_info", timeout=5).close()  # noqa: S310
-    except (urllib.error.URLError, OSError):
-        return False
-    return True
-
-
-def _until(holds: Callable[[], bool], what: str) -> None:
+def _until_it_answers(url: str) -> None:
     deadline = time.monotonic() + 240
-    while not holds():
-        if time.monotonic() > deadline:
-            raise SystemExit(f"not within four minutes: {what}")
-        time.sleep(0.5)
+    while time.monotonic() < deadline:
+        try:
+            urllib.request.urlopen(f"{url}/server_info", timeout=5).close()  # noqa: S310
+            return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.5)
+    raise SystemExit(f"no page at {url}")
 
 
 if __name__ == "__main__":
