@@ -21,7 +21,9 @@ class BucketRun:
     def __call__(self, key: tuple[Any, ...], packets: pa.Table) -> pa.Table:
         """Wire rows of all that the process writes."""
         columns = (packets.column(name).to_pylist() for name in ("input", "place", "payload"))
-        arrivals, dead = self.core.taken(key[0], zip(*columns, strict=True))
+        # Spark gives keys as Arrow has them: a scalar of it equals no number of Python's.
+        label = key[0].as_py()
+        arrivals, dead = self.core.taken(label, zip(*columns, strict=True))
         engine = self.core.engine
         now = int(time.time() * 1000)
         bucket = engine.open(None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -81,7 +81,7 @@ def tuples(landing: Path, ingest: object, *fields: str) -> list[tuple[Any, ...]]
 Packets = dict[int, list[pa.RecordBatch]]
 
 
-def core_of(stream: Stream) -> tuple[Core, list[Reader]]:
+def core_of(stream: Stream, *, by_python: bool = False) -> tuple[Core, list[Reader]]:
     """What runs a stream's batches, and the readers of its inputs in the order of its reads."""
     build = stream.build
     assert isinstance(build, ProcessBuild)
@@ -91,8 +91,11 @@ def core_of(stream: Stream) -> tuple[Core, list[Reader]]:
         for name, read in zip(build.inputs, stream.reads, strict=True)
         if isinstance(read, Ingest)
     ]
+    if by_python:
+        readers = [replace(each, bucketed=False) for each in readers]
     by_rank = tuple(sorted(readers, key=lambda each: each.rank))
-    return Core(build.make, build.limits, by_rank, build._writer), readers
+    labels = tuple(range(BUCKETS))
+    return Core(build.make, build.limits, by_rank, build._writer, labels=labels), readers
 
 
 def packed(reader: Reader, rows: list[Row], packets: Packets) -> None:
@@ -104,18 +107,19 @@ def packed(reader: Reader, rows: list[Row], packets: Packets) -> None:
             packets[label].append(batch.take(pa.array(mine)))
 
 
-def run(stream: Stream, landing: Path) -> list[Row]:
+def run(stream: Stream, landing: Path, *, by_python: bool = False) -> list[Row]:
     """The rows that a stream writes over whole tables, times in microseconds."""
-    core, readers = core_of(stream)
+    core, readers = core_of(stream, by_python=by_python)
     packets: Packets = defaultdict(list)
     for reader, read in zip(readers, stream.reads, strict=True):
         packed(reader, admitted(landing, read), packets)
     assert len(packets) > 1
-    return [
-        row
-        for label, batches in packets.items()
-        for row in BucketRun(core)((label,), pa.Table.from_batches(batches)).to_pylist()
-    ]
+    found: list[Row] = []
+    for label, batches in packets.items():
+        # Spark gives the key as a scalar of Arrow's.
+        key = (pa.scalar(label, pa.int32()),)
+        found += BucketRun(core)(key, pa.Table.from_batches(batches)).to_pylist()
+    return found
 
 
 @dataclass
@@ -238,6 +242,12 @@ def test_jumps(landing: Path) -> None:
     expected = alerts.jumps(tuples(landing, readings, *READING), told)
     columns = ("sensor_id", "event_time", "temperature", "before", "threshold", "rule_version")
     assert written(rows, *columns) == expected != []
+
+
+def test_keys_that_python_places_give_the_same_rows(landing: Path) -> None:
+    rows = run(TEMPERATURE_JUMPS, landing, by_python=True)
+
+    assert sorted(map(str, rows)) == sorted(map(str, run(TEMPERATURE_JUMPS, landing)))
 
 
 def test_rises(landing: Path) -> None:
