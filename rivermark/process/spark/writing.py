@@ -130,13 +130,21 @@ def dead_letter_values(dead: DeadLetter) -> tuple[Any, ...]:
     return (
         dead.process,
         dead.input,
-        msgspec.json.encode(dead.key).decode(),
+        _json(dead.key),
         at if abs(at) <= _LAST_MICRO else None,
-        dead.payload() if dead.event is not None else None,
+        _json(dead.event) if dead.event is not None else None,
         dead.error,
         dead.message,
         dead.line,
     )
+
+
+def _json(value: Any) -> str:
+    """A key or event as JSON; what has none, such as a key of a wrong type, as its text."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError):
+        return msgspec.json.encode(repr(value)).decode()
 
 
 @dataclass(frozen=True)

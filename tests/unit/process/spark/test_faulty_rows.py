@@ -174,3 +174,26 @@ def test_a_key_that_another_process_computes_otherwise_is_an_error() -> None:
     assert whole.taken(label, mine)[0][0].keys == ["a"]
     with pytest.raises(ProcessError, match=r"on key 'a'.*is not deterministic"):
         whole.taken(elsewhere, mine)
+
+
+def no_key_at_all(event: Event) -> str:
+    wrong: Any = {object()}
+    return event.color.value if event.key else wrong
+
+
+class NoKeyAtAll(Copies):
+    key = staticmethod(no_key_at_all)  # type: ignore[assignment]
+
+
+def test_a_key_that_nothing_can_hold_is_set_aside_as_its_text() -> None:
+    shares, (dead,) = handled(NoKeyAtAll, row(1), row(0))
+    assert shares == [0.5]
+    assert dead.message == "unhashable type: 'set'"
+
+    whole = core(NoKeyAtAll)
+    outputs = whole.engine.run(None, [], 0, 0).outputs
+    outputs.dead.append(dead)
+    (wire,) = whole.writer.rows(outputs)
+    told = dict(zip(whole.writer.schema.names, wire, strict=True))
+    assert told["key_json"].startswith('"{<object object')
+    assert json.loads(told["event_json"])["key"] == 0
