@@ -105,10 +105,11 @@ def explain(
     text = str(error)
     if isinstance(error, REFUSALS):
         return Fault(text, False)
-    ours = OURS.search(text)
-    if ours is not None:
+    # Of a chain the cause comes first, and the last one names key and event.
+    if ours := OURS.findall(text):
+        name, told_by_us = next((each for each in ours if each[0] == "ProcessError"), ours[-1])
         # An event that fails may be mended by new code; state that does not fit by none.
-        return Fault(ours[2], ours[1] == "ProcessError")
+        return Fault(told_by_us, name == "ProcessError")
     # Names of the stack's classes are no signs: many speak of checksums.
     told = "\n".join(lines_of(text))
     for meaning in MEANINGS:

@@ -82,3 +82,17 @@ def test_an_error_of_a_process_function_is_told_as_the_worker_said_it(
     )
 
     assert explain(RuntimeError(text)) == Fault(said, restartable)
+
+
+def test_of_a_misuse_within_a_handler_the_error_that_names_key_and_event_is_told() -> None:
+    misuse = "there is no side output 'lost'; declared are: late"
+    whole = f"process 'Alerts' failed on key 7, event Ride(7): Misuse: {misuse} (alerts.py:9)"
+    text = (
+        "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+        f"rivermark.process.failures.Misuse: {misuse}\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+        "Traceback (most recent call last):\n"
+        f"rivermark.process.failures.ProcessError: {whole}\n"
+    )
+
+    assert explain(RuntimeError(text)) == Fault(whole, True)
