@@ -202,7 +202,7 @@ class Delivery:
         except Exception as error:
             if runaway:
                 raise ProcessError(self._declared.name, key, None, at, error) from error
-            self._fail(error, key, None, at, None, broadcast=False)
+            self._fail(error, key, None, at, None, broadcast=False, timer=kind)
 
     def touch(self, key: Any) -> Any:
         """The record of a key, opened if need be."""
@@ -260,6 +260,7 @@ class Delivery:
         *,
         broadcast: bool,
         changed: bool = True,
+        timer: TimerKind | None = None,
     ) -> None:
         """Set an event aside, and take back what its handler `changed`; or raise."""
         failure = ProcessError(self._declared.name, key, row, at, error)
@@ -267,4 +268,4 @@ class Delivery:
             raise failure from error
         if changed:
             self._undo.take_back(broadcast=broadcast)
-        self._outputs.dead.append(DeadLetter.of(failure, error, source))
+        self._outputs.dead.append(DeadLetter.of(failure, error, source, timer))

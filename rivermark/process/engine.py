@@ -26,13 +26,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from rivermark.process.binding import Binding
 from rivermark.process.bucket import Bucket
 from rivermark.process.codec import Codec
 from rivermark.process.collector import collector_paused
-from rivermark.process.context import NO_RECORD, Context
+from rivermark.process.context import NO_RECORD, Context, TimerKind
 from rivermark.process.delivery import Delivery
 from rivermark.process.failures import Misuse, StateUnreadable
 from rivermark.process.inputs import Arrivals
@@ -45,6 +45,10 @@ from rivermark.process.state import Clock
 
 Event = TypeVar("Event")
 Out = TypeVar("Out")
+
+
+Timer = tuple[Any, Millis, TimerKind]
+"""A key, the instant for which it is to be woken, and in which kind of time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +96,14 @@ class Engine(Generic[Event, Out]):
         batch: Sequence[Arrivals],
         watermark: Millis,
         processing_time: Millis,
+        timers: Sequence[Timer] = (),
     ) -> Ran:
-        """Run a batch over a bucket's state.
+        """Run a batch over a bucket's state; `timers` that failed before are set again first.
 
         Raises ProcessError when a handler fails and dead letters are off: nothing was changed then.
         """
         with collector_paused():
-            return self._run(state, batch, watermark, processing_time)
+            return self._run(state, batch, watermark, processing_time, timers)
 
     def _run(
         self,
@@ -106,9 +111,13 @@ class Engine(Generic[Event, Out]):
         batch: Sequence[Arrivals],
         watermark: Millis,
         processing_time: Millis,
+        timers: Sequence[Timer],
     ) -> Ran:
         """As `run`; a call of its own, so that the bucket is gone when collection sets in again."""
         bucket = self.open(state)
+        for key, at, kind in timers:
+            self._context.key = key
+            (bucket.event if kind == "event" else bucket.processing).register(at)
         outputs = self.advance(bucket, batch, watermark, processing_time)
         return Ran(
             outputs=outputs,

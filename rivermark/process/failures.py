@@ -50,8 +50,9 @@ class ProcessError(RivermarkError):
 class DeadLetter(msgspec.Struct, frozen=True):
     """An event (or timer) whose handler raised, with the error; its effects were taken back.
 
-    `input` is None for a timer, and `event` is then None too; `at` is the event's time, or the
-    timer's (milliseconds since the epoch, UTC). Feeding `event` to `input` again replays it.
+    `input` is None for a timer, and `event` is then None too; `timer` says of which kind of time it
+    was. `at` is the event's time, or the timer's (milliseconds since the epoch, UTC). Feeding
+    `event` to `input` again replays it, or setting the timer again.
     """
 
     process: str
@@ -62,9 +63,16 @@ class DeadLetter(msgspec.Struct, frozen=True):
     error: str
     message: str
     line: str
+    timer: str | None = None
 
     @classmethod
-    def of(cls, failure: ProcessError, cause: BaseException, source: str | None) -> DeadLetter:
+    def of(
+        cls,
+        failure: ProcessError,
+        cause: BaseException,
+        source: str | None,
+        timer: str | None = None,
+    ) -> DeadLetter:
         """The dead letter for an event of input `source`, or for a timer, whose handling failed."""
         return cls(
             process=failure.process,
@@ -75,6 +83,7 @@ class DeadLetter(msgspec.Struct, frozen=True):
             error=type(cause).__name__,
             message=str(cause),
             line=failure.line,
+            timer=timer,
         )
 
     def payload(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from rivermark.lake.rows import rows_of
 from rivermark.lake.table import Table
 from rivermark.process.spark import ProcessBuild
 from rivermark.process.spark.replaying import replays_of
-from rivermark.process.spark.writing import DEAD
+from rivermark.process.spark.writing import DEAD, timer_json
 from rivermark.runtime.generation import read_generation
 from rivermark.runtime.process_record import read_record
 from rivermark.stream import AnyStream, Stream
@@ -34,7 +35,7 @@ class Letter:
 
     `failures` is how often it failed: more than once where it came again, or failed again when it
     was replayed. `replays` is how often it was given to the process again. `input` and `event` are
-    None for a timer.
+    None for a timer; `timer` is then its kind of time, where it was written down.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Letter:
     failures: int
     replays: int
     errors: tuple[tuple[str, str, str], ...]
+    timer: str | None = None
 
     @property
     def waiting(self) -> int:
@@ -132,19 +134,28 @@ def replay(lake: Lake, stream: AnyStream, ids: Collection[str] | None) -> list[L
 
 
 def replayable(stream: AnyStream, letter: Letter) -> bool:
-    """Whether the process can be given the event again: not a timer, not an event for all keys."""
+    """Whether the process can be given it again: an event of a key, or a timer.
+
+    An event for all keys is handled by each bucket by itself, and may have failed in some of them.
+    """
     assert isinstance(stream, Stream)  # noqa: S101  # has letters
     assert isinstance(stream.build, ProcessBuild)  # noqa: S101
     keyed = {each.name for each in stream.build.declared.inputs if not each.broadcast}
+    if letter.input is None:
+        return letter.timer is not None and letter.event_time is not None
     return letter.event is not None and letter.input in keyed
 
 
 def _check(stream: AnyStream, letter: Letter) -> None:
     if not replayable(stream, letter):
-        what = "a timer" if letter.event is None else f"an event of input '{letter.input}'"
+        what = (
+            "a timer of which only the key is known"
+            if letter.input is None
+            else f"an event of input '{letter.input}' and has no key"
+        )
         raise RivermarkError(
-            f"dead letter {letter.id} of stream '{stream.name}' is {what}, which cannot be "
-            "replayed: only events of an input with a key can. Compute the day again instead"
+            f"dead letter {letter.id} of stream '{stream.name}' is {what}, so it cannot be "
+            "replayed. Compute the day again instead"
         )
 
 
@@ -161,13 +172,15 @@ def _event(row: dict[str, Any]) -> tuple[Any, ...]:
 
 def _letter(event: tuple[Any, ...], rows: Sequence[dict[str, Any]], replays: int) -> Letter:
     source, key, at, text = event
+    timer = json.loads(text).get("timer") if source is None and text is not None else None
     errors = dict.fromkeys((row["error"], row["message"], row["line"]) for row in rows)
     return Letter(
         id=blake2b(repr((source, key, str(at), text)).encode(), digest_size=5).hexdigest(),
         input=source,
         key=key,
         event_time=at.astimezone(UTC) if at else None,
-        event=text,
+        event=None if source is None else text,
+        timer=timer,
         failures=len(rows),
         replays=replays,
         errors=tuple(errors),
@@ -181,5 +194,5 @@ def _row(letter: Letter, generation: int, now: datetime) -> dict[str, Any]:
         "input": letter.input,
         "key_json": letter.key,
         "event_time": letter.event_time,
-        "event_json": letter.event,
+        "event_json": timer_json(letter.timer) if letter.timer else letter.event,
     }

@@ -144,7 +144,8 @@ class ProcessBuild:
             sent = travelling(reader, rows, self.buckets)
             packets.append(sent.mapInArrow(Packer(reader, labels), PACKED))
         if self.replays is not None:
-            packets.append(replay_packets(self.replays, [*readers.values()], labels))
+            again = replay_packets(self.replays, placed, self.declared.key, labels)
+            packets.append(again)
         together = reduce(lambda one, other: one.union(other), packets)
         by_rank = tuple(readers[rank] for rank in sorted(readers))
         core = Core(self.make, self.limits, by_rank, self._writer, self.meter, labels)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 from pyspark.sql import functions as F
@@ -20,18 +20,24 @@ from pyspark.sql.types import (
 )
 
 from rivermark.lake.table import Table
+from rivermark.process.declaration import Declaration
+from rivermark.process.engine import Timer
 from rivermark.process.failures import DeadLetter, Misuse, ProcessError
 from rivermark.process.inputs import Arrivals, key_getter
 from rivermark.process.keying import arrivals_of
 from rivermark.process.spark.buckets import bucket_of
 from rivermark.process.spark.reading import Reader
 from rivermark.process.spark.wire import fields_of, moment_of_micros
+from rivermark.process.storable import Storable
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 REPLAYED: Final = 1 << 10
 """Added to an input's rank in packets whose payload is an event of a dead letter, in JSON."""
+
+TIMERS: Final = REPLAYED << 1
+"""In place of an input's rank: the payload is a timer of a dead letter."""
 
 REPLAY_SCHEMA: Final = StructType(
     [
@@ -70,22 +76,87 @@ def again(reader: Reader, payloads: Iterable[bytes]) -> tuple[Arrivals, list[Dea
     return found, dead + aside
 
 
+class SetAgain(msgspec.Struct):
+    """A timer of a dead letter: its key in JSON, its instant (ms) and its kind of time."""
+
+    key_json: str
+    at: int
+    kind: Literal["event", "processing"]
+
+
+def set_again(
+    declared: Declaration, payloads: Iterable[bytes]
+) -> tuple[list[Timer], list[DeadLetter]]:
+    """Timers of payloads; one whose key is none of the process any more is a dead letter again."""
+    found: list[Timer] = []
+    dead = []
+    for payload in payloads:
+        timer = msgspec.json.decode(payload, type=SetAgain)
+        try:
+            key = msgspec.json.decode(timer.key_json, type=declared.key.of)
+        except msgspec.DecodeError as error:
+            problem = Misuse(f"{timer.key_json} is no key of the process: {error}")
+            failure = ProcessError(declared.name, timer.key_json, None, timer.at, problem)
+            if not declared.dead_letter:
+                raise failure from error
+            dead.append(DeadLetter.of(failure, problem, None, timer.kind))
+            continue
+        found.append((key, timer.at, timer.kind))
+    return found, dead
+
+
+@dataclass(frozen=True)
+class _KeyByPython:
+    """The bucket of a key in JSON; one that is none goes to 0, where it is told."""
+
+    key: Storable
+    buckets: int
+
+    def __call__(self, text: str) -> int:
+        try:
+            return bucket_of(msgspec.json.decode(text, type=self.key.of), self.buckets)
+        except msgspec.DecodeError:
+            return 0
+
+
 def replay_packets(
-    replays: DataFrame, readers: Sequence[Reader], labels: Sequence[int]
+    replays: DataFrame, readers: Sequence[Reader], key: Storable, labels: Sequence[int]
 ) -> DataFrame:
-    """A packet for each event that is to be handled again, to the bucket of its key."""
+    """A packet for each event or timer that is to be handled again, to the bucket of its key."""
     keyed = [reader for reader in readers if not reader.spec.broadcast]
-    places = [
-        F.when(F.col("input") == reader.spec.name, _place(reader, len(labels))) for reader in keyed
-    ]
-    ranks = [F.when(F.col("input") == reader.spec.name, F.lit(reader.rank)) for reader in keyed]
+    of_timer = F.col("input").isNull()
+    places = [F.when(of_timer, _place_of_key(keyed[0], key, len(labels)))]
+    ranks = [F.when(of_timer, F.lit(TIMERS))]
+    for reader in keyed:
+        mine = F.col("input") == reader.spec.name
+        places.append(F.when(mine, _place(reader, len(labels))))
+        ranks.append(F.when(mine, F.lit(reader.rank + REPLAYED)))
+    timer = F.struct(
+        "key_json",
+        F.unix_millis("event_time").alias("at"),
+        F.get_json_object("event_json", "$.timer").alias("kind"),
+    )
+    payload = F.when(of_timer, F.to_json(timer)).otherwise(F.col("event_json"))
     place = F.coalesce(*places)
     return replays.where(place.isNotNull()).select(
         F.element_at(F.lit([*labels]), place.cast("int") + 1).cast("int").alias("bucket"),
-        (F.coalesce(*ranks) + REPLAYED).cast("smallint").alias("input"),
+        F.coalesce(*ranks).cast("smallint").alias("input"),
         F.unix_micros("replayed_at").alias("place"),
-        F.encode("event_json", "UTF-8").alias("payload"),
+        F.encode(payload, "UTF-8").alias("payload"),
     )
+
+
+def _place_of_key(reader: Reader, key: Storable, buckets: int) -> Column:
+    """The bucket of a key in JSON, by the same hash as that of the rows that were read."""
+    if not reader.bucketed:
+        return F.udf(_KeyByPython(key, buckets), IntegerType())("key_json")
+    names = (reader.spec.key,) if isinstance(reader.spec.key, str) else reader.spec.key
+    assert isinstance(names, tuple)  # noqa: S101  # asked by `bucketed`
+    whole = F.col("key_json")
+    parts = F.concat(F.lit("["), whole, F.lit("]")) if isinstance(reader.spec.key, str) else whole
+    texts = F.from_json(parts, "array<string>")
+    keys = [_typed(reader, name, texts[n]) for n, name in enumerate(names)]
+    return F.pmod(F.xxhash64(*keys), F.lit(buckets))
 
 
 def _place(reader: Reader, buckets: int) -> Column:
@@ -103,7 +174,11 @@ def _key(reader: Reader, name: str) -> Column:
     names = [each.name for each in fields_of(reader.spec.event.of)]
     config = getattr(reader.spec.event.of, "__struct_config__", None)
     path = f"$[{names.index(name)}]" if config is not None and config.array_like else f"$.{name}"
-    text = F.get_json_object("event_json", path)
+    return _typed(reader, name, F.get_json_object("event_json", path))
+
+
+def _typed(reader: Reader, name: str, text: Column) -> Column:
+    """A part of the key, given as text, in the form in which its column travels."""
     travels = from_arrow_type(reader.schema.field(name).type)
     place = [each.name for each in reader.fields].index(name)
     if reader.turns[place] is moment_of_micros:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from rivermark.process.engine import Engine
+from rivermark.process.engine import Engine, Timer
 from rivermark.process.failures import DeadLetter, Misuse
 from rivermark.process.inputs import Arrivals
 from rivermark.process.instants import BEGINNING, Millis
@@ -18,7 +18,7 @@ from rivermark.process.sizes import Limits
 from rivermark.process.spark.determinism import check_keys
 from rivermark.process.spark.meter import Meter, Metrics
 from rivermark.process.spark.reading import Reader
-from rivermark.process.spark.replaying import REPLAYED, again
+from rivermark.process.spark.replaying import REPLAYED, TIMERS, again, set_again
 from rivermark.process.spark.writing import ROWS, Writer
 
 STATE: Final = "bucket"
@@ -72,6 +72,7 @@ class Core:
         for rank, _, payload in sorted(packets, key=lambda each: each[:2]):
             by_input.setdefault(rank, []).append(payload)
         arrivals, dead = [], []
+        by_input.pop(TIMERS, None)
         for rank, payloads in by_input.items():
             reader = self.readers[rank % REPLAYED]
             if rank < REPLAYED:
@@ -83,6 +84,13 @@ class Core:
             arrivals.append(found)
             dead.extend(aside)
         return arrivals, dead
+
+    def timers(
+        self, packets: Iterable[tuple[int, int, bytes]]
+    ) -> tuple[list[Timer], list[DeadLetter]]:
+        """Timers of dead letters that are to be set again; those whose key cannot be read."""
+        payloads = [payload for rank, _, payload in packets if rank == TIMERS]
+        return set_again(self.engine.declaration, payloads) if payloads else ([], [])
 
 
 class BucketProcessor(StatefulProcessor):
@@ -110,7 +118,9 @@ class BucketProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         """Run a batch's events."""
         packets = [(row.input, row.place, bytes(row.payload)) for row in rows if row.input != TICK]
-        return self._run(key[0], *self._core.taken(key[0], packets), timerValues)
+        arrivals, dead = self._core.taken(key[0], packets)
+        timers, unread = self._core.timers(packets)
+        return self._run(key[0], arrivals, dead + unread, timerValues, timers)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
@@ -128,6 +138,7 @@ class BucketProcessor(StatefulProcessor):
         arrivals: Sequence[Arrivals],
         dead: list[DeadLetter],
         clocks: Any,
+        timers: Sequence[Timer] = (),
         *,
         fired: bool = False,
     ) -> Iterator[Any]:
@@ -140,10 +151,10 @@ class BucketProcessor(StatefulProcessor):
         due = (wake is not None and wake <= watermark) or (
             wake_processing is not None and wake_processing <= now
         )
-        if not (arrivals or dead or due or fired):
+        if not (arrivals or dead or timers or due or fired):
             self._tell(Metrics(wakes={label: wake_processing}))
             return iter(())
-        ran = self._core.engine.run(before, arrivals, watermark, now)
+        ran = self._core.engine.run(before, arrivals, watermark, now, timers)
         if ran.wake_at_processing is not None and not self._clock:
             self._check_clock()
         set_now = self._wake(None if fired else wake, ran.wake_at, watermark)

@@ -50,8 +50,9 @@ DEAD_LETTER_SCHEMA: Final = StructType(
         StructField("line", StringType()),
     ]
 )
-"""An event whose handling failed, with the error; `input` is empty for a timer (`event_json` too).
-`event_json` can be fed to the input again: `msgspec.json.decode(event_json, type=Event)`."""
+"""An event whose handling failed, with the error. `event_json` can be fed to the input again:
+`msgspec.json.decode(event_json, type=Event)`. Of a timer `input` is empty, and `event_json` tells
+the kind of time: `{"timer":"event"}`."""
 
 _LAST_MICRO: Final = 253_402_300_799_999_999
 """The end of the year 9999: later instants are no timestamps."""
@@ -132,11 +133,16 @@ def dead_letter_values(dead: DeadLetter) -> tuple[Any, ...]:
         dead.input,
         _json(dead.key),
         at if abs(at) <= _LAST_MICRO else None,
-        _json(dead.event) if dead.event is not None else None,
+        timer_json(dead.timer) if dead.timer else None if dead.event is None else _json(dead.event),
         dead.error,
         dead.message,
         dead.line,
     )
+
+
+def timer_json(kind: str) -> str:
+    """What stands for the event where a timer failed."""
+    return msgspec.json.encode({"timer": kind}).decode()
 
 
 def _json(value: Any) -> str:

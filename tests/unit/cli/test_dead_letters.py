@@ -108,9 +108,25 @@ def test_what_cannot_be_replayed_is_refused_with_what_to_do(
     )
     begun(settings)
     timer = next(each for each in shown(rivermark) if each["event"] is None)
-    assert "is a timer, which" in rivermark("dead-letters", "replay", NAME, timer["id"]).stderr
+    told = rivermark("dead-letters", "replay", NAME, timer["id"]).stderr
+    assert "is a timer of which only the key is known, so it cannot be" in told
     assert "has no dead letter 'x'" in rivermark("dead-letters", "replay", NAME, "x").stderr
     assert "or --all" in rivermark("dead-letters", "replay", NAME).stderr
+
+
+def test_a_timer_is_set_again_with_its_kind_of_time(
+    rivermark: Run, settings: Settings, put: Put
+) -> None:
+    begun(settings)
+    put(FAILED, dead("c", input=None, event_json='{"timer":"processing"}', error="KeyError"))
+    (timer,) = shown(rivermark)
+    assert (timer["event"], timer["timer"], timer["waiting"]) == (None, "processing", 1)
+
+    assert "1 events of 1 dead letters" in rivermark("dead-letters", "replay", NAME, "--all").stdout
+    assert [each["waiting"] for each in shown(rivermark)] == [0]
+    (row,) = DeltaTable(settings.lake().path(replays_of(NAME))).to_pyarrow_table().to_pylist()
+    assert (row["input"], row["key_json"], row["event_time"]) == (None, '"c"', AT)
+    assert row["event_json"] == '{"timer":"processing"}'
 
 
 def test_replays_of_an_earlier_generation_do_not_count(

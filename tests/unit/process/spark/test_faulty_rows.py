@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import Any
+from datetime import date
+from decimal import Decimal
+from typing import Any, ClassVar
 
 import msgspec
 import pyarrow as pa
 import pytest
 
-from rivermark.process import Context, KeyedProcess, ProcessError
+from rivermark.process import (
+    Arrivals,
+    Context,
+    Engine,
+    KeyedProcess,
+    ProcessError,
+    ValueState,
+)
 from rivermark.process.spark.reading import Reader
-from rivermark.process.spark.replaying import _ByPython, again
+from rivermark.process.spark.replaying import _ByPython, again, set_again
 from rivermark.process.spark.stateful import Core
 from tests.unit.process.spark.test_packets import (
     LABELS,
+    NOON,
     T0,
+    Color,
     Copies,
     Copy,
     Event,
@@ -197,3 +208,62 @@ def test_a_key_that_nothing_can_hold_is_set_aside_as_its_text() -> None:
     told = dict(zip(whole.writer.schema.names, wire, strict=True))
     assert told["key_json"].startswith('"{<object object')
     assert json.loads(told["event_json"])["key"] == 0
+
+
+class Closes(KeyedProcess[Event, Copy]):
+    """Counts the events of a key until its timer, whose handler fails as long as it is told to."""
+
+    key = "key"
+    time = "at"
+    dead_letter = True
+    fails: ClassVar[bool] = True
+    count: ValueState[int]
+
+    def on_event(self, event: Event, ctx: Context[Copy]) -> None:
+        self.count.value = self.count.get(0) + 1
+        ctx.timers.event.register(event.at + 10)
+
+    def on_timer(self, at: int, ctx: Context[Copy]) -> None:
+        if self.fails:
+            raise RuntimeError("not yet")
+        ctx.count("closed", self.count.get(0))
+        self.count.clear()
+
+
+def test_a_timer_that_failed_is_set_again_and_finds_its_keys_state(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = Engine(Closes())
+    engine.start()
+    events = [Event(5, T0, NOON, Decimal(1), date(2024, 3, 1), Color.RED, [])]
+    ran = engine.run(None, [Arrivals("events", events, [5], [T0])], 0, 0)
+    ran = engine.run(ran.state, [], T0 + 10, 0)
+    (dead,) = ran.outputs.dead
+    assert (dead.input, dead.event, dead.timer, dead.at, dead.key) == (
+        None,
+        None,
+        "event",
+        T0 + 10,
+        5,
+    )
+    assert (ran.rows, ran.wake_at) == (1, None)
+
+    payload = msgspec.json.encode({"key_json": "5", "at": dead.at, "kind": dead.timer})
+    timers, unread = set_again(Closes.declaration, [payload])
+    assert (timers, unread) == ([(5, T0 + 10, "event")], [])
+    ran = engine.run(ran.state, [], T0 + 20, 0, timers)
+    assert [each.at for each in ran.outputs.dead] == [T0 + 10]
+
+    monkeypatch.setattr(Closes, "fails", False)
+    ran = engine.run(ran.state, [], T0 + 30, 0, timers)
+    assert ran.outputs.counters == {"closed": 1}
+    assert (ran.outputs.dead, ran.state) == ([], None)
+
+
+def test_a_timer_whose_key_is_none_any_more_is_a_dead_letter_again() -> None:
+    payload = msgspec.json.encode({"key_json": '"five"', "at": 7, "kind": "processing"})
+    timers, (dead,) = set_again(Closes.declaration, [payload])
+
+    assert timers == []
+    assert (dead.input, dead.timer, dead.at) == (None, "processing", 7)
+    assert dead.message.startswith('"five" is no key of the process')
