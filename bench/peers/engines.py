@@ -45,10 +45,10 @@ ENGINES: Final = {
     "spark": Engine("Spark, defaults", "plain_spark", NATIVE, 1_000_000),
     "spark-two": Engine("Spark, 2 partitions", "plain_spark", NATIVE, options=("2",)),
     "spark-tws-row": Engine(
-        "Spark, transformWithState", "spark_state", PROCESS, 200_000, options=("rows",)
+        "Spark, transformWithState", "spark_state", PROCESS, 100_000, options=("rows",)
     ),
     "spark-tws-pandas": Engine(
-        "Spark, transformWithStateInPandas", "spark_state", PROCESS, 200_000, options=("pandas",)
+        "Spark, transformWithStateInPandas", "spark_state", PROCESS, 100_000, options=("pandas",)
     ),
     "duckdb": Engine("DuckDB", "duck"),
     "polars": Engine("Polars", "polar", USUAL),
