@@ -38,6 +38,8 @@ BEGIN: Final = 1_704_067_200_000
 PER_DAY: Final = 1_000_000
 DAY: Final = 86_400_000
 HOUR: Final = 3_600_000
+DAYS: Final = 8
+"""A week, and a day after it."""
 COMMIT: Final = 100_000
 """Events a commit of the input: a trigger takes several."""
 
@@ -88,27 +90,27 @@ def rides_of(events: int, seed: int = 7, per_day: int = PER_DAY) -> Rides:
 
 
 def week_of(a_day: int) -> tuple[Rides, list[int]]:
-    """The same day seven times over, and how many of its events arrive in each two hours.
+    """The same day eight times over, and how many of its events arrive in each two hours.
 
-    Ids begin at a million, so that none of them takes more bytes than another.
+    Ids begin at a million, so that none of them takes more bytes than another. The eighth day makes
+    the end of the seventh like those before: its last rides end on the next day.
     """
     day = rides_of(a_day, per_day=a_day)
     ride, is_start, at = day.ride[:-2], day.is_start[:-2], day.at[:-2]
-    days = np.arange(7)[:, None]
+    days = np.arange(DAYS)[:, None]
     rides = (1_000_000 + ride + days * (ride.max() + 1)).ravel()
     times = (at + days * DAY).ravel()
     arrived = times + np.tile(
-        np.random.Generator(np.random.PCG64(5)).integers(0, 60_000, len(at)), 7
+        np.random.Generator(np.random.PCG64(5)).integers(0, 60_000, len(at)), DAYS
     )
     order = np.argsort(arrived, kind="stable")
-    borders = BEGIN + np.arange(1, 7 * 12) * 2 * HOUR
+    borders = BEGIN + np.arange(1, DAYS * 12) * 2 * HOUR
     places = np.searchsorted(arrived[order], borders).tolist()
     sizes = np.diff([0, *places, len(order)]).tolist()
-    # The last rides of the week are still open when it is over, as those of each day are.
-    end = BEGIN + 8 * DAY
+    end = BEGIN + (DAYS + 1) * DAY
     return Rides(
         np.append(rides[order], [-1, -1]),
-        np.append(np.tile(is_start, 7)[order], [True, False]),
+        np.append(np.tile(is_start, DAYS)[order], [True, False]),
         np.append(times[order], [end, end]),
     ), [*sizes, 2]
 
