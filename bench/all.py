@@ -127,11 +127,14 @@ ROWS: Final = (
         seconds("demo_wall_seconds"),
     ),
     Row(
-        "recompute of a day of 1 M events against streaming it",
-        "1.7x cheaper",
+        "a day of 1 M events reprocessed, against streaming it in 96 batches / drained at once",
+        "- / 1.7x cheaper",
         "4x",
-        "cold_start",
-        lambda f: f"{f['recompute_times_cheaper_cpu']:.1f}x",
+        "backfill",
+        lambda f: (
+            f"{f['reprocess_times_cheaper_than_streamed']:.1f}x / "
+            f"{f['reprocess_times_cheaper_than_drained']:.1f}x"
+        ),
     ),
     Row(
         "1 M events: CPU of plain Spark with defaults against ours",

@@ -16,19 +16,24 @@ import shutil
 import sys
 import tempfile
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
 import duckdb
-from deltalake import DeltaTable
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
 
 from assets.taxi.cleansing import CLEAN_FARES
+from assets.taxi.ingest import FIRST_DAY
 from assets.taxi.tips import DRIVER_TIPS
-from bench.cold_start import DAY, cost_of, rows_of_day, told, write_fares
+from bench.cold_start import cost_of, told
 from bench.figures import write_figures
+from rivermark.lake.create import create_table
 from rivermark.settings import Settings
 from rivermark.stream import table_of
 
+DAY: Final = FIRST_DAY + timedelta(days=1)
 WORK: Final = [sys.executable, "-m", "bench.workload"]
 SQL: Final = """
 COPY (
@@ -38,6 +43,48 @@ COPY (
     FROM fares WHERE event_time >= $start AND event_time < $end GROUP BY ALL
 ) TO '{out}' (FORMAT parquet)
 """
+
+
+def write_fares(settings: Settings, events: int, commits: int) -> None:
+    """A day of fares, evenly spread, in event time; and one three days later, which closes it."""
+    lake, table = settings.lake(), table_of(CLEAN_FARES)
+    create_table(lake, table)
+    step = timedelta(days=1) / events
+    began = datetime.combine(DAY, datetime.min.time(), UTC)
+    for part in range(commits):
+        numbers = range(part * events // commits, (part + 1) * events // commits)
+        append_fares(lake.path(table), [(n, began + n * step) for n in numbers])
+    append_fares(lake.path(table), [(events, began + timedelta(days=3))])
+
+
+def append_fares(path: str, fares: list[tuple[int, datetime]]) -> None:
+    """One commit of fares, each by its number and moment."""
+    names = ["ride_id", "taxi_id", "driver_id", "event_time", "payment_type"]
+    names += ["tip", "tolls", "total_fare"]
+    money = pa.decimal128(12, 2)
+    driver = pa.array([n * 7919 % 5000 for n, _ in fares])
+    tips = pa.array([Decimal(n % 900) / 100 for n, _ in fares], money)
+    columns = [
+        pa.array([n for n, _ in fares]),
+        driver,
+        driver,
+        pa.array([at for _, at in fares], pa.timestamp("us", "UTC")),
+        pa.array(["CARD"] * len(fares)),
+        tips,
+        pa.array([Decimal(0)] * len(fares), money),
+        tips,
+    ]
+    write_deltalake(DeltaTable(path), pa.table(columns, names), mode="append")
+
+
+def rows_of_day(settings: Settings) -> list[tuple[Any, ...]]:
+    """The stream's rows of the day, sorted."""
+    found = DeltaTable(settings.lake().path(table_of(DRIVER_TIPS))).to_pyarrow_table()
+    with duckdb.connect() as database:
+        database.execute("SET TimeZone = 'UTC'")
+        database.register("found", found)
+        query = "SELECT * FROM found WHERE window_start::DATE = ? ORDER BY ALL"
+        return database.execute(query, [DAY]).fetchall()
 
 
 def by_duckdb(home: Path) -> None:

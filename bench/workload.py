@@ -3,7 +3,6 @@
     python -m bench.workload bounded  HOME
     python -m bench.workload live     HOME SECONDS
     python -m bench.workload stream   HOME STREAM
-    python -m bench.workload recompute HOME STREAM DAY
     python -m bench.workload reprocess HOME STREAM DAY
 
 Prints one JSON object a line: `{"at": <unix seconds>, "event": ..., ...}`.
