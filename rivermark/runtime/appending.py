@@ -32,6 +32,9 @@ STORES = {
 
 DRIVER_BYTES: Final = 64 * 1024 * 1024
 """Up to so many bytes of input files a batch of events is committed by the driver."""
+BATCH_BYTES: Final = DRIVER_BYTES * 3 // 4
+"""Bytes of input files after which a batch of events ends, its last file not counted. A larger one
+would be written by executors, and in a bounded run twice, to be audited in between."""
 
 
 class AppendHost(QueryHost):
@@ -89,6 +92,9 @@ class AppendHost(QueryHost):
         path = self.lake.path(table)
         reader = self.spark.readStream.format("delta").option("skipChangeCommits", "true")
         reader = reader.option("maxFilesPerTrigger", str(self.settings.files_per_trigger))
+        if self.declared.volume == "events" and len(self.declared.reads) == 1:
+            # By bytes one of two inputs would run ahead in time, and fill the state.
+            reader = reader.option("maxBytesPerTrigger", f"{BATCH_BYTES}b")
         if self._from_first_commit(path):
             reader = reader.option("startingVersion", "0")
         else:

@@ -52,6 +52,7 @@ def gold_of_the_day(spark: SparkSession, settings: Settings) -> list[int]:
     return [r["readings"] for r in found if r["window_start"].day == 1]
 
 
+@pytest.mark.long
 def test_b055_gold_keeps_running_and_is_named_as_the_follow_up_of_a_corrected_day(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:

@@ -11,6 +11,8 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from rivermark import Stream
+from rivermark.runtime import appending
+from rivermark.runtime.appending import BATCH_BYTES
 from rivermark.settings import Settings
 from tests.spark.engine.echoes import ECHOES, answers, distinct, land_feeds
 from tests.spark.engine.sensors import (
@@ -33,7 +35,7 @@ Tuples = list[tuple[object, ...]]
 
 
 @pytest.mark.long
-def test_no_row_is_dropped_and_all_results_are_equal_whatever_the_files_per_trigger(
+def test_no_row_is_dropped_and_all_results_are_equal_whatever_the_size_of_batches(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     land_feeds(landing, seed=5, files=4)
@@ -42,13 +44,16 @@ def test_no_row_is_dropped_and_all_results_are_equal_whatever_the_files_per_trig
     assert len({r["_ingest_batch"] for r in readings}) == 4
 
     results = []
-    for files in (1, 3, 1000):
+    for files, most in ((1, BATCH_BYTES), (3, BATCH_BYTES), (1000, 1)):
+        monkeypatch.setattr(appending, "BATCH_BYTES", most)
         cut = settings.model_copy(update={"files_per_trigger": files})
         streams = all_kinds(f"_{files}")
         summaries = run(spark, cut, *streams)
         assert {s.dropped_by_watermark for s in summaries.values()} == {0}
         results.append([rows(spark, settings, s.tables[0], *columns_of(s)) for s in streams])
     assert results[0] == results[1] == results[2]
+    # A batch of events ends by bytes too, however many files it might take.
+    assert summaries["test/distinct_1000"].batches >= 4
 
     per_window, best, once, per_window_once, joined = results[0]
     assert ordered(per_window) == final_windows(readings)

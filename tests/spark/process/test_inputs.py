@@ -119,6 +119,7 @@ ANSWERED = Stream(
 )
 
 
+@pytest.mark.long
 def test_inputs_share_state_by_key_and_late_rows_reach_their_handler(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:

@@ -100,6 +100,7 @@ def test_a_kill_within_a_batch_and_between_two_leaves_rows_and_state_exact(
     assert state_of_stream(spark, settings.lake(), WATCHED, "s1", 10).keys == []
 
 
+@pytest.mark.long
 def test_state_is_taken_over_where_it_fits_and_refused_at_the_start_where_not(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:

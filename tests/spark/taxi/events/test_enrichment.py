@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import pytest
 from pyspark.sql import Row, SparkSession
 
 from assets.taxi.cleansing import CLEAN_FARES, CLEAN_RIDES
@@ -93,6 +94,7 @@ def test_a_quiet_input_holds_the_other_back(spark: SparkSession, tmp_path: Path)
     assert sides(result.rows) == [(4, False, True), (5, True, False), (6, True, True)]
 
 
+@pytest.mark.long
 def test_state_holds_only_the_last_minutes_of_many_days(
     spark: SparkSession, tmp_path: Path
 ) -> None:
