@@ -27,8 +27,13 @@ def rows_of(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 def append_rows(
     lake: Lake, table: Table, rows: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any]
 ) -> None:
-    """Append the rows in one commit under the table's lock; creates the table where needed."""
+    """Append the rows in one commit under the table's lock; creates the table where needed.
+
+    Without rows there is no commit.
+    """
     create_table(lake, table)
+    if not rows:
+        return
     path = lake.path(table)
     with commit_lock(path):
         write_deltalake(

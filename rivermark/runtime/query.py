@@ -45,7 +45,8 @@ class QueryHost(ABC):
     """
 
     alone_at_first = False
-    """Whether the first batch of a run must not share the machine with others' batches."""
+    """Whether the first batch of a run must not share the machine with many others: a continuous
+    run begins such a query alone, a bounded one beside one other."""
 
     # A query takes its settings from the session at its start; two starts must not mix them up.
     _starting = threading.Lock()

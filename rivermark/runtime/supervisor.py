@@ -133,12 +133,13 @@ class Supervisor:
         except Exception as error:
             LOG.warning("while stopping: %s", explain(error).message)
 
-    def start(self, name: str, *, bounded: bool) -> None:
-        """Start a stream's query."""
+    def start(self, name: str, *, bounded: bool, again: bool = False) -> None:
+        """Start a stream's query; `again` where the pacer of the run has its host already."""
         try:
             host = self.hosts[name]
+            host.error = None
             host.start(bounded=bounded)
-            if not bounded:
+            if not (bounded or again):
                 self.pacer.add(host)
         except Exception as error:
             raise self.fail(name, error) from error
@@ -209,17 +210,9 @@ class Supervisor:
                 "stream '%s': its Python process was not there in time on this busy machine; "
                 "started again (%d of %d)", name, self._starts[name], STARTS - 1
             )  # fmt: skip
-            self._start_again(name, host)
+            self.start(name, bounded=host.bounded, again=True)
             again.add(name)
         return again
-
-    def _start_again(self, name: str, host: QueryHost) -> None:
-        """Start a query anew; who paces it goes on with its host."""
-        host.error = None
-        try:
-            host.start(bounded=host.bounded)
-        except Exception as error:
-            raise self.fail(name, error) from error
 
     def fail(self, name: str, error: BaseException) -> StreamFailed:
         """Mark a stream as failed, and say so in its heartbeat at once."""
