@@ -120,21 +120,25 @@ def question(spark: SparkSession, name: str, data: str) -> DataFrame:
     return open_ones.select("r.ride_id", "r.driver_id", F.col("r.event_ms").alias("start_ms"))
 
 
+def drain(answer: DataFrame, out: str) -> None:
+    """Write all there is to a Delta table, and end the session."""
+    query = (
+        answer.writeStream.format("delta")
+        .option("checkpointLocation", f"{out}-checkpoint")
+        .trigger(availableNow=True)
+        .start(out)
+    )
+    query.awaitTermination()
+    answer.sparkSession.stop()
+
+
 def main() -> None:
     """Answer one workload."""
     name, data, out = arguments()
     spark = session()
     if len(sys.argv) > 4:
         spark.conf.set("spark.sql.shuffle.partitions", sys.argv[4])
-    query = (
-        question(spark, name, str(Path(data).resolve()))
-        .writeStream.format("delta")
-        .option("checkpointLocation", f"{out}-checkpoint")
-        .trigger(availableNow=True)
-        .start(out)
-    )
-    query.awaitTermination()
-    spark.stop()
+    drain(question(spark, name, str(Path(data).resolve())), out)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import pandas as pd
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from bench.peers.jobs.plain_spark import parquet, session
+from bench.peers.jobs.plain_spark import drain, parquet, session
 from bench.peers.workloads import HOUR, JUMP, WORKLOADS, arguments
 
 STORE: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -189,15 +189,7 @@ def main() -> None:
     picked = events.select(key, *kind.fields).groupBy(key)
     form = picked.transformWithStateInPandas if processor.pandas else picked.transformWithState
     schema = ", ".join(f"{column} {sql_type}" for column, sql_type in columns)
-    query = (
-        form(processor, schema, "Append", "EventTime")
-        .writeStream.format("delta")
-        .option("checkpointLocation", f"{out}-checkpoint")
-        .trigger(availableNow=True)
-        .start(out)
-    )
-    query.awaitTermination()
-    spark.stop()
+    drain(form(processor, schema, "Append", "EventTime"), out)
 
 
 if __name__ == "__main__":
