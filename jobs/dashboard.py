@@ -1,5 +1,9 @@
 """The run that judges days and draws the dashboard, its clock, and the link to the page."""
 
+import os
+from functools import cache
+from pathlib import Path
+
 import dagster as dg
 
 from jobs.asset_job import AssetJob
@@ -48,5 +52,11 @@ def trust_schedule(topology: Topology, job: AssetJob) -> dg.ScheduleDefinition:
 
 def dashboard_link(stream: AnyStream) -> dg.UrlMetadataValue:
     """Where the dashboard tells of the stream: the page of this environment's home."""
-    page = (Settings().home / PAGE).as_uri()
+    page = _page(str(Path.cwd()), os.environ.get("RIVERMARK_HOME"))
     return dg.MetadataValue.url(f"{page}#{anchor(stream.name)}")
+
+
+@cache
+def _page(folder: str, home: str | None) -> str:
+    """The page's address; the settings are read once for all tables, for what they depend on."""
+    return (Settings().home / PAGE).as_uri()

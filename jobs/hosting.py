@@ -26,6 +26,7 @@ from jobs.run_config import HostConfig, Mode
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.errors import RivermarkError, UnknownStream
+from rivermark.runtime.backlog import kind_of_run
 from rivermark.runtime.desired import DesiredStore
 from rivermark.runtime.run import run_bounded, run_continuous
 from rivermark.settings import Settings
@@ -62,7 +63,9 @@ class Host:
             if config.mode is Mode.continuous:
                 self._continue(context, config, settings, long_spark, streams)
             else:
-                yield from self._drain(context, settings, spark, streams)
+                much = kind_of_run(settings, streams) == "long"
+                engine = long_spark if much else spark
+                yield from self._drain(context, settings, engine, streams)
         except RivermarkError as error:
             raise dg.Failure(
                 description=str(error),

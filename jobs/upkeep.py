@@ -6,7 +6,6 @@ import dagster as dg
 from pydantic import Field
 
 from jobs.evaluation import result_of_claim
-from jobs.event_log import prune_events
 from jobs.names import table_key
 from jobs.reports import evaluation
 from resources.settings import SettingsResource
@@ -72,6 +71,9 @@ def upkeep_job(topology: Topology) -> dg.JobDefinition:
             on_done=tell,
         )
         if not config.tables:
+            # SQLAlchemy with its migrations: nothing that loads the code location needs them.
+            from jobs.event_log import prune_events
+
             pruned = prune_events(
                 context.instance, older_than_days=config.events_days, dry_run=config.dry_run
             )

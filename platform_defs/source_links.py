@@ -11,7 +11,7 @@ from types import ModuleType
 
 import dagster as dg
 
-from rivermark.stream import AnyStream, Stream
+from rivermark.stream import AnyStream, Ingest, Stream
 
 
 def code_references(stream: AnyStream) -> dict[str, dg.CodeReferencesMetadataValue]:
@@ -34,14 +34,24 @@ def code_references(stream: AnyStream) -> dict[str, dg.CodeReferencesMetadataVal
 
 def _declaration(stream: AnyStream) -> list[tuple[str, int, str]]:
     """The module and line that give the stream a name, if a module does."""
-    modules = [m for name, m in sys.modules.items() if name.startswith("assets.")]
-    for module in modules:
-        names = [n for n, value in vars(module).items() if value is stream]
-        for name in names:
+    for module, name in _named(sum(name.startswith("assets.") for name in sys.modules)):
+        if vars(module).get(name) is stream and module.__file__:
             line = _lines(module).get(name)
-            if line is not None and module.__file__:
+            if line is not None:
                 return [(module.__file__, line, "declaration")]
     return []
+
+
+@cache
+def _named(modules: int) -> list[tuple[ModuleType, str]]:
+    """The names of streams in the modules of `assets`, of which there are so many by now."""
+    return [
+        (module, name)
+        for path, module in sys.modules.items()
+        if path.startswith("assets.")
+        for name, value in vars(module).items()
+        if isinstance(value, Stream | Ingest)
+    ]
 
 
 @cache

@@ -42,7 +42,6 @@ COLLECTED_BYTES: Final = 48 << 20
 
 KNOWN: Final = pa.schema(
     [
-        ("_uri", pa.string()),
         ("_file", pa.string()),
         ("_ingest_batch", pa.int64()),
         ("_arrival", pa.int32()),
@@ -210,14 +209,15 @@ class Door:
 
     def _lines(self, files: list[Arrived], now: datetime) -> DataFrame:
         """Every line of the files, with what is known of its file beside it."""
-        known = self._spark.createDataFrame(self._known(files, now))
+        uris = pa.array([uri_of(self._spark, f.path) for f in files], pa.string())
+        facts = self._known(files, now).append_column("_uri", uris)
+        known = self._spark.createDataFrame(facts)
         rows = read_files(self._spark, files, self.ingest.source)
         return rows.join(F.broadcast(known), "_uri").withColumn("_record", is_record())
 
     def _known(self, files: list[Arrived], now: datetime) -> pa.Table:
         facts = [
             {
-                "_uri": uri_of(self._spark, f.path),
                 "_file": f.name,
                 "_ingest_batch": f.arrival,
                 "_arrival": f.arrival,

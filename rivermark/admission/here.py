@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from rivermark.admission.parse import Head, Parser, is_record
+from rivermark.admission.parse import Head, Parser
 
 
 def parse_here(
@@ -24,8 +24,8 @@ def parse_here(
     place = pa.array(range(lines.num_rows), pa.int64())
     # All columns: a contract may derive from any of them, as trips do from their file's name.
     sent = lines.append_column("_place", place)
-    parsed = parser.parse(spark.createDataFrame(sent), heads)
-    found = parsed.withColumn("_record", is_record()).drop(*lines.column_names).toArrow()
+    rows = spark.createDataFrame(sent)
+    found = parser.parse_alone(rows, heads, sent.column_names, "_place").toArrow()
     if not pc.all(pc.equal(found["_place"], place)).as_py():
         found = found.sort_by("_place")
     for name in found.column_names:

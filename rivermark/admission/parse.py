@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from rivermark.admission.contract import FLAGS, Contract, Field
+from rivermark.admission.projection import Projection
 from rivermark.admission.read import reader_for
 
 PROBLEMS: Final = "_problems"
@@ -50,23 +51,49 @@ class Parser:
         """Remember the contract and the delimiter of CSV payloads."""
         self._contract = contract
         self._delimiter = delimiter
+        self._steps: dict[tuple[frozenset[Head], tuple[str, ...]], list[Projection]] = {}
         self._shapes: dict[frozenset[Head], tuple[list[Column], Column]] = {}
         self._typed: list[Column] | None = None
         self._judged: list[Column] | None = None
+        self._records: dict[str, Projection] = {}
 
-    def parse(self, raw: DataFrame, heads: Iterable[Head]) -> DataFrame:
+    def parse(
+        self, raw: DataFrame, heads: Iterable[Head], columns: Sequence[str] | None = None
+    ) -> DataFrame:
         """Add the typed fields, `flags`, `_problems` (reasons to set the row aside) and `_details`.
 
-        `raw` has `payload`, `_format`, `_columns`, `_landed_at` and `_file`. Nothing is dropped and
-        nothing raises: a row's problems are named in the order malformed, fields, time, rules.
+        `raw` has `payload`, `_format`, `_columns`, `_landed_at` and `_file`; `columns` names all it
+        has, where that is known. Nothing is dropped and nothing raises: a row's problems are named
+        in the order malformed, fields, time, rules.
         """
-        kept = [F.col(name) for name in raw.columns]
-        cuts, cells = self._cuts_and_cells(frozenset(heads))
-        # Cut first, then pick: in one projection Spark gives each picked field a parse of its own
-        # (64,215 Parquet rows of 30 fields: 42 CPU-s against 5).
-        cut = raw.select(*kept, *cuts).select(*kept, cells)
-        typed = cut.select(*kept, "_cells", *self._typed_columns())
-        return typed.select(*kept, *self._judged_columns())
+        names = tuple(raw.columns if columns is None else columns)
+        which = (frozenset(heads), names)
+        if which not in self._steps:
+            kept = [F.col(name) for name in names]
+            cuts, cells = self._cuts_and_cells(which[0])
+            # Cut first, then pick: in one projection Spark gives each picked field a parse of its
+            # own (64,215 Parquet rows of 30 fields: 42 CPU-s against 5).
+            self._steps[which] = [
+                Projection([*kept, *cuts]),
+                Projection([*kept, cells]),
+                Projection([*kept, F.col("_cells"), *self._typed_columns()]),
+                Projection([*kept, *self._judged_columns()]),
+            ]
+        found = raw
+        for step in self._steps[which]:
+            found = step.of(found)
+        return found
+
+    def parse_alone(
+        self, raw: DataFrame, heads: Iterable[Head], columns: Sequence[str], place: str
+    ) -> DataFrame:
+        """The columns that parsing adds, whether a line is an event (`_record`), and `place`."""
+        if place not in self._records:
+            names = [*(f.name for f in self._contract.fields), FLAGS, PROBLEMS, DETAILS]
+            self._records[place] = Projection(
+                [F.col(place), *(F.col(name) for name in names), is_record().alias("_record")]
+            )
+        return self._records[place].of(self.parse(raw, heads, columns))
 
     def _cuts_and_cells(self, heads: frozenset[Head]) -> tuple[list[Column], Column]:
         if heads not in self._shapes:

@@ -62,7 +62,11 @@ def run(
     settings, found = settings_for(home), topology()
     chosen = selected(found, streams or [], group or [], upstream=upstream)
     run_id = new_run_id()
-    with engine(settings, "long" if continuous else "short") as spark, stop_on_signals() as stop:
+    # Here, because a name that is wrong must not wait for Spark's modules.
+    from rivermark.runtime.backlog import kind_of_run
+
+    kind = "long" if continuous else kind_of_run(settings, chosen)
+    with engine(settings, kind) as spark, stop_on_signals() as stop:
         # Here, because Spark's modules are slow to import and the engine has them by now.
         from rivermark.runtime.run import run_bounded, run_continuous
 

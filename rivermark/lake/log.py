@@ -127,6 +127,18 @@ class CommitLog:
         versions = (v for v in self.versions() if first <= v < before)
         return any(b'"dataChange":true' in self._text(version) for version in versions)
 
+    def bytes_added(self, first: int) -> int:
+        """Bytes of the files that commits brought from that version on, as rows and not copies."""
+        lines = (
+            line
+            for version in self.versions()
+            if version >= first
+            for line in self._text(version).splitlines()
+            if line.startswith(b'{"add":')
+        )
+        added = (json.loads(line)["add"] for line in lines)
+        return sum(add["size"] for add in added if add["dataChange"])
+
     def takes_files(self, first: int) -> bool:
         """Whether any commit from that version on took a file out of the table."""
         return any(b'{"remove":' in self._text(v) for v in self.versions() if v >= first)

@@ -3,21 +3,27 @@
 python -m bench.peers.jobs.ours WORKLOAD[+WORKLOAD...] DATA OUT [short | long | process]
 
 Its inputs are the Delta tables laid beside the peers' Parquet files; for the door, JSON lines in a
-landing folder. Several workloads run side by side in one session. The word says for which kind of
-run the JVM is started (rivermark.runtime.jvm); with `process` the workloads are process functions.
+landing folder. Several workloads run side by side in one session. The JVM is that of a bounded run
+with so much to read (rivermark.runtime.backlog), unless the word says for which kind of run; with
+`process` the workloads are process functions.
 """
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Final
 
 from bench.peers.jobs.streams import INPUTS, stream
 from bench.peers.workloads import WORKLOADS, arguments
+from rivermark.runtime.backlog import kind_of_run
+from rivermark.runtime.jvm import Kind
 from rivermark.runtime.run import run_bounded
 from rivermark.runtime.session import open_session
 from rivermark.settings import Settings
 from rivermark.topology import Topology
+
+KINDS: Final[dict[str, Kind]] = {"short": "short", "long": "long"}
 
 
 def settings_for(data: Path, out: Path, names: list[str]) -> Settings:
@@ -40,10 +46,10 @@ def main() -> None:
     """Answer the workloads."""
     given, data, out = arguments()
     names = given.split("+")
-    word = sys.argv[4] if len(sys.argv) > 4 else "short"
+    word = sys.argv[4] if len(sys.argv) > 4 else ""
     settings = settings_for(Path(data).resolve(), Path(out).resolve(), names)
-    spark = open_session(settings, "long" if word == "long" else "short")
     streams = [stream(name, process=word == "process") for name in names]
+    spark = open_session(settings, KINDS.get(word) or kind_of_run(settings, streams))
     run_bounded(spark, settings, Topology(streams), streams, run_id="bench")
     spark.stop()
 

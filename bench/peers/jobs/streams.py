@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -13,14 +13,14 @@ from pyspark.sql.types import TimestampType
 from bench.peers.jobs.hourly_tips import HourlyTips
 from bench.peers.jobs.jumps import Jumps
 from bench.peers.jobs.long_rides import LongRides
+from bench.peers.jobs.ride_fares import RideFares
 from bench.peers.schemas import TYPES, table_schema
 from bench.peers.workloads import LATENESS_SECONDS, RIDES, SCHEMAS, WORKLOADS, in_city
 from rivermark.admission.contract import Contract, Field
 from rivermark.lake.table import Table
 from rivermark.operators.keep import keep
 from rivermark.operators.windows import EventWindow, Sliding, Tumbling, per_window
-from rivermark.process import KeyedProcess
-from rivermark.process.spark import run_process
+from rivermark.process.spark import ProcessBuild, run_process
 from rivermark.sources.files import FileSource
 from rivermark.stream import AnyStream, Ingest, Stream
 
@@ -122,7 +122,7 @@ def join(rides: DataFrame, fares: DataFrame) -> DataFrame:
     """The START of each ride beside its fare; only what is written goes into state."""
     paid = ("payment_type", "tip", "tolls", "total_fare")
     columns = WORKLOADS["join"].names
-    starts = rides.transform(keep(F.col("is_start"), event_time="event_time")).select(
+    begun = rides.transform(starts).select(
         *[column for column in columns if column not in paid], "event_time"
     )
     costs = fares.select(
@@ -133,7 +133,7 @@ def join(rides: DataFrame, fares: DataFrame) -> DataFrame:
         & (F.col("fare_time") >= F.col("event_time") - F.lit(FIVE_MINUTES))
         & (F.col("fare_time") <= F.col("event_time") + F.lit(FIVE_MINUTES))
     )
-    return starts.join(costs, near).select(*columns)
+    return begun.join(costs, near).select(*columns)
 
 
 def long_rides(rides: DataFrame) -> DataFrame:
@@ -165,10 +165,18 @@ BUILDS: Final[dict[str, Callable[..., DataFrame]]] = {
     "join": join,
     "long_rides": long_rides,
 }
-PROCESSES: Final[dict[str, Callable[[], KeyedProcess[Any, Any]]]] = {
-    "long_rides": LongRides,
-    "jumps": Jumps,
-    "hourly_tips": HourlyTips,
+
+
+def starts(rides: DataFrame) -> DataFrame:
+    """The STARTs; the ENDs move the watermark alone."""
+    return rides.transform(keep(F.col("is_start"), event_time="event_time"))
+
+
+PROCESSES: Final[dict[str, Callable[[], ProcessBuild]]] = {
+    "join": lambda: run_process(RideFares, inputs=("rides", "fares"), prepare={"rides": starts}),
+    "long_rides": lambda: run_process(LongRides),
+    "jumps": lambda: run_process(Jumps),
+    "hourly_tips": lambda: run_process(HourlyTips),
 }
 EVENTS: Final = ("cleanse", "join")
 """Workloads that give about as many rows as they take."""
@@ -185,7 +193,7 @@ def stream(name: str, *, process: bool = False) -> AnyStream:
     return Stream(
         name=f"bench/{name}",
         reads=tuple(INPUTS[each] for each in workload.inputs),
-        build=run_process(PROCESSES[name]) if process else BUILDS[name],
+        build=PROCESSES[name]() if process else BUILDS[name],
         writes=Table(
             name=f"bench/{name}",
             schema=table_schema(workload.columns),
