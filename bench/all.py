@@ -62,17 +62,47 @@ def warm_batches(figures: Figures) -> str:
     return " / ".join(told)
 
 
-def plain_spark_ratio(figures: Figures) -> str:
-    """How many times the CPU seconds of ours plain Spark took at 1 M events, by workload."""
-    told = []
-    for workload in ("door", "cleanse", "tips_max", "tumbling", "sliding", "join", "long_rides"):
-        spark = figures.get(f"{workload}_spark_1000000_cpu_seconds")
-        ours = figures.get(f"{workload}_rivermark_1000000_cpu_seconds")
-        if spark and ours:
-            told.append(f"{workload} {spark / ours:.1f}x")
+STREAMED: Final = ("cleanse", "tips_max", "tumbling", "sliding", "join", "long_rides")
+SHORT: Final = ("W1", "W2", "W3", "W4", "W5", "W6")
+
+
+def told_ratios(size: int, ratio: Callable[[str], float | None]) -> str:
+    """A ratio of each workload that was run at a size."""
+    found = {name: ratio(workload) for name, workload in zip(SHORT, STREAMED, strict=True)}
+    told = [f"{name} {value:.2g}" for name, value in found.items() if value is not None]
     if not told:
-        raise KeyError("no runs of plain Spark at 1 M events")
+        raise KeyError(f"no runs at {size:,} events")
     return ", ".join(told)
+
+
+def against(figures: Figures, peer: str, size: int, *, inverted: bool = False) -> str:
+    """CPU seconds of ours, by operators or as a process function, over a peer's; or inverted."""
+
+    def ratio(workload: str) -> float | None:
+        ours = [
+            figures.get(f"{workload}_{engine}_{size}_cpu_seconds")
+            for engine in ("rivermark", "rivermark-process")
+        ]
+        known = [seconds for seconds in ours if seconds]
+        theirs = figures.get(f"{workload}_{peer}_{size}_cpu_seconds")
+        if not known or not theirs:
+            return None
+        return float(theirs / min(known) if inverted else min(known) / theirs)
+
+    return told_ratios(size, ratio)
+
+
+def cold_window(figures: Figures) -> str:
+    """Wall and CPU seconds, medians, of the same job as before: W2 of 100,000 events."""
+    runs = [
+        run
+        for run in figures["runs"]
+        if (run["workload"], run["engine"], run["size"]) == ("tips_max", "rivermark", 100_000)
+    ]
+    if not runs:
+        raise KeyError("no runs of W2 at 100,000 events")
+    wall, cpu = (statistics.median(run[name] for run in runs) for name in ("wall", "cpu"))
+    return f"{wall:.3g} / {cpu:.3g} s"
 
 
 GROWTH: Final = (
@@ -113,9 +143,16 @@ ROWS: Final = (
         lambda f: f"{f['idle_cores']:.2f} core",
     ),
     Row(
-        "100,000 events, bounded run, cold: wall / CPU",
+        "100,000 events, bounded run of one stream (W2), cold: wall / CPU",
         "29 / 44 s",
         "12 / 15 s",
+        "peers",
+        cold_window,
+    ),
+    Row(
+        "100,000 events from JSON files through the door to hourly winners, 6 streams, cold",
+        "not measured",
+        "-",
         "cold_start",
         seconds("bounded_wall_seconds", "bounded_cpu_seconds"),
     ),
@@ -137,11 +174,18 @@ ROWS: Final = (
         ),
     ),
     Row(
-        "1 M events: CPU of plain Spark with defaults against ours",
-        "2.2x",
-        "4x",
+        "5 M events: CPU of ours against Flink SQL's",
+        "1.2-1.4 x, joins 1.7-2.1 x",
+        "1 x, joins 1.3 x",
         "peers",
-        plain_spark_ratio,
+        lambda figures: against(figures, "flink", 5_000_000),
+    ),
+    Row(
+        "1 M events: CPU of plain Spark with defaults against ours",
+        "2.2 x",
+        "4 x",
+        "peers",
+        lambda figures: against(figures, "spark", 1_000_000, inverted=True),
     ),
     Row(
         "a month at constant load, slope a day: CPU a batch / heap / state / files / event log",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -17,6 +18,7 @@ from rivermark.lake.table import Table
 from rivermark.lake.writer import TableWriter
 from rivermark.quality.audit import audit
 from rivermark.quality.staging import staged
+from rivermark.runtime.backlog import unread_bytes
 from rivermark.runtime.generation import newest_entry
 from rivermark.runtime.joins import check_joins
 from rivermark.runtime.query import QueryHost, Written
@@ -34,7 +36,10 @@ DRIVER_BYTES: Final = 64 * 1024 * 1024
 """Up to so many bytes of input files a batch of events is committed by the driver."""
 BATCH_BYTES: Final = DRIVER_BYTES * 3 // 4
 """Bytes of input files after which a batch of events ends, its last file not counted. A larger one
-would be written by executors, and in a bounded run twice, to be audited in between."""
+would be written by executors, and in a bounded run twice, to be audited in between. With several
+inputs it is so of the one of which most waits."""
+LEAST_BYTES: Final = BATCH_BYTES // 16
+"""An input of which little waited at the start may have more of it later."""
 
 
 class AppendHost(QueryHost):
@@ -61,9 +66,12 @@ class AppendHost(QueryHost):
 
     def frame(self) -> DataFrame:
         """The built stream, with a column for each further condition of its outputs."""
+        tables = [table_of(read) for read in self.declared.reads]
         inputs = [
-            self.watermarked(place, table_of(r), self._read(table_of(r)))
-            for place, r in enumerate(self.declared.reads)
+            self.watermarked(place, table, self._read(table, most))
+            for place, (table, most) in enumerate(
+                zip(tables, self._most_bytes(tables), strict=True)
+            )
         ]
         lookups = [
             self.spark.read.format("delta").load(self.lake.path(table_of(s)))
@@ -87,14 +95,27 @@ class AppendHost(QueryHost):
         delay = f"{lateness_of(self.declared) // timedelta(milliseconds=1)} milliseconds"
         return rows.withWatermark(table.event_time, delay)
 
-    def _read(self, table: Table) -> DataFrame:
-        """A table as a stream in the order of its commits."""
+    def _most_bytes(self, tables: Sequence[Table]) -> list[int | None]:
+        """After how many bytes of each input a batch ends; None where files alone end it.
+
+        Several inputs get shares of what waits of each, so that a backlog ends at once in all of
+        them: one that ran ahead in event time would wait in state for the others.
+        """
+        if len(tables) < 2:
+            return [BATCH_BYTES if self.declared.volume == "events" else None]
+        waiting = [unread_bytes(self.lake, self.declared, table) for table in tables]
+        largest = max(waiting)
+        if largest <= BATCH_BYTES:
+            return [BATCH_BYTES] * len(tables)
+        return [max(BATCH_BYTES * size // largest, LEAST_BYTES) for size in waiting]
+
+    def _read(self, table: Table, most: int | None = None) -> DataFrame:
+        """A table as a stream in the order of its commits, so many bytes a batch at most."""
         path = self.lake.path(table)
         reader = self.spark.readStream.format("delta").option("skipChangeCommits", "true")
         reader = reader.option("maxFilesPerTrigger", str(self.settings.files_per_trigger))
-        if self.declared.volume == "events" and len(self.declared.reads) == 1:
-            # By bytes one of two inputs would run ahead in time, and fill the state.
-            reader = reader.option("maxBytesPerTrigger", f"{BATCH_BYTES}b")
+        if most is not None:
+            reader = reader.option("maxBytesPerTrigger", f"{most}b")
         if self._from_first_commit(path):
             reader = reader.option("startingVersion", "0")
         else:
@@ -175,11 +196,13 @@ class AppendHost(QueryHost):
     def _is_large(self, frame: DataFrame) -> bool:
         """Whether executors should write the batch, because the driver could not hold it.
 
-        Told from the size of the input files, which a filter or a choice of columns only lessens.
-        Otherwise the driver commits from Arrow: a second Spark job and the reading of the table's
-        state for it are most of what a small batch costs.
+        Told from the size of the input files, which a filter or a choice of columns only lessens;
+        Spark's own guess of a join's size is the product of its inputs'. Otherwise the driver
+        commits from Arrow: a second Spark job and the reading of the table's state for it are most
+        of what a small batch costs.
         """
         if self.declared.volume != "events" or len(self._writers) > 1:
             return False
-        size = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
-        return int(str(size)) > DRIVER_BYTES
+        leaves = frame._jdf.queryExecution().optimizedPlan().collectLeaves()
+        sizes = (leaves.apply(n).stats().sizeInBytes() for n in range(leaves.size()))
+        return sum(int(str(size)) for size in sizes) > DRIVER_BYTES

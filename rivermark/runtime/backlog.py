@@ -21,9 +21,9 @@ from rivermark.sources.landed import LandedFiles
 from rivermark.sources.screen import format_of
 from rivermark.stream import AnyStream, Ingest
 
-LARGE: Final = 192 << 20
-"""Bytes as text, about a million events: from there on all of the JVM's compilers cost less than
-the quick one alone (docs/decisions/0007-what-a-start-costs.md)."""
+LARGE: Final = 400 << 20
+"""Bytes as text, one to three million events: from there on all of the JVM's compilers cost less
+than the quick one alone (docs/decisions/0007-what-a-start-costs.md)."""
 
 
 def kind_of_run(settings: Settings, streams: Iterable[AnyStream]) -> Kind:
@@ -41,7 +41,23 @@ def waiting_bytes(settings: Settings, stream: AnyStream) -> int:
     lake = settings.lake()
     if isinstance(stream, Ingest):
         return _landed(settings, lake, stream)
-    return sum(_unread(lake, stream, table) for table in read_by_stream(stream))
+    tables = read_by_stream(stream)
+    return sum(weight_of(t.name, "parquet", unread_bytes(lake, stream, t)) for t in tables)
+
+
+def unread_bytes(lake: Lake, stream: AnyStream, table: Table) -> int:
+    """Bytes of files that the stream has not read of a table; all of them before its first start.
+
+    What a batch that was not finished would read again is counted with them.
+    """
+    if not lake.exists(table):
+        return 0
+    path = lake.path(table)
+    opened = DeltaTable(path)
+    reader = position(lake, stream, str(opened.metadata().id))
+    if reader is None or reader.snapshot:
+        return sum(file_sizes(opened))
+    return CommitLog(path).bytes_added(reader.version)
 
 
 def _landed(settings: Settings, lake: Lake, ingest: Ingest) -> int:
@@ -56,16 +72,3 @@ def _landed(settings: Settings, lake: Lake, ingest: Ingest) -> int:
         # The run itself will tell of a folder that cannot be looked into.
         return 0
     return sum(weight_of(f.path, format_of(f.path, ingest.source), f.size) for f in found)
-
-
-def _unread(lake: Lake, stream: AnyStream, table: Table) -> int:
-    if not lake.exists(table):
-        return 0
-    path = lake.path(table)
-    opened = DeltaTable(path)
-    reader = position(lake, stream, str(opened.metadata().id))
-    if reader is None or reader.snapshot:
-        size = sum(file_sizes(opened))
-    else:
-        size = CommitLog(path).bytes_added(reader.version)
-    return weight_of(path, "parquet", size)

@@ -32,7 +32,15 @@ _FOR_KIND: Final[dict[Kind, tuple[str, ...]]] = {
         "-XX:+UseSerialGC",
     ),
     # A stream runs the same code for days: all compilers, and no collector that works beside it.
-    "long": ("-XX:+UseParallelGC",),
+    # A batch runs much code a little, so the slow compiler would never be done with it: it takes
+    # what runs ten times as often as by default (docs/decisions/0007-what-a-start-costs.md).
+    "long": (
+        "-XX:+UseParallelGC",
+        "-XX:Tier4InvocationThreshold=50000",
+        "-XX:Tier4MinInvocationThreshold=6000",
+        "-XX:Tier4CompileThreshold=150000",
+        "-XX:Tier4BackEdgeThreshold=400000",
+    ),
 }
 
 

@@ -56,6 +56,9 @@ def spark_conf(settings: Settings, kind: Kind = "short") -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         **driver_options(kind, heap=settings.driver_memory),
     }
+    if kind == "short":
+        # Generating code for whole stages, and compiling it, costs more than it saves there.
+        conf["spark.sql.codegen.wholeStage"] = "false"
     if settings.master.startswith("local"):
         conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return conf

@@ -1,0 +1,131 @@
+"""What waits for a bounded run, by files that landed and commits that nobody read."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from pyspark.sql.types import LongType, StructField, StructType, TimestampType
+
+from rivermark import Contract, Field, FileSource, Ingest, Stream, Table
+from rivermark.lake.create import create_table
+from rivermark.lake.stats import file_sizes
+from rivermark.lake.upkeep.compaction import compact
+from rivermark.runtime import backlog
+from rivermark.runtime.backlog import kind_of_run, waiting_bytes
+from rivermark.runtime.generation import Generation, write_generation
+from rivermark.settings import Settings
+from rivermark.sources.arrivals import Lister
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+SCHEMA = StructType([StructField("id", LongType()), StructField("at", TimestampType())])
+RIDES = Table(name="test/rides", schema=SCHEMA, description="Rides.", event_time="at")
+READER = Stream(
+    name="test/long",
+    reads=(RIDES,),
+    build=lambda rides: rides,
+    writes=Table(name="test/long", schema=SCHEMA, description="Long.", event_time="at"),
+    description="Long rides.",
+    group="test",
+    lateness=timedelta(0),
+)
+DOOR = Ingest(
+    name="test/events",
+    source=FileSource(folder="events", pattern="*", settle=timedelta(0)),
+    contract=Contract(
+        fields=(
+            Field("id", LongType(), required=True),
+            Field("at", TimestampType(), required=True),
+        ),
+        event_time="at",
+        keys=("id",),
+    ),
+    lateness=timedelta(seconds=1),
+    description="Events.",
+    group="test",
+)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path)
+
+
+def commit(settings: Settings, count: int) -> list[int]:
+    """Commit so many files to the rides; gives the sizes of all there are, oldest first."""
+    lake = settings.lake()
+    create_table(lake, RIDES)
+    for first in range(count):
+        rows = {"id": list(range(first, first + 1 + 100 * first)), "at": [AT] * (1 + 100 * first)}
+        kinds = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+        write_deltalake(lake.path(RIDES), pa.table(rows, schema=kinds), mode="append")
+    return file_sizes(DeltaTable(lake.path(RIDES)))
+
+
+def read_until(settings: Settings, version: int) -> None:
+    """Let the reader's checkpoint say that it has read the commits before that version."""
+    lake = settings.lake()
+    write_generation(lake, READER, Generation(0, AT, 2))
+    folder = Path(lake.checkpoint(READER.name, 0))
+    place = {
+        "sourceVersion": 1,
+        "reservoirId": str(DeltaTable(lake.path(RIDES)).metadata().id),
+        "reservoirVersion": version,
+        "index": -1,
+        "isStartingVersion": False,
+    }
+    for name, text in (("offsets", f"v1\n{{}}\n{json.dumps(place)}"), ("commits", "v1\n{}")):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "0").write_text(text)
+
+
+def test_nothing_waits_where_there_is_nothing(settings: Settings) -> None:
+    assert waiting_bytes(settings, READER) == 0
+    assert waiting_bytes(settings, DOOR) == 0
+    assert kind_of_run(settings, [DOOR, READER]) == "short"
+
+
+def test_a_stream_that_never_ran_waits_for_the_whole_table(settings: Settings) -> None:
+    sizes = commit(settings, 3)
+    assert waiting_bytes(settings, READER) == 8 * sum(sizes), "Parquet counts eightfold"
+
+
+def test_later_it_waits_for_the_commits_since(settings: Settings) -> None:
+    commit(settings, 3)
+    read_until(settings, 3)
+    newest = Path(settings.lake().path(RIDES)) / "_delta_log" / f"{3:020d}.json"
+    adds = [json.loads(line) for line in newest.read_text().splitlines() if '"add"' in line]
+    assert waiting_bytes(settings, READER) == 8 * adds[0]["add"]["size"]
+
+
+def test_rows_that_were_only_copied_do_not_wait(settings: Settings) -> None:
+    commit(settings, 12)
+    read_until(settings, 13)
+    compact(settings.lake().path(RIDES), (), "u")
+    assert waiting_bytes(settings, READER) == 0
+
+
+def test_files_wait_until_they_have_arrived(settings: Settings) -> None:
+    folder = Path(settings.landing_root) / "events"
+    folder.mkdir(parents=True)
+    line = '{"id": 1, "at": "2026-01-01T00:00:00Z"}\n'
+    (folder / "a.json").write_text(line)
+    (folder / "b.json.gz").write_bytes(b"12345")
+    assert waiting_bytes(settings, DOOR) == len(line) + 8 * 5
+    (folder / "b.json.gz").unlink()
+    Lister(settings.lake(), settings.landing_root, DOOR, "run").poll()
+    assert waiting_bytes(settings, DOOR) == 0
+
+
+def test_a_large_backlog_asks_for_all_compilers(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = commit(settings, 3)
+    monkeypatch.setattr(backlog, "LARGE", 8 * sum(sizes) - 1)
+    assert kind_of_run(settings, [DOOR, READER]) == "long"
+    monkeypatch.setattr(backlog, "LARGE", 8 * sum(sizes))
+    assert kind_of_run(settings, [DOOR, READER]) == "short"
