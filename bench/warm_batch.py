@@ -330,7 +330,7 @@ def measure(
 def main() -> None:
     """Measure, print, and keep the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--streams", default="stateless,windowed,join")
+    parser.add_argument("--streams", default="stateless,windowed")
     parser.add_argument("--sinks", default="ours,native")
     parser.add_argument("--files", default="100")
     parser.add_argument("--warm", type=int, default=60)

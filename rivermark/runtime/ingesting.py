@@ -30,8 +30,6 @@ FULL_LOOK_SECONDS: Final = 30.0
 class IngestHost(QueryHost):
     """Hosts an ingest. `poll` looks into the landing folder and writes new arrivals down."""
 
-    takes_turns = False
-
     def __init__(
         self, spark: SparkSession, settings: Settings, stream: Ingest, run_id: str
     ) -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
-import os
-import re
 import threading
 import time
 from dataclasses import dataclass
@@ -19,8 +16,6 @@ TICK: Final = 0.05
 """Seconds between two looks at the inputs' logs, where they lie on a disk."""
 FAR_TICK: Final = 1.0
 """The same where asking costs a request."""
-LONG_LOOK: Final = 3.0
-"""Seconds after which a query at work no longer keeps another one from beginning."""
 
 
 @dataclass
@@ -30,31 +25,13 @@ class _Paced:
     pace: Pace
     batches: int = 0
     asked: float = 0.0
-    waits_since: float = math.inf
-
-
-def turns_on(master: str) -> int | None:
-    """How many queries plan and run side by side on this machine's cores; None on a cluster."""
-    found = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
-    if found is None:
-        return None
-    named = found[1] or "1"
-    cores = os.cpu_count() or 1 if named == "*" else int(named)
-    return max(cores, 2)
 
 
 class Pacer:
-    """Wakes each started query by its pace, until it is stopped.
+    """Wakes each started query by its pace, until it is stopped."""
 
-    A commit of an ingest is due for ten readers at once. If all planned their batches together on
-    two cores, each would take as long as all of them, and so would the next batch of the door that
-    everybody waits for. So only `turns` of them are at work at a time, whoever waits longest first;
-    ingests begin when they are due.
-    """
-
-    def __init__(self, turns: int | None = None) -> None:
-        """Begin with no query; without `turns` each begins when it is due."""
-        self._turns = turns
+    def __init__(self) -> None:
+        """Begin with none."""
         self._paced: list[_Paced] = []
         self._alone: _Paced | None = None
         self._ending = threading.Event()
@@ -80,7 +57,7 @@ class Pacer:
 
     def _run(self) -> None:
         while not self._ending.wait(TICK):
-            for paced in sorted(self._paced, key=lambda each: each.waits_since):
+            for paced in [*self._paced]:
                 try:
                     self._step(paced)
                 except Exception as error:
@@ -106,24 +83,9 @@ class Pacer:
             return
         paced.asked = now
         newest = (*paced.inputs.newest(), host.ticks())
-        if not pace.due(now, newest):
-            return
-        if self._has_turn(paced, now) and self._has_room(paced):
-            paced.waits_since = math.inf
+        if pace.due(now, newest) and self._has_room(paced):
             pace.begin(now, newest)
             host.wake()
-        else:
-            paced.waits_since = min(paced.waits_since, now)
-
-    def _has_turn(self, paced: _Paced, now: float) -> bool:
-        """Whether so few are at work that another may begin; those at long work do not count."""
-        if self._turns is None or not paced.host.takes_turns:
-            return True
-        at_work = sum(
-            each.pace.looking and each.host.takes_turns and now - each.pace.begun < LONG_LOOK
-            for each in self._paced
-        )
-        return at_work < self._turns
 
     def _has_room(self, paced: _Paced) -> bool:
         """Whether a query may begin: not beside a first batch that has to be alone."""

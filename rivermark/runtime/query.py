@@ -48,9 +48,6 @@ class QueryHost(ABC):
     """Whether the first batch of a run must not share the machine with many others: a continuous
     run begins such a query alone, a bounded one beside one other."""
 
-    takes_turns = True
-    """Whether a batch waits while enough others are at work in this process."""
-
     # A query takes its settings from the session at its start; two starts must not mix them up.
     _starting = threading.Lock()
 

@@ -23,7 +23,7 @@ from rivermark.runtime.heartbeat import WAITING, Heartbeat, HeartbeatStore
 from rivermark.runtime.hosts import host_for
 from rivermark.runtime.ingesting import IngestHost
 from rivermark.runtime.lease import Lease
-from rivermark.runtime.pacing import Pacer, turns_on
+from rivermark.runtime.pacing import Pacer
 from rivermark.runtime.progress import ProgressLog, Reports
 from rivermark.runtime.query import QueryHost
 from rivermark.runtime.session import engine_pid
@@ -54,7 +54,7 @@ class Supervisor:
         self.streams = list(streams)
         self.run_id = run_id
         self.hosts: dict[str, QueryHost] = {}
-        self.pacer = Pacer(turns_on(settings.master))
+        self.pacer = Pacer()
         self.summaries = {s.name: StreamSummary(s.name) for s in self.streams}
         self._groups = {s.name: s.group for s in self.streams}
         self._stack = ExitStack()

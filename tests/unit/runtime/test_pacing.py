@@ -5,19 +5,16 @@ from __future__ import annotations
 import time
 from typing import Any, cast
 
-import pytest
-
 from rivermark.runtime.pace import Inputs, Pace
-from rivermark.runtime.pacing import LONG_LOOK, Pacer, _Paced, turns_on
+from rivermark.runtime.pacing import Pacer, _Paced
 from rivermark.runtime.query import QueryHost
 
 
 class Host:
     """A query as the pacer sees it."""
 
-    def __init__(self, *, alone: bool = False, takes_turns: bool = True) -> None:
+    def __init__(self, *, alone: bool = False) -> None:
         self.alone_at_first = alone
-        self.takes_turns = takes_turns
         self.batches = 0
         self.woken = 0
         self.is_active = False
@@ -156,52 +153,3 @@ def test_a_query_by_the_clock_looks_when_a_timer_is_due_and_rests_otherwise() ->
     clocked.tick = 1
     look()
     assert clocked.woken == 3
-
-
-def test_few_are_at_work_at_a_time_and_whoever_waits_longest_is_next() -> None:
-    pacer = Pacer(turns=2)
-    hosts = [Host() for _ in range(4)]
-    each = [paced(pacer, host) for host in hosts]
-
-    def look() -> None:
-        """As the pacer's thread does, the ones that wait first."""
-        for found in sorted(each, key=lambda e: e.waits_since):
-            found.pace.rests_until = -100.0
-            pacer._step(found)
-
-    look()
-    assert [h.woken for h in hosts] == [1, 1, 0, 0]
-    hosts[1].end()
-    time.sleep(0.06)
-    look()
-    look()
-    assert [h.woken for h in hosts] == [1, 1, 1, 0], "and not the one that was just at work"
-    each[0].pace.begun -= LONG_LOOK
-    look()
-    assert [h.woken for h in hosts] == [1, 1, 1, 1], "one that works for long holds nobody up"
-
-
-def test_an_ingest_begins_when_it_is_due() -> None:
-    pacer, stream, ingest = Pacer(turns=1), Host(), Host(takes_turns=False)
-    a, b = paced(pacer, stream), paced(pacer, ingest)
-    c = paced(pacer, Host())
-
-    step(pacer, a)
-    a.pace.begun = time.monotonic()
-    step(pacer, b)
-    assert (stream.woken, ingest.woken) == (1, 1)
-    a.pace.begun = time.monotonic()
-    step(pacer, c)
-    assert cast(Host, c.host).woken == 0, "the stream is at work"
-    stream.end()
-    step(pacer, a)
-    step(pacer, c)
-    assert stream.woken + cast(Host, c.host).woken == 2
-
-
-@pytest.mark.parametrize(
-    ("master", "turns"),
-    [("local[2]", 2), ("local", 2), ("local[8, 3]", 8), ("spark://host:7077", None)],
-)
-def test_turns_are_of_a_single_machine(master: str, turns: int | None) -> None:
-    assert turns_on(master) == turns
