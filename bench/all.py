@@ -158,7 +158,7 @@ ROWS: Final = (
     ),
     Row(
         "`make demo` after set-up, wall",
-        "not measured",
+        "69.7 s for 44 checks (941c2cc, the same hour)",
         "half of what it was",
         "cold_start",
         seconds("demo_wall_seconds"),

@@ -18,7 +18,7 @@ from rivermark.lake.table import Table
 from rivermark.lake.writer import TableWriter
 from rivermark.quality.audit import audit
 from rivermark.quality.staging import staged
-from rivermark.runtime.backlog import unread_bytes
+from rivermark.runtime.backlog import shares, unread_bytes
 from rivermark.runtime.generation import newest_entry
 from rivermark.runtime.joins import check_joins
 from rivermark.runtime.query import QueryHost, Written
@@ -104,10 +104,7 @@ class AppendHost(QueryHost):
         if len(tables) < 2:
             return [BATCH_BYTES if self.declared.volume == "events" else None]
         waiting = [unread_bytes(self.lake, self.declared, table) for table in tables]
-        largest = max(waiting)
-        if largest <= BATCH_BYTES:
-            return [BATCH_BYTES] * len(tables)
-        return [max(BATCH_BYTES * size // largest, LEAST_BYTES) for size in waiting]
+        return [*shares(waiting, most=BATCH_BYTES, least=LEAST_BYTES)]
 
     def _read(self, table: Table, most: int | None = None) -> DataFrame:
         """A table as a stream in the order of its commits, so many bytes a batch at most."""

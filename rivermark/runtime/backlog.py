@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import pyarrow.compute as pc
@@ -21,8 +21,8 @@ from rivermark.sources.landed import LandedFiles
 from rivermark.sources.screen import format_of
 from rivermark.stream import AnyStream, Ingest
 
-LARGE: Final = 400 << 20
-"""Bytes as text, one to three million events: from there on all of the JVM's compilers cost less
+LARGE: Final = 600 << 20
+"""Bytes as text, two to four million events: from there on all of the JVM's compilers cost less
 than the quick one alone (docs/decisions/0007-what-a-start-costs.md)."""
 
 
@@ -58,6 +58,18 @@ def unread_bytes(lake: Lake, stream: AnyStream, table: Table) -> int:
     if reader is None or reader.snapshot:
         return sum(file_sizes(opened))
     return CommitLog(path).bytes_added(reader.version)
+
+
+def shares(waiting: Sequence[int], *, most: int, least: int) -> list[int]:
+    """Bytes that a batch takes of each input: `most` of the one of which most waits.
+
+    The others get as much less as less waits of them, but `least` at least. Where one batch can
+    take all that waits, nobody is held back.
+    """
+    largest = max(waiting)
+    if largest <= most:
+        return [most] * len(waiting)
+    return [max(most * size // largest, least) for size in waiting]
 
 
 def _landed(settings: Settings, lake: Lake, ingest: Ingest) -> int:

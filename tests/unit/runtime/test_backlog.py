@@ -16,7 +16,7 @@ from rivermark.lake.create import create_table
 from rivermark.lake.stats import file_sizes
 from rivermark.lake.upkeep.compaction import compact
 from rivermark.runtime import backlog
-from rivermark.runtime.backlog import kind_of_run, waiting_bytes
+from rivermark.runtime.backlog import kind_of_run, shares, waiting_bytes
 from rivermark.runtime.generation import Generation, write_generation
 from rivermark.settings import Settings
 from rivermark.sources.arrivals import Lister
@@ -129,3 +129,13 @@ def test_a_large_backlog_asks_for_all_compilers(
     assert kind_of_run(settings, [DOOR, READER]) == "long"
     monkeypatch.setattr(backlog, "LARGE", 8 * sum(sizes))
     assert kind_of_run(settings, [DOOR, READER]) == "short"
+
+
+def test_inputs_of_a_join_end_their_batches_together() -> None:
+    assert shares([400, 100], most=80, least=5) == [80, 20], "both after five batches"
+    assert shares([400, 0], most=80, least=5) == [80, 5], "more may come of the other one"
+
+
+def test_what_fits_one_batch_is_not_held_back() -> None:
+    assert shares([80, 1], most=80, least=5) == [80, 80]
+    assert shares([0, 0], most=80, least=5) == [80, 80]
