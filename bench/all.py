@@ -174,7 +174,7 @@ ROWS: Final = (
         ),
     ),
     Row(
-        "5 M events: CPU of ours against Flink SQL's",
+        "5 M events: CPU of ours, by operators or a process function, against Flink SQL's",
         "1.2-1.4 x, joins 1.7-2.1 x",
         "1 x, joins 1.3 x",
         "peers",
