@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -21,16 +22,23 @@ from rivermark.sources.landed import LandedFiles
 from rivermark.sources.screen import format_of
 from rivermark.stream import AnyStream, Ingest
 
+LOG = logging.getLogger("rivermark")
 LARGE: Final = 600 << 20
 """Bytes as text, two to four million events: from there on all of the JVM's compilers cost less
 than the quick one alone (docs/decisions/0007-what-a-start-costs.md)."""
 
 
 def kind_of_run(settings: Settings, streams: Iterable[AnyStream]) -> Kind:
-    """The JVM for a bounded run of these streams: that of long runs where much waits for them."""
+    """The JVM for a bounded run of these streams: that of long runs where much waits for them.
+
+    Never raises: what is wrong with a stream's tables or checkpoint the run itself says better.
+    """
     waiting = 0
     for stream in streams:
-        waiting += waiting_bytes(settings, stream)
+        try:
+            waiting += waiting_bytes(settings, stream)
+        except Exception as error:
+            LOG.debug("how much waits for %s is unknown: %s", stream.name, error)
         if waiting > LARGE:
             return "long"
     return "short"
@@ -78,9 +86,5 @@ def _landed(settings: Settings, lake: Lake, ingest: Ingest) -> int:
     if lake.exists(arrivals):
         names = DeltaTable(lake.path(arrivals)).to_pyarrow_table(columns=["name"])["name"]
         known.update(pc.unique(names).to_pylist())
-    try:
-        found = LandedFiles(settings.landing_root, ingest.source).unknown(known)
-    except OSError:
-        # The run itself will tell of a folder that cannot be looked into.
-        return 0
+    found = LandedFiles(settings.landing_root, ingest.source).unknown(known)
     return sum(weight_of(f.path, format_of(f.path, ingest.source), f.size) for f in found)

@@ -139,3 +139,13 @@ def test_inputs_of_a_join_end_their_batches_together() -> None:
 def test_what_fits_one_batch_is_not_held_back() -> None:
     assert shares([80, 1], most=80, least=5) == [80, 80]
     assert shares([0, 0], most=80, least=5) == [80, 80]
+
+
+def test_what_cannot_be_told_is_left_for_the_run_to_say(settings: Settings) -> None:
+    commit(settings, 1)
+    read_until(settings, 1)
+    offsets = Path(settings.lake().checkpoint(READER.name, 0)) / "offsets" / "0"
+    offsets.write_text("v1\n{}\n{torn")
+    with pytest.raises(ValueError, match="Expecting"):
+        waiting_bytes(settings, READER)
+    assert kind_of_run(settings, [READER]) == "short"
