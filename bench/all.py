@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from bench.figures import ROOT
 from bench.peers.report import put
+from bench.peers.workloads import USUAL, WORKLOADS
 
 PAGE: Final = ROOT / "docs" / "performance.md"
 KEPT: Final = ROOT / "docs" / "measures.json"
@@ -62,34 +63,22 @@ def warm_batches(figures: Figures) -> str:
     return " / ".join(told)
 
 
-STREAMED: Final = ("cleanse", "tips_max", "tumbling", "sliding", "join", "long_rides")
-SHORT: Final = ("W1", "W2", "W3", "W4", "W5", "W6")
-
-
-def told_ratios(size: int, ratio: Callable[[str], float | None]) -> str:
-    """A ratio of each workload that was run at a size."""
-    found = {name: ratio(workload) for name, workload in zip(SHORT, STREAMED, strict=True)}
-    told = [f"{name} {value:.2g}" for name, value in found.items() if value is not None]
-    if not told:
-        raise KeyError(f"no runs at {size:,} events")
-    return ", ".join(told)
-
-
 def against(figures: Figures, peer: str, size: int, *, inverted: bool = False) -> str:
     """CPU seconds of ours, by operators or as a process function, over a peer's; or inverted."""
-
-    def ratio(workload: str) -> float | None:
+    told = []
+    for name in USUAL:
         ours = [
-            figures.get(f"{workload}_{engine}_{size}_cpu_seconds")
+            figures.get(f"{name}_{engine}_{size}_cpu_seconds")
             for engine in ("rivermark", "rivermark-process")
         ]
         known = [seconds for seconds in ours if seconds]
-        theirs = figures.get(f"{workload}_{peer}_{size}_cpu_seconds")
-        if not known or not theirs:
-            return None
-        return float(theirs / min(known) if inverted else min(known) / theirs)
-
-    return told_ratios(size, ratio)
+        theirs = figures.get(f"{name}_{peer}_{size}_cpu_seconds")
+        if known and theirs:
+            ratio = theirs / min(known) if inverted else min(known) / theirs
+            told.append(f"{WORKLOADS[name].title.split()[0]} {ratio:.2g}")
+    if not told:
+        raise KeyError(f"no runs of {peer} at {size:,} events")
+    return ", ".join(told)
 
 
 def cold_window(figures: Figures) -> str:

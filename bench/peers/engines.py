@@ -38,7 +38,7 @@ ENGINES: Final = {
     "rivermark": Engine("rivermark", "ours", USUAL),
     "rivermark-long": Engine("rivermark, JVM for long runs", "ours", USUAL, options=("long",)),
     "rivermark-process": Engine(
-        "rivermark process function", "ours", PROCESS, options=("process",)
+        "rivermark process function", "ours", ("join", *PROCESS), options=("process",)
     ),
     "flink": Engine("Flink SQL", "flink_sql", STREAMED, python=FLINK_PYTHON),
     "pyflink": Engine("PyFlink process function", "flink_process", PROCESS, 100_000, FLINK_PYTHON),

@@ -137,9 +137,9 @@ WORKLOADS: Final = {
         time="window_end_ms",
     ),
 }
-PROCESS: Final = ("join", "long_rides", "jumps", "hourly_tips")
+PROCESS: Final = ("long_rides", "jumps", "hourly_tips")
 """What is asked of process functions: keyed state and timers, written by hand."""
-USUAL: Final = tuple(name for name in WORKLOADS if name not in ("jumps", "hourly_tips"))
+USUAL: Final = tuple(name for name in WORKLOADS if name not in PROCESS[1:])
 """What is asked of the native operators."""
 
 WEST, EAST, SOUTH, NORTH = -74.05, -73.7, 40.5, 41.0

@@ -50,7 +50,10 @@ class RideFare(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class RideFares(KeyedProcess[Start | Paid, RideFare]):
-    """Keeps what came first of a ride until the other comes, or five minutes have passed."""
+    """Keeps what came first of a ride until the other comes, or five minutes have passed.
+
+    A ride has one START and one fare here, so one timer at a time.
+    """
 
     rides = Input(Start, key="ride_id", time="event_time")
     fares = Input(Paid, key="ride_id", time="event_time")

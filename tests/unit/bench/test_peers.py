@@ -13,8 +13,10 @@ from bench.all import BEGIN, END, table, warm_batches
 from bench.peers.__main__ import parsed, parser, turns
 from bench.peers.compare import difference
 from bench.peers.cost import line, spread
+from bench.peers.engines import ENGINES
 from bench.peers.events import BEGIN as FIRST_MOMENT
 from bench.peers.events import end_of, prepare
+from bench.peers.jobs import spark_state, streams
 from bench.peers.keyed_events import KEY_OF, keys_of, prepare_keyed
 from bench.peers.measured import Run
 from bench.peers.report import put
@@ -108,6 +110,17 @@ def test_engines_take_turns_and_begin_with_another_one_each_time() -> None:
     )
 
     assert [t.engine for t in turns(options)] == ["duckdb", "polars", "polars", "duckdb"]
+
+
+def test_engines_are_asked_only_what_their_jobs_can_answer() -> None:
+    flink = Path(streams.__file__).with_name("flink_process.py").read_text()
+    for name, engine in ENGINES.items():
+        if engine.module == "spark_state":
+            assert set(engine.workloads) <= set(spark_state.PROCESSORS), name
+        elif engine.module == "flink_process":
+            assert all(f'"{each}": (' in flink for each in engine.workloads), name
+        elif engine.options == ("process",):
+            assert set(engine.workloads) <= set(streams.PROCESSES), name
 
 
 def test_an_unknown_engine_is_named_with_those_there_are(
