@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from rivermark.admission.parse import Head, Parser
+from rivermark.admission.parse import PLACE, Head, Parser
 
 
 def parse_here(
@@ -23,12 +23,12 @@ def parse_here(
     """The lines with what the parser makes of them, in their order."""
     place = pa.array(range(lines.num_rows), pa.int64())
     # All columns: a contract may derive from any of them, as trips do from their file's name.
-    sent = lines.append_column("_place", place)
+    sent = lines.append_column(PLACE, place)
     rows = spark.createDataFrame(sent)
-    found = parser.parse_alone(rows, heads, sent.column_names, "_place").toArrow()
-    if not pc.all(pc.equal(found["_place"], place)).as_py():
-        found = found.sort_by("_place")
+    found = parser.parse_alone(rows, heads, sent.column_names).toArrow()
+    if not pc.all(pc.equal(found[PLACE], place)).as_py():
+        found = found.sort_by(PLACE)
     for name in found.column_names:
-        if name != "_place":
+        if name != PLACE:
             lines = lines.append_column(name, found[name])
     return lines

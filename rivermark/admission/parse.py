@@ -17,6 +17,8 @@ from rivermark.admission.read import reader_for
 
 PROBLEMS: Final = "_problems"
 DETAILS: Final = "_details"
+PLACE: Final = "_place"
+"""Where a line stood among those that were sent to be parsed alone."""
 END: Final = "\u0002"
 """Put behind a CSV line: it must come out as the value after the last column, or the line has too
 few values, too many, or a quote that never closes. Spark alone fills up and cuts in silence."""
@@ -55,7 +57,7 @@ class Parser:
         self._shapes: dict[frozenset[Head], tuple[list[Column], Column]] = {}
         self._typed: list[Column] | None = None
         self._judged: list[Column] | None = None
-        self._records: dict[str, Projection] = {}
+        self._alone: Projection | None = None
 
     def parse(
         self, raw: DataFrame, heads: Iterable[Head], columns: Sequence[str] | None = None
@@ -85,15 +87,15 @@ class Parser:
         return found
 
     def parse_alone(
-        self, raw: DataFrame, heads: Iterable[Head], columns: Sequence[str], place: str
+        self, raw: DataFrame, heads: Iterable[Head], columns: Sequence[str]
     ) -> DataFrame:
-        """The columns that parsing adds, whether a line is an event (`_record`), and `place`."""
-        if place not in self._records:
+        """`_place`, the columns that parsing adds, and whether a line is an event (`_record`)."""
+        if self._alone is None:
             names = [*(f.name for f in self._contract.fields), FLAGS, PROBLEMS, DETAILS]
-            self._records[place] = Projection(
-                [F.col(place), *(F.col(name) for name in names), is_record().alias("_record")]
+            self._alone = Projection(
+                [F.col(PLACE), *(F.col(name) for name in names), is_record().alias("_record")]
             )
-        return self._records[place].of(self.parse(raw, heads, columns))
+        return self._alone.of(self.parse(raw, heads, columns))
 
     def _cuts_and_cells(self, heads: frozenset[Head]) -> tuple[list[Column], Column]:
         if heads not in self._shapes:

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from rivermark.lake.lake import Lake
@@ -16,7 +15,7 @@ from rivermark.lake.table import Table
 from rivermark.runtime.jvm import Kind
 from rivermark.runtime.readers import position, read_by_stream
 from rivermark.settings import Settings
-from rivermark.sources.arrivals import arrivals_of
+from rivermark.sources.arrivals import arrived
 from rivermark.sources.files import weight_of
 from rivermark.sources.landed import LandedFiles
 from rivermark.sources.screen import format_of
@@ -81,10 +80,6 @@ def shares(waiting: Sequence[int], *, most: int, least: int) -> list[int]:
 
 
 def _landed(settings: Settings, lake: Lake, ingest: Ingest) -> int:
-    arrivals = arrivals_of(ingest)
-    known: set[str] = set()
-    if lake.exists(arrivals):
-        names = DeltaTable(lake.path(arrivals)).to_pyarrow_table(columns=["name"])["name"]
-        known.update(pc.unique(names).to_pylist())
+    known, _ = arrived(lake, ingest)
     found = LandedFiles(settings.landing_root, ingest.source).unknown(known)
     return sum(weight_of(f.path, format_of(f.path, ingest.source), f.size) for f in found)

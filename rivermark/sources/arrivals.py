@@ -55,6 +55,23 @@ def arrivals_of(ingest: Ingest) -> Table:
     )
 
 
+def arrived(lake: Lake, ingest: Ingest) -> tuple[KnownFiles, int]:
+    """The files that arrived, and the newest arrival's number, -1 before the first.
+
+    By name below the folder: a landing root that is mounted elsewhere brings nothing new.
+    """
+    known, newest = KnownFiles(), -1
+    table = arrivals_of(ingest)
+    if lake.exists(table):
+        dataset = DeltaTable(lake.path(table)).to_pyarrow_dataset()
+        for rows in dataset.to_batches(columns=["name", "size", "arrival"]):
+            names, sizes, arrivals = (column.to_pylist() for column in rows.columns)
+            newest = max([newest, *arrivals])
+            for name, size in zip(names, sizes, strict=True):
+                known.add(name, size)
+    return known, newest
+
+
 Ready = tuple[fs.FileInfo, Screening]
 """A file that can be taken, and what the look at it gave."""
 
@@ -93,15 +110,7 @@ class Lister:
         origin = Origin(f"{ingest.name}:arrivals", 0, EPOCH, run_id)
         self._writer = TableWriter(lake, self.table, origin)
         self._landed = LandedFiles(landing_root, ingest.source)
-        # By name below the folder: a landing root that is mounted elsewhere brings nothing new.
-        self._known = KnownFiles()
-        self._arrival = -1
-        dataset = DeltaTable(lake.path(self.table)).to_pyarrow_dataset()
-        for rows in dataset.to_batches(columns=["name", "size", "arrival"]):
-            names, sizes, arrivals = (column.to_pylist() for column in rows.columns)
-            self._arrival = max([self._arrival, *arrivals])
-            for name, size in zip(names, sizes, strict=True):
-                self._known.add(name, size)
+        self._known, self._arrival = arrived(lake, ingest)
 
     @property
     def arrival(self) -> int:

@@ -13,9 +13,7 @@ import jobs.hosting
 import jobs.recomputing
 import jobs.rehearsal
 import rivermark.reprocessing.reprocess
-from platform_defs.checks import checks_of
-from platform_defs.clockwork import clockwork_of
-from platform_defs.group_assets import assets_of
+from platform_defs.contents import definitions_of
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark import Topology
@@ -36,28 +34,14 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(home=tmp_path)
 
 
-def definitions_of(topology: Topology, home: Path) -> dg.Definitions:
-    """The same table of contents as platform_defs.definitions, in a home of its own."""
-    clockwork = clockwork_of(topology)
-    platform = SettingsResource(overrides={"home": str(home)})
-    return dg.Definitions(
-        assets=assets_of(topology),
-        asset_checks=checks_of(topology),
-        jobs=clockwork.jobs,
-        schedules=clockwork.schedules,
-        sensors=clockwork.sensors,
-        resources={
-            "platform": platform,
-            "spark": SparkResource(platform=platform),
-            "long_spark": SparkResource(platform=platform, long_lived=True),
-        },
-        executor=dg.in_process_executor,
-    )
+def definitions_in(topology: Topology, home: Path) -> dg.Definitions:
+    """What Dagster is told of a topology, in a home of its own."""
+    return definitions_of(topology, SettingsResource(overrides={"home": str(home)}))
 
 
 @pytest.fixture
 def defs(tmp_path: Path) -> dg.Definitions:
-    return definitions_of(SMALL, tmp_path)
+    return definitions_in(SMALL, tmp_path)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from tests.platform.conftest import definitions_of
+from tests.platform.conftest import definitions_in
 from tests.platform.small_topology import SMALL
 
 pytestmark = pytest.mark.platform
@@ -115,6 +115,6 @@ def test_a_stream_has_no_check_below_it_that_would_wait_for_its_end(defs: dg.Def
 
 def test_loading_starts_no_engine_and_reads_no_home(tmp_path: Path) -> None:
     home = tmp_path / "not there"
-    dg.Definitions.validate_loadable(definitions_of(SMALL, home))
+    dg.Definitions.validate_loadable(definitions_in(SMALL, home))
 
     assert not home.exists()

@@ -17,7 +17,7 @@ from rivermark.quality.outcome import ExpectationResult, SuiteResult
 from rivermark.settings import Settings
 from rivermark.watch.claim import Answer, Claim
 from rivermark.watch.claims import claims_of
-from tests.platform.conftest import definitions_of
+from tests.platform.conftest import definitions_in
 from tests.platform.small_topology import HOURLY, RIDES, SMALL
 
 pytestmark = pytest.mark.platform
@@ -103,7 +103,7 @@ def test_a_crash_of_a_check_fails_its_run_and_says_nothing_about_the_data(
         )
 
     monkeypatch.setattr(platform_defs.checks, "claims_of", with_a_crash)
-    job = definitions_of(SMALL, tmp_path).resolve_job_def("watch")
+    job = definitions_in(SMALL, tmp_path).resolve_job_def("watch")
 
     result = job.execute_in_process(instance=instance, raise_on_error=False)
 

@@ -17,7 +17,7 @@ from rivermark import Contract, Daily, Field, FileSource, Ingest, Stream, Table,
 from rivermark.quality import expectations as expect
 from rivermark.quality.suite import Suite
 from rivermark.settings import Settings
-from tests.platform.conftest import definitions_of
+from tests.platform.conftest import definitions_in
 
 pytestmark = [pytest.mark.platform, pytest.mark.spark]
 
@@ -89,7 +89,7 @@ def one_engine() -> Iterator[None]:
 
 @pytest.fixture
 def defs(tmp_path: Path) -> dg.Definitions:
-    return definitions_of(TOPOLOGY, tmp_path)
+    return definitions_in(TOPOLOGY, tmp_path)
 
 
 @pytest.fixture

@@ -17,14 +17,14 @@ from rivermark.reprocessing.mend import MendedTable
 from rivermark.reprocessing.reach import Changed
 from rivermark.settings import Settings
 from tests.oracles.shop import FIRST, ORDERS, PAID, PAYMENTS, SHOP, sent, write, write_join
-from tests.platform.conftest import definitions_of
+from tests.platform.conftest import definitions_in
 
 pytestmark = pytest.mark.platform
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> dg.Definitions:
-    return definitions_of(SHOP, tmp_path)
+    return definitions_in(SHOP, tmp_path)
 
 
 def tick(shop: dg.Definitions, instance: dg.DagsterInstance, home: Path) -> ScheduleExecutionData:

@@ -23,7 +23,7 @@ from tests.oracles.shop import (
     write,
     write_join,
 )
-from tests.platform.conftest import definitions_of
+from tests.platform.conftest import definitions_in
 
 pytestmark = pytest.mark.platform
 
@@ -58,7 +58,7 @@ def test_each_day_warns_or_fails_with_the_numbers_of_the_oracle(
     orders = write(settings, ORDERS, sent(3))
     payments = write(settings, PAYMENTS, sent(3, late_from=11, silent=OUTAGE))
     write_join(settings, orders, payments)
-    defs = definitions_of(SHOP, tmp_path)
+    defs = definitions_in(SHOP, tmp_path)
 
     result = defs.resolve_job_def("trust").execute_in_process(instance=instance)
 
@@ -132,7 +132,7 @@ def test_one_day_is_asked_for_by_its_partition(
     tmp_path: Path, instance: dg.DagsterInstance, settings: Settings
 ) -> None:
     write_join(settings, write(settings, ORDERS, sent(1)), write(settings, PAYMENTS, sent(1)))
-    defs = definitions_of(SHOP, tmp_path)
+    defs = definitions_in(SHOP, tmp_path)
     job = defs.resolve_implicit_global_asset_job_def().get_subset(
         asset_selection=set(), asset_check_selection={PAID_DAY}
     )
@@ -146,7 +146,7 @@ def test_one_day_is_asked_for_by_its_partition(
 def test_the_clock_waits_for_a_first_table(
     tmp_path: Path, instance: dg.DagsterInstance, settings: Settings
 ) -> None:
-    defs = definitions_of(SHOP, tmp_path)
+    defs = definitions_in(SHOP, tmp_path)
     schedule = defs.get_repository_def().get_schedule_def("trust_hourly")
 
     def tick() -> object:
@@ -162,7 +162,7 @@ def test_the_clock_waits_for_a_first_table(
 
 
 def test_every_table_links_to_its_place_on_the_page(tmp_path: Path) -> None:
-    graph = definitions_of(SHOP, tmp_path).resolve_asset_graph()
+    graph = definitions_in(SHOP, tmp_path).resolve_asset_graph()
 
     link = graph.get(dg.AssetKey(["shop", "paid"])).metadata["dashboard"].value
 

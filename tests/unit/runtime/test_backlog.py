@@ -17,9 +17,9 @@ from rivermark.lake.stats import file_sizes
 from rivermark.lake.upkeep.compaction import compact
 from rivermark.runtime import backlog
 from rivermark.runtime.backlog import kind_of_run, shares, waiting_bytes
-from rivermark.runtime.generation import Generation, write_generation
 from rivermark.settings import Settings
 from rivermark.sources.arrivals import Lister
+from tests.unit.runtime.checkpoints import read
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 SCHEMA = StructType([StructField("id", LongType()), StructField("at", TimestampType())])
@@ -66,23 +66,6 @@ def commit(settings: Settings, count: int) -> list[int]:
     return file_sizes(DeltaTable(lake.path(RIDES)))
 
 
-def read_until(settings: Settings, version: int) -> None:
-    """Let the reader's checkpoint say that it has read the commits before that version."""
-    lake = settings.lake()
-    write_generation(lake, READER, Generation(0, AT, 2))
-    folder = Path(lake.checkpoint(READER.name, 0))
-    place = {
-        "sourceVersion": 1,
-        "reservoirId": str(DeltaTable(lake.path(RIDES)).metadata().id),
-        "reservoirVersion": version,
-        "index": -1,
-        "isStartingVersion": False,
-    }
-    for name, text in (("offsets", f"v1\n{{}}\n{json.dumps(place)}"), ("commits", "v1\n{}")):
-        (folder / name).mkdir(parents=True)
-        (folder / name / "0").write_text(text)
-
-
 def test_nothing_waits_where_there_is_nothing(settings: Settings) -> None:
     assert waiting_bytes(settings, READER) == 0
     assert waiting_bytes(settings, DOOR) == 0
@@ -96,7 +79,7 @@ def test_a_stream_that_never_ran_waits_for_the_whole_table(settings: Settings) -
 
 def test_later_it_waits_for_the_commits_since(settings: Settings) -> None:
     commit(settings, 3)
-    read_until(settings, 3)
+    read(settings.lake(), READER, 0, 3)
     newest = Path(settings.lake().path(RIDES)) / "_delta_log" / f"{3:020d}.json"
     adds = [json.loads(line) for line in newest.read_text().splitlines() if '"add"' in line]
     assert waiting_bytes(settings, READER) == 8 * adds[0]["add"]["size"]
@@ -104,7 +87,7 @@ def test_later_it_waits_for_the_commits_since(settings: Settings) -> None:
 
 def test_rows_that_were_only_copied_do_not_wait(settings: Settings) -> None:
     commit(settings, 12)
-    read_until(settings, 13)
+    read(settings.lake(), READER, 0, 13)
     compact(settings.lake().path(RIDES), (), "u")
     assert waiting_bytes(settings, READER) == 0
 
@@ -143,7 +126,7 @@ def test_what_fits_one_batch_is_not_held_back() -> None:
 
 def test_what_cannot_be_told_is_left_for_the_run_to_say(settings: Settings) -> None:
     commit(settings, 1)
-    read_until(settings, 1)
+    read(settings.lake(), READER, 0, 1)
     offsets = Path(settings.lake().checkpoint(READER.name, 0)) / "offsets" / "0"
     offsets.write_text("v1\n{}\n{torn")
     with pytest.raises(ValueError, match="Expecting"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,12 +14,12 @@ from rivermark.errors import UnknownStream
 from rivermark.lake.create import create_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.upkeep.reader import Reader
-from rivermark.runtime.generation import Generation, write_generation
 from rivermark.runtime.progress import STREAM_PROGRESS, ProgressLog
 from rivermark.runtime.readers import readers_of
 from rivermark.runtime.tally import BatchTally
 from rivermark.runtime.upkeep import upkeep
 from rivermark.settings import Settings
+from tests.unit.runtime.checkpoints import read
 
 SCHEMA = StructType([StructField("id", LongType()), StructField("at", TimestampType())])
 RIDES = Table(name="test/rides", schema=SCHEMA, description="Rides.", event_time="at")
@@ -49,57 +48,38 @@ def lake(settings: Settings) -> Lake:
     return settings.lake()
 
 
-def read(
-    lake: Lake, batch: int, version: int, *, done: bool = True, snapshot: bool = False
-) -> None:
-    """A batch of the reader: planned up to before that version, and finished or not."""
-    write_generation(lake, READER, Generation(0, datetime(2026, 1, 1, tzinfo=UTC), 2))
-    folder = Path(lake.checkpoint(READER.name, 0))
-    place = {
-        "sourceVersion": 1,
-        "reservoirId": str(DeltaTable(lake.path(RIDES)).metadata().id),
-        "reservoirVersion": version,
-        "index": -1,
-        "isStartingVersion": snapshot,
-    }
-    for name, text in (("offsets", f"v1\n{{}}\n{json.dumps(place)}"), ("commits", "v1\n{}")):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-        if name == "offsets" or done:
-            (folder / name / str(batch)).write_text(text)
-
-
 def test_a_stream_that_never_started_needs_nothing(lake: Lake) -> None:
     assert readers_of(lake, TOPOLOGY, RIDES) == []
 
 
 def test_a_finished_batch_tells_the_place(lake: Lake) -> None:
-    read(lake, 0, 3)
-    read(lake, 9, 7)
-    read(lake, 10, 12)
+    read(lake, READER, 0, 3)
+    read(lake, READER, 9, 7)
+    read(lake, READER, 10, 12)
     assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 12)]
     assert readers_of(lake, TOPOLOGY, LONG) == []
 
 
 def test_what_an_unfinished_batch_reads_is_still_needed(lake: Lake) -> None:
-    read(lake, 9, 7)
-    read(lake, 10, 12, done=False)
+    read(lake, READER, 9, 7)
+    read(lake, READER, 10, 12, done=False)
     assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 7)]
 
 
 def test_an_unfinished_first_batch_needs_all(lake: Lake) -> None:
-    read(lake, 0, 7, done=False)
+    read(lake, READER, 0, 7, done=False)
     assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 0)]
 
 
 def test_a_version_that_is_read_as_a_whole_is_told(lake: Lake) -> None:
-    read(lake, 0, 7, done=False, snapshot=True)
+    read(lake, READER, 0, 7, done=False, snapshot=True)
     assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 7, snapshot=True)]
-    read(lake, 0, 7, snapshot=True)
+    read(lake, READER, 0, 7, snapshot=True)
     assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 7, snapshot=True)]
 
 
 def test_a_place_in_another_table_of_that_name_counts_as_nothing_read(lake: Lake) -> None:
-    read(lake, 3, 7)
+    read(lake, READER, 3, 7)
     offsets = Path(lake.checkpoint(READER.name, 0)) / "offsets" / "3"
     offsets.write_text(offsets.read_text().replace('"reservoirId": "', '"reservoirId": "x'))
     assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 0)]
