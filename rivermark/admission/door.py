@@ -21,7 +21,7 @@ from rivermark.admission.clock import Verdict
 from rivermark.admission.collected import CollectedBatch
 from rivermark.admission.contract import QUARANTINE_ARROW
 from rivermark.admission.facts import FileFacts
-from rivermark.admission.here import parse_here
+from rivermark.admission.here import ParserHere
 from rivermark.admission.isolate import damaged_files
 from rivermark.admission.judging import judge_files
 from rivermark.admission.parse import Head, Parser, is_record
@@ -91,6 +91,7 @@ class Door:
         self._lake = lake
         self.ingest = ingest
         self._parser = Parser(ingest.contract, ingest.source.delimiter)
+        self._here = ParserHere(spark, self._parser)
         for table in (*ingest.tables, INGEST_FILES):
             create_table(lake, table)
         self._raw = TableWriter(lake, ingest.raw, origin)
@@ -186,7 +187,7 @@ class Door:
             )
         )
         heads = {Head(f.format, f.columns) for f in files}
-        return CollectedBatch(parse_here(self._spark, self._parser, table, heads), self.ingest)
+        return CollectedBatch(self._here.parse(table, heads), self.ingest)
 
     def _damaged(self, files: list[Arrived], now: datetime) -> dict[str, str]:
         def parse(file: Arrived) -> None:

@@ -12,23 +12,42 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from rivermark.admission.parse import PLACE, Head, Parser
+from rivermark.admission.planned import Planned
 
 
-def parse_here(
-    spark: SparkSession, parser: Parser, lines: pa.Table, heads: Iterable[Head]
-) -> pa.Table:
-    """The lines with what the parser makes of them, in their order."""
-    place = pa.array(range(lines.num_rows), pa.int64())
-    # All columns: a contract may derive from any of them, as trips do from their file's name.
-    sent = lines.append_column(PLACE, place)
-    rows = spark.createDataFrame(sent)
-    found = parser.parse_alone(rows, heads, sent.column_names).toArrow()
-    if not pc.all(pc.equal(found[PLACE], place)).as_py():
-        found = found.sort_by(PLACE)
-    for name in found.column_names:
-        if name != PLACE:
-            lines = lines.append_column(name, found[name])
-    return lines
+class ParserHere:
+    """Parses lines that the driver holds; what Spark plans for a set of heads is used again."""
+
+    def __init__(self, spark: SparkSession, parser: Parser) -> None:
+        """Remember the parser, whose expressions these are."""
+        self._spark = spark
+        self._parser = parser
+        self._planned: dict[tuple[frozenset[Head], pa.Schema], Planned] = {}
+
+    def parse(self, lines: pa.Table, heads: Iterable[Head]) -> pa.Table:
+        """The lines with what the parser makes of them, in their order."""
+        place = pa.array(range(lines.num_rows), pa.int64())
+        # All columns: a contract may derive from any of them, as trips do from their file's name.
+        found = self._parsed(lines.append_column(PLACE, place), frozenset(heads))
+        if not pc.all(pc.equal(found[PLACE], place)).as_py():
+            found = found.sort_by(PLACE)
+        for name in found.column_names:
+            if name != PLACE:
+                lines = lines.append_column(name, found[name])
+        return lines
+
+    def _parsed(self, sent: pa.Table, heads: frozenset[Head]) -> pa.Table:
+        rows = self._spark.createDataFrame(sent)
+
+        def build(rows: DataFrame) -> DataFrame:
+            return self._parser.parse_alone(rows, heads, sent.column_names)
+
+        which = (heads, sent.schema)
+        if which not in self._planned:
+            self._planned[which] = Planned(self._spark, build, rows)
+        planned = self._planned[which]
+        found = planned.of(rows) if planned.told else None
+        return build(rows).toArrow() if found is None else found

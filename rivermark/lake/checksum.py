@@ -22,48 +22,45 @@ from rivermark.lake.files import filesystem
 from rivermark.lake.stats import file_sizes
 
 Actions = list[dict[str, Any]]
+Sums = dict[str, Any]
+"""The content of a checksum file."""
+
 LOOKED_BACK: Final = 1000
 """Commits searched for the newest metadata where the version before has no checksum."""
 
 
 def write_checksum(table_path: str, version: int) -> bool:
-    """Write the checksum of a version that delta-rs committed; tells whether it is there.
+    """Write the checksum of a version that somebody committed; tells whether it is there.
 
     Call it under the table's commit lock, or as the only writer of that version.
     """
     store, folder = filesystem(f"{table_path}/_delta_log")
-    target = f"{folder}/{version:020d}.crc"
-    if store.get_file_info(target).type == fs.FileType.File:
+    if store.get_file_info(_place(folder, version)).type == fs.FileType.File:
         return True
-    commit = _lines(store, f"{folder}/{version:020d}.json")
-    before = _checksum(store, folder, version - 1)
-    found = None if before is None else _after(before, commit)
-    if found is None:
-        found = _of_state(table_path, store, folder, version)
+    found = _summed_up(table_path, store, folder, version)
     if found is None:
         return False
-    # Whole or not at all: a reader that finds half a file would have to distrust the version.
-    draft = f"{folder}/.{version:020d}.{uuid.uuid4().hex}.tmp"
-    with store.open_output_stream(draft) as file:
-        file.write(json.dumps(found, separators=(",", ":")).encode())
-    store.move(draft, target)
+    put_checksum(store, folder, version, found)
     return True
 
 
-def _checksum(store: fs.FileSystem, folder: str, version: int) -> dict[str, Any] | None:
-    """What is known of a version; before the first one, that there is nothing."""
-    if version < 0:
-        return _sums(0, 0, None, None)
-    found = _lines(store, f"{folder}/{version:020d}.crc")
-    if len(found) != 1 or not {"tableSizeBytes", "numFiles", "metadata"} <= found[0].keys():
-        return None
-    known = found[0]
-    return _sums(
-        known["tableSizeBytes"], known["numFiles"], known["metadata"], known.get("protocol")
-    )
+def put_checksum(store: fs.FileSystem, folder: str, version: int, sums: Sums) -> None:
+    """Write the sums of a version beside its commit."""
+    # Whole or not at all: a reader that finds half a file would have to distrust the version.
+    draft = f"{folder}/.{version:020d}.{uuid.uuid4().hex}.tmp"
+    with store.open_output_stream(draft) as file:
+        file.write(json.dumps(sums, separators=(",", ":")).encode())
+    store.move(draft, _place(folder, version))
 
 
-def _after(before: dict[str, Any], commit: Actions) -> dict[str, Any] | None:
+def sums_of(table_path: str, version: int) -> Sums | None:
+    """The sums of a version; None where the log does not say them exactly."""
+    store, folder = filesystem(f"{table_path}/_delta_log")
+    written = _checksum(store, folder, version)
+    return written or _summed_up(table_path, store, folder, version)
+
+
+def sums_after(before: Sums, commit: Actions) -> Sums | None:
     """The sums after one more commit; None where the commit does not say enough."""
     size, files = before["tableSizeBytes"], before["numFiles"]
     metadata, protocol = before["metadata"], before["protocol"]
@@ -81,13 +78,39 @@ def _after(before: dict[str, Any], commit: Actions) -> dict[str, Any] | None:
     return _sums(size, files, metadata, protocol)
 
 
-def _of_state(
-    table_path: str, store: fs.FileSystem, folder: str, version: int
-) -> dict[str, Any] | None:
+def actions_of(store: fs.FileSystem, folder: str, version: int) -> Actions:
+    """What a commit says, line by line; nothing where the log does not hold it."""
+    return _lines(store, f"{folder}/{version:020d}.json")
+
+
+def _summed_up(table_path: str, store: fs.FileSystem, folder: str, version: int) -> Sums | None:
+    before = _checksum(store, folder, version - 1)
+    found = None if before is None else sums_after(before, actions_of(store, folder, version))
+    return found or _of_state(table_path, store, folder, version)
+
+
+def _place(folder: str, version: int) -> str:
+    return f"{folder}/{version:020d}.crc"
+
+
+def _checksum(store: fs.FileSystem, folder: str, version: int) -> Sums | None:
+    """What is known of a version; before the first one, that there is nothing."""
+    if version < 0:
+        return _sums(0, 0, None, None)
+    found = _lines(store, _place(folder, version))
+    if len(found) != 1 or not {"tableSizeBytes", "numFiles", "metadata"} <= found[0].keys():
+        return None
+    known = found[0]
+    return _sums(
+        known["tableSizeBytes"], known["numFiles"], known["metadata"], known.get("protocol")
+    )
+
+
+def _of_state(table_path: str, store: fs.FileSystem, folder: str, version: int) -> Sums | None:
     """The sums from the whole state, and the metadata as the log has it, to the letter."""
     metadata = protocol = None
     for older in range(version, max(-1, version - LOOKED_BACK), -1):
-        for action in _lines(store, f"{folder}/{older:020d}.json"):
+        for action in actions_of(store, folder, older):
             metadata = metadata or action.get("metaData")
             protocol = protocol or action.get("protocol")
         if metadata and protocol:
@@ -96,7 +119,7 @@ def _of_state(
     return None
 
 
-def _sums(size: int, files: int, metadata: Any, protocol: Any) -> dict[str, Any]:
+def _sums(size: int, files: int, metadata: Any, protocol: Any) -> Sums:
     return {
         "tableSizeBytes": size,
         "numFiles": files,

@@ -12,6 +12,7 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql import DataFrame
 
 from rivermark.errors import ReplayUnprovable
+from rivermark.lake.appender import Appender
 from rivermark.lake.checksum import write_checksum
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
@@ -50,6 +51,7 @@ class TableWriter:
         self.path = lake.path(table)
         self.origin = origin
         self._last = self._find_last()
+        self._appender = Appender(self.path)
         self._rust: DeltaTable | None = None
         self._log = CommitLog(self.path)
         self._version: int | None = None
@@ -123,7 +125,8 @@ class TableWriter:
         }
         with commit_lock(self.path):
             if isinstance(rows, pa.Table):
-                self._append_arrow(rows, described)
+                if not self._appender.append(rows, described):
+                    self._append_arrow(rows, described)
             else:
                 writer = rows.coalesce(1).write.format("delta").mode("append")
                 writer.option("userMetadata", note(described)).save(self.path)

@@ -73,4 +73,4 @@ def test_small_batches_are_committed_by_the_driver_and_no_row_is_lost_between_th
     assert sorted(table.to_pyarrow_table()["id"].to_pylist()) == [*range(1200)]
     assert done[JOINED.name].batches > 2
     writes = [c for c in table.history() if c["operation"] == "WRITE"]
-    assert {c["engineInfo"].split(":")[0] for c in writes} == {"delta-rs"}
+    assert {c["engineInfo"].split(":")[0] for c in writes} == {"rivermark"}
