@@ -21,7 +21,7 @@ ARRIVALS_PER_TRIGGER: Final = 2
 ARRIVALS_AHEAD: Final = 2
 """How many arrivals a running query may have before it. What lands meanwhile is held, and becomes
 one arrival: else a slow batch would leave a row of small ones behind it."""
-INGEST_SECONDS: Final = 0.5
+INGEST_SECONDS: Final = 0.25
 """Seconds between the beginnings of two batches of an ingest at least."""
 FULL_LOOK_SECONDS: Final = 30.0
 """How often a running query asks whether files that were read have changed."""
