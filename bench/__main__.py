@@ -12,6 +12,7 @@ MEASUREMENTS = {
     "all": "every measurement in turn, beside what it was and what it should be",
     "backfill": "a closed day of 1 M events computed again, against streaming it and DuckDB",
     "baseline": "cold start, a bounded run to hourly winners, idle cost, event-to-table latency",
+    "commit_cost": "CPU of a commit by the files that the table has, beside delta-rs",
     "cold_start": "imports, a short bounded run, the demo",
     "dashboard": "the page of a year of days: every claim asked, every day judged",
     "growth": "a month in minutes: what grows while the load stays the same, upkeep included",

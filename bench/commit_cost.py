@@ -1,0 +1,86 @@
+"""CPU of one commit from the driver, by the number of files that the table has already.
+
+    python -m bench commit_cost [--files 100,10000,100000] [--commits 120] [--out FILE]
+
+Each commit appends a thousand rows to a table of which only the log knows the files, checkpoints of
+the table included: by the platform's writer, and by delta-rs under the same writer. After each
+series the table must hold the files and rows of all commits, by delta-rs's own count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from unittest import mock
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from bench.figures import write_figures
+from bench.warm_batch import EVENT, Script, age, table
+from rivermark.lake.appender import Appender
+from rivermark.lake.lake import Lake
+from rivermark.lake.stats import row_count
+from rivermark.lake.writer import Origin, TableWriter
+
+ROWS = 1000
+
+
+def series(files: int, commits: int) -> dict[str, float | int]:
+    """Milliseconds of a commit in one series, this process alone."""
+    target = table("appended", *EVENT)
+    rows = Script([ROWS]).rows(0).select(target.schema.fieldNames())
+    with tempfile.TemporaryDirectory() as folder:
+        lake = Lake(folder)
+        age(lake, target, files)
+        writer = TableWriter(lake, target, Origin("bench/appended", 0, datetime.now(UTC), "bench"))
+        writer.append_once(rows, 0)
+        cpu, wall = time.process_time(), time.monotonic()
+        for batch in range(1, commits + 1):
+            writer.append_once(rows, batch)
+        cpu, wall = time.process_time() - cpu, time.monotonic() - wall
+        made = pa.table(DeltaTable(lake.path(target)).get_add_actions()).num_rows
+        if (made, row_count(lake, target)) != (files + commits + 1, ROWS * (commits + 1)):
+            raise SystemExit(f"{files} files: the table does not hold what was committed")
+    return {
+        "files": files,
+        "cpu_ms": round(cpu / commits * 1000, 2),
+        "wall_ms": round(wall / commits * 1000, 2),
+    }
+
+
+def by_delta_rs(files: int, commits: int) -> dict[str, float | int]:
+    """The same with the log entry left to delta-rs."""
+    with mock.patch.object(Appender, "append", return_value=False):
+        return series(files, commits)
+
+
+WRITERS = {"ours": series, "delta-rs": by_delta_rs}
+
+
+def main() -> None:
+    """Measure, print, and keep the figures."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--files", default="100,10000,100000")
+    parser.add_argument("--commits", type=int, default=120)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    found = []
+    for files in map(int, options.files.split(",")):
+        for writer, measure in WRITERS.items():
+            found.append({"writer": writer, **measure(files, options.commits)})
+            sys.stdout.write(json.dumps(found[-1]) + "\n")
+            sys.stdout.flush()
+    if options.out:
+        write_figures(options.out, "commit_cost", {"commits": found})
+
+
+if __name__ == "__main__":
+    main()
