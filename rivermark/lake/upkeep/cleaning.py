@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from deltalake import DeltaTable
@@ -19,6 +19,9 @@ from rivermark.lake.table import Table
 from rivermark.lake.upkeep.memory import remember
 from rivermark.lake.upkeep.reader import Reader, first_needed, unread
 
+DRAFT: Final = re.compile(r"\..*[0-9a-f]{32}\.tmp")
+"""What a killed writer leaves of an entry that it had not named yet."""
+DRAFTS_KEPT: Final = timedelta(hours=1)
 ENTRY: Final = re.compile(r"(\d{20})\.(json|crc|checkpoint(\..+)?\.parquet|checkpoint\..+\.json)")
 
 
@@ -82,6 +85,17 @@ def clean_log(
             # The oldest first: a kill in the middle leaves a log without a gap.
             store.delete_file(f"{folder}/{name}")
     return len(old), ""
+
+
+def remove_drafts(lake: Lake, table: Table, now: datetime, *, dry_run: bool = False) -> int:
+    """Delete what killed writers left in the log; gives how many files. No reader sees them."""
+    store, folder = filesystem(f"{lake.path(table)}/_delta_log")
+    oldest = now.astimezone(UTC) - DRAFTS_KEPT
+    found = store.get_file_info(fs.FileSelector(folder))
+    dead = [f.path for f in found if DRAFT.fullmatch(f.base_name) and f.mtime < oldest]
+    for path in [] if dry_run else dead:
+        store.delete_file(path)
+    return len(dead)
 
 
 def _entries(store: fs.FileSystem, folder: str) -> list[tuple[int, str]]:

@@ -16,7 +16,7 @@ from rivermark.lake.log import CommitLog
 from rivermark.lake.note import noted
 from rivermark.lake.promise import keep_promise, promise_of
 from rivermark.lake.table import Table
-from rivermark.lake.upkeep.cleaning import clean_log, vacuum
+from rivermark.lake.upkeep.cleaning import clean_log, remove_drafts, vacuum
 from rivermark.lake.upkeep.compaction import TARGET_BYTES, compact
 from rivermark.lake.upkeep.reader import Reader
 from rivermark.lake.upkeep.size import Size, size_of
@@ -75,6 +75,7 @@ def look_after(
         if not dry_run:
             _checkpoint(path, now, promise_of(lake, table) / 7)
         done.deleted_files, why = vacuum(lake, table, readers, now, dry_run=dry_run)
+        done.deleted_files += remove_drafts(lake, table, now, dry_run=dry_run)
         _note(done, why)
         done.deleted_log_entries, why = clean_log(
             lake, table, readers, now, run_id, dry_run=dry_run

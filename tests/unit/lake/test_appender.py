@@ -18,6 +18,7 @@ from rivermark.lake.checksum import write_checksum
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.stats import largest, row_count, smallest
+from rivermark.lake.writer import Origin, TableWriter
 from tests.unit.lake.conftest import NOON, RIDES, Foreign, rides
 
 
@@ -201,3 +202,33 @@ def test_the_time_of_a_commit_is_now(path: str) -> None:
     newest = CommitLog(path).latest()
     assert newest is not None
     assert before.timestamp() - 1 <= newest.at.timestamp() <= datetime.now(UTC).timestamp()
+
+
+class Killed(BaseException):
+    """The end of the process, as far as a test can tell."""
+
+
+@pytest.mark.parametrize(
+    ("moment", "there"),
+    [("write_data_file", False), ("note", False), ("put_checksum", True)],
+    ids=["before the file is whole", "before the entry", "before the checksum"],
+)
+def test_a_batch_is_there_once_whenever_its_writer_was_killed(
+    lake: Lake, path: str, moment: str, there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(*_: Any) -> None:
+        raise Killed
+
+    origin = Origin("test/rides", 0, NOON, "run")
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(f"rivermark.lake.appender.{moment}", kill)
+        TableWriter(lake, RIDES, origin).append_once(rides(1), 0)
+    assert TableWriter(lake, RIDES, origin).has(0) == there
+
+    again = TableWriter(lake, RIDES, origin)
+    assert again.append_once(rides(1), 0) != there
+    assert again.append_once(rides(2), 1)
+
+    assert ids(path) == [1, 2]
+    assert write_checksum(path, DeltaTable(path).version())
+    assert CommitLog(path).versions() == [0, 1, 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -124,3 +125,21 @@ def test_what_a_killed_writer_left_goes_too(lake: Lake, later: Upkeep) -> None:
     assert later().deleted_files == 1
     assert not stray.exists()
     assert ids(lake) == [*range(10), NEWEST]
+
+
+def test_what_a_killed_writer_left_of_a_log_entry_goes_after_an_hour(
+    lake: Lake, upkeep: Upkeep
+) -> None:
+    write(lake, 0, 2)
+    log = Path(lake.path(RIDES)) / "_delta_log"
+    old, new, other = (log / name for name in (f".{'a' * 32}.tmp", f".{'b' * 32}.tmp", ".x.tmp"))
+    for file in (old, new, other):
+        file.write_text("{}")
+    for file in (old, other):
+        os.utime(file, (0, 0))
+
+    assert upkeep(dry_run=True).deleted_files == 1
+    assert upkeep().deleted_files == 1
+
+    assert (old.exists(), new.exists(), other.exists()) == (False, True, True)
+    assert ids(lake) == [0, 1, 2]
