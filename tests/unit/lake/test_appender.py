@@ -220,9 +220,11 @@ def test_a_batch_is_there_once_whenever_its_writer_was_killed(
         raise Killed
 
     origin = Origin("test/rides", 0, NOON, "run")
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    killed = TableWriter(lake, RIDES, origin)
+    with monkeypatch.context() as patch:
         patch.setattr(f"rivermark.lake.appender.{moment}", kill)
-        TableWriter(lake, RIDES, origin).append_once(rides(1), 0)
+        with pytest.raises(Killed):
+            killed.append_once(rides(1), 0)
     assert TableWriter(lake, RIDES, origin).has(0) == there
 
     again = TableWriter(lake, RIDES, origin)
