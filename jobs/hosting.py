@@ -49,7 +49,6 @@ class Host:
         config: HostConfig,
         platform: SettingsResource,
         spark: SparkResource,
-        long_spark: SparkResource,
     ) -> Iterator[dg.MaterializeResult[None]]:
         """Run the streams that the configuration or the selected assets name.
 
@@ -61,10 +60,9 @@ class Host:
         try:
             streams = self.streams(config, context.selected_asset_keys)
             if config.mode is Mode.continuous:
-                self._continue(context, config, settings, long_spark, streams)
+                self._continue(context, config, settings, spark.for_run("long"), streams)
             else:
-                much = kind_of_run(settings, streams) == "long"
-                engine = long_spark if much else spark
+                engine = spark.for_run(kind_of_run(settings, streams))
                 yield from self._drain(context, settings, engine, streams)
         except RivermarkError as error:
             raise dg.Failure(

@@ -24,7 +24,6 @@ def definitions_of(topology: Topology, platform: SettingsResource) -> dg.Definit
         resources={
             "platform": platform,
             "spark": SparkResource(platform=platform),
-            "long_spark": SparkResource(platform=platform, long_lived=True),
         },
         # Always in one process: a killed parent of a step's process would leave it writing.
         executor=dg.in_process_executor,

@@ -60,9 +60,8 @@ def hosted_assets(topology: Topology, group: str) -> dg.AssetsDefinition:
         config: HostConfig,
         platform: SettingsResource,
         spark: SparkResource,
-        long_spark: SparkResource,
     ) -> Results:
-        yield from host.run(context, config, platform, spark, long_spark)
+        yield from host.run(context, config, platform, spark)
 
     return host_streams
 

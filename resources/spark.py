@@ -1,11 +1,11 @@
 """The Spark session of a run: dagster-pyspark's lazy one, with the platform's own configuration."""
 
-from typing import Any
+from typing import Any, Self
 
 import dagster as dg
 from dagster_pyspark import LazyPySparkResource
 from dagster_pyspark.resources import spark_session_from_config
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from resources.settings import SettingsResource
 from rivermark.runtime.class_names import remember_classes
@@ -16,19 +16,23 @@ from rivermark.runtime.session import spark_conf
 class SparkResource(LazyPySparkResource):
     """Starts the engine when a step first asks for it, so that checks and sensors never do.
 
-    `long_lived` chooses the JVM for streams (all compilers) instead of that for short runs. What
+    The JVM is that for short runs, unless `for_run` asks for another one before. What
     `spark_config` names wins over the platform's own. The session is never stopped here: it ends
     with the run's process, and in one process there is only ever one.
     """
 
     platform: dg.ResourceDependency[SettingsResource]
-    long_lived: bool = False
     spark_config: dict[str, Any] = Field(default={})
+    _kind: Kind = PrivateAttr(default="short")
+
+    def for_run(self, kind: Kind) -> Self:
+        """This resource, whose engine will be one for such a run where none has begun yet."""
+        self._kind = kind
+        return self
 
     def _init_session(self) -> None:
         if self._spark_session is None:
-            kind: Kind = "long" if self.long_lived else "short"
-            ours = spark_conf(self.platform.settings(), kind)
+            ours = spark_conf(self.platform.settings(), self._kind)
             config = ours | self.spark_config
             self._spark_session = spark_session_from_config(config)  # type: ignore[no-untyped-call]
             remember_classes(self._spark_session)

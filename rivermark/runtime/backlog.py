@@ -28,7 +28,7 @@ than the quick one alone (docs/decisions/0007-what-a-start-costs.md)."""
 
 
 def kind_of_run(settings: Settings, streams: Iterable[AnyStream]) -> Kind:
-    """The JVM for a bounded run of these streams: that of long runs where much waits for them.
+    """The JVM for a bounded run of these streams: that for large ones where much waits for them.
 
     Never raises: what is wrong with a stream's tables or checkpoint the run itself says better.
     """
@@ -39,7 +39,7 @@ def kind_of_run(settings: Settings, streams: Iterable[AnyStream]) -> Kind:
         except Exception as error:
             LOG.debug("how much waits for %s is unknown: %s", stream.name, error)
         if waiting > LARGE:
-            return "long"
+            return "large"
     return "short"
 
 

@@ -12,7 +12,8 @@ from typing import Final, Literal
 
 from rivermark.errors import RivermarkError
 
-Kind = Literal["short", "long"]
+Kind = Literal["short", "long", "large"]
+"""A run of minutes; streams that live for days; a bounded run with much to read."""
 
 _HEAP_SIZE: Final = re.compile(r"[1-9]\d*[mg]")
 
@@ -21,6 +22,16 @@ _FOR_ALL: Final = (
     "-Duser.timezone=UTC",
     # Nobody attaches jps or jstat here, and the counters are a file that each driver writes.
     "-XX:-UsePerfData",
+)
+_MANY_RUNS: Final = (
+    # A stream runs the same code for days: all compilers, and no collector that works beside it.
+    # A batch runs much code a little, so the slow compiler would never be done with it: it takes
+    # what runs ten times as often as by default (docs/decisions/0007-what-a-start-costs.md).
+    "-XX:+UseParallelGC",
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
 )
 _FOR_KIND: Final[dict[Kind, tuple[str, ...]]] = {
     # Most of a short run is code that runs once: the quick compiler and one collector thread.
@@ -31,16 +42,8 @@ _FOR_KIND: Final[dict[Kind, tuple[str, ...]]] = {
         "-XX:ReservedCodeCacheSize=240m",
         "-XX:+UseSerialGC",
     ),
-    # A stream runs the same code for days: all compilers, and no collector that works beside it.
-    # A batch runs much code a little, so the slow compiler would never be done with it: it takes
-    # what runs ten times as often as by default (docs/decisions/0007-what-a-start-costs.md).
-    "long": (
-        "-XX:+UseParallelGC",
-        "-XX:Tier4InvocationThreshold=50000",
-        "-XX:Tier4MinInvocationThreshold=6000",
-        "-XX:Tier4CompileThreshold=150000",
-        "-XX:Tier4BackEdgeThreshold=400000",
-    ),
+    "long": _MANY_RUNS,
+    "large": _MANY_RUNS,
 }
 
 
@@ -51,7 +54,7 @@ class JarsMissing(RivermarkError):
 def driver_options(
     kind: Kind, *, heap: str = "2g", connectors: tuple[str, ...] = ()
 ) -> dict[str, str]:
-    """Spark settings for the driver of a short run (minutes) or a long one (streams).
+    """Spark settings for the driver of such a run.
 
     `heap` is the largest heap, such as `2g` or `512m`. `connectors` names further sets of JARs
     (`kafka`) that `make setup` or `python -m setup.jars` fetched. Raises `JarsMissing`.
@@ -60,6 +63,10 @@ def driver_options(
         raise ValueError(f"a heap is a number with m or g, such as 2g, not {heap!r}")
     delta = jar_set("delta")
     flags = [*_FOR_ALL, *_FOR_KIND[kind]]
+    if kind == "large":
+        # It will need most of its heap. Growing there step by step, each with a collection of all
+        # of it, took a fifth of a run's CPU (docs/decisions/0007-what-a-start-costs.md).
+        flags.append(f"-Xms{_megabytes(heap) * 3 // 4}m")
     if archive := class_archive():
         # A JVM that it does not fit passes it over, in silence: it starts slower, that is all.
         flags += [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto"]
@@ -74,6 +81,10 @@ def driver_options(
         "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in delta),
         "spark.driver.extraJavaOptions": " ".join(flags),
     }
+
+
+def _megabytes(heap: str) -> int:
+    return int(heap[:-1]) * (1024 if heap.endswith("g") else 1)
 
 
 def jar_set(name: str) -> tuple[Path, ...]:

@@ -1,6 +1,6 @@
 """This platform: declared streams, drained by its real hosts, each batch committed exactly once.
 
-python -m bench.peers.jobs.ours WORKLOAD[+WORKLOAD...] DATA OUT [short | long | process]
+python -m bench.peers.jobs.ours WORKLOAD[+WORKLOAD...] DATA OUT [short | long | large | process]
 
 Its inputs are the Delta tables laid beside the peers' Parquet files; for the door, JSON lines in a
 landing folder. Several workloads run side by side in one session. The JVM is that of a bounded run
@@ -23,7 +23,7 @@ from rivermark.runtime.session import open_session
 from rivermark.settings import Settings
 from rivermark.topology import Topology
 
-KINDS: Final[dict[str, Kind]] = {"short": "short", "long": "long"}
+KINDS: Final[dict[str, Kind]] = {"short": "short", "long": "long", "large": "large"}
 
 
 def settings_for(data: Path, out: Path, names: list[str]) -> Settings:

@@ -109,7 +109,7 @@ def test_a_large_backlog_asks_for_all_compilers(
 ) -> None:
     sizes = commit(settings, 3)
     monkeypatch.setattr(backlog, "LARGE", 8 * sum(sizes) - 1)
-    assert kind_of_run(settings, [DOOR, READER]) == "long"
+    assert kind_of_run(settings, [DOOR, READER]) == "large"
     monkeypatch.setattr(backlog, "LARGE", 8 * sum(sizes))
     assert kind_of_run(settings, [DOOR, READER]) == "short"
 

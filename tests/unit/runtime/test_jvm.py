@@ -49,6 +49,15 @@ def test_a_long_run_has_every_compiler_and_the_parallel_collector(cache: Path) -
     assert "-XX:+UseParallelGC" in flags
 
 
+@pytest.mark.parametrize(("heap", "first"), [("4g", "3072m"), ("512m", "384m")])
+def test_a_large_run_begins_with_most_of_its_heap(cache: Path, heap: str, first: str) -> None:
+    flags = java_flags(driver_options("large", heap=heap))
+
+    assert "-XX:+UseParallelGC" in flags
+    assert f"-Xms{first}" in flags
+    assert not [flag for flag in java_flags(driver_options("long")) if flag.startswith("-Xms")]
+
+
 def test_the_jvm_lives_in_utc(cache: Path) -> None:
     assert "-Duser.timezone=UTC" in java_flags(driver_options("long"))
 
