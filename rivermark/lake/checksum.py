@@ -98,12 +98,10 @@ def _checksum(store: fs.FileSystem, folder: str, version: int) -> Sums | None:
     if version < 0:
         return _sums(0, 0, None, None)
     found = _lines(store, _place(folder, version))
-    if len(found) != 1 or not {"tableSizeBytes", "numFiles", "metadata"} <= found[0].keys():
+    asked = ("tableSizeBytes", "numFiles", "metadata", "protocol")
+    if len(found) != 1 or any(found[0].get(name) is None for name in asked):
         return None
-    known = found[0]
-    return _sums(
-        known["tableSizeBytes"], known["numFiles"], known["metadata"], known.get("protocol")
-    )
+    return _sums(*(found[0][name] for name in asked))
 
 
 def _of_state(table_path: str, store: fs.FileSystem, folder: str, version: int) -> Sums | None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from rivermark.lake.checksum import write_checksum
+from rivermark.lake.checksum import sums_of, write_checksum
 
 
 def append(path: str, rows: int, mode: Any = "append") -> int:
@@ -77,6 +77,16 @@ def test_none_is_written_where_the_log_does_not_say_the_metadata(tmp_path: Path)
 
     assert not write_checksum(path, version)
     assert not list(tmp_path.glob("_delta_log/*.crc"))
+
+
+def test_a_checksum_without_a_protocol_is_no_answer(tmp_path: Path) -> None:
+    path = str(tmp_path)
+    version = append(path, 3)
+    write_checksum(path, version)
+    whole = checksum(path, version)
+    for lacking in ({**whole, "protocol": None}, {k: whole[k] for k in whole if k != "protocol"}):
+        (tmp_path / "_delta_log" / f"{version:020d}.crc").write_text(json.dumps(lacking))
+        assert sums_of(path, version) == whole
 
 
 def test_what_spark_wrote_stays(tmp_path: Path) -> None:
