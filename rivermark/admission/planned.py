@@ -27,7 +27,7 @@ class Planned:
         self, spark: SparkSession, build: Callable[[DataFrame], DataFrame], like: DataFrame
     ) -> None:
         """Let Spark plan what `build` makes of rows such as those of `like`."""
-        self._spark = spark
+        self._zone = spark.conf.get("spark.sql.session.timeZone")
         session: Any = spark._jsparkSession
         jvm: Any = spark._jvm
         # Of an RDD, because the optimizer would compute them over rows in memory.
@@ -62,9 +62,8 @@ class Planned:
             found = self._compute.apply(step.withNewChildren(self._sequence([found])))
         if found.nodeName() != "LocalRelation":
             return None
-        zone = self._spark.conf.get("spark.sql.session.timeZone")
         batches = self._arrow.toBatchWithSchemaIterator(
-            found.data().iterator(), found.schema(), ROWS, BYTES, zone, True, False
+            found.data().iterator(), found.schema(), ROWS, BYTES, self._zone, True, False
         )
         told = []
         while batches.hasNext():

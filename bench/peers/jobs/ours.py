@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from bench.peers.jobs.streams import INPUTS, stream
 from bench.peers.workloads import WORKLOADS, arguments
@@ -23,7 +23,7 @@ from rivermark.runtime.session import open_session
 from rivermark.settings import Settings
 from rivermark.topology import Topology
 
-KINDS: Final[dict[str, Kind]] = {"short": "short", "long": "long", "large": "large"}
+KINDS: Final[dict[str, Kind]] = {kind: kind for kind in get_args(Kind)}
 
 
 def settings_for(data: Path, out: Path, names: list[str]) -> Settings:

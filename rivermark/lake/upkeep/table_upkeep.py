@@ -75,8 +75,8 @@ def look_after(
         if not dry_run:
             _checkpoint(path, now, promise_of(lake, table) / 7)
         done.deleted_files, why = vacuum(lake, table, readers, now, dry_run=dry_run)
-        done.deleted_files += remove_drafts(lake, table, now, dry_run=dry_run)
         _note(done, why)
+        done.deleted_files += remove_drafts(lake, table, now, dry_run=dry_run)
         done.deleted_log_entries, why = clean_log(
             lake, table, readers, now, run_id, dry_run=dry_run
         )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -13,6 +11,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from rivermark.lake.appender import Appender
+from tests.growing_rows import growing
 
 SCHEMA = pa.schema(
     [
@@ -25,20 +24,6 @@ SCHEMA = pa.schema(
         ("zone", pa.string()),
     ]
 )
-FIRST = datetime(2024, 3, 1, tzinfo=UTC)
-
-
-def seen(n: int) -> dict[str, Any]:
-    """A row whose every column grows with its number."""
-    return {
-        "id": n,
-        "at": FIRST + timedelta(microseconds=1_000_001 * n),
-        "day": date(2024, 3, 1) + timedelta(days=n),
-        "fare": Decimal(n) / 100,
-        "large": Decimal(f"12345678901234567890.{n:04d}"),
-        "degrees": n / 3,
-        "zone": "z" * 40 + f"{n:04d}",
-    }
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +33,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> DeltaTable:
     write_deltalake(path, SCHEMA.empty_table())
     appender = Appender(path)
     for first in range(0, 100, 10):
-        rows = [seen(n) for n in range(first, first + 10)]
+        rows = [growing(n) for n in range(first, first + 10)]
         assert appender.append(pa.Table.from_pylist(rows, SCHEMA), {})
     return DeltaTable(path)
 
@@ -58,7 +43,7 @@ def test_no_row_is_skipped_that_a_filter_asks_for(table: DeltaTable, column: str
     dataset = table.to_pyarrow_dataset()
     kind = SCHEMA.field(column).type
     for n in (0, 9, 10, 55, 99):
-        value = pa.scalar(seen(n)[column], kind)
+        value = pa.scalar(growing(n)[column], kind)
         assert dataset.to_table(filter=ds.field(column) == value).num_rows == 1
         assert dataset.to_table(filter=ds.field(column) >= value).num_rows == 100 - n
         assert dataset.to_table(filter=ds.field(column) < value).num_rows == n
@@ -70,4 +55,4 @@ def test_duckdb_reads_the_same(table: DeltaTable) -> None:
         connection.register("seen", table.to_pyarrow_dataset())
         found = connection.execute('SELECT count(*), max("at"), sum(fare) FROM seen').fetchone()
 
-    assert found == (100, seen(99)["at"], Decimal("49.50"))
+    assert found == (100, growing(99)["at"], Decimal("49.50"))

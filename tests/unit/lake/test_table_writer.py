@@ -10,12 +10,20 @@ from deltalake import DeltaTable
 from deltalake.schema import Field, PrimitiveType
 
 from rivermark.errors import ReplayUnprovable
+from rivermark.lake.appender import Appender
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.writer import Origin, TableWriter
 from tests.unit.lake.conftest import RIDES, Foreign, rides
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True, params=["a log entry of ours", "delta-rs"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways of a commit: what the appender does not serve is left to delta-rs."""
+    if request.param == "delta-rs":
+        monkeypatch.setattr(Appender, "append", lambda *_: False)
 
 
 def writer(lake: Lake, generation: int = 0, stream: str = "test/rides") -> TableWriter:
