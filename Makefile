@@ -8,7 +8,7 @@ STORIES ?= all
 BENCH ?=
 PYTEST_OPTIONS ?=
 
-CODE := $(wildcard rivermark assets resources jobs platform_defs setup tests bench)
+CODE := $(wildcard rivermark assets simulator resources jobs platform_defs setup tests bench)
 
 # Spark starts its Python workers, and Dagster its code server, from the PATH.
 export PATH := $(BIN):$(PATH)

@@ -29,9 +29,9 @@ from assets.taxi.ingest import FIRST_DAY
 from assets.taxi.tips import DRIVER_TIPS
 from bench.cold_start import cost_of, told
 from bench.figures import write_figures
-from rivermark.lake.create import create_table
+from rivermark.lake.schema import create_table
+from rivermark.model.stream import table_of
 from rivermark.settings import Settings
-from rivermark.stream import table_of
 
 DAY: Final = FIRST_DAY + timedelta(days=1)
 WORK: Final = [sys.executable, "-m", "bench.workload"]

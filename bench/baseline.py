@@ -24,13 +24,13 @@ from pathlib import Path
 import psutil
 from deltalake import DeltaTable
 
-from assets.taxi.world.training import land_training
 from assets.topology import TOPOLOGY
 from bench.process_tree import Cost, TreeMeter
 from rivermark.lake.log import CommitLog
-from rivermark.landing.json_lines import json_line
-from rivermark.landing.writer import land
 from rivermark.settings import Settings
+from rivermark.testing.landing.json_lines import json_line
+from rivermark.testing.landing.writer import land
+from simulator.taxi.training import land_training
 
 
 def run(home: Path, *arguments: str) -> tuple[Cost, list[dict[str, object]]]:

@@ -18,10 +18,10 @@ from typing import Any, Final
 
 import psutil
 
-from assets.taxi.world.training import land_training
 from bench.figures import write_figures
 from bench.process_tree import Cost, TreeMeter
 from rivermark.settings import Settings
+from simulator.taxi.training import land_training
 
 CONSOLE: Final = str(Path(sys.executable).with_name("rivermark"))
 IMPORTS: Final = {

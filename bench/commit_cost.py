@@ -23,10 +23,10 @@ from deltalake import DeltaTable
 
 from bench.figures import write_figures
 from bench.warm_batch import EVENT, Script, age, table
-from rivermark.lake.appender import Appender
+from rivermark.lake.append.delta_commit import Appender
+from rivermark.lake.batch_writer import Origin, TableWriter
 from rivermark.lake.lake import Lake
-from rivermark.lake.stats import row_count
-from rivermark.lake.writer import Origin, TableWriter
+from rivermark.lake.statistics import row_count
 
 ROWS = 1000
 

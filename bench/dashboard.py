@@ -28,17 +28,17 @@ from assets.taxi.enrichment import RIDES_WITH_FARES
 from assets.taxi.ingest import FARE_EVENTS, FIRST_DAY, RIDE_EVENTS
 from bench.cold_start import cost_of, told
 from bench.figures import write_figures
-from rivermark.admission.batch import INGEST_FILES
-from rivermark.lake.create import create_table
-from rivermark.lake.note import noted
-from rivermark.lake.table import Table
-from rivermark.pages.refresh import refresh
-from rivermark.reprocessing.record import Record, new_id, remember
-from rivermark.runtime.progress import ARROW, STREAM_PROGRESS
-from rivermark.runtime.upkeep import upkeep
+from rivermark.backfill.maintenance import upkeep
+from rivermark.backfill.registry import Record, new_id, remember
+from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.lake.commit_metadata import noted
+from rivermark.lake.schema import create_table
+from rivermark.model.stream import Ingest
+from rivermark.model.table import Table
+from rivermark.model.topology import Topology
+from rivermark.monitor.dashboard.refresh import refresh
+from rivermark.runtime.supervision.progress_log import ARROW, STREAM_PROGRESS
 from rivermark.settings import Settings
-from rivermark.stream import Ingest
-from rivermark.topology import Topology
 
 TOPOLOGY: Final = Topology([RIDE_EVENTS, FARE_EVENTS, CLEAN_RIDES, CLEAN_FARES, RIDES_WITH_FARES])
 LATE_EVERY: Final = 50

@@ -38,15 +38,15 @@ from bench.figures import write_figures
 from bench.growth_chart import draw_growth, slope
 from jobs.event_log import prune_events
 from jobs.names import table_key
+from rivermark.backfill.maintenance import kept_tables, upkeep
 from rivermark.lake.log import CommitLog
-from rivermark.landing.json_lines import json_line
-from rivermark.landing.writer import land
-from rivermark.runtime.progress import STREAM_PROGRESS
-from rivermark.runtime.readers import position
-from rivermark.runtime.upkeep import kept_tables, upkeep
+from rivermark.model.stream import Stream, table_of
+from rivermark.model.topology import Topology
+from rivermark.runtime.checkpoint.positions import position
+from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
-from rivermark.stream import Stream, table_of
-from rivermark.topology import Topology
+from rivermark.testing.landing.json_lines import json_line
+from rivermark.testing.landing.writer import land
 
 NAMES: Final = ("taxi/fare_events", "taxi/clean_fares", "taxi/driver_tips", "taxi/hourly_winners")
 GROWING: Final = Topology([TOPOLOGY.named(name) for name in NAMES])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from rivermark.quality.charts import BLUE, FAINT, GREEN, ORANGE
+from rivermark.monitor.charts.png import BLUE, FAINT, GREEN, ORANGE
 
 Lines = dict[str, str]
 PANELS: Final[tuple[tuple[str, Lines], ...]] = (

@@ -14,8 +14,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from bench.growth import GROWING
-from rivermark.runtime.run import run_continuous
-from rivermark.runtime.session import open_session
+from rivermark.runtime.spark.session import open_session
+from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
 
 

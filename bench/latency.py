@@ -35,8 +35,8 @@ from assets.topology import TOPOLOGY
 from bench.baseline import fare
 from bench.figures import write_figures
 from bench.process_tree import TreeMeter
-from rivermark.landing.writer import land
 from rivermark.settings import Settings
+from rivermark.testing.landing.writer import land
 
 STEP: Final = 0.5
 QUIET_CORES: Final = 0.3

@@ -30,7 +30,7 @@ from deltalake import DeltaTable, write_deltalake
 from bench.figures import write_figures
 from bench.process_spark_job import ALERTS, RIDES
 from bench.process_tree import Cost, TreeMeter
-from rivermark.lake.create import create_table
+from rivermark.lake.schema import create_table
 from rivermark.settings import Settings
 
 BEGIN: Final = 1_704_067_200_000

@@ -22,16 +22,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StructField, StructType, TimestampType
 
 from bench.process_workloads import LongRides
-from rivermark.lake.table import Table
+from rivermark.model.stream import Stream
+from rivermark.model.table import Table
+from rivermark.model.topology import Topology
 from rivermark.process.spark import ProcessBuild, run_process
 from rivermark.process.spark.reading import BUCKET, Reader, travelling
 from rivermark.process.spark.stateful import BucketProcessor, Core
 from rivermark.process.spark.writing import ROWS, unpacked
-from rivermark.runtime.run import run_bounded
-from rivermark.runtime.session import open_session
+from rivermark.runtime.spark.session import open_session
+from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
-from rivermark.stream import Stream
-from rivermark.topology import Topology
 
 RIDES: Final = Table(
     name="bench/rides",

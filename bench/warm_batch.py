@@ -42,14 +42,14 @@ from pyspark.sql.types import (
 
 from bench.figures import write_figures
 from bench.process_tree import TreeMeter
-from rivermark.lake.create import create_table
 from rivermark.lake.lake import Lake
-from rivermark.lake.table import Daily, Table
+from rivermark.lake.schema import create_table
+from rivermark.model.stream import Stream, table_of
+from rivermark.model.table import Daily, Table
 from rivermark.operators.windows import Tumbling, per_window
-from rivermark.runtime.session import open_session
-from rivermark.runtime.supervisor import Supervisor
+from rivermark.runtime.spark.session import open_session
+from rivermark.runtime.supervision.supervisor import Supervisor
 from rivermark.settings import Settings
-from rivermark.stream import Stream, table_of
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 SIZES = (0, 1, 1000)

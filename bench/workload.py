@@ -18,11 +18,11 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from assets.topology import TOPOLOGY
-from rivermark.reprocessing.reprocess import Order, replace
-from rivermark.runtime.run import Report, run_bounded, run_continuous
-from rivermark.runtime.session import open_session
+from rivermark.backfill.recompute import Order, replace
+from rivermark.model.stream import Stream
+from rivermark.runtime.spark.session import open_session
+from rivermark.runtime.supervision.run import Report, run_bounded, run_continuous
 from rivermark.settings import Settings
-from rivermark.stream import Stream
 
 WINNERS = (
     "taxi/ride_events",

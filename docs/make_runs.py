@@ -27,14 +27,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from assets.feeds import Feed, drip_feeds
 from assets.taxi.ingest import FARE_EVENTS, RIDE_EVENTS
-from assets.taxi.world.arrivals import rides_by_event_time
-from assets.taxi.world.clock import RideClock
-from assets.taxi.world.disorder import Disorder
-from assets.taxi.world.fares import fares
-from assets.taxi.world.wire import to_line
 from rivermark.settings import Settings
+from simulator.feeds import Feed, drip_feeds
+from simulator.taxi.arrivals import rides_by_event_time
+from simulator.taxi.clock import RideClock
+from simulator.taxi.disorder import Disorder
+from simulator.taxi.fares import fares
+from simulator.taxi.wire import to_line
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN = datetime(2020, 1, 1, tzinfo=UTC)

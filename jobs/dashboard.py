@@ -8,11 +8,11 @@ import dagster as dg
 
 from jobs.asset_job import AssetJob
 from resources.settings import SettingsResource
-from rivermark.pages.names import anchor
-from rivermark.pages.refresh import PAGE
+from rivermark.model.stream import AnyStream
+from rivermark.model.topology import Topology
+from rivermark.monitor.dashboard.formatting import anchor
+from rivermark.monitor.dashboard.refresh import PAGE
 from rivermark.settings import Settings
-from rivermark.stream import AnyStream
-from rivermark.topology import Topology
 
 DASHBOARD = dg.AssetKey(["ops", "dashboard"])
 LATENESS = dg.AssetKey(["ops", "lateness_proposals"])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import dagster as dg
 
 from jobs import metadata
+from jobs.events import Reporter, total
 from jobs.interruption import Interruption, cancelled_by_a_person, drained
 from jobs.live_checks import live_checks
 from jobs.names import (
@@ -21,17 +22,16 @@ from jobs.names import (
     progress_key,
     table_key,
 )
-from jobs.reports import Reporter, total
 from jobs.run_config import HostConfig, Mode
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
-from rivermark.errors import RivermarkError, UnknownStream
-from rivermark.runtime.backlog import kind_of_run
-from rivermark.runtime.desired import DesiredStore
-from rivermark.runtime.run import run_bounded, run_continuous
+from rivermark.model.errors import RivermarkError, UnknownStream
+from rivermark.model.stream import AnyStream
+from rivermark.model.topology import Topology
+from rivermark.runtime.query.backlog import kind_of_run
+from rivermark.runtime.supervision.desired_state import DesiredStore
+from rivermark.runtime.supervision.run import run_bounded, run_continuous
 from rivermark.settings import Settings
-from rivermark.stream import AnyStream
-from rivermark.topology import Topology
 
 WISH_SECONDS = 2.0
 

@@ -19,13 +19,13 @@ from typing import Final
 import dagster as dg
 from pyspark.sql import SparkSession
 
-from jobs.evaluation import Ask, result_of_claim
+from jobs.check_results import Ask, result_of_claim
 from jobs.suites import ask_suite
-from rivermark.quality.declared import suites_of
+from rivermark.model.stream import AnyStream
+from rivermark.monitor.checks.check import Claim
+from rivermark.monitor.checks.registry import claims_of
+from rivermark.quality.suites import suites_of
 from rivermark.settings import Settings
-from rivermark.stream import AnyStream
-from rivermark.watch.claim import Claim
-from rivermark.watch.claims import claims_of
 
 PATIENCE: Final = 10.0
 """Seconds that a stop waits for the question under way; a longer one ends with the process."""

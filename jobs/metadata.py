@@ -9,9 +9,9 @@ from typing import Final
 import dagster as dg
 
 from rivermark.lake.lake import Lake
-from rivermark.lake.stats import row_count
-from rivermark.lake.table import Table
-from rivermark.runtime.tally import METRICS
+from rivermark.lake.statistics import row_count
+from rivermark.model.table import Table
+from rivermark.runtime.batch_metrics import METRICS
 
 Metadata = dict[str, dg.MetadataValue]
 

@@ -6,10 +6,10 @@ from typing import Final
 
 import dagster as dg
 
-from rivermark.lake.table import Table
-from rivermark.runtime.recompute import recomputable
-from rivermark.stream import AnyStream, Ingest
-from rivermark.topology import Topology
+from rivermark.model.stream import AnyStream, Ingest
+from rivermark.model.table import Table
+from rivermark.model.topology import Topology
+from rivermark.runtime.query.recompute import recomputable
 
 GROUP_TAG: Final = "rivermark/group"
 MODE_TAG: Final = "rivermark/mode"

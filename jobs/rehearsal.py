@@ -11,23 +11,23 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from jobs.evaluation import Ask, every_answer, result_of_claim
+from jobs.check_results import Ask, every_answer, result_of_claim
 from jobs.run_config import inside
 from jobs.suites import ask_suite
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
-from rivermark.cli.scene import scenes
-from rivermark.errors import RivermarkError
-from rivermark.lake.stats import row_count
-from rivermark.quality.declared import suites_of
-from rivermark.runtime.run import run_bounded
-from rivermark.runtime.state_file import write
-from rivermark.runtime.tally import StreamSummary
+from rivermark.cli.demo_scene import scenes
+from rivermark.lake.statistics import row_count
+from rivermark.model.errors import RivermarkError
+from rivermark.model.stream import AnyStream
+from rivermark.model.topology import Topology
+from rivermark.monitor.checks.check import Claim
+from rivermark.monitor.checks.registry import claims_of
+from rivermark.quality.suites import suites_of
+from rivermark.runtime.batch_metrics import StreamSummary
+from rivermark.runtime.supervision.run import run_bounded
+from rivermark.runtime.supervision.state_file import write
 from rivermark.settings import Settings
-from rivermark.stream import AnyStream
-from rivermark.topology import Topology
-from rivermark.watch.claim import Claim
-from rivermark.watch.claims import claims_of
 
 COUNTS = (
     "files",

@@ -12,19 +12,19 @@ from jobs.reprocessing_report import of_run, of_table
 from jobs.run_config import DayText, RecomputeConfig
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
-from rivermark.errors import RivermarkError
+from rivermark.backfill import recompute as ways
+from rivermark.backfill.downstream_runs import follow_up, named_follow_ups, promised
+from rivermark.backfill.result import Reprocessing
+from rivermark.backfill.undo import undo
+from rivermark.backfill.wait_until_closed import wait_until_closed
+from rivermark.backfill.what_if import what_if
 from rivermark.lake.lake import Lake
-from rivermark.lake.table import days_between
-from rivermark.reprocessing import reprocess as ways
-from rivermark.reprocessing.follow_ups import follow_up, named_follow_ups, promised
-from rivermark.reprocessing.report import Reprocessing
-from rivermark.reprocessing.undo import undo
-from rivermark.reprocessing.waiting import wait_until_closed
-from rivermark.reprocessing.what_if import what_if
-from rivermark.runtime.recompute import recomputable
+from rivermark.model.errors import RivermarkError
+from rivermark.model.stream import Stream
+from rivermark.model.table import days_between
+from rivermark.model.topology import Topology
+from rivermark.runtime.query.recompute import recomputable
 from rivermark.settings import Settings
-from rivermark.stream import Stream
-from rivermark.topology import Topology
 
 TAGS = {"dagster/max_runtime": str(6 * 3600)}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dagster as dg
 
 from jobs import metadata
+from rivermark.backfill import markdown
+from rivermark.backfill.result import Reprocessing
 from rivermark.lake.lake import Lake
-from rivermark.lake.stats import row_count
-from rivermark.lake.table import Table
-from rivermark.reprocessing import markdown
-from rivermark.reprocessing.report import Reprocessing
+from rivermark.lake.statistics import row_count
+from rivermark.model.table import Table
 
 
 def of_table(done: Reprocessing, table: Table, lake: Lake) -> metadata.Metadata:

@@ -9,9 +9,9 @@ from typing import Annotated
 import dagster as dg
 from pydantic import AfterValidator, Field, field_validator
 
-from rivermark.errors import RivermarkError
-from rivermark.lake.table import NAME
-from rivermark.runtime.recompute import AsOf
+from rivermark.model.errors import RivermarkError
+from rivermark.model.table import NAME
+from rivermark.runtime.query.recompute import AsOf
 
 
 def _a_day(given: str) -> str:

@@ -7,13 +7,13 @@ import dagster as dg
 from jobs.asset_job import AssetJob
 from jobs.names import stem, table_key
 from resources.settings import SettingsResource
-from rivermark.runtime.desired import DesiredStore
-from rivermark.runtime.state_file import UnreadableState
+from rivermark.model.stream import AnyStream
+from rivermark.model.topology import Topology
+from rivermark.monitor.checks.liveness import alive
+from rivermark.monitor.checks.registry import ALIVE
+from rivermark.runtime.supervision.desired_state import DesiredStore
+from rivermark.runtime.supervision.state_file import UnreadableState
 from rivermark.settings import Settings
-from rivermark.stream import AnyStream
-from rivermark.topology import Topology
-from rivermark.watch.claims import ALIVE
-from rivermark.watch.liveness import alive
 
 Tick = dg.RunRequest | dg.SkipReason
 

@@ -7,6 +7,7 @@ from typing import Final
 import dagster as dg
 
 from jobs.asset_job import AssetJob
+from jobs.checks import check_keys
 from jobs.names import (
     GROUP_TAG,
     MODE_TAG,
@@ -17,8 +18,7 @@ from jobs.names import (
     operation,
 )
 from jobs.run_config import HostConfig, Mode
-from jobs.watching import check_keys
-from rivermark.topology import Topology
+from rivermark.model.topology import Topology
 
 HOURS_6: Final = {"dagster/max_runtime": str(6 * 3600)}
 """A bounded run that takes longer hangs; Dagster's monitoring then ends it."""

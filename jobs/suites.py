@@ -11,17 +11,17 @@ import dagster as dg
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs.evaluation import SEVERITIES
+from jobs.check_results import SEVERITIES
 from jobs.main_module import main_module_with_a_file
 from jobs.names import table_key
-from rivermark.lake.table import Table
-from rivermark.pages.bad_rows import page_path, write
-from rivermark.quality.evidence import Evidence, gather
-from rivermark.quality.here import judge_here
-from rivermark.quality.outcome import SuiteResult
-from rivermark.quality.run import run_suite
-from rivermark.quality.suite import Suite
-from rivermark.quality.verdict import figures, results_table, sentence, worst_verdict
+from rivermark.model.suite import Suite
+from rivermark.model.table import Table
+from rivermark.monitor.dashboard.failing_rows import page_path, write
+from rivermark.quality.duckdb_evaluator import judge_here
+from rivermark.quality.failing_rows import Evidence, gather
+from rivermark.quality.gx.run import run_suite
+from rivermark.quality.result import SuiteResult
+from rivermark.quality.summary import figures, results_table, sentence, worst_verdict
 from rivermark.settings import Settings
 
 SUITE_CHECK: Final = "meets_expectations"

@@ -6,20 +6,20 @@ from datetime import UTC, date, datetime
 
 import dagster as dg
 
-from jobs.evaluation import Ask, every_answer, result_of_claim
+from jobs.check_results import Ask, every_answer, result_of_claim
 from jobs.names import by_days, progress_key, stem, table_key
 from jobs.suites import DAY_SUITE_CHECK, SUITE_CHECK, ask_suite, ask_suite_of_days
+from platform_defs.completeness import trust_checks
 from platform_defs.days import partitions_of
-from platform_defs.trust import trust_checks
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
-from rivermark.lake.table import Table, days_between
-from rivermark.quality.declared import suites_of
-from rivermark.quality.suite import Suite
-from rivermark.stream import AnyStream
-from rivermark.topology import Topology
-from rivermark.watch.claim import Claim
-from rivermark.watch.claims import claims_of, promises_of
+from rivermark.model.stream import AnyStream
+from rivermark.model.suite import Suite
+from rivermark.model.table import Table, days_between
+from rivermark.model.topology import Topology
+from rivermark.monitor.checks.check import Claim
+from rivermark.monitor.checks.registry import claims_of, promises_of
+from rivermark.quality.suites import suites_of
 
 Results = Iterator[dg.AssetCheckResult]
 

@@ -8,8 +8,8 @@ from datetime import datetime, time
 import dagster as dg
 
 from jobs.names import by_days
-from rivermark.lake.table import Daily, Table
-from rivermark.stream import AnyStream
+from rivermark.model.stream import AnyStream
+from rivermark.model.table import Daily, Table
 
 
 def partitions(days: Daily) -> dg.DailyPartitionsDefinition:

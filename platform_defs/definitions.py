@@ -6,7 +6,7 @@ from platform_defs.loading import without_collections
 
 with without_collections():
     from assets.topology import TOPOLOGY
-    from platform_defs.contents import definitions_of
+    from platform_defs.declared import definitions_of
     from resources.settings import SettingsResource
 
     defs = definitions_of(TOPOLOGY, SettingsResource())

@@ -10,15 +10,15 @@ import dagster as dg
 
 from jobs.hosting import Host
 from jobs.names import by_days, days_operation, days_pool, in_order, operation
-from jobs.recomputing import Recomputing
+from jobs.recompute import Recomputing
 from jobs.run_config import HostConfig, RecomputeConfig
+from platform_defs.completeness import trust_assets
 from platform_defs.specs import landing_spec, progress_spec, table_spec
-from platform_defs.trust import trust_assets
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
-from rivermark.lake.table import Table
-from rivermark.stream import AnyStream, Ingest
-from rivermark.topology import Topology
+from rivermark.model.stream import AnyStream, Ingest
+from rivermark.model.table import Table
+from rivermark.model.topology import Topology
 
 Results = Iterator[dg.MaterializeResult[None]]
 

@@ -10,13 +10,13 @@ from jobs.asset_job import AssetJob
 from jobs.names import GROUP_TAG, INCARNATION_TAG, MODE_TAG, live_job_name, table_key
 from jobs.run_config import Mode
 from resources.settings import SettingsResource
-from rivermark.runtime.desired import DesiredStore
-from rivermark.runtime.heartbeat import HeartbeatStore
-from rivermark.runtime.restart_history import RestartHistory
-from rivermark.runtime.restart_plan import Alert, Plan, Start, groups_of, plan_restarts
-from rivermark.runtime.run_life import LaunchedRun, RunStatus
-from rivermark.topology import Topology
-from rivermark.watch.claims import ALIVE
+from rivermark.model.topology import Topology
+from rivermark.monitor.checks.registry import ALIVE
+from rivermark.runtime.restart.history import RestartHistory
+from rivermark.runtime.restart.liveness import LaunchedRun, RunStatus
+from rivermark.runtime.restart.plan import Alert, Plan, Start, groups_of, plan_restarts
+from rivermark.runtime.supervision.desired_state import DesiredStore
+from rivermark.runtime.supervision.heartbeat import HeartbeatStore
 
 EVERY_SECONDS: Final = 10
 """A dead stream is found within this time; a tick reads some small files and five runs a group."""

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import dagster as dg
 
-from rivermark.stream import AnyStream, Ingest, Stream
+from rivermark.model.stream import AnyStream, Ingest, Stream
 
 
 def code_references(stream: AnyStream) -> dict[str, dg.CodeReferencesMetadataValue]:

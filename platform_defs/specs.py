@@ -11,10 +11,10 @@ from jobs.dashboard import dashboard_link
 from jobs.names import by_days, progress_key, table_key
 from platform_defs.days import mapping, partitions_of
 from platform_defs.source_links import code_references
-from rivermark.lake.table import Table
-from rivermark.runtime.progress import STREAM_PROGRESS
-from rivermark.stream import AnyStream, Ingest, table_of
-from rivermark.topology import Topology
+from rivermark.model.stream import AnyStream, Ingest, table_of
+from rivermark.model.table import Table
+from rivermark.model.topology import Topology
+from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 
 KINDS: Final = {"spark", "delta"}
 

@@ -23,7 +23,7 @@ from typing import Final
 
 import psutil
 
-from rivermark.runtime.heartbeat import ENDED, HeartbeatStore, host_alive
+from rivermark.runtime.supervision.heartbeat import ENDED, HeartbeatStore, host_alive
 from rivermark.settings import Settings
 
 LOOK_SECONDS: Final = 2.0

@@ -8,9 +8,9 @@ from dagster_pyspark.resources import spark_session_from_config
 from pydantic import Field, PrivateAttr
 
 from resources.settings import SettingsResource
-from rivermark.runtime.class_names import remember_classes
-from rivermark.runtime.jvm import Kind
-from rivermark.runtime.session import spark_conf
+from rivermark.runtime.spark.class_cache import remember_classes
+from rivermark.runtime.spark.jvm import Kind
+from rivermark.runtime.spark.session import spark_conf
 
 
 class SparkResource(LazyPySparkResource):

@@ -13,11 +13,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from rivermark.admission.contract import Contract, Field, Rule
-    from rivermark.lake.table import Daily, Table
-    from rivermark.sources.files import FileSource
-    from rivermark.stream import AnyStream, Ingest, Output, Stream
-    from rivermark.topology import Topology
+    from rivermark.model.contract import Contract, Field, Rule
+    from rivermark.model.file_source import FileSource
+    from rivermark.model.stream import AnyStream, Ingest, Output, Stream
+    from rivermark.model.table import Daily, Table
+    from rivermark.model.topology import Topology
 
 __all__ = [
     "AnyStream",
@@ -34,11 +34,11 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "rivermark.admission.contract": ("Contract", "Field", "Rule"),
-    "rivermark.lake.table": ("Daily", "Table"),
-    "rivermark.sources.files": ("FileSource",),
-    "rivermark.stream": ("AnyStream", "Ingest", "Output", "Stream"),
-    "rivermark.topology": ("Topology",),
+    "rivermark.model.contract": ("Contract", "Field", "Rule"),
+    "rivermark.model.table": ("Daily", "Table"),
+    "rivermark.model.file_source": ("FileSource",),
+    "rivermark.model.stream": ("AnyStream", "Ingest", "Output", "Stream"),
+    "rivermark.model.topology": ("Topology",),
 }
 
 

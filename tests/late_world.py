@@ -15,26 +15,26 @@ from typing import Any
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from assets.feeds import Feed, drip_feeds
 from assets.taxi.ingest import FARE_EVENTS, RIDE_EVENTS
-from assets.taxi.world.arrivals import rides_by_event_time
-from assets.taxi.world.clock import RideClock
-from assets.taxi.world.disorder import Disorder
-from assets.taxi.world.fares import fares
-from assets.taxi.world.wire import to_line
-from rivermark.folding.fold import FoldReport, fold_late
-from rivermark.folding.late_days import live_ingests
-from rivermark.runtime.run import run_continuous
-from rivermark.runtime.watermarks import last_reached
+from rivermark.backfill.late.days import live_ingests
+from rivermark.backfill.late.run import FoldReport, fold_late
+from rivermark.model.stream import AnyStream, Stream
+from rivermark.model.topology import Topology
+from rivermark.monitor.checks.dropped_rows import rows_dropped
+from rivermark.monitor.completeness.checks import judged
+from rivermark.monitor.completeness.ingest_day import Day
+from rivermark.runtime.checkpoint.watermarks import last_reached
+from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
-from rivermark.stream import AnyStream, Stream
-from rivermark.topology import Topology
-from rivermark.watch.completeness import Day
-from rivermark.watch.downstream import rows_dropped
-from rivermark.watch.trust import judged
+from simulator.feeds import Feed, drip_feeds
+from simulator.taxi.arrivals import rides_by_event_time
+from simulator.taxi.clock import RideClock
+from simulator.taxi.disorder import Disorder
+from simulator.taxi.fares import fares
+from simulator.taxi.wire import to_line
 from tests.oracles.landed import Event
 from tests.oracles.rides import TaxiOracle
-from tests.spark.waiting import Running, running, until
+from tests.spark.helpers.waiting import Running, running, until
 
 BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)

@@ -7,9 +7,9 @@ from typing import Final
 
 from assets.fraud.events import LOGIN, PAYMENT
 from assets.fraud.suites import LOGINS_SUITE, PAYMENTS_SUITE
-from rivermark.lake.table import Daily
-from rivermark.sources.files import FileSource
-from rivermark.stream import Ingest
+from rivermark.model.file_source import FileSource
+from rivermark.model.stream import Ingest
+from rivermark.model.table import Daily
 
 GROUP: Final = "fraud"
 OWNERS: Final = ("team:fraud",)

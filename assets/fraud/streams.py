@@ -19,11 +19,11 @@ from assets.fraud.cards import CardPattern, ManyPayments, SmallThenLarge
 from assets.fraud.events import AMOUNT
 from assets.fraud.ingest import FIRST_DAY, GROUP, LOGINS, OWNERS, PAYMENTS
 from assets.fraud.logins import WITHIN, GuessedPasswords
-from rivermark.lake.table import Daily, Table
+from rivermark.model import expectations as expect
+from rivermark.model.stream import AnyStream, Stream
+from rivermark.model.suite import Suite
+from rivermark.model.table import Daily, Table
 from rivermark.process.spark import run_process
-from rivermark.quality import expectations as expect
-from rivermark.quality.suite import Suite
-from rivermark.stream import AnyStream, Stream
 
 EVENT_TIME: Final = StructField("event_time", TimestampType(), True)
 SINCE: Final = StructField("since", TimestampType(), True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Final
 
-from rivermark.quality import expectations as expect
-from rivermark.quality.suite import Suite
+from rivermark.model import expectations as expect
+from rivermark.model.suite import Suite
 
 LOGINS_SUITE: Final = Suite(
     name="fraud/logins",

@@ -12,10 +12,10 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 from assets.readings.ingest import FIRST_DAY, GROUP, LATENESS, OWNERS, SENSOR_READINGS
 from assets.readings.sensors import SENSOR_READING, TEMPERATURE
 from assets.readings.suites import AVERAGES_5S_SUITE
-from rivermark.lake.table import Daily, Table
+from rivermark.model.stream import Stream
+from rivermark.model.table import Daily, Table
 from rivermark.operators.first_of_each import first_of_each
 from rivermark.operators.windows import EventWindow, Tumbling, per_window
-from rivermark.stream import Stream
 
 
 def each_reading_once(sensor_readings: DataFrame) -> DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from hashlib import blake2b
 from itertools import count
@@ -17,11 +17,11 @@ from typing import Final
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, LongType, StringType, TimestampType
 
-from assets.readings.world import EPOCH
-from rivermark.admission.contract import Contract, Field, Rule
-from rivermark.landing.json_lines import json_line
+from rivermark.model.contract import Contract, Field, Rule
+from rivermark.testing.landing.json_lines import json_line
 
 DEGREES: Final = DecimalType(9, 4)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 THRESHOLD: Final = Contract(
     fields=(

@@ -13,9 +13,9 @@ from assets.readings.averages import each_reading_once
 from assets.readings.ingest import FIRST_DAY, GROUP, LATENESS, OWNERS, SENSOR_READINGS
 from assets.readings.sensors import TEMPERATURE
 from assets.readings.suites import MINUTE_EXTREMES_SUITE
-from rivermark.lake.table import Daily, Table
+from rivermark.model.stream import Stream
+from rivermark.model.table import Daily, Table
 from rivermark.operators.windows import EventWindow, Tumbling, per_window
-from rivermark.stream import Stream
 
 
 def extremes_per_sensor(readings: DataFrame, window: EventWindow) -> DataFrame:

@@ -24,8 +24,8 @@ from pyspark.sql.types import (
 from assets.readings.hourly import sensor_of
 from assets.readings.ingest import ARCHIVE, OWNERS, TEMPERATURES
 from assets.readings.suites import GAPS_SUITE
-from rivermark.lake.table import Daily, Table
-from rivermark.stream import Stream
+from rivermark.model.stream import Stream
+from rivermark.model.table import Daily, Table
 
 TOLERANCE: Final = 1.5
 """A step of so many usual intervals is a gap; shorter ones are the jitter of a clock."""

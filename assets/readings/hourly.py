@@ -12,9 +12,9 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 from assets.readings.ingest import ARCHIVE, FIRST_DAY, OWNERS, TEMPERATURES
 from assets.readings.recorded import RECORDED
 from assets.readings.suites import HOURLY_SUITE
-from rivermark.lake.table import Daily, Table
+from rivermark.model.stream import Stream
+from rivermark.model.table import Daily, Table
 from rivermark.operators.windows import Tumbling, per_window
-from rivermark.stream import Stream
 
 FILE_NAME: Final = r"([^/]+?)\.csv(?:\.gz)?$"
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import date, timedelta
 from typing import Final
 
-from assets.readings.alerts.suites import SMOKE_LEVELS_SUITE, THRESHOLDS_SUITE
 from assets.readings.controls import SMOKE_LEVEL, THRESHOLD
 from assets.readings.library_messages import LIBRARY_COLUMNS, LIBRARY_MESSAGE
 from assets.readings.recorded import RECORDED_TEMPERATURE
@@ -16,11 +15,13 @@ from assets.readings.suites import (
     LIBRARY_SUITE,
     ROOM_SUITE,
     SENSOR_READINGS_SUITE,
+    SMOKE_LEVELS_SUITE,
     TEMPERATURES_SUITE,
+    THRESHOLDS_SUITE,
 )
-from rivermark.lake.table import Daily
-from rivermark.sources.files import FileSource
-from rivermark.stream import Ingest
+from rivermark.model.file_source import FileSource
+from rivermark.model.stream import Ingest
+from rivermark.model.table import Daily
 
 GROUP: Final = "readings"
 ARCHIVE: Final = "readings_archive"

@@ -23,10 +23,10 @@ from pyspark.sql.types import (
 
 from assets.readings.ingest import ARCHIVE, FIRST_LIBRARY_DAY, LIBRARY, OWNERS
 from assets.readings.suites import LIBRARY_HOURS_SUITE
-from rivermark.lake.table import Daily, Table
+from rivermark.model.stream import Stream
+from rivermark.model.table import Daily, Table
 from rivermark.operators.first_of_each import ARRIVAL
 from rivermark.operators.windows import Tumbling, per_window
-from rivermark.stream import Stream
 
 CELSIUS: Final = DecimalType(8, 4)
 

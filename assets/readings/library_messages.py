@@ -8,8 +8,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, IntegerType, TimestampType
 
-from rivermark.admission.contract import Contract, Field
-from rivermark.admission.read import Reader, decimal, epoch_millis, integer
+from rivermark.model.contract import Contract, Field
+from rivermark.model.field_readers import Reader, decimal, epoch_millis, integer
 
 HUNDREDTHS: Final = DecimalType(8, 2)
 

@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql.types import DecimalType, TimestampType
 
 from assets.readings.sensors import BELOW_ABSOLUTE_ZERO
-from rivermark.admission.contract import Contract, Field
+from rivermark.model.contract import Contract, Field
 
 RECORDED: Final = DecimalType(12, 6)
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from pyspark.sql.types import DecimalType, IntegerType, TimestampType
 
-from rivermark.admission.contract import Contract, Field
-from rivermark.admission.read import local_timestamp
+from rivermark.model.contract import Contract, Field
+from rivermark.model.field_readers import local_timestamp
 
 MEASURED: Final = DecimalType(12, 6)
 

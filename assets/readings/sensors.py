@@ -12,7 +12,7 @@ from typing import Final
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, LongType, StringType, TimestampType
 
-from rivermark.admission.contract import Contract, Field, Rule
+from rivermark.model.contract import Contract, Field, Rule
 
 TEMPERATURE: Final = DecimalType(9, 4)
 

@@ -6,11 +6,11 @@ from datetime import date
 from decimal import Decimal
 from typing import Final
 
-from rivermark.lake.table import Daily
-from rivermark.quality import expectations as expect
-from rivermark.quality.over_time import no_overlap, usual_rows
-from rivermark.quality.rule import Expectation
-from rivermark.quality.suite import Suite
+from rivermark.model import expectations as expect
+from rivermark.model.rule import Expectation
+from rivermark.model.suite import Suite
+from rivermark.model.table import Daily
+from rivermark.quality.time_expectations import no_overlap, usual_rows
 
 ORDERED_WINDOW: Final = expect.pair_ordered("window_start", "window_end", strictly=True)
 ORDERED_EXTREMES: Final = expect.pair_ordered("minimum", "maximum")
@@ -130,5 +130,17 @@ LIBRARY_HOURS_SUITE: Final = Suite(
         ),
     ),
     # The library's files may not be passed on: nobody has them who did not fetch them.
+    may_be_empty=True,
+)
+
+THRESHOLDS_SUITE: Final = Suite(
+    name="readings/thresholds",
+    expectations=(expect.between("degrees", 0), expect.between("version", 0)),
+    may_be_empty=True,
+)
+
+SMOKE_LEVELS_SUITE: Final = Suite(
+    name="readings/smoke_levels",
+    expectations=(expect.in_set("level", ("High", "Low"), severity="warning"),),
     may_be_empty=True,
 )

@@ -17,9 +17,9 @@ from assets.taxi.fares import FARE_EVENT
 from assets.taxi.grid import cell, in_city
 from assets.taxi.ingest import FARE_EVENTS, FIRST_DAY, GROUP, LATENESS, OWNERS, RIDE_EVENTS
 from assets.taxi.rides import RIDE_EVENT
-from rivermark.lake.table import Daily, Table
+from rivermark.model.stream import Output, Stream
+from rivermark.model.table import Daily, Table
 from rivermark.operators.first_of_each import first_of_each
-from rivermark.stream import Output, Stream
 
 RIDE: Final = tuple(StructField(f.name, f.type, True) for f in RIDE_EVENT.fields)
 CELLS: Final = tuple(StructField(c, IntegerType(), True) for c in ("start_cell", "end_cell"))

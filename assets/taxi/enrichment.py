@@ -29,9 +29,9 @@ from assets.taxi.event_suites import (
 )
 from assets.taxi.fares import MONEY
 from assets.taxi.ingest import FIRST_DAY, GROUP, OWNERS
-from rivermark.lake.table import Daily, Table
+from rivermark.model.stream import Output, Stream
+from rivermark.model.table import Daily, Table
 from rivermark.operators.keep import keep
-from rivermark.stream import Output, Stream
 
 WAITING: Final = timedelta(minutes=10)
 """How far the times of a ride and its fare may lie apart. The training's are equal; meters of real

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from assets.taxi.grid import COLUMNS, EAST, NORTH, ROWS, SOUTH, WEST
-from rivermark.quality import expectations as expect
-from rivermark.quality.over_time import no_overlap
-from rivermark.quality.suite import Suite
+from rivermark.model import expectations as expect
+from rivermark.model.suite import Suite
+from rivermark.quality.time_expectations import no_overlap
 
 LAST_CELL: Final = COLUMNS * ROWS - 1
 LAST_ZONE: Final = 265

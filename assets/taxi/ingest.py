@@ -13,9 +13,9 @@ from assets.taxi.event_suites import (
 from assets.taxi.fares import FARE_EVENT
 from assets.taxi.rides import RIDE_EVENT
 from assets.taxi.trip_events import TRIP_EVENT
-from rivermark.lake.table import Daily
-from rivermark.sources.files import FileSource
-from rivermark.stream import Ingest
+from rivermark.model.file_source import FileSource
+from rivermark.model.stream import Ingest
+from rivermark.model.table import Daily
 
 GROUP: Final = "taxi_events"
 OWNERS: Final = ("team:taxi",)

@@ -16,10 +16,10 @@ from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 from assets.taxi.cleansing import CLEAN_RIDES
 from assets.taxi.event_suites import LONG_RIDES_SUITE
 from assets.taxi.ingest import FIRST_DAY, GROUP, OWNERS
-from rivermark.lake.table import Daily, Table
+from rivermark.model.stream import Stream
+from rivermark.model.table import Daily, Table
 from rivermark.process import Context, KeyedProcess, ValueState
 from rivermark.process.spark import run_process
-from rivermark.stream import Stream
 
 LIMIT: Final = timedelta(hours=2)
 

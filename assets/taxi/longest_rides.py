@@ -14,10 +14,10 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType, Ti
 from assets.taxi.cleansing import CLEAN_RIDES
 from assets.taxi.event_suites import LONGEST_RIDES_SUITE
 from assets.taxi.ingest import FIRST_DAY, GROUP, OWNERS
-from rivermark.lake.table import Daily, Table
+from rivermark.model.stream import Stream
+from rivermark.model.table import Daily, Table
 from rivermark.process import Context, KeyedProcess, ValueState
 from rivermark.process.spark import run_process
-from rivermark.stream import Stream
 
 MINUTE: Final = 60_000
 DAY: Final = 24 * 60 * MINUTE

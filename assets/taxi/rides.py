@@ -16,7 +16,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark.admission.contract import Contract, Field, Rule
+from rivermark.model.contract import Contract, Field, Rule
 
 IDENTITY: Final = (
     Field(

@@ -17,9 +17,9 @@ from assets.taxi.cleansing import CLEAN_FARES
 from assets.taxi.event_suites import DRIVER_TIPS_SUITE, HOURLY_WINNERS_SUITE
 from assets.taxi.fares import MONEY
 from assets.taxi.ingest import FIRST_DAY, GROUP, OWNERS
-from rivermark.lake.table import Daily, Table
+from rivermark.model.stream import Stream
+from rivermark.model.table import Daily, Table
 from rivermark.operators.windows import Tumbling, per_window
-from rivermark.stream import Stream
 
 HOUR: Final = Tumbling(timedelta(hours=1))
 

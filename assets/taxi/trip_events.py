@@ -13,7 +13,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark.admission.contract import Contract, Field, Rule
+from rivermark.model.contract import Contract, Field, Rule
 
 MONEY: Final = DecimalType(12, 2)
 

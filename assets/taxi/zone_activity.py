@@ -12,10 +12,10 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType, Ti
 from assets.taxi.event_suites import ZONE_ACTIVITY_SUITE
 from assets.taxi.ingest import FIRST_TRIP_DAY, GROUP, OWNERS, TRIP_EVENTS, TRIP_LATENESS
 from assets.taxi.trip_events import TRIP_EVENT
-from rivermark.lake.table import Daily, Table
+from rivermark.model.stream import Stream
+from rivermark.model.table import Daily, Table
 from rivermark.operators.first_of_each import first_of_each
 from rivermark.operators.windows import Tumbling, per_window
-from rivermark.stream import Stream
 
 QUARTER_HOUR: Final = Tumbling(timedelta(minutes=15))
 

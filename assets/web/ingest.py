@@ -7,9 +7,9 @@ from typing import Final
 
 from assets.web.page_views import PAGE_VIEW
 from assets.web.suites import PAGE_VIEWS_SUITE
-from rivermark.lake.table import Daily
-from rivermark.sources.files import FileSource
-from rivermark.stream import Ingest
+from rivermark.model.file_source import FileSource
+from rivermark.model.stream import Ingest
+from rivermark.model.table import Daily
 
 GROUP: Final = "web"
 OWNERS: Final = ("team:web",)

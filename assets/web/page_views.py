@@ -6,7 +6,7 @@ from typing import Final
 
 from pyspark.sql.types import LongType, StringType, TimestampType
 
-from rivermark.admission.contract import Contract, Field
+from rivermark.model.contract import Contract, Field
 
 PAGE_VIEW: Final = Contract(
     fields=(

@@ -10,9 +10,9 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 from assets.web.ingest import FIRST_DAY, GROUP, OWNERS, PAGE_VIEWS
 from assets.web.sessions import UserSessions
 from assets.web.suites import SESSIONS_SUITE
-from rivermark.lake.table import Daily, Table
+from rivermark.model.stream import AnyStream, Stream
+from rivermark.model.table import Daily, Table
 from rivermark.process.spark import run_process
-from rivermark.stream import AnyStream, Stream
 
 SESSIONS_SHOWN: Final = (
     "Sessions of visitors: events and purchases, ended by ten silent minutes on a phone and thirty "

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from rivermark.quality import expectations as expect
-from rivermark.quality.over_time import no_overlap
-from rivermark.quality.suite import Suite
+from rivermark.model import expectations as expect
+from rivermark.model.suite import Suite
+from rivermark.quality.time_expectations import no_overlap
 
 PAGE_VIEWS_SUITE: Final = Suite(
     name="web/page_views",

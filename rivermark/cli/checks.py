@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from rivermark.model.stream import AnyStream
+from rivermark.monitor.checks.check import Claim
+from rivermark.monitor.checks.registry import claims_of
 from rivermark.settings import Settings
-from rivermark.stream import AnyStream
-from rivermark.watch.claim import Claim
-from rivermark.watch.claims import claims_of
 
 ABOUT_LIFE = "is_alive"
 """A claim about a process, which says nothing of a run that has ended."""

@@ -11,7 +11,7 @@ import typer
 
 from rivermark.cli.console import err, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
-from rivermark.pages.refresh import PAGE, refresh
+from rivermark.monitor.dashboard.refresh import PAGE, refresh
 
 
 def dashboard(

@@ -11,11 +11,11 @@ import typer
 from rivermark.cli.console import grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.cli.group import add_command
-from rivermark.errors import RivermarkError
-from rivermark.stream import AnyStream, inputs_of
+from rivermark.model.errors import RivermarkError
+from rivermark.model.stream import AnyStream, inputs_of
 
 if TYPE_CHECKING:
-    from rivermark.runtime.dead_letters import Letter
+    from rivermark.runtime.checkpoint.dead_letters import Letter
 
 HIDDEN: Final = "…"
 
@@ -48,7 +48,7 @@ def list_letters(
         rivermark dead-letters list
         rivermark dead-letters list shop/totals --json
     """
-    from rivermark.runtime.dead_letters import dead_table, letters_of
+    from rivermark.runtime.checkpoint.dead_letters import dead_table, letters_of
 
     lake, found = settings_for(home).lake(), topology()
     chosen = [found.named(stream)] if stream else [s for s in found.streams if dead_table(s)]
@@ -93,7 +93,7 @@ def show_letters(
         rivermark dead-letters show shop/totals
         rivermark dead-letters show shop/totals 5f0c9a1be2
     """
-    from rivermark.runtime.dead_letters import letters_of
+    from rivermark.runtime.checkpoint.dead_letters import letters_of
 
     found = topology().named(stream)
     letters = letters_of(settings_for(home).lake(), found)
@@ -141,7 +141,7 @@ def replay_letters(
         rivermark dead-letters replay shop/totals --all
         rivermark dead-letters replay shop/totals 5f0c9a1be2 && rivermark run shop/totals
     """
-    from rivermark.runtime.dead_letters import replay
+    from rivermark.runtime.checkpoint.dead_letters import replay
 
     if bool(letters) == every:
         raise RivermarkError("say which dead letters to replay: their ids, or --all")

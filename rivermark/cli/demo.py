@@ -10,22 +10,22 @@ from pathlib import Path
 
 import typer
 
-from rivermark.cli.charts import draw_inflow
 from rivermark.cli.checks import Checked, check
 from rivermark.cli.console import err, grid, number, out, plain
+from rivermark.cli.demo_scene import LandedInput, Scene, scenes
 from rivermark.cli.deployment import Home, settings_for, topology
-from rivermark.cli.engine import engine, stop_on_signals
 from rivermark.cli.landing import local_landing
 from rivermark.cli.overview import overview
 from rivermark.cli.progress import bounded_progress
 from rivermark.cli.run import INTERRUPTED, new_run_id
-from rivermark.cli.scene import LandedInput, Scene, scenes
+from rivermark.cli.session import engine, stop_on_signals
 from rivermark.cli.show import newest_rows, print_rows
-from rivermark.lake.stats import row_count
+from rivermark.cli.volume_chart import draw_inflow
+from rivermark.ingest.source.listing import LandedFiles
+from rivermark.lake.statistics import row_count
+from rivermark.model.stream import AnyStream, Ingest
+from rivermark.model.topology import Topology
 from rivermark.settings import Settings
-from rivermark.sources.landed import LandedFiles
-from rivermark.stream import AnyStream, Ingest
-from rivermark.topology import Topology
 
 NEXT_COMMANDS = 3
 
@@ -117,7 +117,7 @@ def flow(
     before = rows_by_table(settings, streams)
     with engine(settings, "short") as spark, stop_on_signals() as stop:
         # Here, because Spark's modules are slow to import and the engine has them by now.
-        from rivermark.runtime.run import run_bounded
+        from rivermark.runtime.supervision.run import run_bounded
 
         with bounded_progress(settings, streams) as heard:
             run_bounded(

@@ -9,9 +9,9 @@ from typing import Annotated, Final
 import typer
 from pydantic import ValidationError
 
-from rivermark.errors import RivermarkError
+from rivermark.model.errors import RivermarkError
+from rivermark.model.topology import Topology
 from rivermark.settings import Settings
-from rivermark.topology import Topology
 
 TOPOLOGY: Final = "rivermark.topology"
 """The entry point `default` of this group is the deployment's Topology."""

@@ -10,16 +10,16 @@ from typing import Annotated, Final
 import typer
 from deltalake import DeltaTable
 
-from rivermark.admission.batch import INGEST_FILES
 from rivermark.cli.console import grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
-from rivermark.errors import RivermarkError
-from rivermark.lake.table import Table
+from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.ingest.source.arrivals import arrivals_of
+from rivermark.ingest.source.listing import LandedFiles
+from rivermark.lake.sql import ask
+from rivermark.model.errors import RivermarkError
+from rivermark.model.stream import Ingest
+from rivermark.model.table import Table
 from rivermark.settings import Settings
-from rivermark.sources.arrivals import arrivals_of
-from rivermark.sources.landed import LandedFiles
-from rivermark.stream import Ingest
-from rivermark.watch.query import ask
 
 NUMERIC: Final = ("rows", "admitted", "late", "set aside", "bytes")
 

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from rivermark.cli.console import err, plain
-from rivermark.errors import RivermarkError
+from rivermark.model.errors import RivermarkError
 
 COMMANDS: Final = "rivermark.commands"
 """Entry points of this group are commands: the name is the command, the object its function."""

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from rivermark.cli.console import err, moment, number, plain
-from rivermark.errors import RivermarkError
-from rivermark.lake.files import is_local
-from rivermark.landing.pace import Paced, Progress
+from rivermark.lake.filesystem import is_local
+from rivermark.model.errors import RivermarkError
 from rivermark.settings import Settings
+from rivermark.testing.landing.pace import Paced, Progress
 
 LINE_SECONDS: Final = 10.0
 """How often a line goes into a pipe; a terminal has one line that changes."""

@@ -10,18 +10,18 @@ import typer
 from rivermark.cli.dashboard import dashboard
 from rivermark.cli.dead_letters import dead_letters
 from rivermark.cli.demo import demo
+from rivermark.cli.desired_state import pause, resume
 from rivermark.cli.files import files
-from rivermark.cli.fold_late import fold_late
 from rivermark.cli.group import CommandGroup, add_command
-from rivermark.cli.readmit import readmit
+from rivermark.cli.maintenance import upkeep
+from rivermark.cli.merge_late import fold_late
+from rivermark.cli.replay_ingest import readmit
 from rivermark.cli.reprocess import reprocess
 from rivermark.cli.reset import reset
 from rivermark.cli.run import run
 from rivermark.cli.show import show
 from rivermark.cli.state import state
 from rivermark.cli.status import status
-from rivermark.cli.upkeep import upkeep
-from rivermark.cli.wishes import pause, resume
 
 app: Final = typer.Typer(
     cls=CommandGroup,

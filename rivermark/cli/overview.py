@@ -9,16 +9,16 @@ from typing import Any, Final
 
 from deltalake import DeltaTable
 
-from rivermark.admission.batch import INGEST_FILES
-from rivermark.lake.stats import row_count
-from rivermark.lake.table import Table
-from rivermark.runtime.desired import Desired, DesiredStore
-from rivermark.runtime.heartbeat import ENDED, Heartbeat, HeartbeatStore, host_alive
-from rivermark.runtime.progress import STREAM_PROGRESS
+from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.lake.sql import ask
+from rivermark.lake.statistics import row_count
+from rivermark.model.stream import AnyStream, Ingest
+from rivermark.model.table import Table
+from rivermark.monitor.process_metrics import metrics_of_streams
+from rivermark.runtime.supervision.desired_state import Desired, DesiredStore
+from rivermark.runtime.supervision.heartbeat import ENDED, Heartbeat, HeartbeatStore, host_alive
+from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
-from rivermark.stream import AnyStream, Ingest
-from rivermark.watch.metrics import metrics_of_streams
-from rivermark.watch.query import ask
 
 SILENCE: Final = timedelta(minutes=1)
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rivermark.cli.console import err, number, plain
-from rivermark.runtime.heartbeat import HeartbeatStore
+from rivermark.model.stream import AnyStream, Ingest
+from rivermark.runtime.supervision.heartbeat import HeartbeatStore
 from rivermark.settings import Settings
-from rivermark.stream import AnyStream, Ingest
 
 if TYPE_CHECKING:
-    from rivermark.runtime.run import OnReport, Report
+    from rivermark.runtime.supervision.run import OnReport, Report
 
 LOOK_SECONDS = 1.0
 SHOWN = 3

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from rivermark.cli import moments
+from rivermark.cli import instants as moments
 from rivermark.cli.console import err, plain
 from rivermark.cli.deployment import Home, settings_for, topology
-from rivermark.cli.engine import engine
-from rivermark.cli.reprocessings import print_register, print_report
+from rivermark.cli.reprocessing_output import print_register, print_report
 from rivermark.cli.run import new_run_id
-from rivermark.errors import RivermarkError
+from rivermark.cli.session import engine
+from rivermark.model.errors import RivermarkError
+from rivermark.model.stream import Ingest, Stream
+from rivermark.model.topology import Topology
 from rivermark.settings import Settings
-from rivermark.stream import Ingest, Stream
-from rivermark.topology import Topology
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from rivermark.reprocessing.report import Reprocessing
+    from rivermark.backfill.result import Reprocessing
 
 A_DAY: Final = timedelta(days=1)
 
@@ -150,7 +150,7 @@ def _undo(
 ) -> list[Reprocessing]:
     """Bring days back; an engine is started for follow-ups only."""
     # Here, because Spark's modules are slow to import and `--help` needs none of them.
-    from rivermark.reprocessing.undo import undo
+    from rivermark.backfill.undo import undo
 
     done = undo(settings, stream, name, run_id=new_run_id())
     if not follow:
@@ -172,11 +172,11 @@ def _compute(
     wait: bool,
 ) -> list[Reprocessing]:
     """What was asked for, and what follows from it."""
-    from rivermark.reprocessing import reprocess as ways
-    from rivermark.reprocessing.follow_ups import promised
-    from rivermark.reprocessing.waiting import wait_until_closed
-    from rivermark.reprocessing.what_if import altered, what_if
-    from rivermark.runtime.recompute import check_closed
+    from rivermark.backfill import recompute as ways
+    from rivermark.backfill.downstream_runs import promised
+    from rivermark.backfill.wait_until_closed import wait_until_closed
+    from rivermark.backfill.what_if import altered, what_if
+    from rivermark.runtime.query.recompute import check_closed
 
     pinned = moments.as_of(as_of)
     with steps() as step:
@@ -213,7 +213,7 @@ def _follow(
     cause: Reprocessing,
     step: Callable[[str], None],
 ) -> list[Reprocessing]:
-    from rivermark.reprocessing.follow_ups import follow_up
+    from rivermark.backfill.downstream_runs import follow_up
 
     followed = follow_up(spark, settings, declared, cause, run_id=cause.run_id, on_step=step)
     for name, reason in followed.left.items():
@@ -222,7 +222,7 @@ def _follow(
 
 
 def _tell_follow_ups(declared: Topology, done: Reprocessing) -> None:
-    from rivermark.reprocessing.follow_ups import named_follow_ups
+    from rivermark.backfill.downstream_runs import named_follow_ups
 
     names = named_follow_ups(declared, done)
     if names:

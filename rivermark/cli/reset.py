@@ -9,7 +9,7 @@ import typer
 from rivermark.cli.console import out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.cli.run import new_run_id
-from rivermark.stream import Ingest
+from rivermark.model.stream import Ingest
 
 
 def reset(
@@ -30,8 +30,8 @@ def reset(
         rivermark reset taxi/ride_events --with-tables --yes
     """
     # Here, because `rivermark --help` needs nothing of the runtime.
-    from rivermark.runtime.reset import reset as start_over
-    from rivermark.runtime.reset import resets_with
+    from rivermark.runtime.supervision.reset import reset as start_over
+    from rivermark.runtime.supervision.reset import resets_with
 
     settings, found = settings_for(home), topology()
     chosen = found.named(stream)

@@ -13,16 +13,16 @@ import typer
 
 from rivermark.cli.console import err, grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
-from rivermark.cli.engine import engine, stop_on_signals
 from rivermark.cli.progress import bounded_progress
 from rivermark.cli.selection import selected
-from rivermark.runtime.desired import DesiredStore
+from rivermark.cli.session import engine, stop_on_signals
+from rivermark.model.stream import AnyStream, Ingest
+from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.settings import Settings
-from rivermark.stream import AnyStream, Ingest
 
 if TYPE_CHECKING:
-    from rivermark.runtime.run import Report
-    from rivermark.runtime.tally import StreamSummary
+    from rivermark.runtime.batch_metrics import StreamSummary
+    from rivermark.runtime.supervision.run import Report
 
 INTERRUPTED: Final = 130
 LOOK_SECONDS: Final = 2.0
@@ -63,12 +63,12 @@ def run(
     chosen = selected(found, streams or [], group or [], upstream=upstream)
     run_id = new_run_id()
     # Here, because a name that is wrong must not wait for Spark's modules.
-    from rivermark.runtime.backlog import kind_of_run
+    from rivermark.runtime.query.backlog import kind_of_run
 
     kind = "long" if continuous else kind_of_run(settings, chosen)
     with engine(settings, kind) as spark, stop_on_signals() as stop:
         # Here, because Spark's modules are slow to import and the engine has them by now.
-        from rivermark.runtime.run import run_bounded, run_continuous
+        from rivermark.runtime.supervision.run import run_bounded, run_continuous
 
         if continuous:
             err().print(plain(f"{len(chosen)} streams run as {run_id}; Ctrl-C stops them"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rivermark.errors import UnknownStream
-from rivermark.stream import AnyStream
-from rivermark.topology import Topology
+from rivermark.model.errors import UnknownStream
+from rivermark.model.stream import AnyStream
+from rivermark.model.topology import Topology
 
 
 def selected(

@@ -10,17 +10,17 @@ import typer
 from deltalake import DeltaTable
 from pyspark.sql.types import StructField, StructType
 
-from rivermark.cli import moments
-from rivermark.cli.bad_rows import show_bad_rows
+from rivermark.cli import instants as moments
 from rivermark.cli.console import grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
-from rivermark.errors import RivermarkError, UnknownStream
+from rivermark.cli.failing_rows import show_bad_rows
 from rivermark.lake.lake import Lake
-from rivermark.lake.stats import row_count
-from rivermark.lake.table import Table
-from rivermark.lake.travel import resolve_version
-from rivermark.topology import Topology
-from rivermark.watch.query import ask
+from rivermark.lake.sql import ask
+from rivermark.lake.statistics import row_count
+from rivermark.lake.time_travel import resolve_version
+from rivermark.model.errors import RivermarkError, UnknownStream
+from rivermark.model.table import Table
+from rivermark.model.topology import Topology
 
 HIDDEN: Final = "…"
 LONGEST: Final = 60

@@ -10,11 +10,11 @@ import typer
 
 from rivermark.cli.console import grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
-from rivermark.cli.engine import engine
 from rivermark.cli.group import add_command
+from rivermark.cli.session import engine
 
 if TYPE_CHECKING:
-    from rivermark.runtime.process_state import KeyView, StateView
+    from rivermark.runtime.checkpoint.state_reader import KeyView, StateView
 
 state: Final = typer.Typer(no_args_is_help=True)
 
@@ -44,7 +44,7 @@ def show_state(
     settings = settings_for(home)
     found = topology().named(stream)
     with engine(settings, "short") as spark:
-        from rivermark.runtime.process_state import state_of_stream
+        from rivermark.runtime.checkpoint.state_reader import state_of_stream
 
         view = state_of_stream(spark, settings.lake(), found, key, limit)
     if as_json:

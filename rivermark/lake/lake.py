@@ -7,9 +7,9 @@ from typing import Final
 
 from pyarrow import fs
 
-from rivermark.errors import RivermarkError
-from rivermark.lake.files import filesystem
-from rivermark.lake.table import NAME, Table
+from rivermark.lake.filesystem import filesystem
+from rivermark.model.errors import RivermarkError
+from rivermark.model.table import NAME, Table
 
 PROMISE: Final = timedelta(days=7)
 """How far back every version of a table can be read, where nothing else is set."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rivermark.lake.files import filesystem, is_local
+from rivermark.lake.filesystem import filesystem, is_local
 
 
 @contextmanager

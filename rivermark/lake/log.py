@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pyarrow import fs
 
-from rivermark.lake.files import filesystem
+from rivermark.lake.filesystem import filesystem
 
 REMEMBERED: Final = "remembered"
 """Key of a commit's metadata: the newest batch of each stream, as of that commit."""
@@ -83,7 +83,7 @@ class CommitLog:
         """The commits there are, newest first; then those that upkeep wrote down before it cleaned.
 
         Of what is no longer in the log these are the newest batch of each stream, so that one
-        which stood still knows its place (rivermark/lake/upkeep/memory.py).
+        which stood still knows its place (rivermark/lake/maintenance/batch_markers.py).
         """
         first, kept = 0, None
         for commit in self.backwards():

@@ -9,12 +9,12 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 
-from rivermark.errors import RivermarkError
-from rivermark.lake.checksum import write_checksum
+from rivermark.lake.append.version_checksum import write_checksum
+from rivermark.lake.commit_metadata import noted
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
-from rivermark.lake.note import noted
-from rivermark.lake.table import Table
+from rivermark.model.errors import RivermarkError
+from rivermark.model.table import Table
 
 
 def merge_latest(

@@ -11,15 +11,15 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import DataFrame
 
-from rivermark.errors import RivermarkError
-from rivermark.lake.anchor import anchor_for
-from rivermark.lake.checksum import write_checksum
-from rivermark.lake.days import predicate, span, spark_predicate
+from rivermark.lake.append.version_checksum import write_checksum
+from rivermark.lake.commit_metadata import note, noted
+from rivermark.lake.day_predicates import predicate, span, spark_predicate
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
-from rivermark.lake.note import note, noted
-from rivermark.lake.table import Table
+from rivermark.lake.stream_safe_replace import anchor_for
+from rivermark.model.errors import RivermarkError
+from rivermark.model.table import Table
 
 TRIES: Final = 8
 """How often a commit is tried where another writer was faster; each try begins from its rows."""
@@ -39,7 +39,8 @@ def replace_days(
     """Put `rows` in place of all rows of `days` and count them; other days are never changed.
 
     The rows must lie in those days (Delta refuses others). Doing it again changes nothing. Readers
-    by stream skip the commit, also where the days were empty before (rivermark/lake/anchor.py). An
+    by stream skip the commit, also where the days were empty before
+    (rivermark/lake/stream_safe_replace.py). An
     Arrow table is committed from here, without a Spark job.
 
     Our own writers wait for each other. Where one that knows no lock committed to the same files

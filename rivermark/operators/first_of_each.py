@@ -9,7 +9,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from rivermark.errors import DeclarationError
+from rivermark.model.errors import DeclarationError
 
 ARRIVAL: Final = ("_ingest_batch", "_file", "_row")
 """The order in which admitted rows arrived: ingest batch, file, line."""

@@ -14,7 +14,7 @@ from typing import Protocol
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from rivermark.errors import DeclarationError
+from rivermark.model.errors import DeclarationError
 
 WINDOW = "_window"
 

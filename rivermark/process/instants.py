@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from rivermark.errors import DeclarationError
+from rivermark.model.errors import DeclarationError
 
 Millis = int
 """An instant: milliseconds since the epoch, UTC. Plain, because a clock is read for every event."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Generic, TypeVar
 
-from rivermark.process.context import NO_RECORD, Context
-from rivermark.process.declaration import Declaration, Migration, Order
-from rivermark.process.declare import declare, is_open
-from rivermark.process.inputs import KeyOf, TimeOf
+from rivermark.process.api.context import NO_RECORD, Context
+from rivermark.process.api.declaration import Declaration, Migration, Order
+from rivermark.process.api.inputs import KeyOf, TimeOf
+from rivermark.process.declaration.declare import declare, is_open
 from rivermark.process.instants import Millis
 
 Event = TypeVar("Event")

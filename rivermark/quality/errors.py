@@ -1,6 +1,6 @@
 """The errors of quality checks: only the last one means that the data are bad."""
 
-from rivermark.errors import RivermarkError
+from rivermark.model.errors import RivermarkError
 
 
 class CheckCrashed(RivermarkError):

@@ -19,12 +19,12 @@ from pyspark.sql.types import DecimalType, LongType, StringType, StructField, St
 from pyspark.sql.types import TimestampType as Timestamp
 
 from rivermark import Contract, Daily, Field, FileSource, Ingest, Output, Stream, Table, Topology
-from rivermark.admission.batch import INGEST_FILES
-from rivermark.lake.create import create_table
-from rivermark.runtime.generation import open_generation
-from rivermark.runtime.progress import STREAM_PROGRESS
+from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.lake.schema import create_table
+from rivermark.model.stream import AnyStream
+from rivermark.runtime.checkpoint.generation import open_generation
+from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
-from rivermark.stream import AnyStream
 
 FIRST = date(2026, 3, 2)
 START = datetime(2026, 3, 2, tzinfo=UTC)

@@ -10,19 +10,19 @@ import dagster as dg
 import pytest
 
 import jobs.hosting
-import jobs.recomputing
+import jobs.recompute
 import jobs.rehearsal
-import rivermark.reprocessing.reprocess
-from platform_defs.contents import definitions_of
+import rivermark.backfill.recompute
+from platform_defs.declared import definitions_of
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark import Topology
-from rivermark.reprocessing.difference import HIDDEN, Difference, Sample
-from rivermark.reprocessing.record import Kind
-from rivermark.reprocessing.report import Reprocessing, TableOutcome
-from rivermark.reprocessing.reprocess import Order
-from rivermark.runtime.run import Report
-from rivermark.runtime.tally import StreamSummary
+from rivermark.backfill.difference import HIDDEN, Difference, Sample
+from rivermark.backfill.recompute import Order
+from rivermark.backfill.registry import Kind
+from rivermark.backfill.result import Reprocessing, TableOutcome
+from rivermark.runtime.batch_metrics import StreamSummary
+from rivermark.runtime.supervision.run import Report
 from rivermark.settings import Settings
 from tests.platform.small_topology import SMALL
 
@@ -151,8 +151,8 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> FakeRuntime:
     monkeypatch.setattr(jobs.hosting, "run_bounded", fake.bounded)
     monkeypatch.setattr(jobs.hosting, "run_continuous", fake.continuous)
     monkeypatch.setattr(jobs.rehearsal, "run_bounded", fake.bounded)
-    monkeypatch.setattr(jobs.recomputing, "replace", fake.replace)
-    monkeypatch.setattr(rivermark.reprocessing.reprocess, "replace", fake.replace)
-    monkeypatch.setattr(rivermark.reprocessing.reprocess, "rehearse", fake.rehearse)
+    monkeypatch.setattr(jobs.recompute, "replace", fake.replace)
+    monkeypatch.setattr(rivermark.backfill.recompute, "replace", fake.replace)
+    monkeypatch.setattr(rivermark.backfill.recompute, "rehearse", fake.rehearse)
     monkeypatch.setattr(SparkResource, "spark_session", property(lambda _: "no engine"))
     return fake

@@ -7,8 +7,8 @@ import dagster as dg
 import pytest
 
 from jobs.suites import SUITE_CHECK
-from rivermark.errors import StreamAlreadyRunning, StreamFailed
-from rivermark.runtime.desired import DesiredStore
+from rivermark.model.errors import StreamAlreadyRunning, StreamFailed
+from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.settings import Settings
 from tests.platform.conftest import FakeRuntime
 

@@ -10,13 +10,13 @@ import dagster as dg
 import pytest
 
 import platform_defs.checks
-from jobs.evaluation import every_answer, result_of_claim
+from jobs.check_results import every_answer, result_of_claim
 from jobs.suites import result_of_suite
-from rivermark.lake.create import create_table
-from rivermark.quality.outcome import ExpectationResult, SuiteResult
+from rivermark.lake.schema import create_table
+from rivermark.monitor.checks.check import Answer, Claim
+from rivermark.monitor.checks.registry import claims_of
+from rivermark.quality.result import ExpectationResult, SuiteResult
 from rivermark.settings import Settings
-from rivermark.watch.claim import Answer, Claim
-from rivermark.watch.claims import claims_of
 from tests.platform.conftest import definitions_in
 from tests.platform.small_topology import HOURLY, RIDES, SMALL
 

@@ -10,8 +10,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from rivermark.errors import StreamFailed
-from rivermark.runtime.desired import DesiredStore
+from rivermark.model.errors import StreamFailed
+from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.settings import Settings
 from tests.platform.conftest import FakeRuntime
 

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from rivermark import Contract, Daily, Field, FileSource, Ingest, Stream, Table, Topology
-from rivermark.quality import expectations as expect
-from rivermark.quality.suite import Suite
+from rivermark.model import expectations as expect
+from rivermark.model.suite import Suite
 from rivermark.settings import Settings
 from tests.platform.conftest import definitions_in
 

@@ -7,7 +7,7 @@ import dagster as dg
 import pytest
 import yaml
 
-from rivermark.runtime.run_life import Patience
+from rivermark.runtime.restart.liveness import Patience
 
 pytestmark = pytest.mark.platform
 

@@ -9,8 +9,8 @@ import pytest
 
 import jobs.live_checks
 from jobs.live_checks import Crash, LiveChecks, live_checks
+from rivermark.monitor.checks.check import Answer, Claim
 from rivermark.settings import Settings
-from rivermark.watch.claim import Answer, Claim
 from tests.platform.conftest import FakeRuntime
 from tests.platform.small_topology import HOURLY, RIDES
 

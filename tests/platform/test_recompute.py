@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from rivermark.errors import PartitionStillOpen
+from rivermark.model.errors import PartitionStillOpen
 from tests.platform.conftest import FakeRuntime
 
 pytestmark = pytest.mark.platform

@@ -10,14 +10,14 @@ import pytest
 
 import jobs.rehearsal
 from jobs.run_config import inside
-from rivermark.cli.scene import LandedInput, Scene
-from rivermark.errors import RivermarkError, StreamFailed
-from rivermark.lake.table import Table
-from rivermark.quality.suite import Suite
-from rivermark.runtime.tally import StreamSummary
+from rivermark.cli.demo_scene import LandedInput, Scene
+from rivermark.model.errors import RivermarkError, StreamFailed
+from rivermark.model.stream import AnyStream
+from rivermark.model.suite import Suite
+from rivermark.model.table import Table
+from rivermark.monitor.checks.check import Answer, Claim
+from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.settings import Settings
-from rivermark.stream import AnyStream
-from rivermark.watch.claim import Answer, Claim
 from tests.platform.conftest import FakeRuntime
 from tests.platform.small_topology import HOURLY
 

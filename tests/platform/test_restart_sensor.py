@@ -12,8 +12,8 @@ from dagster._core.definitions.sensor_definition import SensorExecutionData
 
 from platform_defs.sensors import launched_runs
 from resources.settings import SettingsResource
-from rivermark.runtime.desired import DesiredStore
-from rivermark.runtime.heartbeat import Heartbeat, HeartbeatStore
+from rivermark.runtime.supervision.desired_state import DesiredStore
+from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.settings import Settings
 
 pytestmark = pytest.mark.platform

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from platform_defs.ui import code_server_is_gone, heal, tell_what_runs_on
-from rivermark.runtime.heartbeat import Heartbeat, HeartbeatStore
+from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.settings import Settings
 
 # `dagster dev`, its proxy and the server behind it, as far as their command lines go.

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from rivermark.runtime.session import open_session
+from rivermark.runtime.spark.session import open_session
 from rivermark.settings import Settings
-from tests.spark.landing import Landing
+from tests.spark.helpers.landing import Landing
 
 
 @pytest.fixture(scope="session")

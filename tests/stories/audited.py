@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from rivermark import AnyStream, Topology
-from rivermark.quality import audit
-from rivermark.quality import expectations as expect
-from rivermark.quality.suite import Suite
-from rivermark.runtime.run import run_bounded
-from rivermark.runtime.session import open_session
+from rivermark.model import expectations as expect
+from rivermark.model.suite import Suite
+from rivermark.quality import publish_gate as audit
+from rivermark.runtime.spark.session import open_session
+from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
-from tests.spark.engine.sensors import READINGS, windows
+from tests.spark.helpers.sensors import READINGS, windows
 
 WINDOWS: Final = windows(suite=Suite("test/windows", (expect.between("readings", 1, 9),)))
 

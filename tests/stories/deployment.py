@@ -19,8 +19,8 @@ from pathlib import Path
 import psutil
 
 from rivermark.lake.log import CommitLog
-from rivermark.runtime.desired import DesiredStore
-from rivermark.runtime.heartbeat import Heartbeat, HeartbeatStore
+from rivermark.runtime.supervision.desired_state import DesiredStore
+from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.settings import Settings
 
 ROOT = Path(__file__).parents[2]

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from rivermark.reprocessing.record import newest_records
-from rivermark.runtime.session import open_session
+from rivermark.backfill.registry import newest_records
+from rivermark.runtime.spark.session import open_session
 from rivermark.settings import Settings
-from tests.spark.landing import Landing
-from tests.spark.reprocessing.beside_a_stream import (
+from tests.spark.backfill.beside_a_stream import (
     SILVER,
     backfills_beside_a_stream,
     joined_files,
 )
+from tests.spark.helpers.landing import Landing
 
 pytestmark = [pytest.mark.story, pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -13,8 +13,8 @@ from deltalake import DeltaTable
 
 from rivermark.lake.log import CommitLog
 from rivermark.settings import Settings
-from tests.spark.engine.sensors import FOLDER, reading
-from tests.spark.landing import Landing
+from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.sensors import FOLDER, reading
 from tests.stories.audited import WINDOWS
 from tests.stories.deployment import ROOT, until
 

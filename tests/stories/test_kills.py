@@ -15,9 +15,9 @@ import pytest
 from deltalake import DeltaTable
 
 from assets.taxi.enrichment import WAITING
-from assets.taxi.world.disorder import Disorder
-from assets.taxi.world.drip import drip
-from assets.taxi.world.drip_plan import DripPlan
+from simulator.taxi.disorder import Disorder
+from simulator.taxi.drip import drip
+from simulator.taxi.drip_plan import DripPlan
 from tests.oracles.rides import TaxiOracle, by_id
 from tests.stories.deployment import Deployment, deployed, pause, until
 

@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 
 from assets.taxi.ingest import FARE_EVENTS, RIDE_EVENTS
 from assets.taxi.streams import EVENT_STREAMS
-from rivermark.folding.late_days import late_days
-from rivermark.runtime.session import open_session
+from rivermark.backfill.late.days import late_days
+from rivermark.monitor.completeness.checks import days_complete
+from rivermark.runtime.spark.session import open_session
 from rivermark.settings import Settings
-from rivermark.watch.trust import days_complete
 from tests.late_world import (
     BEGIN,
     DAY,

@@ -34,9 +34,9 @@ from assets.readings.ingest import (
     THRESHOLDS,
 )
 from assets.readings.sensors import TEMPERATURE
-from rivermark.lake.table import Daily, Table
+from rivermark.model.stream import AnyStream, Output, Stream
+from rivermark.model.table import Daily, Table
 from rivermark.process.spark import main_rows, run_process, side_rows
-from rivermark.stream import AnyStream, Output, Stream
 
 SENSOR: Final = StructField("sensor_id", StringType(), True)
 EVENT_TIME: Final = StructField("event_time", TimestampType(), True)

@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from rivermark.quality import expectations as expect
-from rivermark.quality.suite import Suite
-
-THRESHOLDS_SUITE: Final = Suite(
-    name="readings/thresholds",
-    expectations=(expect.between("degrees", 0), expect.between("version", 0)),
-    may_be_empty=True,
-)
-
-SMOKE_LEVELS_SUITE: Final = Suite(
-    name="readings/smoke_levels",
-    expectations=(expect.in_set("level", ("High", "Low"), severity="warning"),),
-    may_be_empty=True,
-)
+from rivermark.model import expectations as expect
+from rivermark.model.suite import Suite
 
 TEMPERATURE_JUMPS_SUITE: Final = Suite(
     name="readings/temperature_jumps",

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 
 from assets.taxi.trips import new_york
 from assets.taxi.trips.ingest import FIRST_DAY
-from rivermark.lake.table import Daily
+from rivermark.model.table import Daily
 
 Described = tuple[str, DataType, str]
 """A column's name, its type, and what it holds."""

@@ -13,8 +13,8 @@ from pyspark.sql.types import DecimalType, IntegerType, StringType, TimestampTyp
 from assets.taxi.trips.new_york import ZONE
 from assets.taxi.trips.payment import payment_code
 from assets.taxi.trips.rules import RULES
-from rivermark.admission.contract import Contract, Field
-from rivermark.admission.read import local_timestamp
+from rivermark.model.contract import Contract, Field
+from rivermark.model.field_readers import local_timestamp
 
 MONEY: Final = DecimalType(12, 2)
 MILES: Final = DecimalType(12, 2)

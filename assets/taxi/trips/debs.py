@@ -17,11 +17,11 @@ from assets.taxi.trips.contract import MILES, MONEY
 from assets.taxi.trips.ingest import GROUP
 from assets.taxi.trips.new_york import ZONE
 from assets.taxi.trips.suites import DEBS_TRIPS_SUITE
-from rivermark.admission.contract import Contract, Field, Rule
-from rivermark.admission.read import local_timestamp
-from rivermark.lake.table import Daily
-from rivermark.sources.files import FileSource
-from rivermark.stream import Ingest
+from rivermark.model.contract import Contract, Field, Rule
+from rivermark.model.field_readers import local_timestamp
+from rivermark.model.file_source import FileSource
+from rivermark.model.stream import Ingest
+from rivermark.model.table import Daily
 
 COLUMNS: Final = (
     "medallion",

@@ -8,9 +8,9 @@ from typing import Final
 from assets.taxi.trips.contract import TRIP_RECORD
 from assets.taxi.trips.new_york import ZONE
 from assets.taxi.trips.suites import TRIP_RECORDS_SUITE
-from rivermark.lake.table import Daily
-from rivermark.sources.files import FileSource
-from rivermark.stream import Ingest
+from rivermark.model.file_source import FileSource
+from rivermark.model.stream import Ingest
+from rivermark.model.table import Daily
 
 GROUP: Final = "taxi_trips"
 FIRST_DAY: Final = date(2009, 1, 1)

@@ -23,8 +23,8 @@ from assets.taxi.trips.counting import (
 from assets.taxi.trips.ingest import GROUP, TRIP_RECORDS
 from assets.taxi.trips.suites import LOCAL_DAYS_SUITE
 from assets.taxi.trips.twins import marked
-from rivermark.lake.table import Table
-from rivermark.stream import Stream
+from rivermark.model.stream import Stream
+from rivermark.model.table import Table
 
 AVERAGE: Final = DecimalType(16, 6)
 

@@ -11,11 +11,11 @@ from pyspark.sql.types import LongType, TimestampType
 from assets.taxi.trips.ingest import GROUP
 from assets.taxi.trips.new_york import ZONE, wall_clock
 from assets.taxi.trips.suites import PASSENGER_COUNTS_SUITE
-from rivermark.admission.contract import Contract, Field, Rule
-from rivermark.admission.read import local_timestamp
-from rivermark.lake.table import Daily
-from rivermark.sources.files import FileSource
-from rivermark.stream import Ingest
+from rivermark.model.contract import Contract, Field, Rule
+from rivermark.model.field_readers import local_timestamp
+from rivermark.model.file_source import FileSource
+from rivermark.model.stream import Ingest
+from rivermark.model.table import Daily
 
 PASSENGER_COUNTS: Final = Ingest(
     name="taxi/passenger_counts",

@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType
 
-from rivermark.admission.read import integer
+from rivermark.model.field_readers import integer
 
 CARD: Final = 1
 """The only payment whose tips are recorded."""

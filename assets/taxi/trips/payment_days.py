@@ -14,8 +14,8 @@ from assets.taxi.trips.ingest import GROUP, TRIP_RECORDS
 from assets.taxi.trips.payment import payment_name
 from assets.taxi.trips.suites import PAYMENT_DAYS_SUITE
 from assets.taxi.trips.twins import marked
-from rivermark.lake.table import Table
-from rivermark.stream import Stream
+from rivermark.model.stream import Stream
+from rivermark.model.table import Table
 
 PAYMENT_DAY: Final = schema(
     *DAY,

@@ -14,7 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from assets.taxi.trips import file_month, new_york, service, zones
-from rivermark.admission.contract import Rule
+from rivermark.model.contract import Rule
 
 FIRST_YEAR: Final = 2009
 """TLC publishes trip records from 2009 on."""

@@ -12,11 +12,11 @@ from assets.taxi.trips.ingest import GROUP
 from assets.taxi.trips.new_york import ZONE
 from assets.taxi.trips.payment import payment_code
 from assets.taxi.trips.suites import SEABORN_TRIPS_SUITE
-from rivermark.admission.contract import Contract, Field
-from rivermark.admission.read import local_timestamp
-from rivermark.lake.table import Daily
-from rivermark.sources.files import FileSource
-from rivermark.stream import Ingest
+from rivermark.model.contract import Contract, Field
+from rivermark.model.field_readers import local_timestamp
+from rivermark.model.file_source import FileSource
+from rivermark.model.stream import Ingest
+from rivermark.model.table import Daily
 
 _LOCAL: Final = local_timestamp(ZONE)
 

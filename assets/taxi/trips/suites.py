@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from assets.taxi.trips import box, payment, rules
-from rivermark.quality import expectations as expect
-from rivermark.quality.suite import Suite
+from rivermark.model import expectations as expect
+from rivermark.model.suite import Suite
 
 MOST_MILES_A_DAY: Final = 100
 """No day's average trip is longer, once absurd records are left out."""

@@ -13,8 +13,8 @@ from assets.taxi.trips.ingest import GROUP, TRIP_RECORDS
 from assets.taxi.trips.payment import CARD
 from assets.taxi.trips.suites import TIP_HOURS_SUITE
 from assets.taxi.trips.twins import marked
-from rivermark.lake.table import Table
-from rivermark.stream import Stream
+from rivermark.model.stream import Stream
+from rivermark.model.table import Table
 
 TIP_HOUR: Final = schema(
     *HOUR,

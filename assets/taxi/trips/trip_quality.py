@@ -13,8 +13,8 @@ from assets.taxi.trips.ingest import GROUP, TRIP_RECORDS
 from assets.taxi.trips.rules import FLAGGED
 from assets.taxi.trips.suites import TRIP_QUALITY_SUITE
 from assets.taxi.trips.twins import with_service
-from rivermark.lake.table import Table
-from rivermark.stream import Stream
+from rivermark.model.stream import Stream
+from rivermark.model.table import Table
 
 LOOKS_AT: Final = {
     "negative_amount": "total",

@@ -16,9 +16,9 @@ from assets.taxi.trips.payment import payment_name
 from assets.taxi.trips.suites import TRIPS_SUITE
 from assets.taxi.trips.twins import marked
 from assets.taxi.trips.zones import zone
-from rivermark.admission.contract import Field
-from rivermark.lake.table import Daily, Table
-from rivermark.stream import Stream
+from rivermark.model.contract import Field
+from rivermark.model.stream import Stream
+from rivermark.model.table import Daily, Table
 
 
 def _described(*fields: Field) -> tuple[Described, ...]:

@@ -14,8 +14,8 @@ from assets.taxi.trips.ingest import GROUP, TRIP_RECORDS
 from assets.taxi.trips.suites import ZONE_HOURS_SUITE
 from assets.taxi.trips.twins import marked
 from assets.taxi.trips.zones import zone
-from rivermark.lake.table import Table
-from rivermark.stream import Stream
+from rivermark.model.stream import Stream
+from rivermark.model.table import Table
 
 ZONE_HOUR: Final = schema(
     *HOUR,

@@ -4,8 +4,8 @@ python -m bench.peers.jobs.ours WORKLOAD[+WORKLOAD...] DATA OUT [short | long | 
 
 Its inputs are the Delta tables laid beside the peers' Parquet files; for the door, JSON lines in a
 landing folder. Several workloads run side by side in one session. The JVM is that of a bounded run
-with so much to read (rivermark.runtime.backlog), unless the word says for which kind of run; with
-`process` the workloads are process functions.
+with so much to read (rivermark.runtime.query.backlog), unless the word says for which kind of run;
+with `process` the workloads are process functions.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Final, get_args
 
 from bench.peers.jobs.streams import INPUTS, stream
 from bench.peers.workloads import WORKLOADS, arguments
-from rivermark.runtime.backlog import kind_of_run
-from rivermark.runtime.jvm import Kind
-from rivermark.runtime.run import run_bounded
-from rivermark.runtime.session import open_session
+from rivermark.model.topology import Topology
+from rivermark.runtime.query.backlog import kind_of_run
+from rivermark.runtime.spark.jvm import Kind
+from rivermark.runtime.spark.session import open_session
+from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
-from rivermark.topology import Topology
 
 KINDS: Final[dict[str, Kind]] = {kind: kind for kind in get_args(Kind)}
 

@@ -16,13 +16,13 @@ from bench.peers.jobs.long_rides import LongRides
 from bench.peers.jobs.ride_fares import RideFares
 from bench.peers.schemas import TYPES, table_schema
 from bench.peers.workloads import LATENESS_SECONDS, RIDES, SCHEMAS, WORKLOADS, in_city
-from rivermark.admission.contract import Contract, Field
-from rivermark.lake.table import Table
+from rivermark.model.contract import Contract, Field
+from rivermark.model.file_source import FileSource
+from rivermark.model.stream import AnyStream, Ingest, Stream
+from rivermark.model.table import Table
 from rivermark.operators.keep import keep
 from rivermark.operators.windows import EventWindow, Sliding, Tumbling, per_window
 from rivermark.process.spark import ProcessBuild, run_process
-from rivermark.sources.files import FileSource
-from rivermark.stream import AnyStream, Ingest, Stream
 
 LATENESS: Final = timedelta(seconds=LATENESS_SECONDS)
 FIVE_MINUTES: Final = timedelta(minutes=5)

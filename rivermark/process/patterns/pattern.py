@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final, Literal
 
-from rivermark.errors import DeclarationError
+from rivermark.model.errors import DeclarationError
 from rivermark.process.instants import Millis, span
 from rivermark.process.patterns.match import Match
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from rivermark.errors import DeclarationError
-from rivermark.process.context import Context
-from rivermark.process.declaration import Order
-from rivermark.process.failures import Misuse
+from rivermark.model.errors import DeclarationError
+from rivermark.process.api.context import Context
+from rivermark.process.api.declaration import Order
+from rivermark.process.api.state import ListState
+from rivermark.process.errors import Misuse
 from rivermark.process.instants import Millis
 from rivermark.process.keyed import KeyedProcess
 from rivermark.process.patterns.match import Match
 from rivermark.process.patterns.matching import Partial, advance, is_whole, match_of
 from rivermark.process.patterns.pattern import Pattern
-from rivermark.process.state import ListState
 
 E = TypeVar("E")
 Out = TypeVar("Out")

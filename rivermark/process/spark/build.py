@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from rivermark.errors import CheckpointIncompatible, DeclarationError
-from rivermark.parameters import with_parameters
-from rivermark.process.declaration import Declaration
+from rivermark.model.errors import CheckpointIncompatible, DeclarationError
+from rivermark.model.parameters import with_parameters
+from rivermark.model.stream import Stream, table_of
+from rivermark.process.api.declaration import Declaration
+from rivermark.process.engine.state_size import Limits
 from rivermark.process.keyed import KeyedProcess
-from rivermark.process.sizes import Limits
 from rivermark.process.spark.buckets import DEFAULT_BUCKETS, bucket_labels
 from rivermark.process.spark.meter import Meter
 from rivermark.process.spark.packing import PACKED, Packer
@@ -31,12 +32,11 @@ from rivermark.process.spark.writing import (
     unpacked,
     writer_for,
 )
-from rivermark.stream import Stream, table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from rivermark.lake.table import Table
+    from rivermark.model.table import Table
 
 Prepare = Callable[..., "DataFrame"]
 Placing = Literal["spark", "python"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from rivermark.process.failures import Misuse, ProcessError
-from rivermark.process.inputs import Arrivals, key_getter
+from rivermark.process.api.inputs import Arrivals, key_getter
+from rivermark.process.errors import Misuse, ProcessError
 from rivermark.process.spark.buckets import bucket_of
 from rivermark.process.spark.reading import Reader
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from rivermark.process.failures import Misuse
+from rivermark.process.errors import Misuse
 from rivermark.process.spark.wire import Field, Turn
 
 Columns = list[list[Any]]

@@ -11,11 +11,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, DecimalType, LongType, StructField, StructType
 
-from rivermark.errors import DeclarationError
-from rivermark.process.declaration import InputSpec
-from rivermark.process.failures import DeadLetter, ProcessError
-from rivermark.process.inputs import Arrivals, key_getter
-from rivermark.process.keying import arrivals_of
+from rivermark.model.errors import DeclarationError
+from rivermark.process.api.declaration import InputSpec
+from rivermark.process.api.inputs import Arrivals, key_getter
+from rivermark.process.engine.keying import arrivals_of
+from rivermark.process.errors import DeadLetter, ProcessError
 from rivermark.process.spark.buckets import bucket_of
 from rivermark.process.spark.making import Made, holes_in, made_of
 from rivermark.process.spark.wire import (

@@ -19,16 +19,16 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark.lake.table import Table
-from rivermark.process.declaration import Declaration
-from rivermark.process.engine import Timer
-from rivermark.process.failures import DeadLetter, Misuse, ProcessError
-from rivermark.process.inputs import Arrivals, key_getter
-from rivermark.process.keying import arrivals_of
+from rivermark.model.table import Table
+from rivermark.process.api.declaration import Declaration
+from rivermark.process.api.inputs import Arrivals, key_getter
+from rivermark.process.engine.engine import Timer
+from rivermark.process.engine.keying import arrivals_of
+from rivermark.process.errors import DeadLetter, Misuse, ProcessError
+from rivermark.process.evolution.storable import Storable
 from rivermark.process.spark.buckets import bucket_of
 from rivermark.process.spark.reading import Reader
 from rivermark.process.spark.wire import fields_of, moment_of_micros
-from rivermark.process.storable import Storable
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

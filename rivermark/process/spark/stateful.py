@@ -9,12 +9,12 @@ from typing import Any, Final
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from rivermark.process.engine import Engine, Timer
-from rivermark.process.failures import DeadLetter, Misuse
-from rivermark.process.inputs import Arrivals
+from rivermark.process.api.inputs import Arrivals
+from rivermark.process.engine.engine import Engine, Timer
+from rivermark.process.engine.state_size import Limits
+from rivermark.process.errors import DeadLetter, Misuse
 from rivermark.process.instants import BEGINNING, Millis
 from rivermark.process.keyed import KeyedProcess
-from rivermark.process.sizes import Limits
 from rivermark.process.spark.determinism import check_keys
 from rivermark.process.spark.meter import Meter, Metrics
 from rivermark.process.spark.reading import Reader

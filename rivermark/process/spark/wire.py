@@ -32,7 +32,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark.process.shapes import RECORDS
+from rivermark.process.evolution.shapes import RECORDS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -21,17 +21,17 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark.errors import DeclarationError
-from rivermark.process.failures import DeadLetter, Misuse, shorten
-from rivermark.process.sides import Outputs
+from rivermark.model.errors import DeclarationError
+from rivermark.process.api.side_outputs import Outputs
+from rivermark.process.errors import DeadLetter, Misuse, shorten
+from rivermark.process.evolution.storable import classes_of
 from rivermark.process.spark.wire import Turn, fields_of, write_as, writing
-from rivermark.process.storable import classes_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from rivermark.lake.table import Table
-    from rivermark.process.declaration import Declaration
+    from rivermark.model.table import Table
+    from rivermark.process.api.declaration import Declaration
 
 TAG: Final = "_tag"
 MAIN: Final = "main"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, ClassVar
 
-from rivermark.errors import DeclarationError
+from rivermark.model.errors import DeclarationError
 from rivermark.process.instants import Millis, span, span_or_zero
-from rivermark.process.state import Clock
+from rivermark.process.timers import Clock
 from rivermark.process.windows.evictors import Evictor, LastCount
 from rivermark.process.windows.trigger import Trigger
 from rivermark.process.windows.triggers import AtEnd, EveryCount, Never

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rivermark.process.context import TimerKind
+from rivermark.process.api.context import TimerKind
 from rivermark.process.instants import Millis
 from rivermark.process.windows.trigger import Trigger, TriggerContext, Verdict
 

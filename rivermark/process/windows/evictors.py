@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from rivermark.errors import DeclarationError
+from rivermark.model.errors import DeclarationError
 from rivermark.process.instants import Millis, span
 from rivermark.process.windows.window import Window
 

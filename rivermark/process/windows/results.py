@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from rivermark.errors import DeclarationError
-from rivermark.process.context import Context
+from rivermark.model.errors import DeclarationError
+from rivermark.process.api.context import Context
+from rivermark.process.api.side_outputs import SideOutput
 from rivermark.process.instants import Millis
-from rivermark.process.sides import SideOutput
 from rivermark.process.windows.assigners import Assigner
 from rivermark.process.windows.evictors import Evictor
 from rivermark.process.windows.pane import Pane, Scalar

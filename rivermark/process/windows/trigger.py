@@ -6,9 +6,9 @@ from collections.abc import MutableMapping
 from enum import Flag
 from typing import Any
 
-from rivermark.process.context import Context, TimerKind
+from rivermark.process.api.context import Context, TimerKind
 from rivermark.process.instants import Millis
-from rivermark.process.state import Clock
+from rivermark.process.timers import Clock
 from rivermark.process.windows.pane import Pane, Prefixed, Scalar
 from rivermark.process.windows.window import Window
 

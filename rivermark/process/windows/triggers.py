@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from rivermark.errors import DeclarationError
-from rivermark.process.context import TimerKind
+from rivermark.model.errors import DeclarationError
+from rivermark.process.api.context import TimerKind
 from rivermark.process.instants import Millis, span
-from rivermark.process.state import Clock
+from rivermark.process.timers import Clock
 from rivermark.process.windows.trigger import Trigger, TriggerContext, Verdict
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any, ClassVar, Generic, TypeVar
 
-from rivermark.errors import DeclarationError
-from rivermark.process.context import Context, TimerKind
+from rivermark.model.errors import DeclarationError
+from rivermark.process.api.context import Context, TimerKind
+from rivermark.process.api.side_outputs import SideOutput
+from rivermark.process.api.state import MapState
 from rivermark.process.instants import BEGINNING, END_OF_TIME, Millis, span_or_zero
 from rivermark.process.keyed import KeyedProcess
-from rivermark.process.sides import SideOutput
-from rivermark.process.state import Clock, MapState
+from rivermark.process.timers import Clock
 from rivermark.process.windows.assigners import Assigner
 from rivermark.process.windows.pane import Pane
 from rivermark.process.windows.trigger import Trigger, TriggerContext, Verdict

@@ -13,8 +13,9 @@ from pyspark.sql import functions as F
 from rivermark import Stream
 from rivermark.operators.windows import Tumbling, per_window
 from rivermark.settings import Settings
-from tests.spark.engine.echoes import ECHOES, answers
-from tests.spark.engine.sensors import (
+from tests.spark.helpers.echoes import ECHOES, answers
+from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.sensors import (
     FOLDER,
     MINUTE,
     READINGS,
@@ -25,7 +26,6 @@ from tests.spark.engine.sensors import (
     run,
     windows,
 )
-from tests.spark.landing import Landing
 
 pytestmark = pytest.mark.spark
 

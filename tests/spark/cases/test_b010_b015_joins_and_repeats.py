@@ -10,11 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark import Stream
-from rivermark.errors import StreamFailed
+from rivermark.model.errors import StreamFailed
 from rivermark.operators.first_of_each import first_of_each
 from rivermark.settings import Settings
-from tests.spark.engine.echoes import ECHOES, answers, distinct
-from tests.spark.engine.sensors import (
+from tests.spark.helpers.echoes import ECHOES, answers, distinct
+from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.sensors import (
     FOLDER,
     READINGS,
     one_file_a_batch,
@@ -22,7 +23,6 @@ from tests.spark.engine.sensors import (
     rows,
     run,
 )
-from tests.spark.landing import Landing
 
 pytestmark = pytest.mark.spark
 

@@ -11,15 +11,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, StructField, StructType
 
 from rivermark import Stream
-from rivermark.errors import StreamFailed
-from rivermark.lake.create import create_table
+from rivermark.lake.schema import create_table
+from rivermark.model.errors import StreamFailed
+from rivermark.model.topology import Topology
 from rivermark.operators.windows import Tumbling, per_window
-from rivermark.runtime.heartbeat import Heartbeat, HeartbeatStore
-from rivermark.runtime.run import Report, run_bounded
+from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
+from rivermark.runtime.supervision.run import Report, run_bounded
 from rivermark.settings import Settings
-from rivermark.topology import Topology
-from tests.spark.engine.crashes import forget_last_commit
-from tests.spark.engine.sensors import (
+from tests.spark.helpers.crashes import forget_last_commit
+from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.sensors import (
     FOLDER,
     MINUTE,
     READINGS,
@@ -29,7 +30,6 @@ from tests.spark.engine.sensors import (
     run,
     windows,
 )
-from tests.spark.landing import Landing
 
 pytestmark = pytest.mark.spark
 

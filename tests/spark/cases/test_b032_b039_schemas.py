@@ -13,15 +13,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DecimalType, DoubleType, StringType, TimestampType
 
 from rivermark import Field, Ingest, Table
-from rivermark.admission.read import local_timestamp
-from rivermark.errors import StreamFailed
-from rivermark.runtime.heartbeat import HeartbeatStore
+from rivermark.model.errors import StreamFailed
+from rivermark.model.field_readers import local_timestamp
+from rivermark.runtime.supervision.heartbeat import HeartbeatStore
 from rivermark.settings import Settings
-from tests.spark.engine.echoes import distinct
-from tests.spark.engine.sensors import FOLDER, READING, TEN, reading, readings, rows, run
-from tests.spark.engine.test_runs import live
-from tests.spark.landing import Landing
-from tests.spark.waiting import Running, until
+from tests.spark.helpers.echoes import distinct
+from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.sensors import FOLDER, READING, TEN, reading, readings, rows, run
+from tests.spark.helpers.waiting import Running, until
+from tests.spark.runtime.supervision.test_run import live
 
 pytestmark = pytest.mark.spark
 

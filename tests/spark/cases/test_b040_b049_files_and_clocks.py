@@ -16,13 +16,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, TimestampType
 
 from rivermark import Field, Ingest, Rule
-from rivermark.admission.read import Reader, decimal, integer, local_timestamp
-from rivermark.runtime.ingesting import IngestHost
-from rivermark.runtime.tally import StreamSummary
+from rivermark.ingest.source.file_probe import Screening, screen
+from rivermark.model.field_readers import Reader, decimal, integer, local_timestamp
+from rivermark.model.file_source import FileSource
+from rivermark.runtime.batch_metrics import StreamSummary
+from rivermark.runtime.query.ingest import IngestHost
 from rivermark.settings import Settings
-from rivermark.sources.files import FileSource
-from rivermark.sources.screen import Screening, screen
-from tests.spark.engine.sensors import (
+from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.sensors import (
     FOLDER,
     MINUTE,
     READING,
@@ -33,7 +34,6 @@ from tests.spark.engine.sensors import (
     run,
     windows,
 )
-from tests.spark.landing import Landing
 
 pytestmark = pytest.mark.spark
 
@@ -113,7 +113,7 @@ def test_b042_a_file_that_may_not_be_read_waits_until_it_may(
         return screen(Refusing(), path, size, source)
 
     with monkeypatch.context() as patch:
-        patch.setattr("rivermark.sources.landed.screen", refuse)
+        patch.setattr("rivermark.ingest.source.listing.screen", refuse)
         for _ in range(2):
             door = run(spark, settings, READINGS)[READINGS.name]
             assert door.rows_in == 0

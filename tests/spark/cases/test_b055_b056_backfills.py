@@ -11,16 +11,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark import AnyStream, Stream, Topology
-from rivermark.lake.stats import row_count
-from rivermark.reprocessing.follow_ups import named_follow_ups
-from rivermark.runtime.run import run_continuous
+from rivermark.backfill.downstream_runs import named_follow_ups
+from rivermark.lake.statistics import row_count
+from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
-from tests.spark.again import again
-from tests.spark.engine.echoes import distinct
-from tests.spark.engine.sensors import FOLDER, READINGS, reading, rows, windows
-from tests.spark.landing import Landing
-from tests.spark.reprocessing.beside_a_stream import backfills_beside_a_stream
-from tests.spark.waiting import running, until
+from tests.spark.backfill.beside_a_stream import backfills_beside_a_stream
+from tests.spark.helpers.again import again
+from tests.spark.helpers.echoes import distinct
+from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.sensors import FOLDER, READINGS, reading, rows, windows
+from tests.spark.helpers.waiting import running, until
 
 pytestmark = pytest.mark.spark
 

@@ -9,13 +9,13 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
-from assets.taxi.demo import SCENE
 from assets.taxi.ingest import FARE_EVENTS
 from assets.taxi.streams import EVENT_STREAMS
 from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
 from rivermark.cli.main import app
+from rivermark.model.topology import Topology
 from rivermark.settings import Settings
-from rivermark.topology import Topology
+from simulator.taxi.demo import SCENE
 
 STREAMS = [s for s in EVENT_STREAMS if not s.name.startswith(("taxi/trip", "taxi/zone"))]
 WINNERS = ("76.00", "71.00", "83.00", "81.00", "73.00", "123.00")

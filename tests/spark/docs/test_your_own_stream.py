@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from rivermark.landing.writer import land
-from rivermark.runtime.run import run_bounded
+from rivermark.model.topology import Topology
+from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
-from rivermark.topology import Topology
+from rivermark.testing.landing.writer import land
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "your-own-stream.md"
 

@@ -13,9 +13,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark.errors import DeclarationError
+from rivermark.model.errors import DeclarationError
 from rivermark.operators.first_of_each import first_of_each
-from tests.spark.micro_batches import Feed, Rows, as_table, plain, streamed
+from tests.spark.helpers.micro_batches import Feed, Rows, as_table, plain, streamed
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -9,7 +9,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType, TimestampTyp
 
 from rivermark.operators.keep import keep
 from rivermark.operators.windows import Tumbling, per_window
-from tests.spark.micro_batches import Feed, as_table, streamed
+from tests.spark.helpers.micro_batches import Feed, as_table, streamed
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 EVENT = StructType(

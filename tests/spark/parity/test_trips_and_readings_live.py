@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from assets.readings import demo as readings_demo
 from assets.readings.ingest import TEMPERATURES
 from assets.samples import SAMPLES
 from assets.topology import TOPOLOGY
-from rivermark.lake.stats import row_count
-from rivermark.runtime.run import run_bounded, run_continuous
+from rivermark.lake.statistics import row_count
+from rivermark.model.stream import AnyStream
+from rivermark.runtime.supervision.run import run_bounded, run_continuous
 from rivermark.settings import Settings
-from rivermark.stream import AnyStream
-from tests.spark.stored import stored
-from tests.spark.waiting import running, until
+from simulator.readings import demo as readings_demo
+from tests.spark.helpers.stored import stored
+from tests.spark.helpers.waiting import running, until
 
 TLC = Path(__file__).parents[2] / "data" / "tlc"
 OF_THE_RUN = ("_ingested_at", "_landed_at", "_ingest_batch", "_arrival")

@@ -27,7 +27,7 @@ from rivermark.process.spark import (
     run_process,
     side_rows,
 )
-from tests.spark.engine.sensors import FIRST_DAY, READINGS
+from tests.spark.helpers.sensors import FIRST_DAY, READINGS
 
 SILENCE: Final = timedelta(minutes=10)
 MILLIS: Final = 600_000

@@ -13,17 +13,17 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from rivermark import Stream, Table, Topology
-from rivermark.lake.stats import row_count
+from rivermark.lake.statistics import row_count
+from rivermark.monitor.process_metrics import metrics_of_streams
 from rivermark.process import Context, KeyedProcess, ValueState
 from rivermark.process.spark import run_process
-from rivermark.runtime.process_state import state_of_stream
-from rivermark.runtime.progress import STREAM_PROGRESS
-from rivermark.runtime.run import run_continuous
+from rivermark.runtime.checkpoint.state_reader import state_of_stream
+from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
+from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
-from rivermark.watch.metrics import metrics_of_streams
-from tests.spark.engine.sensors import FOLDER, READINGS, reading, rows
-from tests.spark.landing import Landing
-from tests.spark.waiting import running, until
+from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.sensors import FOLDER, READINGS, reading, rows
+from tests.spark.helpers.waiting import running, until
 
 pytestmark = pytest.mark.spark
 

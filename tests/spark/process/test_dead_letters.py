@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rivermark.process import Context
-from rivermark.runtime.dead_letters import letters_of, replay
+from rivermark.runtime.checkpoint.dead_letters import letters_of, replay
 from rivermark.settings import Settings
-from tests.spark.engine.sensors import FOLDER, READINGS, TEN, reading, rows, run
-from tests.spark.landing import Landing
+from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.sensors import FOLDER, READINGS, TEN, reading, rows, run
 from tests.spark.process.rules import JUMPS, SILENCES, Jump, Reading, Watched, watched
 from tests.spark.process.test_modes import DAY
 

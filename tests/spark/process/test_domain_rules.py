@@ -11,27 +11,27 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from assets.feeds import drip_feeds
-from assets.fraud.drip import fraud_feeds
 from assets.fraud.streams import FRAUD_STREAMS, GUESSED_PASSWORDS
-from assets.fraud.world import FraudWorld
 from assets.readings.alerts.streams import ALERT_STREAMS, CORRECTED_COUNTS, TEMPERATURE_JUMPS
-from assets.readings.drip import drip_readings
 from assets.readings.ingest import SENSOR_READINGS
-from assets.readings.world import SensorWorld
-from assets.web.drip import web_feeds
 from assets.web.streams import SESSIONS, WEB_STREAMS
-from assets.web.world import WebWorld
-from rivermark.landing.json_lines import json_line
-from rivermark.quality.run import run_suite
-from rivermark.runtime.run import run_bounded
-from rivermark.runtime.tally import StreamSummary
+from rivermark.model.stream import Ingest, Stream
+from rivermark.model.topology import Topology
+from rivermark.quality.gx.run import run_suite
+from rivermark.runtime.batch_metrics import StreamSummary
+from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
-from rivermark.stream import Ingest, Stream
-from rivermark.topology import Topology
+from rivermark.testing.landing.json_lines import json_line
+from simulator.feeds import drip_feeds
+from simulator.fraud.drip import fraud_feeds
+from simulator.fraud.world import FraudWorld
+from simulator.readings.drip import drip_readings
+from simulator.readings.world import SensorWorld
+from simulator.web.drip import web_feeds
+from simulator.web.world import WebWorld
 from tests.oracles import alerts, fraud, web
 from tests.oracles.landed import accept
-from tests.spark.again import again
+from tests.spark.helpers.again import again
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 

@@ -8,14 +8,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rivermark import Topology
-from rivermark.lake.stats import largest, row_count
-from rivermark.runtime.run import run_continuous
+from rivermark.lake.statistics import largest, row_count
+from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
-from tests.spark.engine.sensors import READINGS, TEN
-from tests.spark.landing import Landing
+from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.sensors import READINGS, TEN
+from tests.spark.helpers.waiting import running, until
 from tests.spark.process.rules import JUMPS, SILENCES, WATCHED
 from tests.spark.process.test_modes import LAST, by_hand, land, written
-from tests.spark.waiting import running, until
 
 pytestmark = pytest.mark.spark
 

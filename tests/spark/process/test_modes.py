@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from rivermark.monitor.process_metrics import metrics_of_streams
 from rivermark.settings import Settings
-from rivermark.watch.metrics import metrics_of_streams
-from tests.spark.again import again
-from tests.spark.engine.disorder import files_at_random
-from tests.spark.engine.sensors import FOLDER, READINGS, by_value, reading, rows, run
-from tests.spark.landing import Landing
+from tests.spark.helpers.again import again
+from tests.spark.helpers.disorder import files_at_random
+from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.sensors import FOLDER, READINGS, by_value, reading, rows, run
 from tests.spark.process.rules import (
     FAILED,
     JUMPS,

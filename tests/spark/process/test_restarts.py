@@ -10,14 +10,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rivermark.cli.state import as_plain
-from rivermark.errors import CheckpointIncompatible, StreamFailed
+from rivermark.model.errors import CheckpointIncompatible, StreamFailed
 from rivermark.process import Context, KeyedProcess, SideOutput, ValueState
-from rivermark.runtime.process_state import state_of_stream
+from rivermark.runtime.checkpoint.state_reader import state_of_stream
 from rivermark.settings import Settings
-from tests.spark.engine.crashes import crash_once, forget_last_commit
-from tests.spark.engine.disorder import files_at_random
-from tests.spark.engine.sensors import FOLDER, READINGS, TEN, reading, run
-from tests.spark.landing import Landing
+from tests.spark.helpers.crashes import crash_once, forget_last_commit
+from tests.spark.helpers.disorder import files_at_random
+from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.sensors import FOLDER, READINGS, TEN, reading, run
 from tests.spark.process.rules import (
     JUMPS,
     MILLIS,

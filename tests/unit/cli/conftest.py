@@ -11,14 +11,14 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 from typer.testing import CliRunner, Result
 
-from rivermark.admission.contract import Contract, Field
 from rivermark.cli.main import app
-from rivermark.lake.create import create_table
-from rivermark.lake.table import Daily, Table
+from rivermark.lake.schema import create_table
+from rivermark.model.contract import Contract, Field
+from rivermark.model.file_source import FileSource
+from rivermark.model.stream import Ingest, Stream
+from rivermark.model.table import Daily, Table
+from rivermark.model.topology import Topology
 from rivermark.settings import Settings
-from rivermark.sources.files import FileSource
-from rivermark.stream import Ingest, Stream
-from rivermark.topology import Topology
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 ONE = timedelta(hours=1)

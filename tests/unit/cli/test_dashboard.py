@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from rivermark.topology import Topology
+from rivermark.model.topology import Topology
 from tests.unit.cli.conftest import NOON, ORDERS, Put, Run
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from rivermark.backfill.maintenance import kept_tables, upkeep
+from rivermark.model.topology import Topology
 from rivermark.process.spark import ProcessBuild
 from rivermark.process.spark.replaying import replays_of
-from rivermark.runtime.generation import Generation, write_generation
-from rivermark.runtime.process_record import ProcessRecord, write_record
-from rivermark.runtime.readers import read_by_stream, readers_of
-from rivermark.runtime.upkeep import kept_tables, upkeep
+from rivermark.runtime.checkpoint.generation import Generation, write_generation
+from rivermark.runtime.checkpoint.positions import read_by_stream, readers_of
+from rivermark.runtime.checkpoint.process_schema import ProcessRecord, write_record
 from rivermark.settings import Settings
-from rivermark.topology import Topology
-from tests.spark.engine.sensors import READINGS
+from tests.spark.helpers.sensors import READINGS
 from tests.spark.process.rules import FAILED, WATCHED
 from tests.unit.cli.conftest import Entry, Put, Run
 

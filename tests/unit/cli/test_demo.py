@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from rivermark.cli.charts import rows_per_hour
 from rivermark.cli.checks import Checked, check
 from rivermark.cli.demo import DemoReport, news, with_input
-from rivermark.cli.scene import LandedInput, Scene, scenes
-from rivermark.errors import RivermarkError
+from rivermark.cli.demo_scene import LandedInput, Scene, scenes
+from rivermark.cli.volume_chart import rows_per_hour
+from rivermark.model.errors import RivermarkError
+from rivermark.monitor.checks.check import Answer, Claim
 from rivermark.settings import Settings
-from rivermark.watch.claim import Answer, Claim
 from tests.unit.cli.conftest import BUSIEST, HOURLY, NOON, ONE, ORDERS, SHOP, Entry, Put
 
 
@@ -86,7 +86,7 @@ def test_the_chart_counts_admitted_rows_by_hour(settings: Settings, put: Put) ->
 def test_a_scene_that_is_none_is_named(
     found: object, complaint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rivermark.cli.scene.entry_points", lambda **_: [Entry("x", found)])
+    monkeypatch.setattr("rivermark.cli.demo_scene.entry_points", lambda **_: [Entry("x", found)])
 
     with pytest.raises(RivermarkError, match=complaint):
         scenes()

@@ -6,7 +6,7 @@ import pytest
 
 from rivermark.cli import deployment
 from rivermark.cli.deployment import settings_for, topology
-from rivermark.errors import RivermarkError
+from rivermark.model.errors import RivermarkError
 from tests.unit.cli.conftest import Entry
 
 

@@ -2,11 +2,11 @@ import os
 import time
 from pathlib import Path
 
-from rivermark.admission.batch import INGEST_FILES
 from rivermark.cli.files import FileFate, fates_of
+from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.ingest.source.arrivals import Lister, arrivals_of
+from rivermark.model.topology import Topology
 from rivermark.settings import Settings
-from rivermark.sources.arrivals import Lister, arrivals_of
-from rivermark.topology import Topology
 from tests.unit.cli.conftest import ORDERS, Put, Run
 
 

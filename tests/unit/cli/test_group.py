@@ -2,7 +2,7 @@ import pytest
 import typer
 
 from rivermark.cli.group import add_command
-from rivermark.topology import Topology
+from rivermark.model.topology import Topology
 from tests.unit.cli.conftest import Entry, Run
 
 

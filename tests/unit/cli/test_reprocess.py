@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from rivermark.errors import PartitionStillOpen
+from rivermark.backfill.difference import DaySums, Difference, Sample
+from rivermark.backfill.recompute import Order
+from rivermark.backfill.registry import remember
+from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.lake.replace import replace_days
-from rivermark.reprocessing.difference import DaySums, Difference, Sample
-from rivermark.reprocessing.record import remember
-from rivermark.reprocessing.report import Reprocessing, TableOutcome
-from rivermark.reprocessing.reprocess import Order
+from rivermark.model.errors import PartitionStillOpen
+from rivermark.model.topology import Topology
 from rivermark.settings import Settings
-from rivermark.topology import Topology
 from tests.unit.cli.conftest import HOURLY, NOON, Put, Run
 
 DAY = date(2026, 3, 2)
@@ -73,9 +73,9 @@ def orders(shop: Topology, monkeypatch: pytest.MonkeyPatch) -> list[Order]:
         return take
 
     monkeypatch.setattr("rivermark.cli.reprocess.engine", engine)
-    monkeypatch.setattr("rivermark.reprocessing.reprocess.replace", way("replaced"))
-    monkeypatch.setattr("rivermark.reprocessing.reprocess.rehearse", way("rehearsed"))
-    monkeypatch.setattr("rivermark.runtime.recompute.check_closed", lambda *_: None)
+    monkeypatch.setattr("rivermark.backfill.recompute.replace", way("replaced"))
+    monkeypatch.setattr("rivermark.backfill.recompute.rehearse", way("rehearsed"))
+    monkeypatch.setattr("rivermark.runtime.query.recompute.check_closed", lambda *_: None)
     return given
 
 
@@ -149,7 +149,7 @@ def test_an_open_day_is_refused_before_an_engine_is_started(
     def refuse(*_: object) -> None:
         raise PartitionStillOpen("2026-03-02 is still open")
 
-    monkeypatch.setattr("rivermark.runtime.recompute.check_closed", refuse)
+    monkeypatch.setattr("rivermark.runtime.query.recompute.check_closed", refuse)
 
     result = rivermark(*ASK)
 

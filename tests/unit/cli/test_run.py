@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rivermark.errors import StreamFailed
-from rivermark.runtime.run import Report
-from rivermark.runtime.tally import StreamSummary
-from rivermark.topology import Topology
+from rivermark.model.errors import StreamFailed
+from rivermark.model.topology import Topology
+from rivermark.runtime.batch_metrics import StreamSummary
+from rivermark.runtime.supervision.run import Report
 from tests.unit.cli.conftest import NOON, Run
 
 WIDE = {"COLUMNS": "250"}
@@ -29,7 +29,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Played], None]:
     monkeypatch.setattr("rivermark.cli.run.engine", engine)
 
     def played(name: str, run: Played) -> None:
-        monkeypatch.setattr(f"rivermark.runtime.{name}", run)
+        monkeypatch.setattr(f"rivermark.runtime.supervision.{name}", run)
 
     return played
 

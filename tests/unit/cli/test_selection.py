@@ -1,7 +1,7 @@
 import pytest
 
 from rivermark.cli.selection import members, selected
-from rivermark.errors import UnknownStream
+from rivermark.model.errors import UnknownStream
 from tests.unit.cli.conftest import SHOP
 
 

@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 
 from rivermark.cli.show import newest_rows
-from rivermark.runtime.progress import STREAM_PROGRESS
+from rivermark.model.topology import Topology
+from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
-from rivermark.topology import Topology
 from tests.unit.cli.conftest import HOURLY, NOON, ONE, ORDERS, Put, Run
 
 WIDE = {"COLUMNS": "250"}

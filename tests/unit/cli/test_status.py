@@ -6,13 +6,13 @@ from typing import Any
 import psutil
 import pytest
 
-from rivermark.admission.batch import INGEST_FILES
 from rivermark.cli.overview import life, overview
-from rivermark.runtime.desired import DesiredStore
-from rivermark.runtime.heartbeat import Heartbeat, HeartbeatStore
-from rivermark.runtime.progress import STREAM_PROGRESS
+from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.model.topology import Topology
+from rivermark.runtime.supervision.desired_state import DesiredStore
+from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
+from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
-from rivermark.topology import Topology
 from tests.unit.cli.conftest import HOURLY, NOON, ONE, ORDERS, SHOP, Put, Run
 
 WIDE = {"COLUMNS": "250"}

@@ -12,9 +12,9 @@ import pytest
 from deltalake import CommitProperties, write_deltalake
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
-from rivermark.lake.create import create_table
 from rivermark.lake.lake import Lake
-from rivermark.lake.table import Daily, Table
+from rivermark.lake.schema import create_table
+from rivermark.model.table import Daily, Table
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 

@@ -18,12 +18,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark.errors import RivermarkError
-from rivermark.lake.create import create_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.merge import merge_latest
-from rivermark.lake.table import Table
+from rivermark.lake.schema import create_table
+from rivermark.model.errors import RivermarkError
+from rivermark.model.table import Table
 from tests.unit.lake.conftest import NOON
 
 FARES = Table(

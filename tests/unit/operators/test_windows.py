@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from rivermark.errors import DeclarationError
+from rivermark.model.errors import DeclarationError
 from rivermark.operators.windows import Sessions, Sliding, Tumbling, interval
 
 MINUTE = timedelta(minutes=1)

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import rivermark
-from rivermark import process
-from rivermark.process import patterns, spark, stored, windows
+from rivermark import process, testing
+from rivermark.process import patterns, spark, windows
+from rivermark.process.engine import stored_state as stored
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "process-functions.md"
 
@@ -56,7 +57,7 @@ def test_the_names_of_the_table_exist() -> None:
     names = set(re.findall(r"\b[A-Z][A-Za-z]{3,}(?:_[A-Z]+)*\b", code))
     known = {
         name
-        for module in (process, windows, patterns, stored, spark, rivermark)
+        for module in (process, testing, windows, patterns, stored, spark, rivermark)
         for name in (*dir(module), *getattr(module, "__all__", ()))
     }
 

@@ -16,10 +16,10 @@ from rivermark.process import (
     KeyedProcess,
     ListState,
     MapState,
-    ProcessHarness,
     SideOutput,
     ValueState,
 )
+from rivermark.testing import ProcessHarness
 from tests.unit.process.readings import NOON, Note, Reading
 
 

@@ -8,17 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rivermark.process import (
-    Arrivals,
-    Context,
-    Input,
-    KeyedProcess,
-    ListState,
-    ProcessHarness,
-    SplitDifference,
-    ValueState,
-    split_invariant,
-)
+from rivermark.process import Arrivals, Context, Input, KeyedProcess, ListState, ValueState
+from rivermark.testing import ProcessHarness, SplitDifference, split_invariant
 from tests.unit.process.readings import HOUR, NOON, Note, Reading, reading
 
 

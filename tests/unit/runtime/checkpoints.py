@@ -10,8 +10,8 @@ from deltalake import DeltaTable
 
 from rivermark import Stream
 from rivermark.lake.lake import Lake
-from rivermark.runtime.generation import Generation, write_generation
-from rivermark.stream import table_of
+from rivermark.model.stream import table_of
+from rivermark.runtime.checkpoint.generation import Generation, write_generation
 
 
 def read(

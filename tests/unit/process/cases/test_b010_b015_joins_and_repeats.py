@@ -8,16 +8,10 @@ from typing import Any
 
 import pytest
 
-from rivermark.process import (
-    Engine,
-    KeyedProcess,
-    Limits,
-    ProcessError,
-    ProcessHarness,
-    StateTooLarge,
-)
-from rivermark.process.inputs import Arrivals
+from rivermark.process import Engine, KeyedProcess, Limits, ProcessError, StateTooLarge
+from rivermark.process.api.inputs import Arrivals
 from rivermark.process.instants import BEGINNING
+from rivermark.testing import ProcessHarness
 from tests.unit.process.pipelines.rides_and_fares import WAIT, Fare, Pair, Ride, RidesWithFares
 from tests.unit.process.pipelines.test_duplicates import Event, FirstOfEachKey
 from tests.unit.process.pipelines.times import HOUR, MINUTE, NOON, SECOND

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
-from rivermark.errors import DeclarationError
-from rivermark.process import Context, ProcessError, ProcessHarness, SideOutput
+from rivermark.model.errors import DeclarationError
+from rivermark.process import Context, ProcessError, SideOutput
 from rivermark.process.patterns import Match, Pattern, PatternProcess
+from rivermark.testing import ProcessHarness
 
 SECOND = 1_000
 A_MINUTE = timedelta(minutes=1)

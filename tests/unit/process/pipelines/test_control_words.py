@@ -8,15 +8,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rivermark.process import (
-    Arrival,
-    Context,
-    Input,
-    KeyedProcess,
-    ProcessHarness,
-    ValueState,
-    split_invariant,
-)
+from rivermark.process import Context, Input, KeyedProcess, ValueState
+from rivermark.testing import Arrival, ProcessHarness, split_invariant
 
 
 class Word(msgspec.Struct, frozen=True):

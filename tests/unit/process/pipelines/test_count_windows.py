@@ -8,8 +8,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rivermark.process import split_invariant
 from rivermark.process.windows import Counting, WindowContext, WindowProcess
+from rivermark.testing import split_invariant
 
 
 class Vehicle(msgspec.Struct, frozen=True):

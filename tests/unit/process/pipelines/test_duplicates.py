@@ -13,18 +13,11 @@ from hypothesis import strategies as st
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from rivermark import Table
-from rivermark.lake.create import create_table
-from rivermark.process import (
-    TTL,
-    Context,
-    KeyedProcess,
-    ProcessHarness,
-    SideOutput,
-    ValueState,
-    split_invariant,
-)
+from rivermark.lake.schema import create_table
+from rivermark.monitor.checks.uniqueness import rows_unique
+from rivermark.process import TTL, Context, KeyedProcess, SideOutput, ValueState
 from rivermark.settings import Settings
-from rivermark.watch.uniqueness import rows_unique
+from rivermark.testing import ProcessHarness, split_invariant
 from tests.unit.process.pipelines.times import HOUR, MINUTE, NOON, SECOND, accepted
 
 

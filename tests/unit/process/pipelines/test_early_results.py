@@ -7,7 +7,7 @@ from datetime import timedelta
 import msgspec
 from hypothesis import given, settings
 
-from rivermark.process import ProcessHarness, SideOutput, split_invariant
+from rivermark.process import SideOutput
 from rivermark.process.windows import (
     AnyOf,
     AtEnd,
@@ -16,6 +16,7 @@ from rivermark.process.windows import (
     WindowAggregate,
     WindowContext,
 )
+from rivermark.testing import ProcessHarness, split_invariant
 from tests.unit.process.pipelines.sensors import Reading, reading, readings
 from tests.unit.process.pipelines.times import SECOND, accepted
 

@@ -8,7 +8,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rivermark.process import Context, KeyedProcess, ProcessHarness, ValueState, split_invariant
+from rivermark.process import Context, KeyedProcess, ValueState
+from rivermark.testing import ProcessHarness, split_invariant
 
 
 class Number(msgspec.Struct, frozen=True):

@@ -7,7 +7,8 @@ from datetime import timedelta
 import msgspec
 from hypothesis import given, settings
 
-from rivermark.process import Context, KeyedProcess, ProcessHarness, SideOutput, split_invariant
+from rivermark.process import Context, KeyedProcess, SideOutput
+from rivermark.testing import ProcessHarness, split_invariant
 from tests.unit.process.pipelines.sensors import Reading, reading, readings
 
 

@@ -9,14 +9,8 @@ from datetime import timedelta
 import msgspec
 from hypothesis import given, settings
 
-from rivermark.process import (
-    Context,
-    KeyedProcess,
-    MapState,
-    ProcessHarness,
-    ValueState,
-    split_invariant,
-)
+from rivermark.process import Context, KeyedProcess, MapState, ValueState
+from rivermark.testing import ProcessHarness, split_invariant
 from tests.unit.process.pipelines.sensors import Reading, reading, readings
 
 SHARDS = 4

@@ -9,14 +9,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rivermark.process import (
-    Context,
-    KeyedProcess,
-    MapState,
-    ProcessHarness,
-    SideOutput,
-    split_invariant,
-)
+from rivermark.process import Context, KeyedProcess, MapState, SideOutput
+from rivermark.testing import ProcessHarness, split_invariant
 from tests.unit.process.pipelines.times import HOUR, MINUTE, NOON
 
 ENOUGH = 10

@@ -11,16 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assets.taxi.world.fares import fares
-from rivermark.process import (
-    Context,
-    KeyedProcess,
-    MapState,
-    ProcessHarness,
-    SideOutput,
-    split_invariant,
-)
+from rivermark.process import Context, KeyedProcess, MapState, SideOutput
 from rivermark.process.windows import Tumbling, WindowAggregate, WindowContext
+from rivermark.testing import ProcessHarness, split_invariant
+from simulator.taxi.fares import fares
 from tests.unit.process.pipelines.times import HOUR, NOON
 
 

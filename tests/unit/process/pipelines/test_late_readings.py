@@ -8,14 +8,9 @@ from datetime import timedelta
 import msgspec
 from hypothesis import given, settings
 
-from rivermark.process import (
-    Context,
-    KeyedProcess,
-    ProcessHarness,
-    SideOutput,
-    split_invariant,
-)
+from rivermark.process import Context, KeyedProcess, SideOutput
 from rivermark.process.windows import Tumbling, WindowAggregate, WindowContext
+from rivermark.testing import ProcessHarness, split_invariant
 from tests.unit.process.pipelines.sensors import Reading, reading, readings
 from tests.unit.process.pipelines.times import SECOND
 

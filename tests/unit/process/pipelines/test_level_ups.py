@@ -10,13 +10,14 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rivermark.process import ProcessHarness, SideOutput, split_invariant
+from rivermark.process import SideOutput
 from rivermark.process.windows import (
     Assigner,
     Tumbling,
     WindowAggregate,
     WindowContext,
 )
+from rivermark.testing import ProcessHarness, split_invariant
 from tests.unit.process.pipelines.times import MINUTE, NOON, SECOND
 
 ENOUGH = 500

@@ -10,15 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assets.taxi.world.arrivals import rides_as_they_arrive
-from assets.taxi.world.rides import RideEvent
-from rivermark.process import (
-    Context,
-    KeyedProcess,
-    ProcessHarness,
-    ValueState,
-    split_invariant,
-)
+from rivermark.process import Context, KeyedProcess, ValueState
+from rivermark.testing import ProcessHarness, split_invariant
+from simulator.taxi.arrivals import rides_as_they_arrive
+from simulator.taxi.rides import RideEvent
 from tests.unit.process.pipelines.times import HOUR, MINUTE, NOON
 
 LIMIT: Final = 2 * HOUR

@@ -9,15 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rivermark.process import (
-    Arrival,
-    Context,
-    Input,
-    KeyedProcess,
-    ProcessHarness,
-    ValueState,
-    split_invariant,
-)
+from rivermark.process import Context, Input, KeyedProcess, ValueState
+from rivermark.testing import Arrival, ProcessHarness, split_invariant
 from tests.unit.process.pipelines.sensors import Reading, reading
 from tests.unit.process.pipelines.times import SECOND, accepted
 

@@ -7,7 +7,8 @@ from datetime import timedelta
 import msgspec
 from hypothesis import given, settings
 
-from rivermark.process import Context, KeyedProcess, ListState, ProcessHarness, split_invariant
+from rivermark.process import Context, KeyedProcess, ListState
+from rivermark.testing import ProcessHarness, split_invariant
 from tests.unit.process.pipelines.sensors import Reading, reading, readings
 from tests.unit.process.pipelines.times import MINUTE
 

@@ -9,14 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rivermark.process import (
-    Arrival,
-    Context,
-    Input,
-    ProcessHarness,
-    split_invariant,
-)
+from rivermark.process import Context, Input
 from rivermark.process.windows import Tumbling, WindowContext, WindowProcess
+from rivermark.testing import Arrival, ProcessHarness, split_invariant
 from tests.unit.process.pipelines.rides_and_fares import WAIT, Fare, Pair, Ride, RidesWithFares
 from tests.unit.process.pipelines.times import HOUR, MINUTE, NOON, SECOND
 

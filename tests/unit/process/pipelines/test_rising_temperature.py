@@ -6,13 +6,8 @@ from datetime import timedelta
 
 import msgspec
 
-from rivermark.process import (
-    TTL,
-    Context,
-    KeyedProcess,
-    ProcessHarness,
-    ValueState,
-)
+from rivermark.process import TTL, Context, KeyedProcess, ValueState
+from rivermark.testing import ProcessHarness
 from tests.unit.process.pipelines.sensors import Reading, reading
 from tests.unit.process.pipelines.times import SECOND
 

@@ -10,13 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rivermark.process import (
-    Context,
-    ProcessHarness,
-    SideOutput,
-    split_invariant,
-)
+from rivermark.process import Context, SideOutput
 from rivermark.process.patterns import Match, Pattern, PatternProcess
+from rivermark.testing import ProcessHarness, split_invariant
 from tests.unit.process.pipelines.times import MINUTE, SECOND, accepted
 
 TEN_MINUTES = timedelta(minutes=10)

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from rivermark.process import (
-    Context,
-    Input,
-    KeyedProcess,
-    ProcessHarness,
-    ValueState,
-)
+from rivermark.process import Context, Input, KeyedProcess, ValueState
+from rivermark.testing import ProcessHarness
 from tests.unit.process.pipelines.sensors import Reading, reading
 
 

@@ -11,15 +11,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rivermark.process import (
-    Context,
-    KeyedProcess,
-    ListState,
-    ProcessHarness,
-    SideOutput,
-    ValueState,
-    split_invariant,
-)
+from rivermark.process import Context, KeyedProcess, ListState, SideOutput, ValueState
 from rivermark.process.windows import (
     AnyOf,
     AtEnd,
@@ -31,6 +23,7 @@ from rivermark.process.windows import (
     WindowContext,
     WindowProcess,
 )
+from rivermark.testing import ProcessHarness, split_invariant
 from tests.unit.process.pipelines.sensors import Reading, reading, readings
 from tests.unit.process.pipelines.test_level_ups import ALICE, BOB, LevelUp, LevelUps, Pops, pops
 from tests.unit.process.pipelines.times import MINUTE, NOON, SECOND, accepted

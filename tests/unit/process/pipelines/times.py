@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
-from rivermark.process import Arrival
+from rivermark.testing import Arrival
 
 E = TypeVar("E")
 

@@ -18,7 +18,7 @@ from pyspark.sql.types import (
 )
 
 from rivermark import Output, Stream, Table
-from rivermark.errors import DeclarationError
+from rivermark.model.errors import DeclarationError
 from rivermark.process import Context, Input, KeyedProcess, SideOutput, ValueState
 from rivermark.process.spark import main_rows, run_process, side_rows
 from rivermark.process.spark.buckets import bucket_labels, bucket_of, murmur3

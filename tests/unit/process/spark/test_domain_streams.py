@@ -17,28 +17,28 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from assets.feeds import drip_feeds
-from assets.fraud.drip import fraud_feeds
 from assets.fraud.streams import GUESSED_PASSWORDS, RAPID_PAYMENTS, TRIED_OUT_CARDS
-from assets.fraud.world import FraudWorld
 from assets.readings.alerts.streams import (
     CORRECTED_COUNTS,
     RISING_TEMPERATURES,
     SMOKE_ALERTS,
     TEMPERATURE_JUMPS,
 )
-from assets.readings.drip import drip_readings
-from assets.readings.world import SensorWorld
-from assets.web.drip import web_feeds
 from assets.web.streams import SESSIONS
-from assets.web.world import WebWorld
+from rivermark.model.stream import Ingest, Stream, lateness_of
 from rivermark.process.spark.build import ProcessBuild
 from rivermark.process.spark.packing import Packer
 from rivermark.process.spark.reading import BUCKET, ORDER, Reader
 from rivermark.process.spark.stateful import BucketProcessor, Core
 from rivermark.process.spark.tables import BucketRun
 from rivermark.process.spark.writing import TAG
-from rivermark.stream import Ingest, Stream, lateness_of
+from simulator.feeds import drip_feeds
+from simulator.fraud.drip import fraud_feeds
+from simulator.fraud.world import FraudWorld
+from simulator.readings.drip import drip_readings
+from simulator.readings.world import SensorWorld
+from simulator.web.drip import web_feeds
+from simulator.web.world import WebWorld
 from tests.oracles import alerts, fraud, web
 from tests.oracles.landed import accept
 

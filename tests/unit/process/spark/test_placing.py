@@ -17,12 +17,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark.errors import CheckpointIncompatible
+from rivermark.model.errors import CheckpointIncompatible
 from rivermark.process import Context, Input, KeyedProcess, ValueState
 from rivermark.process.spark import ProcessBuild, run_process
 from rivermark.process.spark.buckets import bucket_of
 from rivermark.process.spark.reading import Reader
-from rivermark.runtime.process_record import admit, read_record, write_record
+from rivermark.runtime.checkpoint.process_schema import admit, read_record, write_record
 
 BUCKETS = 1 << 14
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rivermark.errors import DeclarationError
-from rivermark.process import ProcessHarness
+from rivermark.model.errors import DeclarationError
 from rivermark.process.windows import (
     Assigner,
     Counting,
@@ -24,6 +23,7 @@ from rivermark.process.windows import (
     WindowAggregate,
     WindowContext,
 )
+from rivermark.testing import ProcessHarness
 from tests.unit.process.windows.counts import (
     SECOND,
     Counted,

@@ -9,7 +9,6 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rivermark.process import split_invariant
 from rivermark.process.windows import (
     AnyOf,
     AtEnd,
@@ -19,6 +18,7 @@ from rivermark.process.windows import (
     Tumbling,
     WindowContext,
 )
+from rivermark.testing import split_invariant
 from tests.unit.process.windows.counts import Counted, Counts, Listed, Lists, Reading
 
 GAP = 10

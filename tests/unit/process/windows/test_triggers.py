@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rivermark.errors import DeclarationError
-from rivermark.process import Context, ProcessHarness, ValueState
+from rivermark.model.errors import DeclarationError
+from rivermark.process import Context, ValueState
 from rivermark.process.windows import (
     AnyOf,
     AtEnd,
@@ -29,6 +29,7 @@ from rivermark.process.windows import (
     Window,
     WindowContext,
 )
+from rivermark.testing import ProcessHarness
 from tests.unit.process.windows.counts import SECOND, Counted, Counts, Listed, Lists, Reading, at
 
 TEN_SECONDS = timedelta(seconds=10)

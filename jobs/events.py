@@ -1,0 +1,138 @@
+"""From what the runtime reports to events on the pages of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+import dagster as dg
+
+from jobs import metadata
+from jobs.live_checks import Crash, LiveChecks
+from jobs.names import by_days, in_order, progress_key, table_key
+from rivermark.model.stream import AnyStream, Ingest
+from rivermark.model.table import Table
+from rivermark.model.topology import Topology
+from rivermark.runtime.supervision.run import Report
+
+Event = dg.AssetMaterialization | dg.AssetObservation
+
+
+@dataclass
+class Reporter:
+    """Logs events for a run's streams as they report; called in the run's main thread.
+
+    A table that got rows is materialized, so that what depends on it can follow; one that got none
+    is observed, which shows that its stream lives. Days that became final are materialized as
+    partitions. Tables in `returned` are left to the step's own results.
+    """
+
+    context: dg.AssetExecutionContext
+    topology: Topology
+    streams: Sequence[AnyStream]
+    mode: str
+    returned: frozenset[str] = frozenset()
+    checks: LiveChecks | None = None
+    last: dict[str, Report] = field(default_factory=dict)
+    _before: dict[str, dict[str, int | float]] = field(default_factory=dict)
+
+    def __call__(self, report: Report) -> None:
+        """Log one stream's events."""
+        stream = self.topology.named(report.stream)
+        self.last[report.stream] = report
+        for table in in_order(stream):
+            if table.name in self.returned:
+                continue
+            for event in self.events(stream, table, report):
+                self.context.log_event(event)
+        if self.mode == "continuous" and stream.name == self.streams[-1].name:
+            self.context.log_event(self._group_event(stream.group))
+            self._tell_checks()
+        self._before[report.stream] = report.numbers
+        # Dagster keeps what was logged for the step's result, which here never comes: a run of
+        # weeks would hold every report in memory.
+        for _ in self.context.op_execution_context.consume_events():
+            pass
+
+    def events(self, stream: AnyStream, table: Table, report: Report) -> list[Event]:
+        """The events of one table: itself, then its days."""
+        key, told = table_key(table), self.describe(stream, table, report)
+        changed = self._rows(stream, table, report) > 0
+        kind = dg.AssetMaterialization if changed else dg.AssetObservation
+        if not changed and table.name != stream.tables[0].name:
+            return []
+        days = self._days(stream, table, report.closed_days)
+        return [
+            kind(asset_key=key, metadata=told),
+            *(dg.AssetMaterialization(key, partition=day, metadata=told) for day in days),
+        ]
+
+    def describe(self, stream: AnyStream, table: Table, report: Report) -> metadata.Metadata:
+        """The metadata of an event: the stream's figures at its first table, rows at the others."""
+        mode = {metadata.MODE: dg.MetadataValue.text(self.mode)}
+        if table.name != stream.tables[0].name:
+            rows = {"rows_out": self._rows(stream, table, report)}
+            return metadata.of_numbers(rows) | mode
+        return (
+            metadata.of_numbers(report.numbers)
+            | metadata.of_watermark(report.watermark)
+            | metadata.of_pending(report.pending)
+            | mode
+        )
+
+    def _tell_checks(self) -> None:
+        """What the checks beside the streams found; a crash is told and is no result."""
+        for found in self.checks.take() if self.checks else []:
+            if isinstance(found, Crash):
+                self.context.log.error(f"check {found.name} could not be evaluated: {found.error}")
+                continue
+            self.context.log_event(evaluation(found))
+
+    def _group_event(self, group: str) -> dg.AssetMaterialization:
+        """What the streams of the group did together, once they have all reported."""
+        told = metadata.of_numbers(total([r.numbers for r in self.last.values()]))
+        return dg.AssetMaterialization(progress_key(group), metadata=told)
+
+    def _rows(self, stream: AnyStream, table: Table, report: Report) -> int:
+        """Rows that the table got since the last report."""
+        numbers = report.numbers
+        if isinstance(stream, Ingest):
+            if table.name == stream.raw.name:
+                return int(numbers.get("rows_in", 0))
+            for kept, total in ((stream.late, "late"), (stream.quarantine, "quarantined")):
+                if table.name == kept.name:
+                    before = self._before.get(stream.name, {}).get(total, 0)
+                    return int(numbers.get(total, 0) - before)
+        return int(numbers.get("rows_out", 0))
+
+    def _days(self, stream: AnyStream, table: Table, closed: tuple[date, ...]) -> list[str]:
+        if table.days is None or not by_days(stream, table):
+            return []
+        return [day.isoformat() for day in closed if day >= table.days.start]
+
+
+def total(numbers: Iterable[Mapping[str, int | float]]) -> dict[str, int | float]:
+    """The numbers that can be summed over streams."""
+    summed: dict[str, int | float] = {}
+    for of_stream in numbers:
+        for name in ("rows_in", "rows_out", "late", "quarantined", "batches"):
+            summed[name] = summed.get(name, 0) + of_stream.get(name, 0)
+    return summed
+
+
+def evaluation(
+    result: dg.AssetCheckResult, partition: str | None = None
+) -> dg.AssetCheckEvaluation:
+    """A result as the event by which a run tells of a check that is none of its steps."""
+    assert result.asset_key is not None  # noqa: S101 - every result here names its table
+    assert result.check_name is not None  # noqa: S101
+    return dg.AssetCheckEvaluation(
+        asset_key=result.asset_key,
+        check_name=result.check_name,
+        passed=result.passed,
+        metadata=dict(result.metadata),
+        severity=result.severity,
+        description=result.description,
+        partition=partition,
+    )

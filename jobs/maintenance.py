@@ -1,0 +1,117 @@
+"""The nightly upkeep: tables, Dagster's own event log, and the proof that the promise was kept."""
+
+from datetime import UTC, datetime
+
+import dagster as dg
+from pydantic import Field
+
+from jobs.check_results import result_of_claim
+from jobs.events import evaluation
+from jobs.names import table_key
+from resources.settings import SettingsResource
+from rivermark.backfill.maintenance import upkeep
+from rivermark.lake.maintenance.maintain import Kept
+from rivermark.model.topology import Topology
+from rivermark.monitor.checks.check import Claim
+from rivermark.monitor.checks.registry import promises_of
+from rivermark.settings import Settings
+
+TAGS = {"dagster/max_runtime": "7200"}
+
+
+class UpkeepConfig(dg.Config):
+    """Which tables are looked after, and how."""
+
+    tables: list[str] = Field(default=[], description="Names of tables. Empty: all of them.")
+    dry_run: bool = Field(default=False, description="Only say what would be done.")
+    target_mb: float = Field(
+        default=64, gt=0, description="Files of that many megabytes are large enough."
+    )
+    events_days: float = Field(
+        default=14,
+        gt=0,
+        description="Of reports that are older, Dagster keeps the latest of each table.",
+    )
+
+
+def upkeep_job(topology: Topology) -> dg.JobDefinition:
+    """One run looks after every table; it fails when a promise turns out to be broken."""
+    promises = {c.table.name: c for stream in topology.streams for c in promises_of(stream)}
+
+    @dg.op(
+        name="look_after_tables",
+        description="Joins small files, deletes what nobody needs, reads the oldest promised ones.",
+    )
+    def look_after(
+        context: dg.OpExecutionContext, config: UpkeepConfig, platform: SettingsResource
+    ) -> None:
+        settings = platform.settings()
+        broken: list[str] = []
+
+        def tell(kept: Kept) -> None:
+            for note in kept.notes:
+                context.log.warning(f"{kept.table}: {note}")
+            claim = promises.get(kept.table)
+            if claim is None:
+                context.log.info(f"{kept.table}: {figures(kept)}")
+                return
+            context.log_event(
+                dg.AssetObservation(table_key(kept.table), metadata={**figures(kept)})
+            )
+            if not config.dry_run:
+                broken.extend(prove(context, settings, claim))
+
+        upkeep(
+            settings,
+            topology,
+            config.tables,
+            run_id=context.run.run_id,
+            dry_run=config.dry_run,
+            target=round(config.target_mb * 1024 * 1024),
+            on_done=tell,
+        )
+        if not config.tables:
+            # SQLAlchemy with its migrations: nothing that loads the code location needs them.
+            from jobs.event_log import prune_events
+
+            pruned = prune_events(
+                context.instance, older_than_days=config.events_days, dry_run=config.dry_run
+            )
+            context.log.info(f"events of streams in Dagster's log: {pruned} deleted")
+        if broken:
+            raise dg.Failure(description="; ".join(broken), allow_retries=False)
+
+    @dg.job(
+        name="upkeep",
+        description="Fewer files, a short log, every promised version readable: for all tables.",
+        tags=TAGS,
+    )
+    def looking_after() -> None:
+        look_after()
+
+    return looking_after
+
+
+def figures(kept: Kept) -> dict[str, int | float | bool]:
+    """What is shown at the table: each number becomes a plot."""
+    return {
+        "dry_run": kept.dry_run,
+        "files_before": kept.before.files,
+        "files_after": kept.after.files,
+        "bytes_before": kept.before.bytes,
+        "bytes_after": kept.after.bytes,
+        "live_files": kept.after.live_files,
+        "log_files_before": kept.before.log_files,
+        "log_files_after": kept.after.log_files,
+        "joined_files": kept.joined_files,
+        "deleted_files": kept.deleted_files,
+        "upkeep_seconds": kept.seconds,
+    }
+
+
+def prove(context: dg.OpExecutionContext, settings: Settings, claim: Claim) -> list[str]:
+    """Ask whether the promise holds and tell the table's page; gives what is broken."""
+    answer = claim.ask(settings, datetime.now(UTC))
+    told = evaluation(result_of_claim(claim, answer))
+    context.log_event(told)  # type: ignore[arg-type] # it takes them, its annotation does not say so
+    return [] if answer.holds else [f"{claim.table.name}: {answer.sentence}"]

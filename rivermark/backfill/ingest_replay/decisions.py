@@ -1,0 +1,205 @@
+"""Decisions of the door that a replay makes otherwise: listed row by row, and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+from pyspark.sql.types import (
+    DecimalType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from rivermark.backfill.ingest_replay.replay import Replayed, SideTables
+from rivermark.backfill.late.hours import bounds
+from rivermark.backfill.late.merged import AT_THE_DOOR
+from rivermark.lake.commit_metadata import noted
+from rivermark.lake.lake import Lake
+from rivermark.lake.schema import create_table
+from rivermark.lake.sql import connection, quoted
+from rivermark.model.stream import Ingest
+from rivermark.model.table import Table
+
+if TYPE_CHECKING:
+    from pyarrow import dataset
+
+SHOWN: Final = 100
+MONEY: Final = DecimalType(38, 9)
+
+# A decision is a place and, for what is set aside, its reasons in the order of the rules.
+DECIDED: Final = """
+SELECT _ingest_batch, _file, _row, {time} AS event_time, 'admitted' AS decision, '' AS reasons,
+       {money} AS money FROM {admitted} WHERE _ingest_batch BETWEEN $first AND $last
+UNION ALL
+SELECT _ingest_batch, _file, _row, {time}, 'late', '', {money}
+FROM {late} WHERE _ingest_batch BETWEEN $first AND $last
+UNION ALL
+SELECT _ingest_batch, _file, _row, event_time, 'set aside', array_to_string(reasons, ', '), NULL
+FROM {aside} WHERE _row IS NOT NULL AND _ingest_batch BETWEEN $first AND $last
+"""
+CHANGED: Final = """
+SELECT _ingest_batch, _file, _row, coalesce(a.event_time, b.event_time) AS event_time,
+       b.decision AS before, b.reasons AS reasons_before,
+       a.decision AS after, a.reasons AS reasons_after,
+       coalesce(a.money, b.money)::DECIMAL(38, 9) AS money
+FROM ({before}) b FULL JOIN ({after}) a USING (_ingest_batch, _file, _row)
+WHERE (b.decision, b.reasons) IS DISTINCT FROM (a.decision, a.reasons)
+  AND ((a.event_time >= $start AND a.event_time < $end)
+       OR (b.event_time >= $start AND b.event_time < $end))
+ORDER BY _ingest_batch, _file, _row
+"""
+COUNTED: Final = """
+SELECT before, reasons_before, after, reasons_after, count(*) AS rows, sum(money) AS money
+FROM changes GROUP BY 1, 2, 3, 4 ORDER BY rows DESC, 1, 2, 3, 4
+"""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Rows whose decision goes one way: from a place (and reasons) to another.
+
+    `money` is their sum where the ingest declares a money column and the rows could be read.
+    """
+
+    before: str
+    after: str
+    rows: int
+    money: Decimal | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Readmission:
+    """What a replay of days would decide otherwise; `sample` holds the first changed rows."""
+
+    stream: str
+    first: date
+    last: date
+    replayed: Replayed
+    turns: tuple[Turn, ...]
+    sample: tuple[Mapping[str, Any], ...]
+    table: str
+
+    @property
+    def rows_changed(self) -> int:
+        """Rows whose decision is another."""
+        return sum(turn.rows for turn in self.turns)
+
+
+def changes_table(ingest: Ingest) -> Table:
+    """The list of changed decisions of an ingest's newest replay."""
+    text, number = StringType(), LongType()
+    return Table(
+        name=f"ops/readmitted/{ingest.name}_changes",
+        schema=StructType(
+            [
+                StructField("_ingest_batch", number),
+                StructField("_file", text),
+                StructField("_row", number),
+                StructField("event_time", TimestampType()),
+                StructField("before", text),
+                StructField("reasons_before", text),
+                StructField("after", text),
+                StructField("reasons_after", text),
+                StructField("money", MONEY),
+            ]
+        ),
+        description=f"Rows of '{ingest.name}' that a replay of the door decides otherwise.",
+    )
+
+
+def changed_decisions(
+    lake: Lake, ingest: Ingest, first: date, last: date, replayed: Replayed, *, run_id: str
+) -> Readmission:
+    """Compare the replay with what the door decided, for rows of these days, and keep the list.
+
+    A late row that was folded since counts as late: that was the door's decision.
+    """
+    table = changes_table(ingest)
+    create_table(lake, table)
+    start, end = bounds(first, last, ingest.days)
+    values = {
+        "first": replayed.first_batch,
+        "last": replayed.last_batch,
+        "start": start,
+        "end": end,
+    }
+    with connection(_tables(lake, ingest)) as engine:
+        found: pa.Table = engine.sql(_sql(ingest), params=values).to_arrow_table()
+        engine.register("changes", found)
+        table_of_turns: pa.Table = engine.sql(COUNTED).to_arrow_table()
+    schema = pa.schema(DeltaTable(lake.path(table)).schema().to_arrow())
+    write_deltalake(
+        lake.path(table),
+        found.cast(schema),
+        mode="overwrite",
+        commit_properties=noted({"readmission": ingest.name, "run": run_id}),
+    )
+    turns = tuple(
+        Turn(
+            _told(row["before"], row["reasons_before"]),
+            _told(row["after"], row["reasons_after"]),
+            row["rows"],
+            row["money"],
+        )
+        for row in table_of_turns.to_pylist()
+    )
+    return Readmission(
+        stream=ingest.name,
+        first=first,
+        last=last,
+        replayed=replayed,
+        turns=turns,
+        sample=tuple(_shown(row) for row in found.slice(0, SHOWN).to_pylist()),
+        table=table.name,
+    )
+
+
+def _sql(ingest: Ingest) -> str:
+    """The question, made of declared columns, quoted, and of constants."""
+    names = {
+        "time": quoted(ingest.contract.event_time),
+        "money": quoted(ingest.money) if ingest.money else "NULL",
+    }
+    before = DECIDED.format(admitted=AT_THE_DOOR, late="late_rows", aside="aside_rows", **names)
+    after = DECIDED.format(admitted="side_admitted", late="side_late", aside="side_aside", **names)
+    return CHANGED.format(before=before, after=after)
+
+
+def _tables(lake: Lake, ingest: Ingest) -> dict[str, dataset.Dataset]:
+    side = SideTables.of(ingest)
+    tables = {
+        "admitted_rows": ingest.admitted,
+        "late_rows": ingest.late,
+        "aside_rows": ingest.quarantine,
+        "side_admitted": side.admitted,
+        "side_late": side.late,
+        "side_aside": side.quarantine,
+    }
+    return {
+        name: DeltaTable(lake.path(table)).to_pyarrow_dataset() for name, table in tables.items()
+    }
+
+
+def _told(decision: str | None, reasons: str | None) -> str:
+    return f"{decision or 'nowhere'}: {reasons}" if reasons else decision or "nowhere"
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A changed row by its place: no value of it is shown."""
+    at = row["event_time"]
+    return {
+        "file": row["_file"],
+        "row": row["_row"],
+        "event_time": at.astimezone(UTC).isoformat() if isinstance(at, datetime) else "",
+        "before": _told(row["before"], row["reasons_before"]),
+        "after": _told(row["after"], row["reasons_after"]),
+    }

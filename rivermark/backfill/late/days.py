@@ -1,0 +1,95 @@
+"""The days of ingests that have late rows which were not folded yet. Starts no engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+
+from rivermark.backfill.late.hours import bounds, day_of
+from rivermark.backfill.late.merged import LateHour, unfolded_by_hour
+from rivermark.backfill.pending import settled_through
+from rivermark.ingest.watermark_recovery import door_watermark
+from rivermark.model.errors import RivermarkError
+from rivermark.model.stream import Ingest
+from rivermark.model.topology import Topology
+from rivermark.settings import Settings
+
+
+@dataclass(frozen=True)
+class LateDay:
+    """A day of an ingest with the hours in which late rows are not folded.
+
+    It is `closed` when the door's watermark has passed its end: then every further row of it is
+    late. An open day is left for later.
+    """
+
+    stream: str
+    day: date
+    closed: bool
+    hours: tuple[LateHour, ...]
+
+    @property
+    def rows(self) -> int:
+        """Late rows that are not folded."""
+        return sum(hour.rows for hour in self.hours)
+
+    @property
+    def money(self) -> Decimal | None:
+        """Their money; None where the ingest declares no money column."""
+        amounts = [hour.money for hour in self.hours if hour.money is not None]
+        return sum(amounts, Decimal(0)) if amounts else None
+
+
+def late_days(
+    settings: Settings,
+    ingest: Ingest,
+    *,
+    first: date | None = None,
+    last: date | None = None,
+) -> list[LateDay]:
+    """The ingest's days with unfolded late rows, from `first` to `last` where given, in order."""
+    lake = settings.lake()
+    if ingest.lateness is None or not lake.exists(ingest.admitted):
+        return []
+    after = settled_through(lake, ingest)
+    found: dict[date, list[LateHour]] = {}
+    for hour in unfolded_by_hour(settings, ingest, after=after).values():
+        found.setdefault(day_of(hour.hour, ingest.days), []).append(hour)
+    through = door_watermark(lake, ingest)
+    return [
+        LateDay(ingest.name, day, _over(ingest, day, through), tuple(hours))
+        for day, hours in sorted(found.items())
+        if (first is None or day >= first) and (last is None or day <= last)
+    ]
+
+
+def foldable(
+    settings: Settings, ingests: Iterable[Ingest], **between: date | None
+) -> dict[str, list[LateDay]]:
+    """The closed days with unfolded late rows, by ingest; ingests without any are left out."""
+    found = {i.name: [d for d in late_days(settings, i, **between) if d.closed] for i in ingests}
+    return {name: days for name, days in found.items() if days}
+
+
+def live_ingests(topology: Topology) -> list[Ingest]:
+    """The ingests whose rows can be late."""
+    return [s for s in topology.streams if isinstance(s, Ingest) and s.lateness is not None]
+
+
+def chosen_ingests(topology: Topology, names: Sequence[str]) -> list[Ingest]:
+    """The ingests of those names, all without any; RivermarkError where no row can be late."""
+    live = {ingest.name: ingest for ingest in live_ingests(topology)}
+    for name in names:
+        if topology.named(name).name not in live:
+            raise RivermarkError(
+                f"no row of '{name}' can be late: expected one of {', '.join(live)}"
+            )
+    return [live[name] for name in names] or list(live.values())
+
+
+def _over(ingest: Ingest, day: date, through: datetime | None) -> bool:
+    _, end = bounds(day, day, ingest.days)
+    # A row of the day's last instant is late only when the watermark is not before it.
+    return through is not None and through >= end

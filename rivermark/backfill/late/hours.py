@@ -1,0 +1,159 @@
+"""How many rows of a table lie in each hour of event time, and what the door made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from pyspark.sql.types import DateType
+
+from rivermark.backfill.late.merged import folded_by_hour
+from rivermark.lake.snapshot import once, opened
+from rivermark.lake.sql import ask, quoted
+from rivermark.model.stream import Ingest
+from rivermark.model.table import Daily, Table
+from rivermark.settings import Settings
+
+HOUR: Final = timedelta(hours=1)
+DAY: Final = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class HourOfRows:
+    """The rows of an ingest whose event time lies in the hour that begins at `hour` (UTC).
+
+    `admitted` are those that the door let in. `folded` of the `late` ones lie beside them in the
+    admitted table by now, and `repeats` are rows there whose keys another one of the hour has. What
+    was set aside counts where its event time could be read.
+    """
+
+    hour: datetime
+    admitted: int = 0
+    late: int = 0
+    set_aside: int = 0
+    repeats: int = 0
+    folded: int = 0
+
+    @property
+    def seen(self) -> int:
+        """Every row that came for the hour, whatever the door made of it."""
+        return self.admitted + self.late + self.set_aside
+
+
+def hours_of(
+    settings: Settings, ingest: Ingest, start: datetime, end: datetime
+) -> list[HourOfRows]:
+    """The hours from `start` to before `end` that have rows, in order."""
+    time = ingest.contract.event_time
+    keys = ingest.contract.keys
+    found: dict[datetime, dict[str, int]] = {}
+    places = (
+        ("admitted", ingest.admitted, time, keys),
+        ("late", ingest.late, time, ()),
+        ("set_aside", ingest.quarantine, "event_time", ()),
+    )
+    for place, table, column, told_apart_by in places:
+        for row in _count(settings, table, column, start, end, told_apart_by):
+            hour = found.setdefault(row["hour"].astimezone(UTC), {})
+            hour[place] = row["n"]
+            hour["repeats"] = hour.get("repeats", 0) + row["repeats"]
+    for at, folded in folded_by_hour(settings, ingest, start, end).items():
+        hour = found.setdefault(at, {})
+        hour["folded"] = folded.rows
+        hour["admitted"] = max(0, hour.get("admitted", 0) - folded.rows)
+    return [HourOfRows(hour, **found[hour]) for hour in sorted(found)]
+
+
+def rows_by_hour(
+    settings: Settings, table: Table, start: datetime, end: datetime
+) -> dict[datetime, int]:
+    """Rows of any table by the hour of the column that its days go by; of dates, by midnight."""
+    if table.days is None:
+        return {}
+    if isinstance(table.schema[table.days.column].dataType, DateType):
+        return _rows_by_date(settings, table, table.days, start, end)
+    rows = _count(settings, table, table.days.column, start, end, ())
+    return {row["hour"].astimezone(UTC): row["n"] for row in rows}
+
+
+def newest_moment(settings: Settings, table: Table, column: str) -> datetime | None:
+    """The newest moment of a column, by the rows: statistics may be cut or missing."""
+    lake = settings.lake()
+    if not lake.exists(table):
+        return None
+    # A column's declared name, quoted.
+    sql = f"SELECT max({quoted(column)}) AS newest FROM found"  # noqa: S608
+    found = once(
+        ("newest", lake.path(table), column),
+        lambda: ask(sql, {"found": opened(lake, table)})[0]["newest"],
+    )
+    return found.astimezone(UTC) if isinstance(found, datetime) else None
+
+
+def day_of(hour: datetime, days: Daily | None) -> date:
+    """The day to which an hour belongs: in the zone of the days, UTC without days.
+
+    Zones whose offset is no whole hour have their day's edge within an hour of UTC, which then
+    counts for the day in which it begins.
+    """
+    return hour.astimezone(ZoneInfo(days.zone) if days else UTC).date()
+
+
+def bounds(first: date, last: date, days: Daily | None) -> tuple[datetime, datetime]:
+    """Instants (UTC) of the start of `first` and of the end of `last`, both included."""
+    return (days or Daily("", first)).bounds(first, last)
+
+
+def hours_between(start: datetime, end: datetime) -> Iterable[datetime]:
+    """Every hour that begins in [start, end)."""
+    hour = start
+    while hour < end:
+        yield hour
+        hour += HOUR
+
+
+def _count(
+    settings: Settings,
+    table: Table,
+    column: str,
+    start: datetime,
+    end: datetime,
+    keys: tuple[str, ...],
+) -> list[dict[str, Any]]:
+    lake = settings.lake()
+    if not lake.exists(table):
+        return []
+    told = ", ".join(quoted(key) for key in keys)
+    repeats = (
+        f"count(*) - count(DISTINCT ({told},))"
+        if len(keys) == 1
+        else (f"count(*) - count(DISTINCT ({told}))" if keys else "0")
+    )
+    return ask(
+        # Names are declared in code, and quoted all the same.
+        f"SELECT date_trunc('hour', {quoted(column)}) AS hour, count(*) AS n,"  # noqa: S608
+        f" {repeats} AS repeats FROM found"
+        f" WHERE {quoted(column)} >= $start AND {quoted(column)} < $end GROUP BY 1",
+        {"found": opened(lake, table)},
+        {"start": start, "end": end},
+    )
+
+
+def _rows_by_date(
+    settings: Settings, table: Table, days: Daily, start: datetime, end: datetime
+) -> dict[datetime, int]:
+    lake = settings.lake()
+    if not lake.exists(table):
+        return {}
+    zone = ZoneInfo(days.zone)
+    first, last = start.astimezone(zone).date(), (end - HOUR).astimezone(zone).date()
+    rows = ask(
+        f"SELECT {quoted(days.column)} AS day, count(*) AS n FROM found"  # noqa: S608
+        f" WHERE {quoted(days.column)} BETWEEN $first AND $last GROUP BY 1",
+        {"found": opened(lake, table)},
+        {"first": first, "last": last},
+    )
+    return {days.bounds(row["day"], row["day"])[0]: row["n"] for row in rows}

@@ -1,0 +1,182 @@
+"""Late rows put into the admitted table, exactly once, beside the live ingest.
+
+A span of whole hours is replaced by its rows and the late ones of it that are not there yet, in
+one commit under the table's lock. A row's place tells whether it is there, so doing it again adds
+nothing, and a kill leaves all of a span's late rows in the table or none. The commit takes files
+out of the table: streams that follow it skip it, as they skip a recompute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
+
+from rivermark.backfill.late.days import LateDay
+from rivermark.backfill.late.hours import bounds
+from rivermark.backfill.late.merged import PLACE
+from rivermark.lake.day_predicates import moments_between
+from rivermark.lake.lake import Lake
+from rivermark.lake.locks import commit_lock
+from rivermark.lake.replace import replace_span
+from rivermark.lake.sql import ask, quoted
+from rivermark.lake.stream_safe_replace import HOUR, whole_hour
+from rivermark.model.stream import Ingest
+
+if TYPE_CHECKING:
+    from pyarrow import dataset
+
+ROWS_AT_ONCE: Final = 500_000
+"""About so many rows one commit holds in memory and writes again, while the ingest waits."""
+TRIES: Final = 5
+
+NEW: Final = "SELECT l.* FROM late_rows l ANTI JOIN held USING (_ingest_batch, _file, _row)"
+
+
+@dataclass
+class FoldedDay:
+    """A day of an admitted table, and what its late rows brought: rows and money.
+
+    `rows` and `money` are those of the whole day afterwards; money is None where the ingest
+    declares no money column.
+    """
+
+    stream: str
+    day: date
+    rows: int = 0
+    rows_folded: int = 0
+    money: Decimal | None = None
+    money_folded: Decimal | None = None
+    conflicts: int = 0
+
+    @property
+    def rows_before(self) -> int:
+        """Rows of the day without those that were folded now."""
+        return self.rows - self.rows_folded
+
+    @property
+    def money_before(self) -> Decimal | None:
+        """Their money."""
+        if self.money is None or self.money_folded is None:
+            return None
+        return self.money - self.money_folded
+
+
+def fold_day(
+    lake: Lake, ingest: Ingest, day: LateDay, late_version: int, metadata: dict[str, Any]
+) -> FoldedDay:
+    """Put the late rows of a closed day into the admitted table; those that are there stay single.
+
+    Late rows that came after `late_version` of the late table are left for the next fold.
+    """
+    found = FoldedDay(ingest.name, day.day)
+    if ingest.money is not None:
+        found.money_folded = Decimal(0)
+    late = DeltaTable(lake.path(ingest.late), version=late_version).to_pyarrow_dataset()
+    hours = sorted(hour.hour for hour in day.hours)
+    for start, end in _spans(lake, ingest, hours):
+        rows = late.to_table(filter=moments_between(ingest.contract.event_time, start, end))
+        for left in reversed(range(TRIES)):
+            try:
+                _fold_span(lake, ingest, rows, start, end, metadata, found)
+                break
+            except CommitFailedError:
+                # Where no lock keeps writers apart, another one was faster. Nothing was committed.
+                found.conflicts += 1
+                if not left:
+                    raise
+    found.rows, found.money = _totals(lake, ingest, day.day)
+    return found
+
+
+def _fold_span(
+    lake: Lake,
+    ingest: Ingest,
+    late: pa.Table,
+    start: datetime,
+    end: datetime,
+    metadata: dict[str, Any],
+    found: FoldedDay,
+) -> None:
+    time, path = ingest.contract.event_time, lake.path(ingest.admitted)
+    with commit_lock(path):
+        table = DeltaTable(path)
+        rows = table.to_pyarrow_dataset()
+        held = rows.to_table(filter=moments_between(time, start, end))
+        new = _not_held(late, held)
+        if new.num_rows:
+            if not held.num_rows:
+                start, end = _widened(rows, time, start, end)
+                held = rows.to_table(filter=moments_between(time, start, end))
+            both = pa.concat_tables([held, new.select(held.column_names).cast(held.schema)])
+            replace_span(lake, ingest.admitted, table, both, time, start, end, metadata)
+    found.rows_folded += new.num_rows
+    if ingest.money is not None and found.money_folded is not None:
+        found.money_folded += pc.sum(new[ingest.money]).as_py() or Decimal(0)
+
+
+def _not_held(late: pa.Table, held: pa.Table) -> pa.Table:
+    """The late rows whose place no held row has, each once."""
+    from pyarrow import dataset as ds  # It imports pandas, which takes a second.
+
+    numbered = late.append_column("_n", pa.array(range(late.num_rows), pa.int64()))
+    places = numbered.select([*PLACE, "_n"])
+    found = ask(
+        f"SELECT min(_n) AS n FROM ({NEW}) GROUP BY _ingest_batch, _file, _row ORDER BY n",  # noqa: S608
+        {"late_rows": ds.dataset(places), "held": ds.dataset(held.select(list(PLACE)))},
+    )
+    return late.take(pa.array([row["n"] for row in found], pa.int64()))
+
+
+def _spans(
+    lake: Lake, ingest: Ingest, hours: list[datetime]
+) -> Iterator[tuple[datetime, datetime]]:
+    """Spans of whole hours around the hours with late rows, each of a bounded number of rows."""
+    rows = DeltaTable(lake.path(ingest.admitted)).to_pyarrow_dataset()
+    time = ingest.contract.event_time
+    total = rows.count_rows(filter=moments_between(time, hours[0], hours[-1] + HOUR))
+    pieces = max(1, -(-total // ROWS_AT_ONCE))
+    size = max(1, -(-len(hours) // pieces))
+    for n in range(0, len(hours), size):
+        piece = hours[n : n + size]
+        yield piece[0], piece[-1] + HOUR
+
+
+def _widened(
+    rows: dataset.Dataset, time: str, start: datetime, end: datetime
+) -> tuple[datetime, datetime]:
+    """The span, widened by whole hours until it holds a row, or streams would take it as new."""
+    before = after = None
+    for batch in rows.to_batches(columns=[time]):
+        values = batch.column(0)
+        older = pc.max(values.filter(pc.less(values, pa.scalar(start, values.type)))).as_py()
+        newer = pc.min(values.filter(pc.greater_equal(values, pa.scalar(end, values.type)))).as_py()
+        before = max((m for m in (before, older) if m is not None), default=None)
+        after = min((m for m in (after, newer) if m is not None), default=None)
+    near = before is not None and (after is None or start - before <= after - end)
+    if near and before is not None:
+        return whole_hour(before), end
+    if after is not None:
+        return start, whole_hour(after) + timedelta(hours=1)
+    return start, end  # An empty table: nobody has read anything of it.
+
+
+def _totals(lake: Lake, ingest: Ingest, day: date) -> tuple[int, Decimal | None]:
+    """Rows of a day of the admitted table, and their money."""
+    time = quoted(ingest.contract.event_time)
+    money = f"sum({quoted(ingest.money)})" if ingest.money else "NULL"
+    start, end = bounds(day, day, ingest.days)
+    row = ask(
+        f"SELECT count(*) AS n, {money} AS money FROM admitted_rows"  # noqa: S608 - declared, quoted
+        f" WHERE {time} >= $start AND {time} < $end",
+        {"admitted_rows": DeltaTable(lake.path(ingest.admitted)).to_pyarrow_dataset()},
+        {"start": start, "end": end},
+    )[0]
+    return row["n"], (row["money"] or Decimal(0)) if ingest.money else None

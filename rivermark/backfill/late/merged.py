@@ -1,0 +1,163 @@
+"""Which late rows have been folded into the admitted table, and which have not.
+
+A row's place (ingest batch, file, line) is the same in both tables, and no two rows share one. So a
+late row is folded when the admitted table holds its place: nothing else has to be believed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rivermark.lake.day_predicates import moments_between
+from rivermark.lake.snapshot import opened
+from rivermark.lake.sql import ask, quoted
+from rivermark.model.stream import Ingest
+from rivermark.settings import Settings
+
+if TYPE_CHECKING:
+    from pyarrow import dataset
+
+PLACE: Final = ("_ingest_batch", "_file", "_row")
+"""Where a row came from: no two rows of an ingest share it."""
+NEVER: Final = -1
+"""The arrival up to which all late rows are known to be folded, where nothing is known."""
+
+OF_LATE: Final = "SEMI JOIN late_rows USING (_ingest_batch, _file, _row)"
+AT_THE_DOOR: Final = (
+    "(SELECT * FROM admitted_rows ANTI JOIN late_rows USING (_ingest_batch, _file, _row))"
+)
+"""The admitted rows without those that were folded: what the door let in."""
+
+# The late rows are the right side of the join, which is the one that is held in memory.
+FOLDED: Final = """
+WITH folded AS (
+    SELECT _ingest_batch, _file, _row FROM admitted_rows {of_late}
+    WHERE {time} BETWEEN $oldest AND $newest
+),
+told AS (SELECT * FROM late_rows {kind} JOIN folded USING (_ingest_batch, _file, _row))
+"""
+
+
+@dataclass(frozen=True)
+class LateHour:
+    """Late rows whose event time lies in the hour that begins at `hour` (UTC), and their money.
+
+    `money` is None where the ingest declares no money column.
+    """
+
+    hour: datetime
+    rows: int
+    money: Decimal | None = None
+
+
+def folded_by_hour(
+    settings: Settings, ingest: Ingest, start: datetime, end: datetime
+) -> dict[datetime, LateHour]:
+    """The late rows of [start, end) that the admitted table holds, by hour."""
+    return _by_hour(settings, ingest, "SEMI", start, end, NEVER)
+
+
+def unfolded_by_hour(
+    settings: Settings,
+    ingest: Ingest,
+    start: datetime | None = None,
+    end: datetime | None = None,
+    *,
+    after: int = NEVER,
+) -> dict[datetime, LateHour]:
+    """The late rows that the admitted table does not hold, by hour, of all times by default.
+
+    Of arrivals up to `after` all late rows are known to be folded: they are not looked at.
+    """
+    return _by_hour(settings, ingest, "ANTI", start, end, after)
+
+
+def newest_settled(settings: Settings, ingest: Ingest, *, after: int = NEVER) -> int:
+    """The newest arrival up to which every late row is folded, at least `after`."""
+    found = _Late.read(settings, ingest, None, None, after)
+    if found is None:
+        return after
+    first = found.ask("ANTI", "min(_ingest_batch) AS batch")[0]["batch"]
+    return int(found.newest_batch if first is None else first - 1)
+
+
+def _by_hour(
+    settings: Settings,
+    ingest: Ingest,
+    kind: Literal["SEMI", "ANTI"],
+    start: datetime | None,
+    end: datetime | None,
+    after: int,
+) -> dict[datetime, LateHour]:
+    late = _Late.read(settings, ingest, start, end, after)
+    if late is None:
+        return {}
+    time = quoted(ingest.contract.event_time)
+    money = f"sum({quoted(ingest.money)})" if ingest.money else "NULL"
+    found = late.ask(
+        kind,
+        f"date_trunc('hour', {time}) AS hour, count(*) AS n, {money} AS money",
+        "GROUP BY 1 ORDER BY 1",
+    )
+    nothing = Decimal(0) if ingest.money else None
+    hours = (
+        LateHour(row["hour"].astimezone(UTC), row["n"], row["money"] or nothing) for row in found
+    )
+    return {hour.hour: hour for hour in hours}
+
+
+@dataclass(frozen=True)
+class _Late:
+    """Late rows by their places, and the admitted table beside them."""
+
+    rows: pa.Table
+    admitted: dataset.Dataset
+    time: str
+
+    @classmethod
+    def read(
+        cls,
+        settings: Settings,
+        ingest: Ingest,
+        start: datetime | None,
+        end: datetime | None,
+        after: int,
+    ) -> _Late | None:
+        """The late rows of [start, end) that came after an arrival; None of none."""
+        lake = settings.lake()
+        if not (lake.exists(ingest.late) and lake.exists(ingest.admitted)):
+            return None
+        time = ingest.contract.event_time
+        wanted = pc.field("_ingest_batch") > after
+        if start is not None and end is not None:
+            wanted &= moments_between(time, start, end)
+        columns = [*PLACE, time, *([ingest.money] if ingest.money else [])]
+        late = opened(lake, ingest.late)
+        rows = late.to_table(columns=columns, filter=wanted)
+        if not rows.num_rows:
+            return None
+        admitted = opened(lake, ingest.admitted)
+        return cls(rows, admitted, time)
+
+    @property
+    def newest_batch(self) -> int:
+        """The newest arrival of which a row is late."""
+        return int(pc.max(self.rows["_ingest_batch"]).as_py())
+
+    def ask(self, kind: Literal["SEMI", "ANTI"], what: str, more: str = "") -> list[dict[str, Any]]:
+        """A question about the rows that are folded (SEMI) or not (ANTI)."""
+        from pyarrow import dataset as ds  # It imports pandas, which takes a second.
+
+        span = pc.min_max(self.rows[self.time]).as_py()
+        told = FOLDED.format(time=quoted(self.time), kind=kind, of_late=OF_LATE)
+        return ask(
+            f"{told} SELECT {what} FROM told {more}",  # noqa: S608 - declared columns, quoted
+            {"late_rows": ds.dataset(self.rows), "admitted_rows": self.admitted},
+            {"oldest": span["min"], "newest": span["max"]},
+        )

@@ -1,0 +1,83 @@
+"""Upkeep of a deployment: every table of its streams, and the platform's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from rivermark.backfill.pending import FOLDS
+from rivermark.backfill.registry import REPROCESSINGS
+from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.lake.maintenance.compaction import TARGET_BYTES
+from rivermark.lake.maintenance.maintain import Kept, look_after
+from rivermark.model.errors import UnknownStream
+from rivermark.model.table import Table
+from rivermark.model.topology import Topology
+from rivermark.runtime.checkpoint.dead_letters import replayed_into
+from rivermark.runtime.checkpoint.positions import readers_of
+from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
+from rivermark.runtime.supervision.reset import tables_of
+from rivermark.settings import Settings
+
+OWN: Final = (INGEST_FILES, STREAM_PROGRESS, REPROCESSINGS, FOLDS)
+"""Tables of the platform's own that grow."""
+
+
+def kept_tables(topology: Topology) -> dict[str, Table]:
+    """Every table that upkeep looks after, by name.
+
+    Declared ones, arrivals, dead letters that were given again, the platform's own.
+    """
+    declared = [table for stream in topology.streams for table in tables_of(stream)]
+    replays = [table for each in topology.streams if (table := replayed_into(each)) is not None]
+    return {table.name: table for table in (*declared, *replays, *OWN)}
+
+
+def upkeep(
+    settings: Settings,
+    topology: Topology,
+    names: Collection[str] = (),
+    *,
+    run_id: str,
+    now: datetime | None = None,
+    dry_run: bool = False,
+    target: int = TARGET_BYTES,
+    on_done: Callable[[Kept], None] | None = None,
+) -> list[Kept]:
+    """Look after the named tables, or all that exist, one after the other; starts no engine.
+
+    Streams may run meanwhile. Raises UnknownStream for a name that no table has.
+    """
+    tables = kept_tables(topology)
+    lake, now = settings.lake(), now or datetime.now(UTC)
+    done: list[Kept] = []
+    for table in chosen(tables, names):
+        if not lake.exists(table):
+            continue
+        writer = topology.writer(table)
+        since = now - timedelta(days=settings.progress_days)
+        found = look_after(
+            lake,
+            table,
+            now=now,
+            run_id=run_id,
+            readers=readers_of(lake, topology, table),
+            computed_with=writer.tables[0] if writer is not None else None,
+            rows_since=("started_at", since) if table.name == STREAM_PROGRESS.name else None,
+            dry_run=dry_run,
+            target=target,
+        )
+        done.append(found)
+        if on_done is not None:
+            on_done(found)
+    return done
+
+
+def chosen(tables: dict[str, Table], names: Collection[str]) -> Sequence[Table]:
+    """The tables of those names; all without one."""
+    unknown = [name for name in names if name not in tables]
+    if unknown:
+        known = ", ".join(sorted(tables))
+        raise UnknownStream(f"no table is named {unknown[0]!r}; there are: {known}")
+    return [tables[name] for name in names] if names else list(tables.values())

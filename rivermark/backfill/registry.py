@@ -1,0 +1,138 @@
+"""The register of reprocessings: one row for each table of each, in `ops/reprocessings`."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, date, datetime
+from typing import Any, Final, Literal
+
+from deltalake import DeltaTable
+from pyspark.sql.types import (
+    DateType,
+    DoubleType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from rivermark.lake.lake import Lake
+from rivermark.lake.sql import ask
+from rivermark.lake.system_tables import append_rows
+from rivermark.model.table import Table
+
+Kind = Literal["rehearsed", "replaced", "undone", "what-if"]
+
+REPROCESSINGS: Final = Table(
+    name="ops/reprocessings",
+    schema=StructType(
+        [
+            StructField("id", StringType()),
+            StructField("at", TimestampType()),
+            StructField("kind", StringType()),
+            StructField("stream", StringType()),
+            StructField("table", StringType()),
+            StructField("first_day", DateType()),
+            StructField("last_day", DateType()),
+            StructField("inputs", MapType(StringType(), LongType())),
+            StructField("parameters", MapType(StringType(), StringType())),
+            StructField("code", StringType()),
+            StructField("version_before", LongType()),
+            StructField("version_after", LongType()),
+            StructField("added", LongType()),
+            StructField("removed", LongType()),
+            StructField("changed", LongType()),
+            StructField("unchanged", LongType()),
+            StructField("conflicts", LongType()),
+            StructField("commits_meanwhile", LongType()),
+            StructField("seconds", DoubleType()),
+            StructField("run_id", StringType()),
+            StructField("by", StringType()),
+            StructField("because", StringType()),
+        ]
+    ),
+    description="Each time days of a table were rehearsed, replaced, undone or tried another way.",
+    event_time="at",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """A row of the register.
+
+    `at` is UTC. `inputs` are the versions read. `version_after` is None where nothing published was
+    touched. `conflicts` counts commits that were tried again because another writer was faster,
+    `commits_meanwhile` what others committed to the table while the days were computed. `because`
+    is the id of the reprocessing that this one undoes or follows.
+    """
+
+    id: str
+    at: datetime
+    kind: Kind
+    stream: str
+    table: str
+    first_day: date
+    last_day: date
+    inputs: Mapping[str, int] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    code: str = ""
+    version_before: int
+    version_after: int | None = None
+    added: int = 0
+    removed: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    conflicts: int = 0
+    commits_meanwhile: int = 0
+    seconds: float = 0.0
+    run_id: str
+    by: str = ""
+    because: str | None = None
+
+
+def new_id(now: datetime | None = None) -> str:
+    """An id that sorts by time, such as `20260702-141500-3f2a`."""
+    moment = (now or datetime.now(UTC)).astimezone(UTC)
+    return f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+def whoever() -> str:
+    """The account that runs this process."""
+    return os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid {os.getuid()}"
+
+
+def remember(lake: Lake, records: Iterable[Record]) -> None:
+    """Append to the register; creates it where needed."""
+    rows = []
+    for record in records:
+        row: dict[str, Any] = asdict(record)
+        rows.append({**row, **{k: list(row[k].items()) for k in ("inputs", "parameters")}})
+    append_rows(lake, REPROCESSINGS, rows, {})
+
+
+NEWEST: Final = """
+SELECT * FROM register WHERE $stream IS NULL OR stream = $stream
+ORDER BY "at" DESC, id DESC, "table" LIMIT $limit
+"""
+
+
+def newest_records(lake: Lake, stream: str | None = None, limit: int = 100) -> list[Record]:
+    """The newest rows of the register, of one stream or of all."""
+    if not lake.exists(REPROCESSINGS):
+        return []
+    rows = DeltaTable(lake.path(REPROCESSINGS)).to_pyarrow_dataset()
+    found = ask(NEWEST, {"register": rows}, {"stream": stream, "limit": limit})
+    return [_record(row) for row in found]
+
+
+def _record(row: dict[str, Any]) -> Record:
+    known = {f.name: row[f.name] for f in fields(Record)}
+    known["at"] = known["at"].astimezone(UTC)
+    for name in ("inputs", "parameters"):
+        known[name] = dict(known[name] or {})
+    return Record(**known)

@@ -1,0 +1,168 @@
+"""What a reprocessing read, found and did: kept in the register, shown to people and machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from rivermark.backfill.difference import Difference
+from rivermark.backfill.registry import Kind, Record
+
+
+@dataclass
+class TableOutcome:
+    """One table: how its days differ, and what became of them.
+
+    `version_before` is what was compared with, `version_after` the commit that replaced it (None
+    where none did). `side` is where the computed rows can be looked at, if they were kept.
+    """
+
+    table: str
+    version_before: int
+    difference: Difference
+    version_after: int | None = None
+    conflicts: int = 0
+    side: str | None = None
+
+    def met_conflict(self) -> None:
+        """Count a commit that is tried again, because another writer was faster."""
+        self.conflicts += 1
+
+    @property
+    def commits_meanwhile(self) -> int:
+        """What others committed to the table between the look at it and the replacing."""
+        if self.version_after is None:
+            return 0
+        return max(0, self.version_after - self.version_before - 1)
+
+
+@dataclass
+class Reprocessing:
+    """Days of a stream that were computed again, or brought back; times are UTC."""
+
+    id: str
+    kind: Kind
+    stream: str
+    first: date
+    last: date
+    at: datetime
+    run_id: str
+    by: str
+    inputs: Mapping[str, int] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    code: str = ""
+    because: str | None = None
+    seconds: float = 0.0
+    tables: dict[str, TableOutcome] = field(default_factory=dict)
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs in any table."""
+        return all(outcome.difference.same for outcome in self.tables.values())
+
+    def days_that_differ(self) -> list[date]:
+        """Days of which a row of any table differs."""
+        found = {d for o in self.tables.values() for d in o.difference.days_that_differ()}
+        return sorted(found)
+
+    def records(self) -> list[Record]:
+        """Its rows of the register."""
+        return [
+            Record(
+                id=self.id,
+                at=self.at,
+                kind=self.kind,
+                stream=self.stream,
+                table=outcome.table,
+                first_day=self.first,
+                last_day=self.last,
+                inputs=self.inputs,
+                parameters=self.parameters,
+                code=self.code,
+                version_before=outcome.version_before,
+                version_after=outcome.version_after,
+                added=outcome.difference.added,
+                removed=outcome.difference.removed,
+                changed=outcome.difference.changed,
+                unchanged=outcome.difference.unchanged,
+                conflicts=outcome.conflicts,
+                commits_meanwhile=outcome.commits_meanwhile,
+                seconds=self.seconds,
+                run_id=self.run_id,
+                by=self.by,
+                because=self.because,
+            )
+            for outcome in self.tables.values()
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything as JSON takes it; money as text, moments in ISO form."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "stream": self.stream,
+            "from": self.first.isoformat(),
+            "to": self.last.isoformat(),
+            "at": self.at.isoformat(),
+            "inputs": dict(self.inputs),
+            "parameters": dict(self.parameters),
+            "code": self.code,
+            "because": self.because,
+            "run_id": self.run_id,
+            "by": self.by,
+            "seconds": self.seconds,
+            "tables": {name: _table_json(outcome) for name, outcome in self.tables.items()},
+        }
+
+
+def _table_json(outcome: TableOutcome) -> dict[str, Any]:
+    found = outcome.difference
+    return {
+        "version_before": outcome.version_before,
+        "version_after": outcome.version_after,
+        "added": found.added,
+        "removed": found.removed,
+        "changed": found.changed,
+        "unchanged": found.unchanged,
+        "changed_columns": dict(found.columns),
+        "days": {day.isoformat(): dict(numbers) for day, numbers in found.days.items()},
+        "sums": [
+            {
+                "day": s.day.isoformat(),
+                "column": s.column,
+                "before": plain(s.before),
+                "after": plain(s.after),
+            }
+            for s in found.sums
+        ],
+        "samples": [
+            {"kind": s.kind, "key": plain(s.key), "values": plain(s.values)} for s in found.samples
+        ],
+        "conflicts": outcome.conflicts,
+        "commits_meanwhile": outcome.commits_meanwhile,
+        "side": outcome.side,
+    }
+
+
+def record_json(record: Record) -> dict[str, Any]:
+    """A row of the register as JSON takes it."""
+    found: dict[str, Any] = plain(asdict(record))
+    return found
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON takes it."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, date | datetime):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    return value

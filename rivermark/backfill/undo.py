@@ -1,0 +1,158 @@
+"""Days brought back to what they were before a reprocessing. Starts no JVM."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from deltalake import DeltaTable
+
+from rivermark.backfill.comparison import compare
+from rivermark.backfill.ordered_rows import ordered_rows
+from rivermark.backfill.recompute import told, version_of
+from rivermark.backfill.registry import new_id, newest_records, remember, whoever
+from rivermark.backfill.result import Reprocessing, TableOutcome
+from rivermark.lake.lake import Lake
+from rivermark.lake.locks import days_lock
+from rivermark.lake.log import Commit, CommitLog
+from rivermark.lake.replace import replace_days
+from rivermark.lake.time_travel import oldest_readable, readable
+from rivermark.model.errors import RivermarkError, VersionNotAvailable
+from rivermark.model.stream import Stream
+from rivermark.model.table import Table, days_between
+from rivermark.settings import Settings
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A commit by which a reprocessing replaced days of a table."""
+
+    table: Table
+    commit: Commit
+    before: int
+    first: date
+    last: date
+
+
+def undo(settings: Settings, stream: Stream, name: str, *, run_id: str) -> Reprocessing:
+    """Put the rows before a reprocessing back in place of its days; rows of other days stay.
+
+    Not the whole table is brought back, because streams have appended to later days since. Raises
+    RivermarkError where the days were changed again since, VersionNotAvailable where the version
+    before can no longer be read.
+    """
+    began = time.monotonic()
+    lake = settings.lake()
+    with days_lock(lake.path(stream.tables[0])):
+        found = [r for t in stream.tables if (r := replacement(lake, stream, t, name)) is not None]
+        if not found:
+            raise RivermarkError(_unknown(lake, stream, name))
+        for each in found:
+            check_undoable(lake, stream, each)
+        now = datetime.now(UTC)
+        done = Reprocessing(
+            id=new_id(now),
+            kind="undone",
+            stream=stream.name,
+            first=found[0].first,
+            last=found[0].last,
+            at=now,
+            run_id=run_id,
+            by=whoever(),
+            inputs={each.table.name: each.before for each in found},
+            because=name,
+        )
+        for each in found:
+            _bring_back(lake, done, each)
+        done.seconds = round(time.monotonic() - began, 3)
+    remember(lake, done.records())
+    return done
+
+
+def replacement(lake: Lake, stream: Stream, table: Table, name: str) -> Replacement | None:
+    """What a reprocessing did to a table, as its commit says; None where it did nothing."""
+    if not lake.exists(table):
+        return None
+    log = CommitLog(lake.path(table))
+    # The register knows where to look; a log of months is searched only where it does not.
+    known = (r for r in newest_records(lake, stream.name, 1000) if r.id == name)
+    hint = next((r.version_after for r in known if r.table == table.name), None)
+    commit = log.read(hint) if hint is not None else None
+    if commit is None or commit.metadata.get("reprocessing") != name:
+        version = version_of(lake, table, name)
+        commit = log.read(version) if version is not None else None
+    if commit is None:
+        return None
+    first, last = (date.fromisoformat(day) for day in commit.metadata["recompute"])
+    return Replacement(table, commit, int(commit.metadata["before"]), first, last)
+
+
+def check_undoable(lake: Lake, stream: Stream, made: Replacement) -> None:
+    """Refuse where the days are no longer as the reprocessing left them, or nothing is left."""
+    table, path = made.table, lake.path(made.table)
+    if not readable(lake, table, made.before):
+        raise VersionNotAvailable(
+            f"version {made.before} of table '{table.name}', which held the days before, is no "
+            f"longer readable; the oldest is {oldest_readable(lake, table)}. Compute the days "
+            f"again instead: rivermark reprocess {stream.name} --from {made.first} --to {made.last}"
+        )
+    then = DeltaTable(path, version=made.commit.version).to_pyarrow_dataset()
+    now = DeltaTable(path).to_pyarrow_dataset()
+    since = compare(then, now, table, made.first, made.last)
+    if since.same:
+        return
+    days = ", ".join(day.isoformat() for day in since.days_that_differ()[:5])
+    later = later_replacement(lake, made)
+    if later is not None and later.metadata.get("reprocessing"):
+        who = str(later.metadata["reprocessing"])
+        advice = f"by {who}; undo that first: rivermark reprocess {stream.name} --undo {who}"
+    elif later is not None:
+        advice = f"by run {later.metadata.get('run')} (version {later.version}); compute them again"
+    else:
+        advice = "by new rows; compute them again instead"
+    raise RivermarkError(
+        f"table '{table.name}': its days {days} were changed since {since.sentence()}, {advice}"
+    )
+
+
+def later_replacement(lake: Lake, made: Replacement) -> Commit | None:
+    """The newest commit after it that replaced days of the same range."""
+    for commit in CommitLog(lake.path(made.table)).backwards():
+        if commit.version <= made.commit.version:
+            return None
+        days = commit.metadata.get("recompute")
+        if isinstance(days, list) and len(days) == 2:
+            first, last = (date.fromisoformat(str(day)) for day in days)
+            if first <= made.last and last >= made.first:
+                return commit
+    return None
+
+
+def _bring_back(lake: Lake, done: Reprocessing, made: Replacement) -> None:
+    table, path = made.table, lake.path(made.table)
+    before = DeltaTable(path, version=made.before).to_pyarrow_dataset()
+    now = DeltaTable(path)
+    found = compare(now.to_pyarrow_dataset(), before, table, made.first, made.last)
+    outcome = TableOutcome(table.name, now.version(), found)
+    days = days_between(made.first, made.last)
+    rows = ordered_rows(before, table, days)
+    replace_days(lake, table, rows, days, told(done, outcome), on_conflict=outcome.met_conflict)
+    outcome.version_after = version_of(lake, table, done.id)
+    done.tables[table.name] = outcome
+
+
+def _unknown(lake: Lake, stream: Stream, name: str) -> str:
+    """Why an id cannot be undone."""
+    mine = {r.id: r for r in newest_records(lake, stream.name, 1000)}
+    if name in mine and mine[name].version_after is None:
+        return f"{name} was {mine[name].kind}: it replaced nothing, so there is nothing to undo"
+    if name in mine:
+        return (
+            f"{name} is older than what the log of '{mine[name].table}' still tells; compute its "
+            f"days again: rivermark reprocess {stream.name} --from {mine[name].first_day} --to "
+            f"{mine[name].last_day}"
+        )
+    known = [r.id for r in mine.values() if r.version_after is not None][:5]
+    told_known = f"the newest: {', '.join(known)}" if known else "there is none"
+    return f"'{stream.name}' was never reprocessed as {name!r}; {told_known}"

@@ -1,0 +1,79 @@
+"""Another parameter, or another build, tried over past days; what is published stays as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from rivermark.backfill.code_version import underlying
+from rivermark.backfill.recompute import Order, rehearse
+from rivermark.backfill.result import Reprocessing
+from rivermark.model.errors import RivermarkError
+from rivermark.model.parameters import parsed, shown, takes
+from rivermark.model.stream import Stream
+from rivermark.settings import Settings
+
+BUILD: Final = "build"
+FUNCTION: Final = re.compile(r"([a-z]\w*(?:\.[a-z]\w*)*):([A-Za-z]\w*)")
+
+
+def what_if(
+    spark: SparkSession, settings: Settings, order: Order, changes: Mapping[str, str]
+) -> Reprocessing:
+    """Compute the days with the changes into side tables and compare with what is published.
+
+    `changes` are declared parameters by name, or `build`: a function of the repository as
+    `module:name`. Pin the inputs (`as_of`) to compare the change alone.
+    """
+    if not changes:
+        raise RivermarkError(f"nothing was changed: give {_choices(order.stream)}")
+    changed = replace(
+        order, stream=altered(order.stream, changes), parameters=dict(sorted(changes.items()))
+    )
+    return rehearse(spark, settings, changed, kind="what-if")
+
+
+def altered(stream: Stream, changes: Mapping[str, str]) -> Stream:
+    """The stream with other parameters or another build; texts are parsed, nothing is evaluated."""
+    values = dict(stream.parameters)
+    build = stream.build
+    for name, text in changes.items():
+        if name == BUILD:
+            build = build_named(stream, text)
+        elif name in values:
+            values[name] = parsed(name, text, stream.parameters[name])
+        else:
+            raise RivermarkError(f"'{stream.name}' has no parameter {name!r}: {_choices(stream)}")
+    if BUILD in changes:
+        # Other code need not take what the declared build takes.
+        values = {name: value for name, value in values.items() if takes(build, name)}
+    return replace(stream, build=build, parameters=values)
+
+
+def build_named(stream: Stream, text: str) -> Any:
+    """A function of the very package in which the stream's own build is; RivermarkError else."""
+    home = str(getattr(underlying(stream.build), "__module__", "")).partition(".")[0]
+    found = FUNCTION.fullmatch(text)
+    if found is None or found[1].partition(".")[0] != home:
+        raise RivermarkError(
+            f"build {text!r}: expected a function of '{home}', such as {home}.taxi.tips:tips_anew"
+        )
+    try:
+        build = getattr(import_module(found[1]), found[2])
+    except (ImportError, AttributeError) as error:
+        raise RivermarkError(f"build {text!r}: {error}") from error
+    owner = str(getattr(underlying(build), "__module__", ""))
+    if not callable(build) or owner.partition(".")[0] != home:
+        raise RivermarkError(f"build {text!r} is not a function that '{home}' defines")
+    return build
+
+
+def _choices(stream: Stream) -> str:
+    known = [f"{name}={shown(value)}" for name, value in stream.parameters.items()]
+    declared = f"its parameters ({', '.join(known)})" if known else "it declares none"
+    return f"{declared}, or build=MODULE:FUNCTION for other code"

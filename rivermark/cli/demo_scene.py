@@ -1,0 +1,69 @@
+"""A domain's part in the demo: what it lands, what it claims, what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Final
+
+from rivermark.model.errors import RivermarkError
+from rivermark.model.table import Table
+from rivermark.monitor.checks.check import Claim
+from rivermark.settings import Settings
+
+SCENES: Final = "rivermark.demo"
+"""Entry points of this group are scenes of the demo."""
+
+
+@dataclass(frozen=True)
+class LandedInput:
+    """What a scene has in the landing folder: in words, in files and rows, and how many are new."""
+
+    what: str
+    files: int
+    rows: int
+    new_files: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """A few rows of a table that are worth a look; `columns` may name some of them only."""
+
+    title: str
+    table: Table
+    columns: tuple[str, ...] = ()
+    limit: int = 10
+    oldest: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """What a domain brings to the demo.
+
+    `land` puts its inputs below a local landing folder, each once however often it is called.
+    `claims` are comparisons of its own, beside those that every stream makes. `draw` writes charts
+    of its tables as PNG files into a folder. `next_commands` are commands to try, with what each
+    does.
+    """
+
+    land: Callable[[Path], Sequence[LandedInput]]
+    claims: tuple[Claim, ...] = ()
+    previews: tuple[Preview, ...] = ()
+    draw: Callable[[Settings, Path], Sequence[Path]] | None = None
+    next_commands: tuple[tuple[str, str], ...] = field(default=())
+
+
+def scenes() -> dict[str, Scene]:
+    """The scenes of the installed domains by name; RivermarkError names one that is broken."""
+    found = {}
+    for entry in sorted(entry_points(group=SCENES), key=lambda entry: entry.name):
+        try:
+            scene = entry.load()
+        except Exception as error:
+            raise RivermarkError(f"scene {entry.value} cannot be imported: {error}") from error
+        if not isinstance(scene, Scene):
+            raise RivermarkError(f"{entry.value} is not a Scene but {type(scene).__name__}")
+        found[entry.name] = scene
+    return found

@@ -1,0 +1,102 @@
+"""`rivermark show TABLE --bad RULE`: the rows that break rules, without an engine."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
+
+from rivermark.cli import instants as moments
+from rivermark.cli.console import grid, moment, number, out, plain
+from rivermark.lake.lake import Lake
+from rivermark.lake.time_travel import resolve_version
+from rivermark.model.errors import RivermarkError
+from rivermark.model.question import Columns, RowCount
+from rivermark.model.rule import Rule
+from rivermark.model.table import Table
+from rivermark.model.topology import Topology
+from rivermark.quality.duckdb_evaluator import BadRows
+from rivermark.quality.failing_rows import gather
+from rivermark.quality.suites import suite_of
+
+ALL = "all"
+
+
+def show_bad_rows(
+    lake: Lake,
+    topology: Topology,
+    table: Table,
+    name: str,
+    limit: int,
+    *,
+    version: str | None,
+    refused: bool,
+    personal: bool,
+) -> None:
+    """Print rows of the table, or of those that were refused, that break rules of its suite."""
+    rules = rules_named(topology, table, name)
+    if refused:
+        opened, told = _refused(lake, table), "refused"
+    else:
+        at = moments.version_or_moment(version) if version else None
+        chosen = resolve_version(lake, table, at)
+        opened, told = DeltaTable(lake.path(table), version=chosen), f"version {chosen}"
+    evidence = gather(
+        opened.to_pyarrow_dataset(),
+        table,
+        rules,
+        version=opened.version(),
+        limit=limit,
+        personal=personal,
+    )
+    broken = [found for found in evidence.found if found.count]
+    for found in broken:
+        _print(found)
+        days = evidence.by_day.get(found.rule, {})
+        if days:
+            by_day = ", ".join(f"{day} {number(n)}" for day, n in sorted(days.items())[-14:])
+            out().print(plain(f"by day: {by_day}"))
+    held = len(evidence.found) - len(broken)
+    out().print(plain(f"{table.name}, {told}: {len(broken)} rules broken, {held} hold"))
+    if evidence.hidden:
+        out().print(plain(f"left out as personal: {', '.join(evidence.hidden)} (--personal)"))
+
+
+def rules_named(topology: Topology, table: Table, name: str) -> list[Rule]:
+    """The rules about rows that are meant; raises with those that there are."""
+    stream = topology.writer(table)
+    suite = suite_of(stream, table) if stream is not None else None
+    if suite is None:
+        raise RivermarkError(
+            f"table '{table.name}' has no suite: only published and admitted tables have one"
+        )
+    rules = [r for r in suite.rules if not isinstance(r.asks, Columns | RowCount)]
+    chosen = [r for r in rules if name in (ALL, r.name)]
+    if not chosen:
+        names = "; ".join(f'"{r.name}"' for r in rules)
+        raise RivermarkError(f"suite '{suite.name}' has no rule {name!r} about rows: {names}")
+    return chosen
+
+
+def _refused(lake: Lake, table: Table) -> DeltaTable:
+    try:
+        return DeltaTable(lake.staged(table))
+    except TableNotFoundError:
+        raise RivermarkError(
+            f"no row of '{table.name}' is refused: its last bounded run published what it had, "
+            "or none has run"
+        ) from None
+
+
+def _print(found: BadRows) -> None:
+    drawn = grid(f"{found.rule}: {number(found.count)}", list(found.columns))
+    for row in found.rows:
+        drawn.add_row(*(plain(_cell(value)) for value in row))
+    out().print(drawn)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return moment(value) if isinstance(value, datetime) else str(value)[:60]

@@ -1,0 +1,1 @@
+"""A parsed batch: in the driver as Arrow, or on Spark."""

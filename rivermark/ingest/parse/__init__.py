@@ -1,0 +1,1 @@
+"""Payloads become typed columns."""

@@ -1,0 +1,1 @@
+"""An append to a Delta table by this process: one data file, one log entry."""

@@ -1,0 +1,75 @@
+"""What a table's metadata asks of whoever appends to it: columns, statistics, checkpoints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from deltalake import Schema
+
+from rivermark.lake.append.data_file import leaves
+
+INDEXED: Final = 32
+"""Columns with statistics where the table does not say how many, as with Delta on Spark."""
+CHECKPOINT_EACH: Final = 100
+"""Commits from one table checkpoint to the next where the table does not say, as with delta-rs."""
+WRITER: Final = 2
+"""The highest writer version of the Delta protocol whose demands on an append are met here."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The columns, those with statistics, and how many commits lie between table checkpoints."""
+
+    columns: pa.Schema
+    skipped_by: list[tuple[str, ...]]
+    checkpoint_each: int
+
+    def fit(self, rows: pa.Table) -> pa.Table | None:
+        """The rows with the table's columns in its order; None where their types do not agree.
+
+        Columns that the rows lack are empty.
+        """
+        there = {field.name: field.type for field in rows.schema}
+        if len(there) < rows.num_columns or not there.keys() <= set(self.columns.names):
+            return None
+        if any(there.get(field.name, field.type) != field.type for field in self.columns):
+            return None
+        found = [
+            rows[field.name] if field.name in there else pa.nulls(rows.num_rows, field.type)
+            for field in self.columns
+        ]
+        return pa.table(found, schema=self.columns)
+
+
+def shape_of(metadata: Mapping[str, Any], protocol: Mapping[str, Any]) -> Shape | None:
+    """The shape by the log's own metadata; None for a table that asks for more than columns.
+
+    That are partitions, columns that must not be null or have rules of their own, statistics by
+    name, and every feature of the protocol above writer version 2.
+    """
+    told: Mapping[str, str] = metadata["configuration"]
+    fields = json.loads(metadata["schemaString"])["fields"]
+    plain = protocol["minReaderVersion"] == 1 and protocol["minWriterVersion"] <= WRITER
+    named = "delta.dataSkippingStatsColumns" in told
+    if not plain or named or metadata["partitionColumns"] or any(map(_asks, fields)):
+        return None
+    columns = pa.schema(Schema.from_json(metadata["schemaString"]).to_arrow())
+    indexed = int(told.get("delta.dataSkippingNumIndexedCols", INDEXED))
+    paths = list(leaves(columns))
+    return Shape(
+        columns=columns,
+        skipped_by=paths if indexed < 0 else paths[:indexed],
+        checkpoint_each=int(told.get("delta.checkpointInterval", CHECKPOINT_EACH)),
+    )
+
+
+def _asks(field: Mapping[str, Any]) -> bool:
+    """Whether a column, or one inside it, asks more of its writer than a type."""
+    kind = field["type"]
+    inner = kind.get("fields", ()) if isinstance(kind, dict) else ()
+    rules = any(key.startswith("delta.") for key in field["metadata"])
+    return not field["nullable"] or rules or any(map(_asks, inner))

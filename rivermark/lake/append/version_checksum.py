@@ -1,0 +1,137 @@
+"""The version checksum beside a commit: what spares Spark a job each time it opens a table.
+
+Delta keeps the protocol, the metadata and the size of a version in `<version>.crc`. Spark's own
+commits write it, those of delta-rs do not, and without it Delta finds protocol and metadata by a
+Spark job over the log: 0.25 CPU seconds warm, 1.6 cold, for each table that a stream reads, against
+0.02 with it. The file is a help and never the truth: where it cannot be known exactly, none is
+written, because Delta compares it with the state that it computes.
+
+Format: "Version Checksum File" of the Delta protocol. Only its required fields are written.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any, Final
+
+from deltalake import DeltaTable
+from pyarrow import fs
+
+from rivermark.lake.filesystem import filesystem
+from rivermark.lake.statistics import file_sizes
+
+Actions = list[dict[str, Any]]
+Sums = dict[str, Any]
+"""The content of a checksum file."""
+
+LOOKED_BACK: Final = 1000
+"""Commits searched for the newest metadata where the version before has no checksum."""
+
+
+def write_checksum(table_path: str, version: int) -> bool:
+    """Write the checksum of a version that somebody committed; tells whether it is there.
+
+    Call it under the table's commit lock, or as the only writer of that version.
+    """
+    store, folder = filesystem(f"{table_path}/_delta_log")
+    if store.get_file_info(_place(folder, version)).type == fs.FileType.File:
+        return True
+    found = _summed_up(table_path, store, folder, version)
+    if found is None:
+        return False
+    put_checksum(store, folder, version, found)
+    return True
+
+
+def put_checksum(store: fs.FileSystem, folder: str, version: int, sums: Sums) -> None:
+    """Write the sums of a version beside its commit."""
+    # Whole or not at all: a reader that finds half a file would have to distrust the version.
+    draft = f"{folder}/.{version:020d}.{uuid.uuid4().hex}.tmp"
+    with store.open_output_stream(draft) as file:
+        file.write(json.dumps(sums, separators=(",", ":")).encode())
+    store.move(draft, _place(folder, version))
+
+
+def sums_of(table_path: str, version: int) -> Sums | None:
+    """The sums of a version; None where the log does not say them exactly."""
+    store, folder = filesystem(f"{table_path}/_delta_log")
+    written = _checksum(store, folder, version)
+    return written or _summed_up(table_path, store, folder, version)
+
+
+def sums_after(before: Sums, commit: Actions) -> Sums | None:
+    """The sums after one more commit; None where the commit does not say enough."""
+    size, files = before["tableSizeBytes"], before["numFiles"]
+    metadata, protocol = before["metadata"], before["protocol"]
+    for action in commit:
+        if "add" in action:
+            size, files = size + action["add"]["size"], files + 1
+        elif "remove" in action:
+            if action["remove"].get("size") is None:
+                return None
+            size, files = size - action["remove"]["size"], files - 1
+        metadata = action.get("metaData", metadata)
+        protocol = action.get("protocol", protocol)
+    if metadata is None or protocol is None:
+        return None
+    return _sums(size, files, metadata, protocol)
+
+
+def actions_of(store: fs.FileSystem, folder: str, version: int) -> Actions:
+    """What a commit says, line by line; nothing where the log does not hold it."""
+    return _lines(store, f"{folder}/{version:020d}.json")
+
+
+def _summed_up(table_path: str, store: fs.FileSystem, folder: str, version: int) -> Sums | None:
+    before = _checksum(store, folder, version - 1)
+    found = None if before is None else sums_after(before, actions_of(store, folder, version))
+    return found or _of_state(table_path, store, folder, version)
+
+
+def _place(folder: str, version: int) -> str:
+    return f"{folder}/{version:020d}.crc"
+
+
+def _checksum(store: fs.FileSystem, folder: str, version: int) -> Sums | None:
+    """What is known of a version; before the first one, that there is nothing."""
+    if version < 0:
+        return _sums(0, 0, None, None)
+    found = _lines(store, _place(folder, version))
+    asked = ("tableSizeBytes", "numFiles", "metadata", "protocol")
+    if len(found) != 1 or any(found[0].get(name) is None for name in asked):
+        return None
+    return _sums(*(found[0][name] for name in asked))
+
+
+def _of_state(table_path: str, store: fs.FileSystem, folder: str, version: int) -> Sums | None:
+    """The sums from the whole state, and the metadata as the log has it, to the letter."""
+    metadata = protocol = None
+    for older in range(version, max(-1, version - LOOKED_BACK), -1):
+        for action in actions_of(store, folder, older):
+            metadata = metadata or action.get("metaData")
+            protocol = protocol or action.get("protocol")
+        if metadata and protocol:
+            sizes = file_sizes(DeltaTable(table_path, version=version))
+            return _sums(sum(sizes), len(sizes), metadata, protocol)
+    return None
+
+
+def _sums(size: int, files: int, metadata: Any, protocol: Any) -> Sums:
+    return {
+        "tableSizeBytes": size,
+        "numFiles": files,
+        "numMetadata": 1,
+        "numProtocol": 1,
+        "metadata": metadata,
+        "protocol": protocol,
+    }
+
+
+def _lines(store: fs.FileSystem, path: str) -> Actions:
+    """The JSON objects of a log file; none where it is missing."""
+    try:
+        with store.open_input_stream(path) as file:
+            return [json.loads(line) for line in file.read().splitlines()]
+    except FileNotFoundError:
+        return []

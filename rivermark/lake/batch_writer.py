@@ -1,0 +1,174 @@
+"""Appending a micro-batch to a table exactly once, and knowing afterwards that it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal
+
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import CommitFailedError
+from pyspark.sql import DataFrame
+
+from rivermark.lake.append.delta_commit import Appender
+from rivermark.lake.append.version_checksum import write_checksum
+from rivermark.lake.commit_metadata import note, noted
+from rivermark.lake.lake import Lake
+from rivermark.lake.locks import commit_lock
+from rivermark.lake.log import Commit, CommitLog
+from rivermark.model.errors import ReplayUnprovable
+from rivermark.model.table import Table
+
+SKEW: Final = timedelta(days=1)
+"""How far a clock may have been set back since an origin began, without a batch being missed."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Who writes: a stream, its checkpoint's generation and when that began (UTC), and the run."""
+
+    stream: str
+    generation: int
+    since: datetime
+    run_id: str
+
+
+class TableWriter:
+    """The one writer of a stream's table within a run.
+
+    A micro-batch can be a replay only of what the run before it left unfinished, so whether it is
+    in the table already is looked up in the commits' metadata once, at the start, and kept in
+    memory from then on. Delta's own way (txnAppId, txnVersion) asks the table's state for its
+    transactions, which costs a Spark job for every commit
+    (docs/decisions/0001-exactly-once-by-commit-metadata.md). Two writers are kept apart by the
+    stream's lease, not by this class.
+    """
+
+    def __init__(self, lake: Lake, table: Table, origin: Origin) -> None:
+        """Look up the newest batch of this origin in the table's log."""
+        self.table = table
+        self.path = lake.path(table)
+        self.origin = origin
+        self._last = self._find_last()
+        self._appender = Appender(self.path)
+        self._rust: DeltaTable | None = None
+        self._log = CommitLog(self.path)
+        self._version: int | None = None
+        self._schema_mode: Literal["merge"] | None = None
+        self._summed = True
+
+    @property
+    def last(self) -> Commit | None:
+        """The newest commit of this stream and generation, or None when there is none."""
+        return self._last
+
+    def metadata_of(self, batch: int) -> dict[str, Any] | None:
+        """What was written beside that batch, when it is the newest of this origin."""
+        if self._last is None or int(self._last.metadata["batch"]) != batch:
+            return None
+        return self._last.metadata
+
+    def _find_last(self) -> Commit | None:
+        log = CommitLog(self.path)
+        began = self.origin.since - SKEW
+        oldest: Commit | None = None
+        for commit in log.history():
+            oldest = commit
+            if self._is_ours(commit):
+                return commit
+            if commit.at < began:
+                return None
+        if oldest is not None and not log.knows_all():
+            raise ReplayUnprovable(
+                f"table '{self.table.name}': its log begins at version {oldest.version} and shows "
+                f"no batch of stream '{self.origin.stream}', which began before that; whether the "
+                "last batch was written cannot be told. Rebuild the table from its inputs "
+                "(rivermark reprocess)."
+            )
+        return None
+
+    def _is_ours(self, commit: Commit) -> bool:
+        found = commit.metadata
+        return (
+            found.get("stream") == self.origin.stream
+            and found.get("generation") == self.origin.generation
+            and "batch" in found
+        )
+
+    def has(self, batch: int) -> bool:
+        """Whether that batch is in the table."""
+        return self._last is not None and int(self._last.metadata["batch"]) >= batch
+
+    def append_once(
+        self,
+        rows: DataFrame | pa.Table,
+        batch: int,
+        *,
+        metadata: dict[str, Any] | None = None,
+    ) -> bool:
+        """Append the rows as one commit of one file, unless the batch is there; tells which.
+
+        One file, because a reader that stops between two files of a commit would let its watermark
+        run ahead of rows that the door admitted
+        (docs/decisions/0002-a-commit-is-the-unit-of-order.md). An Arrow table is committed from
+        here, without a Spark job.
+        """
+        if self.has(batch):
+            return False
+        described = {
+            "stream": self.origin.stream,
+            "generation": self.origin.generation,
+            "batch": batch,
+            "run": self.origin.run_id,
+            **(metadata or {}),
+        }
+        with commit_lock(self.path):
+            if isinstance(rows, pa.Table):
+                if not self._appender.append(rows, described):
+                    self._append_arrow(rows, described)
+            else:
+                writer = rows.coalesce(1).write.format("delta").mode("append")
+                writer.option("userMetadata", note(described)).save(self.path)
+        self._last = Commit(-1, datetime.now(UTC), "WRITE", described)
+        return True
+
+    def rows_written(self, batch: int) -> int:
+        """Rows of that batch by its commit's own metrics; looks only at commits not seen before."""
+        if self._version is None or not self._log.holds(self._version):
+            # Not looked yet, or what came after our last batch was cleaned out of the log since.
+            ours = (c.version for c in self._log.backwards() if self._is_ours(c))
+            self._version = next(ours, 0)
+        rows = 0
+        while (commit := self._log.read(self._version)) is not None:
+            if self._is_ours(commit) and int(commit.metadata["batch"]) == batch:
+                rows = commit.rows or 0
+            self._version += 1
+        return rows
+
+    def _append_arrow(self, rows: pa.Table, metadata: dict[str, Any]) -> None:
+        try:
+            self._write_arrow(rows, metadata)
+        except CommitFailedError:
+            # Somebody changed the table's columns or properties since it was opened here. Nothing
+            # was committed, and the lock lets nobody come between. Columns that only a newer
+            # declaration has stay empty.
+            self._rust = None
+            self._schema_mode = "merge"
+            self._write_arrow(rows, metadata)
+
+    def _write_arrow(self, rows: pa.Table, metadata: dict[str, Any]) -> None:
+        if self._rust is not None and not self._log.holds(self._rust.version()):
+            # Upkeep cleaned the log past what was read here: it cannot be read on from there.
+            self._rust = None
+        if self._rust is None:
+            self._rust = DeltaTable(self.path)
+        write_deltalake(
+            self._rust,
+            rows,
+            mode="append",
+            schema_mode=self._schema_mode,
+            commit_properties=noted(metadata),
+        )
+        # Where it cannot be known, it is not looked for again at each batch of this run.
+        self._summed = self._summed and write_checksum(self.path, self._rust.version())

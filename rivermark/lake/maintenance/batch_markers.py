@@ -1,0 +1,57 @@
+"""What a table's log must not forget when it is shortened: the newest batch of each stream.
+
+A stream that starts again looks in the log for its own last batch. One that stood still for longer
+than the log reaches back would not find it, and could not tell a replay from a first write. So
+before old commits go, an empty commit writes down the newest batch of every stream and generation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+
+from rivermark.lake.append.version_checksum import write_checksum
+from rivermark.lake.commit_metadata import noted
+from rivermark.lake.log import REMEMBERED, Commit, CommitLog
+
+
+def newest_batches(log: CommitLog) -> list[Commit]:
+    """The newest batch of each stream in its newest generation, newest first."""
+    found: dict[str, Commit] = {}
+    for commit in log.history():
+        stream = commit.metadata.get("stream")
+        if stream is None or "batch" not in commit.metadata:
+            continue
+        before = found.get(stream)
+        if before is None or _generation(commit) > _generation(before):
+            found[stream] = commit
+    return sorted(found.values(), key=lambda c: c.version, reverse=True)
+
+
+def remember(table_path: str, run_id: str) -> None:
+    """Write the newest batches down in a commit that adds no row. Holds no lock of its own."""
+    log = CommitLog(table_path)
+    told = {
+        "upkeep": "remember",
+        "run": run_id,
+        REMEMBERED: {"all": log.knows_all(), "batches": [_told(c) for c in newest_batches(log)]},
+    }
+    table = DeltaTable(table_path)
+    nothing = pa.schema(table.schema().to_arrow()).empty_table()
+    write_deltalake(table, nothing, mode="append", commit_properties=noted(told))
+    write_checksum(table_path, table.version())
+
+
+def _generation(commit: Commit) -> int:
+    return int(commit.metadata.get("generation", 0))
+
+
+def _told(commit: Commit) -> dict[str, Any]:
+    return {
+        "version": commit.version,
+        "at": commit.at.isoformat(),
+        "rows": commit.rows,
+        "metadata": commit.metadata,
+    }

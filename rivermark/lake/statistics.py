@@ -1,0 +1,74 @@
+"""What a table's own statistics tell without reading its rows. Starts no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from typing import Literal
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from rivermark.lake.lake import Lake
+from rivermark.model.table import Table
+
+Moment = date | datetime
+
+
+def smallest(lake: Lake, table: Table, column: str) -> Moment | None:
+    """The smallest moment or date of a column over all files; None for an empty table."""
+    return bound(lake, table, column, "min", min)
+
+
+def largest(lake: Lake, table: Table, column: str) -> Moment | None:
+    """The largest moment or date of a column over all files; None for an empty table."""
+    return bound(lake, table, column, "max", max)
+
+
+def bound(
+    lake: Lake,
+    table: Table,
+    column: str,
+    side: Literal["min", "max"],
+    choose: Callable[[list[Moment]], Moment],
+) -> Moment | None:
+    """One bound of a column, from the statistics that each file was committed with."""
+    if not lake.exists(table):
+        return None
+    return _bound(DeltaTable(lake.path(table)), column, side, choose)
+
+
+def largest_in(found: DeltaTable, column: str) -> Moment | None:
+    """The largest moment or date of a column of an opened version; None where nothing tells it."""
+    return _bound(found, column, "max", max)
+
+
+def _bound(
+    found: DeltaTable,
+    column: str,
+    side: Literal["min", "max"],
+    choose: Callable[[list[Moment]], Moment],
+) -> Moment | None:
+    files = pa.table(found.get_add_actions(flatten=True))
+    name = f"{side}.{column}"
+    if name not in files.column_names:
+        return None
+    known = [m for m in files[name].to_pylist() if m is not None]
+    if not known:
+        return None
+    chosen = choose(known)
+    return chosen.astimezone(UTC) if isinstance(chosen, datetime) else chosen
+
+
+def row_count(lake: Lake, table: Table, version: int | None = None) -> int:
+    """Rows of a table at a version (default: the newest), by its statistics; 0 without a table."""
+    if not lake.exists(table):
+        return 0
+    files = pa.table(DeltaTable(lake.path(table), version=version).get_add_actions(flatten=True))
+    return sum(n or 0 for n in files["num_records"].to_pylist())
+
+
+def file_sizes(table: DeltaTable) -> list[int]:
+    """Bytes of each file of an opened version."""
+    found: list[int] = pa.table(table.get_add_actions())["size_bytes"].to_pylist()
+    return found

@@ -1,0 +1,1 @@
+"""What streams, tables, sources and expectations are declared with."""

@@ -1,0 +1,167 @@
+"""What an event must look like to be admitted: fields, how their text is read, and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, Literal
+
+import pyarrow as pa
+from pyspark.sql import Column
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from rivermark.model.errors import DeclarationError
+from rivermark.model.field_readers import Reader, has_reader
+
+FLAGS: Final = "flags"
+RESERVED: Final = ("flags", "payload")
+META: Final = (
+    StructField("_file", StringType(), True),
+    StructField("_row", LongType(), True),
+    StructField("_ingest_batch", LongType(), True),
+    StructField("_ingested_at", TimestampType(), True),
+)
+"""Where a row came from: file and line (from 1), the ingest batch, and when it was taken (UTC)."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One typed column of an event and the names under which sources spell it.
+
+    `names` are looked up in any letter case, after `name` itself. A required field that is missing
+    or empty sets the row aside; a text that cannot be read as `type` always does, so that no value
+    turns null in silence. `read` replaces the reader chosen by type
+    (rivermark.model.field_readers). `nulls` are the words that mean "no
+    value"; by default only the empty text, so 'NA' is text.
+    """
+
+    name: str
+    type: DataType
+    names: tuple[str, ...] = ()
+    required: bool = False
+    read: Reader | None = None
+    nulls: tuple[str, ...] = ("",)
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A named statement about a row that can be broken.
+
+    `broken` gives a condition over the typed fields; null counts as not broken. What happens then:
+    `quarantine` sets the row aside under the rule's name; `flag` admits it with the name in its
+    `flags`, so that whoever aggregates decides in the open.
+    """
+
+    name: str
+    broken: Callable[[], Column]
+    action: Literal["quarantine", "flag"]
+    description: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contract:
+    """The shape of an admitted event.
+
+    `event_time` names a required timestamp field (UTC). A row whose event time lies more than
+    `max_ahead` beyond the moment its file landed is set aside as `event_time_ahead` and never moves
+    the watermark. `max_jump`, where given, also bounds how far one file may run ahead of the event
+    time seen so far; a jump is believed when the next file agrees (a real gap in the stream).
+    """
+
+    fields: tuple[Field, ...]
+    event_time: str
+    keys: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    max_ahead: timedelta = timedelta(hours=1)
+    max_jump: timedelta | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a contract without a usable event time, or with a field that cannot be."""
+        names = [f.name for f in self.fields]
+        if len({n.lower() for n in names}) != len(names):
+            raise DeclarationError(f"two fields of one name in {names}, whatever the letter case")
+        for f in self.fields:
+            if f.name.lower() in RESERVED or f.name.startswith("_"):
+                raise DeclarationError(f"field '{f.name}': the platform has a column of that name")
+            if f.read is None and not has_reader(f.type):
+                raise DeclarationError(
+                    f"field '{f.name}': no reader for {f.type.simpleString()}; give `read`"
+                )
+        by_name = {f.name: f for f in self.fields}
+        time = by_name.get(self.event_time)
+        if time is None or not time.required or not isinstance(time.type, TimestampType):
+            raise DeclarationError(
+                f"event time '{self.event_time}' must be a required timestamp field"
+            )
+        for key in self.keys:
+            if key not in by_name or not by_name[key].required:
+                raise DeclarationError(
+                    f"key '{key}' must be a required field: a row without it is set aside"
+                )
+        rules = [r.name for r in self.rules]
+        if len(set(rules)) != len(rules):
+            raise DeclarationError(f"two rules of one name in {rules}")
+
+    def admitted_schema(self) -> StructType:
+        """Schema of the admitted table: the fields, the flags, and where the row came from."""
+        fields = [StructField(f.name, f.type, True) for f in self.fields]
+        return StructType([*fields, StructField(FLAGS, ArrayType(StringType()), True), *META])
+
+    def late_schema(self) -> StructType:
+        """Schema of the late table: as admitted, with the watermark that the row missed."""
+        return StructType(
+            [
+                *self.admitted_schema().fields,
+                StructField("_watermark", TimestampType(), True),
+                StructField("_late_by_ms", LongType(), True),
+            ]
+        )
+
+
+RAW_SCHEMA: Final = StructType(
+    [
+        *META,
+        StructField("_landed_at", TimestampType(), True),
+        StructField("_arrival", IntegerType(), True),
+        StructField("_format", StringType(), True),
+        StructField("_columns", StringType(), True),
+        StructField("payload", StringType(), True),
+    ]
+)
+"""What came, untouched: the line (or a Parquet row as JSON), and the head of its file."""
+
+QUARANTINE_SCHEMA: Final = StructType(
+    [
+        *META,
+        StructField("reasons", ArrayType(StringType()), True),
+        StructField("details", StringType(), True),
+        StructField("event_time", TimestampType(), True),
+        StructField("payload", StringType(), True),
+    ]
+)
+"""What was set aside: one row an event, or one row without `_row` for a whole file."""
+
+QUARANTINE_ARROW: Final = pa.schema(
+    [
+        ("_file", pa.string()),
+        ("_row", pa.int64()),
+        ("_ingest_batch", pa.int64()),
+        ("_ingested_at", pa.timestamp("us", "UTC")),
+        ("reasons", pa.list_(pa.string())),
+        ("details", pa.string()),
+        ("event_time", pa.timestamp("us", "UTC")),
+        ("payload", pa.string()),
+    ]
+)
+"""The same, for rows that are made without Spark."""

@@ -1,0 +1,118 @@
+"""What a rule can ask of a table: plain values, which say nothing about how they are answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rivermark.model.limit import Limit
+
+Item = str | int | bool
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Are the columns exactly these, in any order?"""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RowCount:
+    """Is the number of rows in this range, both ends included?"""
+
+    low: int | None
+    high: int | None
+
+
+@dataclass(frozen=True)
+class Given:
+    """Is there a value at all? The only question of rows that sees empty values."""
+
+    column: str
+
+
+@dataclass(frozen=True)
+class Unique:
+    """Do these columns together identify a row?"""
+
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Between:
+    """Does the value lie between the limits? `low` is included, `high` unless it is excluded."""
+
+    column: str
+    low: Limit | None
+    high: Limit | None
+    high_excluded: bool = False
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Is the value one of these?"""
+
+    column: str
+    values: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Does the whole value match the pattern (a Java regular expression)?"""
+
+    column: str
+    pattern: str
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """Is `first` at most `second` (before it, when `strictly`) in each row?"""
+
+    first: str
+    second: str
+    strictly: bool = False
+
+
+@dataclass(frozen=True)
+class NoRowsWhere:
+    """Are there at most so many rows that fulfil the condition (Spark SQL), or may fulfil it?"""
+
+    condition: str
+    at_most: int = 0
+
+
+@dataclass(frozen=True)
+class NoRowsFrom:
+    """Does a query (Spark SQL, the table is written `{batch}`) find nothing?"""
+
+    query: str
+
+
+@dataclass(frozen=True)
+class UsualRows:
+    """Has each day about as many rows as the same weekday before it?
+
+    `column` is a moment, whose day is that of `zone`, or a date.
+    """
+
+    column: str
+    zone: str = "UTC"
+
+
+TableQuestion = Columns | RowCount
+RowQuestion = Given | Unique | Between | OneOf | Matches | Ordered
+RowSearch = NoRowsWhere | NoRowsFrom | UsualRows
+Question = TableQuestion | RowQuestion | RowSearch
+
+
+def columns_asked(question: Question) -> tuple[str, ...]:
+    """The columns that a question names (those inside a piece of SQL are not known)."""
+    match question:
+        case Unique(columns):
+            return columns
+        case Given(column) | Between(column) | OneOf(column) | Matches(column):
+            return (column,)
+        case Ordered(first, second):
+            return (first, second)
+        case _:
+            return ()

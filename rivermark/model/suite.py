@@ -1,0 +1,78 @@
+"""Suites: what is expected of a table, declared as values beside the table.
+
+Declaring costs nothing: Great Expectations is imported when a suite runs, not before.
+
+    from rivermark.model import expectations as expect
+
+    HOURLY_TIPS_SUITE = Suite(
+        name="taxi/hourly_tips",
+        expectations=(
+            expect.columns_match("window_start", "window_end", "driver_id", "tips", "rank"),
+            expect.unique(("window_end", "driver_id")),
+            expect.pair_ordered("window_start", "window_end", strictly=True),
+            expect.between("tips", 0, 10_000),
+            expect.between("rank", 1, 3, severity="warning"),
+            expect.no_rows_where("rank = 1 AND tips = 0", name="no winner without tips"),
+        ),
+    )
+
+Three things hold for every suite:
+
+- An empty table does not pass, unless it `may_be_empty` (great_expectations issues 7432 and 2726:
+  rules of rows pass where there are no rows).
+- Rules of rows skip empty values, so each comes with a second rule about their share, which has a
+  limit of its own (issues 5232, 278): `allow_null_share`, by default none.
+- Limits of time are instants in UTC, whatever the session's zone, never text (issues 3594, 8161).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from rivermark.model.errors import DeclarationError
+from rivermark.model.expectations import row_count_between
+from rivermark.model.rule import HARDEST_FIRST, Expectation, Rule
+from rivermark.model.table import NAME
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The expectations of one table, in the order in which they are shown."""
+
+    name: str
+    expectations: tuple[Expectation, ...]
+    may_be_empty: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a name that cannot be a path, and rules that contradict one another."""
+        if not NAME.fullmatch(self.name):
+            raise DeclarationError(f"suite name {self.name!r}: expected like 'taxi/hourly_tips'")
+        if not self.expectations:
+            raise DeclarationError(f"suite '{self.name}' expects nothing")
+        _without_repeats(self.name, self.rules)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Every rule once; where two expectations share a rule, the harder severity holds."""
+        first = (
+            row_count_between(0, name="rows are counted", severity="info")
+            if self.may_be_empty
+            else row_count_between(1, name="there are rows")
+        )
+        declared = (rule for expectation in self.expectations for rule in expectation)
+        return _without_repeats(self.name, (*first, *declared))
+
+
+def _without_repeats(suite: str, rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    kept: dict[str, Rule] = {}
+    for rule in rules:
+        other = kept.setdefault(rule.name, rule)
+        if (other.asks, other.at_least) != (rule.asks, rule.at_least):
+            raise DeclarationError(
+                f"suite '{suite}' has two rules '{rule.name}', one for {other.bound!r} "
+                f"and one for {rule.bound!r}: state it once, or name one of them"
+            )
+        hardest = min(other.severity, rule.severity, key=HARDEST_FIRST.index)
+        kept[rule.name] = replace(other, severity=hardest)
+    return tuple(kept.values())

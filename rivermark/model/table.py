@@ -1,0 +1,86 @@
+"""What a table is: a name, an explicit schema, and how its rows lie in time."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from pyspark.sql.types import DateType, StructType, TimestampType
+
+from rivermark.model.errors import DeclarationError
+
+NAME: Final = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)+")
+"""A table's or stream's name: a domain, then one or more parts, in lower case."""
+
+
+@dataclass(frozen=True)
+class Daily:
+    """Days by which a table is closed, checked and recomputed.
+
+    `column` is a timestamp (UTC) or a date of the table; a day holds the rows whose column lies in
+    [midnight, next midnight) of `zone`. `start` is the first day that the table can hold. Days are
+    ranges of the column and not directories: see
+    docs/decisions/0002-a-commit-is-the-unit-of-order.md.
+    """
+
+    column: str
+    start: date
+    zone: str = "UTC"
+
+    def bounds(self, first: date, last: date) -> tuple[datetime, datetime]:
+        """Instants (UTC) of the start of `first` and of the end of `last`, both days included."""
+        zone = ZoneInfo(self.zone)
+        start = datetime.combine(first, time(), zone)
+        end = datetime.combine(last + timedelta(days=1), time(), zone)
+        return start.astimezone(UTC), end.astimezone(UTC)
+
+
+def days_between(first: date, last: date) -> list[date]:
+    """Every day of a range, both ends included; none where it ends before it begins."""
+    return [first + timedelta(days=n) for n in range((last - first).days + 1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A Delta table with a declared schema.
+
+    `event_time` names the timestamp column (UTC) that readers window and order by. `keys` are the
+    columns that identify a row. `personal` columns never appear as samples on pages. `promise` is
+    how long each version stays readable, where it is not as the platform's setting says.
+    `properties` are Delta table properties set at creation, over the platform's own.
+    """
+
+    name: str
+    schema: StructType
+    description: str
+    event_time: str | None = None
+    keys: tuple[str, ...] = ()
+    days: Daily | None = None
+    personal: tuple[str, ...] = ()
+    promise: timedelta | None = None
+    properties: dict[str, str] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a name or a column reference that cannot be, at the moment of declaration."""
+        if not NAME.fullmatch(self.name):
+            raise DeclarationError(
+                f"table name {self.name!r}: expected like 'taxi/hourly_tips' "
+                "(lower case words, at least one '/')"
+            )
+        types = {f.name: f.dataType for f in self.schema.fields}
+        for column in (self.event_time, *self.keys, *self.personal):
+            if column is not None and column not in types:
+                raise DeclarationError(f"table '{self.name}' has no column '{column}'")
+        if self.promise is not None and self.promise < timedelta(seconds=1):
+            raise DeclarationError(
+                f"table '{self.name}': a promise of {self.promise} keeps nothing"
+            )
+        if self.event_time and not isinstance(types[self.event_time], TimestampType):
+            raise DeclarationError(f"table '{self.name}': '{self.event_time}' is not a timestamp")
+        if self.days and not isinstance(types.get(self.days.column), TimestampType | DateType):
+            raise DeclarationError(
+                f"table '{self.name}': '{self.days.column}' is not a timestamp or date column"
+            )

@@ -1,0 +1,92 @@
+"""All streams of a deployment together: names, groups, who reads whom, and the order to run in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rivermark.model.errors import DeclarationError, UnknownStream
+from rivermark.model.stream import AnyStream, Ingest, Stream, inputs_of, table_of
+from rivermark.model.table import Table
+
+
+class Topology:
+    """The streams of a deployment, checked as a whole and put in dependency order.
+
+    Raises DeclarationError when two streams share a name or a table, or when they read in a circle.
+    """
+
+    def __init__(self, streams: Iterable[AnyStream]) -> None:
+        """Index the streams and order them so that each comes after what it reads."""
+        given = list(streams)
+        self._by_name: dict[str, AnyStream] = {}
+        self._writer: dict[str, AnyStream] = {}
+        for stream in given:
+            if stream.name in self._by_name:
+                raise DeclarationError(f"two streams are named '{stream.name}'")
+            self._by_name[stream.name] = stream
+            for table in stream.tables:
+                if table.name in self._writer:
+                    raise DeclarationError(f"two streams write table '{table.name}'")
+                self._writer[table.name] = stream
+        self.streams: tuple[AnyStream, ...] = tuple(self._ordered(given))
+
+    def _ordered(self, given: list[AnyStream]) -> list[AnyStream]:
+        done: dict[str, AnyStream] = {}
+        visiting: set[str] = set()
+
+        def visit(stream: AnyStream) -> None:
+            if stream.name in done:
+                return
+            if stream.name in visiting:
+                raise DeclarationError(f"stream '{stream.name}' reads itself in a circle")
+            visiting.add(stream.name)
+            for upstream in self.upstreams(stream):
+                visit(upstream)
+            done[stream.name] = stream
+
+        for stream in given:
+            visit(stream)
+        return list(done.values())
+
+    def upstreams(self, stream: AnyStream) -> list[AnyStream]:
+        """The streams whose tables this one reads, in the order of its declaration."""
+        if isinstance(stream, Ingest):
+            return []
+        found = (self._writer.get(table_of(r).name) for r in (*stream.reads, *stream.static))
+        return [s for s in found if s is not None]
+
+    def downstream(self, tables: Iterable[str]) -> list[Stream]:
+        """The streams that read one of the tables, however far, each after what it reads."""
+        names, found = set(tables), []
+        for stream in self.streams:
+            if isinstance(stream, Stream) and names & {t.name for t in inputs_of(stream)}:
+                found.append(stream)
+                names |= {table.name for table in stream.tables}
+        return found
+
+    def named(self, name: str) -> AnyStream:
+        """The stream of that name; UnknownStream lists the names there are."""
+        try:
+            return self._by_name[name]
+        except KeyError:
+            known = ", ".join(sorted(self._by_name))
+            raise UnknownStream(f"no stream is named {name!r}; there are: {known}") from None
+
+    def table(self, name: str) -> Table:
+        """The declared table of that name; UnknownStream lists the names there are."""
+        stream = self._writer.get(name)
+        if stream is None:
+            known = ", ".join(sorted(self._writer))
+            raise UnknownStream(f"no table is named {name!r}; there are: {known}")
+        return next(t for t in stream.tables if t.name == name)
+
+    def writer(self, table: Table) -> AnyStream | None:
+        """The stream that writes `table`, if one here does."""
+        return self._writer.get(table.name)
+
+    def groups(self) -> dict[str, tuple[AnyStream, ...]]:
+        """The streams by group, each in dependency order."""
+        found: dict[str, list[AnyStream]] = {}
+        for stream in self.streams:
+            found.setdefault(stream.group, []).append(stream)
+        return {group: tuple(members) for group, members in found.items()}

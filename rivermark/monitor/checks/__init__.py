@@ -1,0 +1,1 @@
+"""Checks of streams, evaluated from logs and tables without a JVM."""

@@ -1,0 +1,1 @@
+"""Whether days are complete."""

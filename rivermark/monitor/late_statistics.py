@@ -1,0 +1,195 @@
+"""Late rows of an ingest: how many, how late, from which source, and the money they concern."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from rivermark.backfill.late.hours import day_of
+from rivermark.backfill.late.merged import PLACE, unfolded_by_hour
+from rivermark.lake.snapshot import once, opened
+from rivermark.lake.sql import ask, connection, quoted
+from rivermark.model.stream import Ingest
+from rivermark.model.table import Table
+from rivermark.settings import Settings
+
+if TYPE_CHECKING:
+    import duckdb
+
+SHOWN: Final = 10
+
+# The late rows are the right side of the join, which is the one that is held in memory.
+BY_FILE: Final = """
+CREATE TEMP TABLE by_file AS
+SELECT a._file, count(*) FILTER (l._row IS NULL) AS valid, count(l._row) AS folded,
+       sum({money}) FILTER (l._row IS NULL) AS money
+FROM admitted_rows a
+LEFT JOIN late_rows l ON a._ingest_batch = l._ingest_batch AND a._file = l._file AND a._row = l._row
+GROUP BY 1
+"""
+TOTAL: Final = """
+SELECT count(*), coalesce(quantile_disc(_late_by_ms, 0.50), 0)::BIGINT,
+       coalesce(quantile_disc(_late_by_ms, 0.95), 0)::BIGINT,
+       coalesce(quantile_disc(_late_by_ms, 0.99), 0)::BIGINT,
+       coalesce(max(_late_by_ms), 0)::BIGINT, sum({money})
+FROM late_rows
+"""
+
+
+@dataclass(frozen=True)
+class LateFrom:
+    """The late rows of one source: a folder below the landing folder, or a file."""
+
+    source: str
+    valid: int
+    late: int
+    p50_ms: int
+    p99_ms: int
+
+    @property
+    def share(self) -> float:
+        """Late rows among the source's valid ones."""
+        return self.late / max(1, self.valid)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lateness:
+    """How late the late rows of an ingest were; milliseconds behind the watermark they missed.
+
+    `folded` of them lie in the admitted table by now. `money` is the sum over all late rows and
+    `money_share` its part of all valid rows' money; None where the ingest declares no money column.
+    """
+
+    stream: str
+    valid: int = 0
+    late: int = 0
+    folded: int = 0
+    p50_ms: int = 0
+    p95_ms: int = 0
+    p99_ms: int = 0
+    max_ms: int = 0
+    money: Decimal | None = None
+    money_share: float | None = None
+    by_folder: tuple[LateFrom, ...] = ()
+    by_file: tuple[LateFrom, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Late rows among the valid ones."""
+        return self.late / max(1, self.valid)
+
+
+def lateness_of_rows(settings: Settings, ingest: Ingest) -> Lateness:
+    """The late rows of an ingest in figures; the sources with the most late rows first."""
+    return once(("lateness", settings.lake_root, ingest.name), lambda: _lateness(settings, ingest))
+
+
+def _lateness(settings: Settings, ingest: Ingest) -> Lateness:
+    from pyarrow import dataset as ds  # It imports pandas, which takes a second.
+
+    tables = _tables(settings, ingest)
+    if tables is None:
+        return Lateness(stream=ingest.name)
+    money = quoted(ingest.money) if ingest.money else "NULL::DECIMAL(38, 9)"
+    columns = [*PLACE, "_late_by_ms", *([ingest.money] if ingest.money else [])]
+    # Late rows are few, and asked several times; of the admitted table each file is read once.
+    late = ds.dataset(tables["late_rows"].to_table(columns=columns))
+    with connection({"late_rows": late, "admitted_rows": tables["admitted_rows"]}) as engine:
+        engine.execute(BY_FILE.format(money=f"a.{money}" if ingest.money else money))
+        names = ("late", "p50_ms", "p95_ms", "p99_ms", "max_ms", "concerned")
+        total = dict(
+            zip(names, engine.execute(TOTAL.format(money=money)).fetchall()[0], strict=True)
+        )
+        whole, folded, paid = engine.execute(
+            "SELECT coalesce(sum(valid), 0), coalesce(sum(folded), 0), coalesce(sum(money), 0)"
+            " FROM by_file"
+        ).fetchall()[0]
+        sum_of_late = total.pop("concerned") or Decimal(0)
+        concerned = sum_of_late if ingest.money else None
+        in_all = (concerned or Decimal(0)) + paid
+        return Lateness(
+            stream=ingest.name,
+            valid=int(whole) + total["late"],
+            folded=int(folded),
+            **total,
+            money=concerned,
+            money_share=float(concerned / in_all) if concerned is not None and in_all else None,
+            by_folder=_by_source(engine, "regexp_replace(_file, '[^/]*$', '')"),
+            by_file=_by_source(engine, "_file"),
+        )
+
+
+def late_money(
+    settings: Settings, ingest: Ingest, start: datetime, end: datetime
+) -> Mapping[date, tuple[Decimal, Decimal]]:
+    """By day: the money of late rows that are not folded, and of all valid ones.
+
+    Empty without a money column.
+    """
+    tables = _tables(settings, ingest) if ingest.money else None
+    if tables is None or ingest.money is None:
+        return {}
+    time, money = quoted(ingest.contract.event_time), quoted(ingest.money)
+    sums = (
+        f"SELECT date_trunc('hour', {time}) AS hour, sum({money}) AS money"  # noqa: S608
+        f" FROM admitted_rows WHERE {time} >= $start AND {time} < $end GROUP BY 1"
+    )
+    found: dict[date, tuple[Decimal, Decimal]] = {}
+
+    def add(hour: datetime, late: Decimal, whole: Decimal) -> None:
+        day = day_of(hour, ingest.days)
+        before = found.get(day, (Decimal(0), Decimal(0)))
+        found[day] = (before[0] + late, before[1] + whole)
+
+    for row in ask(sums, tables, {"start": start, "end": end}):
+        add(row["hour"].astimezone(UTC), Decimal(0), row["money"] or Decimal(0))
+    for late in unfolded_by_hour(settings, ingest, start, end).values():
+        add(late.hour, late.money or Decimal(0), late.money or Decimal(0))
+    return found
+
+
+def _by_source(engine: duckdb.DuckDBPyConnection, source: str) -> tuple[LateFrom, ...]:
+    found = engine.execute(
+        f"""
+        WITH late AS (
+            SELECT {source} AS source, count(*) AS late,
+                   quantile_disc(_late_by_ms, 0.50) AS p50, quantile_disc(_late_by_ms, 0.99) AS p99
+            FROM late_rows GROUP BY 1 ORDER BY late DESC, source LIMIT {SHOWN}
+        ),
+        admitted AS (SELECT {source} AS source, sum(valid) AS n FROM by_file GROUP BY 1)
+        SELECT source, late, p50, p99, coalesce(n, 0)::BIGINT
+        FROM late LEFT JOIN admitted USING (source) ORDER BY late DESC, source
+        """  # noqa: S608 - made of constants
+    ).fetchall()
+    return tuple(
+        LateFrom(source or "./", valid + late, late, int(p50), int(p99))
+        for source, late, p50, p99, valid in found
+    )
+
+
+def _tables(settings: Settings, ingest: Ingest) -> dict[str, Any] | None:
+    lake = settings.lake()
+
+    def rows(table: Table) -> Any:
+        return opened(lake, table)
+
+    if not (lake.exists(ingest.admitted) and lake.exists(ingest.late)):
+        return None
+    return {"admitted_rows": rows(ingest.admitted), "late_rows": rows(ingest.late)}
+
+
+def span(milliseconds: float) -> str:
+    """A time span as people say it, of two units at most."""
+    seconds = milliseconds / 1000
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    whole = timedelta(seconds=round(seconds))
+    minutes = whole.seconds // 60
+    if whole.days:
+        return f"{whole.days} d {minutes // 60} h".removesuffix(" 0 h")
+    if minutes >= 60:
+        return f"{minutes // 60} h {minutes % 60} min".removesuffix(" 0 min")
+    return f"{seconds / 60:.3g} min"

@@ -1,0 +1,123 @@
+"""Which lateness an ingest should allow, read from how late its rows really were."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from rivermark.backfill.late.merged import AT_THE_DOOR
+from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.lake.snapshot import opened
+from rivermark.lake.sql import ask, quoted
+from rivermark.model.stream import MILLI, Ingest
+from rivermark.monitor.late_statistics import span
+from rivermark.settings import Settings
+
+STEPS: Final = tuple(
+    timedelta(seconds=s)
+    for s in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400)
+)
+"""What a person would write down; a proposal is one of them."""
+LATE_AT_MOST: Final = 0.001
+"""The share of late rows that a proposal aims at: one row in a thousand."""
+
+# A row's delay is how far it lies behind the newest row of the files before its own, which is what
+# the door compares it with. For a late row that is the lateness of then plus what it missed by.
+DELAYS: Final = """
+WITH newest AS (
+    SELECT _ingest_batch AS batch, _file AS file, max({time}) AS newest FROM {admitted}
+    GROUP BY 1, 2
+),
+files AS (
+    SELECT DISTINCT ingest_batch AS batch, file, modified_at, path FROM outcomes
+    WHERE stream = $stream
+),
+before AS (
+    SELECT batch, file, max(newest) OVER (
+        ORDER BY batch, modified_at, path, file ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS newest
+    FROM newest LEFT JOIN files USING (batch, file)
+),
+delays AS (
+    SELECT greatest(0, date_diff('millisecond', {time}, before.newest)) AS ms
+    FROM {admitted} JOIN before ON batch = _ingest_batch AND file = _file
+    WHERE before.newest IS NOT NULL
+    UNION ALL
+    SELECT _late_by_ms + $lateness_ms AS ms FROM late_rows
+)
+SELECT count(*) AS n, {counts} FROM delays
+"""
+
+
+@dataclass(frozen=True)
+class LateUnder:
+    """The share of valid rows that would be late under a lateness."""
+
+    lateness: timedelta
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """A lateness for an ingest, and the curve from which it is read.
+
+    `proposed` is the smallest step under which at most `LATE_AT_MOST` of the rows would be late;
+    None where even a day would not do, or where too little was seen. A row of the first file has
+    nothing to be late against and is not among the `rows`.
+    """
+
+    stream: str
+    lateness: timedelta
+    rows: int
+    curve: tuple[LateUnder, ...] = ()
+    proposed: timedelta | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The proposal in words."""
+        now = next((c.share for c in self.curve if c.lateness == self.lateness), 0.0)
+        allowed = span(self.lateness // MILLI)
+        if not self.rows:
+            return f"allows {allowed}; no rows to learn from yet"
+        told = f"allows {allowed}, which makes {now:.2%} of {self.rows:,} rows late"
+        if self.proposed is None:
+            return f"{told}; no lateness up to a day brings that below {LATE_AT_MOST:.1%}"
+        if self.proposed == self.lateness:
+            return f"{told}; keep it"
+        then = next(c.share for c in self.curve if c.lateness == self.proposed)
+        return f"{told}; {span(self.proposed // MILLI)} would make it {then:.2%}"
+
+
+def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
+    """The proposal for an ingest that has a lateness."""
+    assert ingest.lateness is not None  # noqa: S101 - asked of streams, not of dumps
+    lake = settings.lake()
+    empty = Proposal(stream=ingest.name, lateness=ingest.lateness, rows=0)
+    if not all(lake.exists(t) for t in (INGEST_FILES, ingest.admitted, ingest.late)):
+        return empty
+    steps = sorted({*STEPS, ingest.lateness})
+    counts = ", ".join(
+        f"count(*) FILTER (ms >= {step // MILLI}) AS late_{n}" for n, step in enumerate(steps)
+    )
+    found = ask(
+        # A declared column, quoted, and numbers.
+        DELAYS.format(time=quoted(ingest.contract.event_time), counts=counts, admitted=AT_THE_DOOR),
+        {
+            "admitted_rows": opened(lake, ingest.admitted),
+            "late_rows": opened(lake, ingest.late),
+            "outcomes": opened(lake, INGEST_FILES),
+        },
+        {"lateness_ms": ingest.lateness // MILLI, "stream": ingest.name},
+    )[0]
+    rows = int(found["n"])
+    if not rows:
+        return empty
+    curve = tuple(LateUnder(step, found[f"late_{n}"] / rows) for n, step in enumerate(steps))
+    return Proposal(
+        stream=ingest.name,
+        lateness=ingest.lateness,
+        rows=rows,
+        curve=curve,
+        proposed=next((c.lateness for c in curve if c.share <= LATE_AT_MOST), None),
+    )

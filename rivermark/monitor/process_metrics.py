@@ -1,0 +1,44 @@
+"""The numbers that process functions give themselves, from the batches on record."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rivermark.lake.snapshot import opened
+from rivermark.lake.sql import ask
+from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
+from rivermark.settings import Settings
+
+# The newest generation only: a reset stream counts from nothing again.
+NUMBERS: Final = """
+WITH newest AS (
+    SELECT stream, started_at, counters, gauges FROM progress
+    QUALIFY generation = max(generation) OVER (PARTITION BY stream)
+), told AS (
+    SELECT stream, unnest(map_keys(counters)) AS name, unnest(map_values(counters)) AS number
+    FROM newest
+), shown AS (
+    SELECT stream, started_at, unnest(map_keys(gauges)) AS name, unnest(map_values(gauges)) AS value
+    FROM newest
+)
+SELECT stream, name, sum(number)::DOUBLE AS number, true AS counted FROM told GROUP BY ALL
+UNION ALL
+SELECT stream, name, arg_max(value, started_at) AS number, false FROM shown GROUP BY stream, name
+ORDER BY stream, name
+"""
+
+
+def metrics_of_streams(settings: Settings) -> dict[str, dict[str, int | float]]:
+    """Each stream's counters, added up over all its batches, and the newest value of its gauges."""
+    lake = settings.lake()
+    if not lake.exists(STREAM_PROGRESS):
+        return {}
+    progress = opened(lake, STREAM_PROGRESS)
+    if "counters" not in progress.schema.names:
+        # Written by an older version, and no batch since.
+        return {}
+    found: dict[str, dict[str, int | float]] = {}
+    for row in ask(NUMBERS, {"progress": progress}):
+        number = int(row["number"]) if row["counted"] else float(row["number"])
+        found.setdefault(row["stream"], {})[row["name"]] = number
+    return found

@@ -1,0 +1,1 @@
+"""What a process function is written with: state, timers, outputs, inputs."""

@@ -1,0 +1,111 @@
+"""Reads the declaration of a process from its class and refuses what cannot work."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from rivermark.model.errors import DeclarationError
+from rivermark.process.api.declaration import Declaration, InputSpec, StateSpec
+from rivermark.process.api.state import Collection
+from rivermark.process.declaration.inputs import find_inputs
+from rivermark.process.declaration.outputs import find_out, find_sides
+from rivermark.process.declaration.states import find_states
+from rivermark.process.declaration.type_arguments import arguments_for
+
+
+def is_open(cls: type, base: type) -> bool:
+    """Whether the class is a base for others: its event or output type is still a parameter."""
+    return any(isinstance(each, TypeVar) for each in arguments_for(cls, base)) and bool(
+        getattr(cls, "__parameters__", ())
+    )
+
+
+def declare(cls: Any, base: Any) -> Declaration:
+    """Declaration of the process `cls`; sets up the attributes behind its list and map states."""
+    name = cls.__name__
+    arguments = arguments_for(cls, base)
+    if len(arguments) != 2 or any(isinstance(each, TypeVar) for each in arguments):
+        raise DeclarationError(
+            f"process '{name}' does not say what it reads and writes: subclass KeyedProcess[Event, "
+            "Out]"
+        )
+    event, out = arguments
+    states = find_states(cls, base)
+    inputs, key = find_inputs(cls, base, event)
+    declaration = Declaration(
+        name=name,
+        version=cls.version,
+        key=key,
+        states=tuple(each for each in states if each.kind != "broadcast"),
+        broadcasts=tuple(each for each in states if each.kind == "broadcast"),
+        inputs=inputs,
+        sides=find_sides(cls),
+        out=find_out(cls, None if out is type(None) else out),
+        order=cls.order,
+        hold=cls.hold,
+        dead_letter=cls.dead_letter,
+        has_on_timer=cls.on_timer is not base.on_timer,
+        migrations=cls.migrations,
+        forgets=cls.forgets,
+    )
+    _check_order(declaration)
+    _check_broadcasts(declaration)
+    _check_evolution(declaration)
+    _install_collections(cls, declaration.states)
+    return declaration
+
+
+def _check_order(declared: Declaration) -> None:
+    if declared.order not in ("arrival", "event_time"):
+        raise DeclarationError(
+            f"process '{declared.name}': order is 'arrival' or 'event_time', not {declared.order!r}"
+        )
+    if declared.hold and declared.order != "event_time":
+        raise DeclarationError(
+            f"process '{declared.name}' holds events until the watermark: that is for "
+            'order = "event_time"'
+        )
+    if declared.order == "event_time":
+        timeless = [each.name for each in declared.inputs if each.time is None]
+        if timeless:
+            raise DeclarationError(
+                f"process '{declared.name}' handles events in order of their time, but input "
+                f"'{timeless[0]}' has none: name its field, as in time = \"event_time\""
+            )
+
+
+def _check_broadcasts(declared: Declaration) -> None:
+    if declared.broadcasts and not any(map(_is_broadcast, declared.inputs)):
+        raise DeclarationError(
+            f"process '{declared.name}': nothing can write broadcast state "
+            f"'{declared.broadcasts[0].name}': it has no Broadcast input"
+        )
+
+
+def _is_broadcast(declared: InputSpec) -> bool:
+    return declared.broadcast
+
+
+def _check_evolution(declared: Declaration) -> None:
+    names = {each.name for each in (*declared.states, *declared.broadcasts)}
+    if declared.version < 1:
+        raise DeclarationError(f"process '{declared.name}': version is a whole number from 1")
+    for name in declared.migrations:
+        if name not in names:
+            raise DeclarationError(
+                f"process '{declared.name}': a migration is given for '{name}', which is no state "
+                f"of it; states are: {', '.join(sorted(names)) or 'none'}"
+            )
+    for name in declared.forgets:
+        if name in names:
+            raise DeclarationError(
+                f"process '{declared.name}' forgets state '{name}' but still declares it"
+            )
+
+
+def _install_collections(cls: type, states: tuple[StateSpec, ...]) -> None:
+    for slot, each in enumerate(states):
+        if each.ttl is None and each.kind in ("list", "map"):
+            setattr(
+                cls, each.name, Collection(each.name, slot, list if each.kind == "list" else dict)
+            )

@@ -1,0 +1,1 @@
+"""Runs a process over a bucket of keys, without a JVM."""

@@ -1,0 +1,87 @@
+"""Keys and times of events, taken from them by what the process declares.
+
+A field is read; a function is user code, which may raise on one event of a million. That event is
+then told like one whose handler raises: an error with the event and the line, or a dead letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rivermark.process.api.declaration import InputSpec
+from rivermark.process.api.inputs import Arrivals, instants_of, key_getter
+from rivermark.process.errors import DeadLetter, ProcessError
+from rivermark.process.instants import Millis
+
+
+def arrivals_of(
+    process: str,
+    spec: InputSpec,
+    events: list[Any],
+    *,
+    dead_letter: bool,
+    keys: list[Any] | None = None,
+    times: list[Millis] | None = None,
+) -> tuple[Arrivals, list[DeadLetter]]:
+    """Events of an input with their keys and times, and those for which a function fails.
+
+    `keys` and `times` are given where they are known already. Raises ProcessError for an event that
+    fails, unless such events are set aside.
+    """
+    try:
+        return _columns(spec, events, keys, times), []
+    except Exception:  # user code; told below with the event
+        return _one_by_one(process, spec, events, keys, times, dead_letter=dead_letter)
+
+
+def _columns(
+    spec: InputSpec, events: list[Any], keys: list[Any] | None, times: list[Millis] | None
+) -> Arrivals:
+    if keys is None and spec.key is not None:
+        keys = list(map(key_getter(spec.key), events))
+    if times is None and spec.time is not None:
+        times = instants_of(events, spec.time)
+    return Arrivals(spec.name, events, keys, times)
+
+
+def _one_by_one(
+    process: str,
+    spec: InputSpec,
+    events: list[Any],
+    keys: list[Any] | None,
+    times: list[Millis] | None,
+    *,
+    dead_letter: bool,
+) -> tuple[Arrivals, list[DeadLetter]]:
+    good: list[Any] = []
+    dead = []
+    found: tuple[list[Any], list[Millis]] = ([], [])
+    for place, event in enumerate(events):
+        key = None if keys is None else keys[place]
+        try:
+            one = _columns(
+                spec, [event], _only(keys, place), None if times is None else [times[place]]
+            )
+        except Exception as error:
+            failure = ProcessError(process, key, event, 0, error)
+            if not dead_letter:
+                raise failure from error
+            dead.append(DeadLetter.of(failure, error, spec.name))
+            continue
+        good.append(event)
+        for column, values in zip(found, (one.keys, one.times), strict=True):
+            column.extend(values or ())
+    return (
+        Arrivals(
+            spec.name,
+            good,
+            None if spec.key is None else found[0],
+            None if spec.time is None else found[1],
+        ),
+        dead,
+    )
+
+
+def _only(column: Sequence[Any] | None, place: int) -> list[Any] | None:
+    return None if column is None else [column[place]]

@@ -1,0 +1,1 @@
+"""Schemas of stored state, and taking over what an earlier one wrote."""

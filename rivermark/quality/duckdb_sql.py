@@ -1,0 +1,215 @@
+"""The rows that break a rule, as SQL of DuckDB: for who judges without a JVM, or opens the rows.
+
+Written from the same questions as the translation for Great Expectations; a test holds both to the
+same answers. Limits are bound as values. The table is read as `batch`; conditions and queries are
+those of the suites, declared in code, in the SQL that Spark and DuckDB share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from typing import Final
+
+import pyarrow as pa
+
+from rivermark.lake.day_predicates import days_of, is_date, ranges
+from rivermark.lake.sql import quoted
+from rivermark.model.limit import Limit
+from rivermark.model.question import (
+    Between,
+    Columns,
+    Given,
+    Matches,
+    NoRowsFrom,
+    NoRowsWhere,
+    OneOf,
+    Ordered,
+    RowCount,
+    Unique,
+    UsualRows,
+    columns_asked,
+)
+from rivermark.model.rule import Rule
+from rivermark.model.table import Table
+from rivermark.quality.errors import SuiteDoesNotFit
+from rivermark.quality.usual_volume import DUCKDB, usual_rows
+
+BATCH: Final = "batch"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on one row: `broken` where the row breaks the rule, `asked` where it is judged.
+
+    `values` belong to `broken`; `asked` has none.
+    """
+
+    broken: str
+    asked: str = "true"
+    values: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True)
+class Search:
+    """A query for what breaks a rule; `of_table` says that it gives rows of the table itself."""
+
+    sql: str
+    values: tuple[object, ...] = ()
+    of_table: bool = True
+
+
+def condition_of(rule: Rule, schema: pa.Schema) -> Condition | None:
+    """The condition by which a row alone breaks the rule; None where one row cannot tell."""
+    _refuse_missing(rule, schema)
+    match rule.asks:
+        case Given(column):
+            return Condition(f"{quoted(column)} IS NULL")
+        case Between():
+            return _between(rule.asks, schema.field(rule.asks.column).type)
+        case OneOf(column, values):
+            _refuse_kind(rule, column, schema, _IS[type(values[0])])
+            name = quoted(column)
+            marks = ", ".join("?" for _ in values)
+            return Condition(f"{name} NOT IN ({marks})", f"{name} IS NOT NULL", tuple(values))
+        case Matches(column, pattern):
+            _refuse_kind(rule, column, schema, _IS[str])
+            name = quoted(column)
+            # As Java reads it: a dot is any character but the end of a line.
+            broken = f"NOT regexp_full_match({name}, ?, 'p')"
+            return Condition(broken, f"{name} IS NOT NULL", (pattern,))
+        case Ordered(first, second, strictly):
+            if not _in_one_order(schema.field(first).type, schema.field(second).type):
+                raise SuiteDoesNotFit(
+                    f"rule '{rule.name}': {first} and {second} have no order of numbers or times: "
+                    f"{schema.field(first).type}, {schema.field(second).type}"
+                )
+            a, b = quoted(first), quoted(second)
+            asked = f"({a} IS NOT NULL AND {b} IS NOT NULL)"
+            return Condition(f"NOT ({a} {'<' if strictly else '<='} {b})", asked)
+        case NoRowsWhere(condition):
+            return Condition(f"coalesce(({condition}), true)")
+        case _:
+            return None
+
+
+def search_of(rule: Rule, schema: pa.Schema) -> Search | None:
+    """The query for what breaks the rule; None for questions about the table as a whole."""
+    condition = condition_of(rule, schema)
+    if condition is not None:
+        where = f"({condition.asked}) AND coalesce(({condition.broken}), false)"
+        return Search(f"SELECT * FROM {BATCH} WHERE {where}", condition.values)  # noqa: S608
+    match rule.asks:
+        case Unique(columns):
+            names = ", ".join(quoted(c) for c in columns)
+            given = " AND ".join(f"{quoted(c)} IS NOT NULL" for c in columns)
+            return Search(
+                f"SELECT * FROM {BATCH} WHERE ({names}) IN (SELECT ({names}) FROM {BATCH} "  # noqa: S608
+                f"WHERE {given} GROUP BY {names} HAVING count(*) > 1)"
+            )
+        case NoRowsFrom(query):
+            return Search(query.format(batch=BATCH), of_table=False)
+        case UsualRows(column):
+            is_date = pa.types.is_date(schema.field(column).type)
+            query = usual_rows(rule.asks, DUCKDB, is_date=is_date)
+            return Search(query.format(batch=BATCH), of_table=False)
+        case Columns() | RowCount():
+            return None
+    raise AssertionError(rule.asks)
+
+
+def on_days(table: Table, days: Collection[date]) -> str:
+    """The rows of those days: dates and instants that we made, and a declared name."""
+    daily, parts = days_of(table), []
+    name = quoted(daily.column)
+    for first, last in ranges(days):
+        if is_date(table):
+            parts.append(f"{name} BETWEEN DATE '{first}' AND DATE '{last}'")
+            continue
+        start, end = daily.bounds(first, last)
+        parts.append(
+            f"({name} >= TIMESTAMPTZ '{start.isoformat()}' AND "
+            f"{name} < TIMESTAMPTZ '{end.isoformat()}')"
+        )
+    return " OR ".join(parts)
+
+
+def local_day(table: Table) -> str:
+    """The day to which a row belongs."""
+    daily = days_of(table)
+    name = quoted(daily.column)
+    return name if is_date(table) else f"CAST(timezone('{daily.zone}', {name}) AS DATE)"
+
+
+def _between(asked: Between, kind: pa.DataType) -> Condition:
+    name = quoted(asked.column)
+    parts: list[str] = []
+    values: list[object] = []
+    for limit, sign in (
+        (asked.low, ">="),
+        (asked.high, "<" if asked.high_excluded else "<="),
+    ):
+        if limit is not None:
+            parts.append(f"{name} {sign} ?")
+            values.append(_comparable(asked.column, limit, kind))
+    broken = f"NOT ({' AND '.join(parts)})"
+    if pa.types.is_floating(kind):
+        # Not-a-number is above every number in the order of SQL, and in no range of ours.
+        broken = f"({broken} OR isnan({name}))"
+    return Condition(broken, f"{name} IS NOT NULL", tuple(values))
+
+
+def _comparable(column: str, limit: Limit, kind: pa.DataType) -> object:
+    """The limit as a value of the column's kind: never a text beside a number or a time."""
+    if isinstance(limit, datetime):
+        if pa.types.is_timestamp(kind):
+            return limit
+        if pa.types.is_date(kind) and limit.timetz() == time(tzinfo=UTC):
+            return limit.date()
+    elif pa.types.is_date(kind) if isinstance(limit, date) else _is_number(kind):
+        return limit
+    raise SuiteDoesNotFit(f"column {column}: {kind} has no order with {limit!r}")
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return str(kind) in ("string", "large_string", "string_view")
+
+
+_IS: Final[dict[type, Callable[[pa.DataType], bool]]] = {
+    str: _is_text,
+    bool: pa.types.is_boolean,
+    int: _is_number,
+}
+
+
+def _in_one_order(first: pa.DataType, second: pa.DataType) -> bool:
+    """Whether values of both kinds compare as numbers or as times: text does not."""
+    kinds = (_is_number, pa.types.is_timestamp, pa.types.is_date)
+    return any(kind(first) and kind(second) for kind in kinds)
+
+
+def _refuse_kind(
+    rule: Rule, column: str, schema: pa.Schema, fits: Callable[[pa.DataType], bool]
+) -> None:
+    kind = schema.field(column).type
+    if not fits(kind):
+        raise SuiteDoesNotFit(
+            f"rule '{rule.name}': column {column} of type {kind} holds no such value"
+        )
+
+
+def _refuse_missing(rule: Rule, schema: pa.Schema) -> None:
+    named = (rule.asks.column,) if isinstance(rule.asks, UsualRows) else columns_asked(rule.asks)
+    missing = [c for c in named if c not in schema.names]
+    if missing:
+        raise SuiteDoesNotFit(
+            f"rule '{rule.name}': the table has no column {', '.join(missing)}; "
+            f"it has {', '.join(schema.names)}"
+        )

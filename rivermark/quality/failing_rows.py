@@ -1,0 +1,59 @@
+"""The rows behind a verdict: which ones break a rule, and how many of them each day has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Final
+
+from rivermark.model.question import Columns, RowCount
+from rivermark.model.rule import Rule
+from rivermark.model.table import Table
+from rivermark.quality.duckdb_evaluator import BadRows, judging
+
+if TYPE_CHECKING:
+    from rivermark.quality.duckdb_evaluator import Rows
+
+SHOWN: Final = 50
+"""Rows of each rule that are kept to be opened."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Rows of one version of a table that break rules; values of personal columns are left out.
+
+    `hidden` are the personal columns; `command` shows the rows of the first rule on the console.
+    """
+
+    table: str
+    version: int
+    found: tuple[BadRows, ...]
+    by_day: Mapping[str, Mapping[date, int]]
+    hidden: tuple[str, ...]
+    command: str
+
+
+def gather(
+    rows: Rows,
+    table: Table,
+    rules: Sequence[Rule],
+    *,
+    version: int,
+    limit: int = SHOWN,
+    personal: bool = False,
+) -> Evidence:
+    """The rows that break these rules; rules of the table as a whole have none to show."""
+    of_rows = [rule for rule in rules if not isinstance(rule.asks, Columns | RowCount)]
+    with judging(rows, table) as judge:
+        found = tuple(judge.bad_rows(rule, limit=limit, personal=personal) for rule in of_rows)
+        by_day = {rule.name: judge.by_day(rule) for rule in of_rows}
+    first = of_rows[0].name if len(of_rows) == 1 else "all"
+    return Evidence(
+        table=table.name,
+        version=version,
+        found=found,
+        by_day={name: days for name, days in by_day.items() if days},
+        hidden=() if personal else table.personal,
+        command=f'rivermark show {table.name} --bad "{first}" --version {version}',
+    )

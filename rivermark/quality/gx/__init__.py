@@ -1,0 +1,1 @@
+"""Great Expectations: evaluation on Spark, results, Data Docs."""

@@ -1,0 +1,40 @@
+"""Rows that are too many for the driver, written once to be looked at before they are published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from deltalake import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+
+from rivermark.lake.lake import Lake
+from rivermark.model.table import Table
+from rivermark.quality.errors import PublicationBlocked
+from rivermark.quality.publish_gate import forget
+
+if TYPE_CHECKING:
+    from pyarrow import dataset
+
+
+@contextmanager
+def staged(
+    spark: SparkSession, lake: Lake, table: Table, rows: DataFrame
+) -> Iterator[tuple[DataFrame, dataset.Dataset]]:
+    """The rows as they were staged: for Spark, which publishes them, and for the audit.
+
+    Computed once, by executors. Gone afterwards, unless they were refused; what a process that was
+    killed left is written over by the next.
+    """
+    path = lake.staged(table)
+    writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    writer.save(path)
+    try:
+        yield spark.read.format("delta").load(path), DeltaTable(path).to_pyarrow_dataset()
+    except PublicationBlocked:
+        raise
+    except BaseException:
+        forget(lake, table)
+        raise
+    forget(lake, table)

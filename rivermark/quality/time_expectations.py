@@ -1,0 +1,65 @@
+"""Expectations about time: how many rows a day usually has, windows, and events before their time.
+
+As `rivermark.model.expectations`, which is about single values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from rivermark.model.expectations import no_rows_from
+from rivermark.model.question import UsualRows
+from rivermark.model.rule import Expectation, Rule, Severity
+from rivermark.model.table import Daily
+
+USUAL: str = "each day has about its usual number of rows"
+
+
+def usual_rows(daily: Daily, *, severity: Severity = "warning") -> Expectation:
+    """Each day that is over has about as many rows as its weekday had before.
+
+    See `rivermark.quality.usual_volume` for the profile and for the days that are not judged.
+    """
+    return (Rule(name=USUAL, asks=UsualRows(daily.column, daily.zone), severity=severity),)
+
+
+def no_overlap(
+    keys: str | Sequence[str],
+    *,
+    start: str = "window_start",
+    end: str = "window_end",
+    severity: Severity = "critical",
+) -> Expectation:
+    """Windows or sessions of one key do not overlap: each begins when the one before is over."""
+    names = (keys,) if isinstance(keys, str) else tuple(keys)
+    by = f"PARTITION BY {', '.join(f't.{n}' for n in names)} " if names else ""
+    shown = ", ".join(f"t.{n}" for n in (*names, start, end))
+    # Declared names of columns only. By the table's name before it, one may be a word of SQL.
+    query = f"""
+        SELECT * FROM (
+            SELECT {shown}, lag(t.{end}) OVER ({by}ORDER BY t.{start}, t.{end}) AS end_before
+            FROM {{batch}} AS t
+        ) AS o WHERE o.{start} < o.end_before
+    """  # noqa: S608
+    told = ", ".join(names)
+    name = f"windows of one ({told}) do not overlap" if names else "windows do not overlap"
+    return no_rows_from(query, name=name, severity=severity)
+
+
+def not_ahead(
+    event_time: str,
+    arrived: str,
+    most: timedelta,
+    *,
+    severity: Severity = "critical",
+) -> Expectation:
+    """No event lies more than `most` after the moment at which it was taken in."""
+    seconds = round(most.total_seconds())
+    query = f"""
+        SELECT t.{event_time}, t.{arrived} FROM {{batch}} AS t
+        WHERE t.{event_time} > t.{arrived} + INTERVAL {seconds} SECOND
+    """  # noqa: S608
+    return no_rows_from(
+        query, name=f"{event_time} lies at most {most} after its arrival", severity=severity
+    )

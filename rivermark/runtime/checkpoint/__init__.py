@@ -1,0 +1,1 @@
+"""Checkpoints: generations, positions, watermarks, stored state."""

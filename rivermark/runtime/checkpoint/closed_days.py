@@ -1,0 +1,86 @@
+"""Which days of a stream became final, told once, also across restarts."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from rivermark.lake.lake import Lake
+from rivermark.lake.statistics import smallest
+from rivermark.model.stream import AnyStream, Stream
+from rivermark.runtime.batch_metrics import StreamSummary
+
+
+class ClosedDays:
+    """Remembers for each stream through which day it was told, in `<state root>/closed`."""
+
+    def __init__(self, lake: Lake, state_root: Path) -> None:
+        """Remember the folder."""
+        self._lake = lake
+        self._folder = state_root / "closed"
+
+    def newly_closed(self, stream: AnyStream, summary: StreamSummary) -> tuple[date, ...]:
+        """Days that the stream finished since it was last asked, oldest first.
+
+        For a refreshing stream: the days it computed. For others: the days that its watermark has
+        passed, from the first one on which it was seen.
+        """
+        if isinstance(stream, Stream) and stream.kind == "refresh":
+            days = tuple(sorted(summary.touched_days))
+            summary.touched_days.clear()
+            return days
+        if stream.days is None or summary.watermark is None:
+            return ()
+        through = last_closed(stream, summary.watermark)
+        told = self.through(stream.name)
+        if told is None:
+            first = first_day(self._lake, stream)
+            told = first - timedelta(days=1) if first else through
+        if told >= through:
+            return ()
+        self._remember(stream.name, through)
+        return tuple(told + timedelta(days=n + 1) for n in range((through - told).days))
+
+    def through(self, stream: str) -> date | None:
+        """The last day told for a stream."""
+        try:
+            return date.fromisoformat(json.loads(self._path(stream).read_text())["through"])
+        except (FileNotFoundError, ValueError, KeyError):
+            return None
+
+    def forget(self, stream: str) -> None:
+        """Tell all days of a stream again from the first one on: its tables begin anew."""
+        self._path(stream).unlink(missing_ok=True)
+
+    def _remember(self, stream: str, day: date) -> None:
+        path = self._path(stream)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_suffix(".new")
+        new.write_text(json.dumps({"through": day.isoformat()}))
+        new.replace(path)
+
+    def _path(self, stream: str) -> Path:
+        return self._folder / f"{stream.replace('/', '.')}.json"
+
+
+def last_closed(stream: AnyStream, watermark: datetime) -> date:
+    """The last day that the watermark has passed by the stream's margin, in the zone of the days.
+
+    By the margin, because a session or a join's lone row of that day may end so much later.
+    """
+    assert stream.days is not None  # noqa: S101 - asked only of streams that have days
+    margin = stream.margin if isinstance(stream, Stream) else timedelta(0)
+    local = (watermark - margin).astimezone(ZoneInfo(stream.days.zone))
+    return local.date() - timedelta(days=1)
+
+
+def first_day(lake: Lake, stream: AnyStream) -> date | None:
+    """The first day of which the stream's table holds rows, by the table's own statistics."""
+    assert stream.days is not None  # noqa: S101 - asked only of streams that have days
+    table = stream.tables[0]
+    found = smallest(lake, table, stream.days.column)
+    if isinstance(found, datetime):
+        return found.astimezone(ZoneInfo(stream.days.zone)).date()
+    return found

@@ -1,0 +1,138 @@
+"""The generation of a stream's checkpoint: which one is in use, and whether it may be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from pyarrow import fs
+
+from rivermark.lake.batch_writer import Origin, TableWriter
+from rivermark.lake.filesystem import filesystem
+from rivermark.lake.lake import Lake
+from rivermark.model.errors import CheckpointIncompatible
+from rivermark.model.stream import AnyStream
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A checkpoint's life: its number, since when (UTC), and the Spark settings frozen in it."""
+
+    number: int
+    since: datetime
+    shuffle_partitions: int
+
+    def origin(self, stream: AnyStream, run_id: str) -> Origin:
+        """Who writes, in this generation and run."""
+        return Origin(stream.name, self.number, self.since, run_id)
+
+
+def open_generation(lake: Lake, stream: AnyStream, shuffle_partitions: int) -> Generation:
+    """The stream's current generation; its first start writes down what must not change later.
+
+    The number of shuffle partitions in force is that of the first start (Spark freezes it with the
+    state), whatever the settings say since.
+    """
+    found = read_generation(lake, stream)
+    if found is None:
+        found = Generation(0, datetime.now(UTC), shuffle_partitions)
+        write_generation(lake, stream, found)
+    return found
+
+
+def reset_generation(
+    lake: Lake, stream: AnyStream, shuffle_partitions: int, clear: Callable[[], None]
+) -> Generation:
+    """Begin the stream's next generation: a new checkpoint, with tables that `clear` emptied.
+
+    A kill in the middle leaves a mark with which the stream does not start until the reset is done
+    again: with old tables and a new checkpoint it would write every row twice, with new tables and
+    the old checkpoint it would leave out all that came before.
+    """
+    before = read_generation(lake, stream, unfinished=True)
+    number = 0 if before is None else before.number + 1
+    after = Generation(number, datetime.now(UTC), shuffle_partitions)
+    write_generation(lake, stream, after, unfinished=True)
+    clear()
+    write_generation(lake, stream, after)
+    return after
+
+
+def read_generation(
+    lake: Lake, stream: AnyStream, *, unfinished: bool = False
+) -> Generation | None:
+    """The generation in use; None before the first start. An unfinished reset only where allowed.
+
+    Raises CheckpointIncompatible for a reset that was broken off.
+    """
+    store, path = filesystem(f"{lake.root}/checkpoints/{stream.name}/generation.json")
+    try:
+        with store.open_input_stream(path) as file:
+            found: dict[str, Any] = json.loads(file.read())
+    except FileNotFoundError:
+        return None
+    if found.get("resetting") and not unfinished:
+        raise CheckpointIncompatible(
+            f"stream '{stream.name}': a reset was broken off; finish it: "
+            f"rivermark reset {stream.name}"
+        )
+    since = datetime.fromisoformat(found["since"])
+    return Generation(int(found["number"]), since, int(found["shuffle_partitions"]))
+
+
+def write_generation(
+    lake: Lake, stream: AnyStream, made: Generation, *, unfinished: bool = False
+) -> None:
+    """Write a generation down, whole or not at all."""
+    store, path = filesystem(f"{lake.root}/checkpoints/{stream.name}/generation.json")
+    store.create_dir(path.rsplit("/", 1)[0], recursive=True)
+    text = {
+        "number": made.number,
+        "since": made.since.isoformat(),
+        "shuffle_partitions": made.shuffle_partitions,
+        **({"resetting": True} if unfinished else {}),
+    }
+    with store.open_output_stream(f"{path}.new") as file:
+        file.write(json.dumps(text).encode())
+    store.move(f"{path}.new", path)
+
+
+def check_checkpoint(lake: Lake, stream: AnyStream, origin: Origin) -> str:
+    """Folder of the checkpoint, after a look at whether it and the tables tell the same story.
+
+    Raises CheckpointIncompatible when parts were deleted: Spark would start from nothing and write
+    what is in the tables already, or build on state that belongs to other offsets.
+    """
+    folder = lake.checkpoint(stream.name, origin.generation)
+    store, path = filesystem(folder)
+    offsets = newest_entry(store, f"{path}/offsets")
+    state = store.get_file_info(f"{path}/state").type == fs.FileType.Directory
+    reset = (
+        f"Put the checkpoint back, or start over on purpose: rivermark reset {stream.name} "
+        "(new checkpoint, tables rebuilt from their inputs)."
+    )
+    if offsets is None and state:
+        raise CheckpointIncompatible(
+            f"stream '{stream.name}': checkpoint {folder} has state but no offsets; "
+            f"somebody deleted a part of it. {reset}"
+        )
+    for table in stream.tables:
+        last = TableWriter(lake, table, origin).last if lake.exists(table) else None
+        if last is not None and (offsets is None or int(last.metadata["batch"]) > offsets):
+            raise CheckpointIncompatible(
+                f"stream '{stream.name}': table '{table.name}' holds batch "
+                f"{last.metadata['batch']} but checkpoint {folder} knows of "
+                f"{'none' if offsets is None else offsets}; it was deleted or is an older copy. "
+                f"{reset}"
+            )
+    return folder
+
+
+def newest_entry(store: fs.FileSystem, folder: str) -> int | None:
+    """The highest batch number among the entries of a checkpoint's log, or None."""
+    selector = fs.FileSelector(folder, allow_not_found=True)
+    names = [f.base_name for f in store.get_file_info(selector)]
+    return max((int(n) for n in names if n.isdigit()), default=None)

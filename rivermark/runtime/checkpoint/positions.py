@@ -1,0 +1,91 @@
+"""Which streams read a table in the order of its commits, and how far each has come."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from deltalake import DeltaTable
+from pyarrow import fs
+
+from rivermark.ingest.source.arrivals import arrivals_of
+from rivermark.lake.filesystem import filesystem
+from rivermark.lake.lake import Lake
+from rivermark.lake.maintenance.reader_positions import Reader
+from rivermark.model.stream import AnyStream, Ingest, table_of
+from rivermark.model.table import Table
+from rivermark.model.topology import Topology
+from rivermark.runtime.checkpoint.dead_letters import replayed_into
+from rivermark.runtime.checkpoint.generation import newest_entry, read_generation
+
+
+def readers_of(lake: Lake, topology: Topology, table: Table) -> list[Reader]:
+    """Every stream that has begun to read the table, with what it may still need.
+
+    A stream that has not begun needs nothing: it will read the table as it is, in steps of event
+    time, where its first commits are no longer as they were. The exception is an ingest's own list
+    of arrived files, which is read in the order of commits or not at all.
+    """
+    if not lake.exists(table):
+        return []
+    identity = str(DeltaTable(lake.path(table)).metadata().id)
+    found = []
+    for stream in topology.streams:
+        if table.name in {read.name for read in read_by_stream(stream)}:
+            reader = position(lake, stream, identity)
+            if reader is None and isinstance(stream, Ingest):
+                reader = Reader(stream.name, 0)
+            if reader is not None:
+                found.append(reader)
+    return found
+
+
+def read_by_stream(stream: AnyStream) -> tuple[Table, ...]:
+    """The tables whose commits a stream follows; others it looks up whole, as they are."""
+    if isinstance(stream, Ingest):
+        return (arrivals_of(stream),)
+    reads = stream.reads[:1] if stream.kind == "refresh" else stream.reads
+    replays = replayed_into(stream)
+    return (*(table_of(read) for read in reads), *([] if replays is None else [replays]))
+
+
+def position(lake: Lake, stream: AnyStream, table_id: str) -> Reader | None:
+    """The stream's place in a table, as the last finished batch of its checkpoint tells it.
+
+    A batch that was planned and not finished is read again after a restart: what it needs is
+    counted as unread. None before the first start.
+    """
+    generation = read_generation(lake, stream, unfinished=True)
+    if generation is None:
+        return None
+    store, path = filesystem(lake.checkpoint(stream.name, generation.number))
+    done = newest_entry(store, f"{path}/commits")
+    if done is None:
+        planned = _offsets(store, f"{path}/offsets/0")
+        places = [p for p in planned if p["reservoirId"] == table_id]
+        if newest_entry(store, f"{path}/offsets") is None:
+            return None
+        snapshot = next((p for p in places if p["isStartingVersion"]), None)
+        if snapshot is not None:
+            return Reader(stream.name, int(snapshot["reservoirVersion"]), snapshot=True)
+        return Reader(stream.name, 0)
+    places = [p for p in _offsets(store, f"{path}/offsets/{done}") if p["reservoirId"] == table_id]
+    if not places:
+        # It began before the table had a commit, or with another table of that name.
+        return Reader(stream.name, 0)
+    slowest = min(places, key=lambda p: int(p["reservoirVersion"]))
+    return Reader(
+        stream.name, int(slowest["reservoirVersion"]), snapshot=bool(slowest["isStartingVersion"])
+    )
+
+
+def _offsets(store: fs.FileSystem, path: str) -> list[dict[str, Any]]:
+    """The places in Delta tables that an entry of the offset log names, one a line after two."""
+    try:
+        with store.open_input_stream(path) as file:
+            lines = file.read().decode().splitlines()[2:]
+    except FileNotFoundError:
+        return []
+    # A source that had nothing yet is a dash.
+    found = [json.loads(line) for line in lines if line.startswith("{")]
+    return [place for place in found if "reservoirId" in place]

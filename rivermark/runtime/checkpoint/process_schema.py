@@ -1,0 +1,83 @@
+"""What the state of a process function depends on, written down beside it in the checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from rivermark.lake.filesystem import filesystem
+from rivermark.model.errors import CheckpointIncompatible
+from rivermark.process.api.declaration import Declaration
+from rivermark.process.evolution.compatibility import check_compatible
+from rivermark.process.evolution.schema import StateSchema
+from rivermark.process.spark.build import Placing
+
+FILE = "process.json"
+
+
+@dataclass(frozen=True)
+class ProcessRecord:
+    """The number of buckets, and every schema in which state of the checkpoint may be written.
+
+    A bucket keeps the schema that wrote it until it is written again, so older ones stay listed.
+    `replays` says that dead letters are a source of the query: Spark wants the sources of the first
+    start ever after. `placing` is who gave the keys their buckets (Spark, or Python for all inputs
+    where one has a key that only Python knows), None before the query was built.
+    """
+
+    buckets: int
+    schemas: tuple[StateSchema, ...]
+    replays: bool = False
+    placing: Placing | None = None
+
+
+def read_record(checkpoint: str) -> ProcessRecord | None:
+    """The record of a checkpoint; None before the first start."""
+    store, path = filesystem(f"{checkpoint}/{FILE}")
+    try:
+        with store.open_input_stream(path) as file:
+            return msgspec.json.decode(file.read(), type=ProcessRecord)
+    except FileNotFoundError:
+        return None
+
+
+def write_record(checkpoint: str, record: ProcessRecord) -> None:
+    """Write a record down, whole or not at all."""
+    store, path = filesystem(f"{checkpoint}/{FILE}")
+    store.create_dir(path.rsplit("/", 1)[0], recursive=True)
+    with store.open_output_stream(f"{path}.new") as file:
+        file.write(msgspec.json.encode(record))
+    store.move(f"{path}.new", path)
+
+
+def admit(stream: str, checkpoint: str, declared: Declaration, buckets: int) -> ProcessRecord:
+    """The record that a start goes by; the first one makes it, later ones add a changed schema.
+
+    Raises CheckpointIncompatible, before anything runs, with each reason why the state that is
+    there cannot be read by the process as it is declared now.
+    """
+    schema = declared.schema
+    found = read_record(checkpoint)
+    if found is None:
+        found = ProcessRecord(buckets, (schema,), declared.dead_letter)
+        write_record(checkpoint, found)
+        return found
+    reasons = [
+        str(each)
+        for old in found.schemas
+        for each in check_compatible(
+            old, schema, migrated=declared.migrations, forgotten=declared.forgets
+        )
+    ]
+    if reasons:
+        raise CheckpointIncompatible(
+            f"stream '{stream}': process '{declared.name}' cannot read the state of its "
+            f"checkpoint {checkpoint}. {'. '.join(dict.fromkeys(reasons))}. Or start over, with "
+            f"tables filled again from their inputs: rivermark reset {stream}"
+        )
+    if found.schemas[-1] != schema:
+        kept = tuple(each for each in found.schemas if each != schema)
+        found = replace(found, schemas=(*kept, schema))
+        write_record(checkpoint, found)
+    return found

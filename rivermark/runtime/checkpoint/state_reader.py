@@ -1,0 +1,139 @@
+"""State and timers of a process function, as its last finished batch left them on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from rivermark.lake.filesystem import filesystem
+from rivermark.lake.lake import Lake
+from rivermark.model.errors import RivermarkError
+from rivermark.model.stream import AnyStream, Stream
+from rivermark.process.engine.stored_state import StoredBucket
+from rivermark.process.instants import BEGINNING, END_OF_TIME, Millis, moment
+from rivermark.process.spark import ProcessBuild
+from rivermark.process.spark.stateful import STATE
+from rivermark.runtime.checkpoint.generation import newest_entry, read_generation
+
+
+@dataclass(frozen=True)
+class KeyView:
+    """What is stored for one key: states by name, timers by kind, events that wait (by input)."""
+
+    key: Any
+    states: dict[str, Any]
+    timers: dict[str, list[datetime]]
+    waiting: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class BucketView:
+    """A bucket in figures."""
+
+    bucket: int
+    keys: int
+    bytes: int
+    timers: int
+    waiting: int
+    watermark: datetime | None
+    wakes_at: datetime | None
+
+
+@dataclass(frozen=True)
+class StateView:
+    """The state of a stream after a batch: its buckets, and the keys that were asked for."""
+
+    stream: str
+    batch: int
+    buckets: list[BucketView]
+    keys: list[KeyView]
+
+
+def state_of_stream(
+    spark: SparkSession, lake: Lake, stream: AnyStream, key: str | None, limit: int
+) -> StateView:
+    """Look into the state of a stream, also while it runs: its last finished batch.
+
+    `key` as text picks one key; otherwise up to `limit` keys are shown. Raises RivermarkError for
+    a stream without a process function, and one that has finished no batch.
+    """
+    if not isinstance(stream, Stream) or not isinstance(stream.build, ProcessBuild):
+        raise RivermarkError(f"stream '{stream.name}' runs no process function: it keeps no keys")
+    generation = read_generation(lake, stream)
+    folder = lake.checkpoint(stream.name, generation.number) if generation else None
+    if folder is None:
+        raise RivermarkError(f"stream '{stream.name}' has not run yet")
+    store, path = filesystem(folder)
+    batch = newest_entry(store, f"{path}/commits")
+    if batch is None:
+        raise RivermarkError(f"stream '{stream.name}' has not finished a batch yet")
+    view = StateView(stream.name, batch, [], [])
+    for label, wake, bucket, size in _stored(spark, folder, batch):
+        keys = bucket.keys()
+        waiting = list(bucket.waiting())
+        view.buckets.append(
+            BucketView(
+                bucket=label,
+                keys=len(keys),
+                bytes=size,
+                timers=bucket.timer_count(),
+                waiting=len(waiting),
+                watermark=_known(bucket.watermark),
+                wakes_at=_known(wake),
+            )
+        )
+        known = dict.fromkeys([*keys, *(each[1] for each in waiting if each[1] is not None)])
+        chosen = [each for each in known if key is None or key in texts_of(each)]
+        view.keys.extend(_view(bucket, each, waiting) for each in chosen[: limit - len(view.keys)])
+    return view
+
+
+def texts_of(key: Any) -> set[str]:
+    """How a person may write a key: as it prints, or a key of several fields with commas."""
+    parts = key if isinstance(key, list | tuple) else [key]
+    return {str(key), ",".join(map(str, parts))}
+
+
+def _stored(
+    spark: SparkSession, checkpoint: str, batch: int
+) -> Iterator[tuple[int, Millis | None, StoredBucket, int]]:
+    """Each bucket of the state: its label, Spark's timer for it, what it holds, its bytes."""
+    rows = (
+        spark.read.format("statestore")
+        .option("stateVarName", STATE)
+        .option("batchId", batch)
+        .load(checkpoint)
+        .select(F.col("key.bucket"), F.col("value.stored"), F.col("value.wake"))
+        .orderBy("bucket")
+    )
+    for row in rows.toLocalIterator():
+        stored = bytes(row["stored"])
+        yield row["bucket"], row["wake"], StoredBucket(stored), len(stored)
+
+
+def _view(bucket: StoredBucket, key: Any, waiting: list[tuple[str, Any, Millis, Any]]) -> KeyView:
+    timers = {
+        kind: [at for each in due if (at := _known(each)) is not None]
+        for kind, due in bucket.timers_of(key).items()
+    }
+    mine = [
+        {"input": source, "at": _known(at), "event": event}
+        for source, owner, at, event in waiting
+        if owner == key
+    ]
+    return KeyView(key, bucket.state_of(key), timers, mine)
+
+
+def _known(at: Millis | None) -> datetime | None:
+    """A moment that a calendar can show."""
+    if at is None or at in (BEGINNING, END_OF_TIME):
+        return None
+    try:
+        return moment(at)
+    except OverflowError:
+        return None

@@ -1,0 +1,1 @@
+"""One running query of a stream, by kind of stream."""

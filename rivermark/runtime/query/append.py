@@ -1,0 +1,205 @@
+"""The query of a stream whose rows are final when they appear: windows, joins, cleansing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rivermark.lake.batch_writer import TableWriter
+from rivermark.lake.filesystem import filesystem
+from rivermark.lake.log import CommitLog
+from rivermark.lake.schema import create_table
+from rivermark.lake.statistics import largest
+from rivermark.model.stream import Stream, lateness_of, table_of
+from rivermark.model.table import Table
+from rivermark.quality.publish_gate import audit
+from rivermark.quality.publish_staging import staged
+from rivermark.runtime.batch_metrics import BatchTally
+from rivermark.runtime.checkpoint.generation import newest_entry
+from rivermark.runtime.checkpoint.watermarks import batch_watermark, last_reached, reached
+from rivermark.runtime.query.backlog import shares, unread_bytes
+from rivermark.runtime.query.base import QueryHost, Written
+from rivermark.runtime.spark.join_state_check import check_joins
+from rivermark.settings import Settings
+
+STORES = {
+    "heap": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+    "rocksdb": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+}
+
+DRIVER_BYTES: Final = 64 * 1024 * 1024
+"""Up to so many bytes of input files a batch of events is committed by the driver."""
+BATCH_BYTES: Final = DRIVER_BYTES * 3 // 4
+"""Bytes of input files after which a batch of events ends, its last file not counted. A larger one
+would be written by executors, and in a bounded run twice, to be audited in between. With several
+inputs it is so of the one of which most waits."""
+LEAST_BYTES: Final = BATCH_BYTES // 16
+"""An input of which little waited at the start may have more of it later."""
+
+
+class AppendHost(QueryHost):
+    """Hosts an append stream: one query, one watermark an input, one commit a batch and table."""
+
+    def __init__(
+        self, spark: SparkSession, settings: Settings, stream: Stream, run_id: str
+    ) -> None:
+        """Create the written tables where needed."""
+        super().__init__(spark, settings, stream, run_id)
+        self.declared = stream
+        for table in stream.tables:
+            create_table(self.lake, table)
+        self._checked = len(stream.reads) < 2
+        self._writers = [TableWriter(self.lake, t, self.origin) for t in stream.tables]
+
+    def conf(self) -> dict[str, str]:
+        """State store by declaration; batches without data only where they close something."""
+        closes = self.declared.volume == "results"
+        return super().conf() | {
+            "spark.sql.streaming.stateStore.providerClass": STORES[self.declared.state_store],
+            "spark.sql.streaming.noDataMicroBatches.enabled": str(closes).lower(),
+        }
+
+    def frame(self) -> DataFrame:
+        """The built stream, with a column for each further condition of its outputs."""
+        tables = [table_of(read) for read in self.declared.reads]
+        inputs = [
+            self.watermarked(place, table, self._read(table, most))
+            for place, (table, most) in enumerate(
+                zip(tables, self._most_bytes(tables), strict=True)
+            )
+        ]
+        lookups = [
+            self.spark.read.format("delta").load(self.lake.path(table_of(s)))
+            for s in self.declared.static
+        ]
+        built = self.build(*inputs, *lookups)
+        conditions = {
+            f"_to_{i}": F.coalesce(o.where(), F.lit(False))
+            for i, o in enumerate(self.declared.outputs)
+            if o.where is not None
+        }
+        return built.withColumns(conditions) if conditions else built
+
+    def build(self, *frames: DataFrame) -> DataFrame:
+        """The stream's rows from its inputs."""
+        return self.declared.build(*frames)
+
+    def watermarked(self, place: int, table: Table, rows: DataFrame) -> DataFrame:
+        """The rows of the input at that place with the stream's watermark on them."""
+        assert table.event_time is not None  # noqa: S101 - checked by the declaration
+        delay = f"{lateness_of(self.declared) // timedelta(milliseconds=1)} milliseconds"
+        return rows.withWatermark(table.event_time, delay)
+
+    def _most_bytes(self, tables: Sequence[Table]) -> list[int | None]:
+        """After how many bytes of each input a batch ends; None where files alone end it.
+
+        Several inputs get shares of what waits of each, so that a backlog ends at once in all of
+        them: one that ran ahead in event time would wait in state for the others.
+        """
+        if len(tables) < 2:
+            return [BATCH_BYTES if self.declared.volume == "events" else None]
+        waiting = [unread_bytes(self.lake, self.declared, table) for table in tables]
+        return [*shares(waiting, most=BATCH_BYTES, least=LEAST_BYTES)]
+
+    def _read(self, table: Table, most: int | None = None) -> DataFrame:
+        """A table as a stream in the order of its commits, so many bytes a batch at most."""
+        path = self.lake.path(table)
+        reader = self.spark.readStream.format("delta").option("skipChangeCommits", "true")
+        reader = reader.option("maxFilesPerTrigger", str(self.settings.files_per_trigger))
+        if most is not None:
+            reader = reader.option("maxBytesPerTrigger", f"{most}b")
+        if self._from_first_commit(path):
+            reader = reader.option("startingVersion", "0")
+        else:
+            reader = reader.option("withEventTimeOrder", "true")
+        return reader.load(path)
+
+    def _from_first_commit(self, path: str) -> bool:
+        """Whether to read commit by commit, in the order of time that the door or a stream gave.
+
+        Not where the log was trimmed, or where days were replaced: their first rows would be read
+        and the replacement skipped. Then the table is read as it is, in steps of event time. The
+        choice counts at the first start alone; a later one goes on from its offsets.
+        """
+        log = CommitLog(path)
+        store, checkpoint = filesystem(self.checkpoint)
+        started = newest_entry(store, f"{checkpoint}/offsets") is not None
+        return log.complete() if started else log.only_appends()
+
+    def recalled(self) -> datetime | None:
+        """As the checkpoint tells it."""
+        return last_reached(self.lake, self.declared)
+
+    def inputs_reached(self) -> dict[str, datetime]:
+        """By the statistics of the tables; the oldest of them holds the results back."""
+        tables = [table_of(r) for r in self.declared.reads]
+        if len(tables) < 2:
+            return {}
+        found = {t.name: largest(self.lake, t, t.event_time) for t in tables if t.event_time}
+        return {name: at for name, at in found.items() if isinstance(at, datetime)}
+
+    def tally(self, progress: dict[str, Any]) -> BatchTally:
+        """With the moment up to which all results are written as the watermark."""
+        found = super().tally(progress)
+        passed = reached(self.checkpoint, self.declared, found.batch_id)
+        return replace(found, watermark=passed or found.watermark)
+
+    def write(self, frame: DataFrame, batch: int) -> Written:
+        """Commit the batch's rows to each table that takes them.
+
+        In a bounded run they are audited before the first commit, of any table.
+        """
+        if not self._checked:
+            check_joins(self.spark, self.declared.name)
+            self._checked = True
+        watermark = batch_watermark(self.checkpoint, batch)
+        told = {"watermark": watermark.isoformat() if watermark else None}
+        if all(w.has(batch) for w in self._writers):
+            # The rows are there already, but the state of this batch is not: run it into nothing.
+            frame.write.format("noop").mode("append").save()
+            return Written(watermark=watermark)
+        if self._is_large(frame):
+            writer = self._writers[0]
+            rows = frame.select(*writer.table.schema.fieldNames())
+            if self.bounded:
+                with staged(self.spark, self.lake, writer.table, rows) as (kept, found):
+                    audit(self.lake, self.declared, [(writer.table, found)], kept=True)
+                    writer.append_once(kept, batch, metadata=told)
+            else:
+                writer.append_once(rows, batch, metadata=told)
+            return Written(rows_out=writer.rows_written(batch), watermark=watermark)
+        found = frame.toArrow()
+        parts = []
+        for i, (writer, output) in enumerate(
+            zip(self._writers, self.declared.outputs, strict=True)
+        ):
+            mine = found.filter(found[f"_to_{i}"]) if output.where is not None else found
+            parts.append((writer, mine.select(writer.table.schema.fieldNames())))
+        if self.bounded:
+            # A table that has its rows already, of the run that was killed, has been asked.
+            news = [(w.table, rows) for w, rows in parts if not w.has(batch)]
+            audit(self.lake, self.declared, news)
+        for writer, rows in parts:
+            if rows.num_rows:
+                writer.append_once(rows, batch, metadata=told)
+        total = sum(rows.num_rows for _, rows in parts)
+        return Written(rows_out=total, watermark=watermark)
+
+    def _is_large(self, frame: DataFrame) -> bool:
+        """Whether executors should write the batch, because the driver could not hold it.
+
+        Told from the size of the input files, which a filter or a choice of columns only lessens;
+        Spark's own guess of a join's size is the product of its inputs'. Otherwise the driver
+        commits from Arrow: a second Spark job and the reading of the table's state for it are most
+        of what a small batch costs.
+        """
+        if self.declared.volume != "events" or len(self._writers) > 1:
+            return False
+        leaves = frame._jdf.queryExecution().optimizedPlan().collectLeaves()
+        sizes = (leaves.apply(n).stats().sizeInBytes() for n in range(leaves.size()))
+        return sum(int(str(size)) for size in sizes) > DRIVER_BYTES

@@ -1,0 +1,25 @@
+"""The right query host for a stream."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from rivermark.model.stream import AnyStream, Ingest
+from rivermark.process.spark import ProcessBuild
+from rivermark.runtime.query.append import AppendHost
+from rivermark.runtime.query.base import QueryHost
+from rivermark.runtime.query.ingest import IngestHost
+from rivermark.runtime.query.process import ProcessHost
+from rivermark.runtime.query.refresh import RefreshHost
+from rivermark.settings import Settings
+
+
+def host_for(spark: SparkSession, settings: Settings, stream: AnyStream, run_id: str) -> QueryHost:
+    """Open the host of a stream; raises CheckpointIncompatible and TableSchemaMismatch."""
+    if isinstance(stream, Ingest):
+        return IngestHost(spark, settings, stream, run_id)
+    if stream.kind == "refresh":
+        return RefreshHost(spark, settings, stream, run_id)
+    if isinstance(stream.build, ProcessBuild):
+        return ProcessHost(spark, settings, stream, run_id)
+    return AppendHost(spark, settings, stream, run_id)

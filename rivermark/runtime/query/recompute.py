@@ -1,0 +1,92 @@
+"""What computing days of a stream again needs: closed days, pinned inputs, and the rows built.
+
+What people and Dagster start is rivermark/backfill/recompute.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rivermark.lake.day_predicates import days_of
+from rivermark.lake.lake import Lake
+from rivermark.lake.time_travel import resolve_version
+from rivermark.model.errors import PartitionStillOpen
+from rivermark.model.stream import Ingest, Stream, inputs_of, table_of
+from rivermark.model.table import Table
+from rivermark.runtime.checkpoint.closed_days import last_closed
+from rivermark.runtime.checkpoint.watermarks import last_reached
+from rivermark.runtime.query.refresh import touched_day
+
+AsOf = int | datetime | Mapping[str, int | datetime] | None
+
+
+def check_closed(lake: Lake, stream: Stream, last: date) -> None:
+    """Refuse a day that the live stream may still write: it would write its rows a second time."""
+    watermark = last_reached(lake, stream)
+    if watermark is None:
+        raise PartitionStillOpen(
+            f"stream '{stream.name}' has not finished any day yet, so it would write "
+            f"{last.isoformat()} a second time when it does. Run it first, then recompute."
+        )
+    closed = last_closed(stream, watermark)
+    if last > closed:
+        raise PartitionStillOpen(
+            f"stream '{stream.name}' has finished its days through {closed.isoformat()} "
+            f"(watermark {watermark.isoformat()}); {last.isoformat()} is still open. Recompute "
+            f"through {closed.isoformat()}, or wait until the watermark has passed the day."
+        )
+
+
+def pin_inputs(lake: Lake, stream: Stream, as_of: AsOf) -> dict[str, int]:
+    """The version of each table that will be read."""
+    pinned = {}
+    for table in inputs_of(stream):
+        wanted = as_of.get(table.name) if isinstance(as_of, Mapping) else as_of
+        pinned[table.name] = resolve_version(lake, table, wanted)
+    return pinned
+
+
+def build_range(
+    spark: SparkSession,
+    lake: Lake,
+    stream: Stream,
+    first: date,
+    last: date,
+    versions: Mapping[str, int],
+) -> DataFrame:
+    """The stream's rows from the pinned inputs, with the margin that its windows and joins need."""
+
+    def read(table: Table) -> DataFrame:
+        reader = spark.read.format("delta").option("versionAsOf", versions[table.name])
+        return reader.load(lake.path(table))
+
+    daily = days_of(stream.tables[0])
+    start, end = daily.bounds(first, last)
+    inputs = []
+    for position, source in enumerate(stream.reads):
+        table = table_of(source)
+        rows = read(table)
+        if stream.kind == "refresh":
+            if position == 0:
+                whole_days = timedelta(days=-(-stream.margin // timedelta(days=1)))
+                day = touched_day(stream)
+                wanted = day.between(F.lit(first - whole_days), F.lit(last + whole_days))
+                rows = rows.where(wanted)
+        elif table.event_time is not None:
+            # Windows are stamped with their start and hold later rows; a derived input with its
+            # end.
+            around = stream.margin + timedelta(days=1)
+            moments = (start - around).astimezone(UTC), (end + around).astimezone(UTC)
+            rows = rows.where(F.col(table.event_time).between(*(F.lit(m) for m in moments)))
+        inputs.append(rows)
+    lookups = [read(table_of(s)) for s in stream.static]
+    return stream.build(*inputs, *lookups)
+
+
+def recomputable(stream: Stream | Ingest) -> bool:
+    """Whether days of the stream can be computed again from its input tables."""
+    return isinstance(stream, Stream) and stream.days is not None

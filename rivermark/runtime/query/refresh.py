@@ -1,0 +1,159 @@
+"""The query of a refreshing stream: whatever days a batch touches are computed again, whole."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import ExitStack
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rivermark.lake.day_predicates import condition, day_column, days_of
+from rivermark.lake.lake import Lake
+from rivermark.lake.locks import days_lock
+from rivermark.lake.replace import replace_days
+from rivermark.lake.schema import create_table
+from rivermark.model.errors import RivermarkError
+from rivermark.model.stream import Stream, table_of
+from rivermark.model.table import Table
+from rivermark.quality.publish_gate import audit
+from rivermark.quality.publish_staging import staged
+from rivermark.runtime.query.base import QueryHost, Written
+from rivermark.settings import Settings
+
+if TYPE_CHECKING:
+    from rivermark.quality.duckdb_evaluator import Rows
+
+TWO_DAYS: Final = timedelta(days=2)
+"""Between a moment's date in UTC and in any zone lies one day; another is room for borders."""
+
+
+class RefreshHost(QueryHost):
+    """Hosts a refreshing stream. It keeps no state but its place in the input's log."""
+
+    def __init__(
+        self, spark: SparkSession, settings: Settings, stream: Stream, run_id: str
+    ) -> None:
+        """Create the written tables where needed."""
+        super().__init__(spark, settings, stream, run_id)
+        self.declared = stream
+        for table in stream.tables:
+            create_table(self.lake, table)
+
+    def frame(self) -> DataFrame:
+        """New rows of the first input, by their day.
+
+        Where days of the input were replaced, their rows come again: those days are computed again
+        from what is there now, so nothing is doubled. A day that was emptied is not noticed.
+        """
+        path = self.lake.path(table_of(self.declared.reads[0]))
+        reader = self.spark.readStream.format("delta").option("ignoreChanges", "true")
+        rows = reader.option("maxFilesPerTrigger", str(self.settings.files_per_trigger)).load(path)
+        day, event_time = touched_day(self.declared), table_of(self.declared.reads[0]).event_time
+        away = F.abs(F.datediff(day, event_time)) if event_time else F.lit(0)
+        return rows.select(day.alias("day"), away.alias("away"))
+
+    def write(self, frame: DataFrame, batch: int) -> Written:
+        """Compute the touched days again from the whole input, and replace them."""
+        counted = (
+            frame.groupBy("day").agg(F.count(F.lit(1)).alias("n"), F.max("away").alias("away"))
+        ).collect()
+        days = sorted(r["day"] for r in counted if r["day"] is not None)
+        rows_in = sum(int(r["n"]) for r in counted)
+        if not days:
+            return Written(rows_in=rows_in)
+        away = timedelta(days=max(r["away"] or 0 for r in counted))
+        if away > reach(self.declared):
+            raise RivermarkError(
+                f"stream '{self.stream.name}': a row lies {away.days} days from the day that it "
+                "touches, and would not be read when that day is computed; declare a `margin` of "
+                f"at least {(away - TWO_DAYS).days} days"
+            )
+        told = {
+            "stream": self.stream.name,
+            "generation": self.generation.number,
+            "refresh": batch,
+            "run": self.run_id,
+        }
+        with days_lock(self.lake.path(self.declared.tables[0])):
+            built = build_days(self.spark, self.lake, self.declared, days)
+            rows_out = write_days(self.lake, self.declared, built, days, told, audited=self.bounded)
+        return Written(rows_in=rows_in, rows_out=rows_out, touched=frozenset(days))
+
+
+def reach(stream: Stream) -> timedelta:
+    """How far from the day that it touches a row's event time may lie, in whole days."""
+    return TWO_DAYS + timedelta(days=-(-stream.margin // timedelta(days=1)))
+
+
+def touched_day(stream: Stream) -> Column:
+    """The day of the output that an input row belongs to."""
+    if stream.touches is not None:
+        return stream.touches()
+    event_time = table_of(stream.reads[0]).event_time
+    assert event_time is not None  # noqa: S101 - every ingest has one
+    return day_column(days_of(stream.tables[0]), event_time)
+
+
+def build_days(
+    spark: SparkSession, lake: Lake, stream: Stream, days: Collection[date]
+) -> DataFrame:
+    """The stream's rows for those days, from its whole input as it is now."""
+    first, last = min(days), max(days)
+    margin = timedelta(days=-(-stream.margin // timedelta(days=1)))
+    source = table_of(stream.reads[0])
+    rows = spark.read.format("delta").load(lake.path(source))
+    day = touched_day(stream)
+    wanted = day.between(F.lit(first - margin), F.lit(last + margin))
+    if not margin:
+        wanted = wanted & day.isin(*[F.lit(d) for d in days])
+    if source.event_time is not None:
+        # Delta skips files by the statistics of the plain column, not of an expression over it.
+        around = reach(stream)
+        bounds = (F.lit(first - around).cast("timestamp"), F.lit(last + around).cast("timestamp"))
+        wanted = F.col(source.event_time).between(*bounds) & wanted
+    others = [
+        spark.read.format("delta").load(lake.path(table_of(r)))
+        for r in (*stream.reads[1:], *stream.static)
+    ]
+    return stream.build(rows.where(wanted), *others)
+
+
+def write_days(
+    lake: Lake,
+    stream: Stream,
+    built: DataFrame,
+    days: Collection[date],
+    metadata: dict[str, object],
+    *,
+    audited: bool = True,
+) -> int:
+    """Replace the days in each table that the stream writes; gives the number of rows.
+
+    The rows are audited before the first table is touched (PublicationBlocked), but those of a live
+    stream.
+    """
+    with ExitStack() as stack:
+        parts: list[tuple[Table, DataFrame | pa.Table]] = []
+        looked_at: list[tuple[Table, Rows]] = []
+        for output in stream.outputs:
+            table = output.table
+            rows = built if output.where is None else built.where(output.where())
+            mine = rows.where(condition(table, days)).select(*table.schema.fieldNames())
+            if stream.volume == "results":
+                found = mine.toArrow()
+                parts.append((table, found))
+                looked_at.append((table, found))
+            elif audited:
+                spark = built.sparkSession
+                kept, seen = stack.enter_context(staged(spark, lake, table, mine))
+                parts.append((table, kept))
+                looked_at.append((table, seen))
+            else:
+                parts.append((table, mine))
+        if audited:
+            audit(lake, stream, looked_at, instead_of=days, kept=stream.volume == "events")
+        return sum(replace_days(lake, table, rows, days, metadata) for table, rows in parts)

@@ -1,0 +1,62 @@
+"""What the restarting remembers from look to look, small enough for a sensor's cursor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final, Self
+
+from rivermark.runtime.supervision import state_file
+
+KEPT_STARTS: Final = 50
+"""Starts remembered a group: more than any strategy looks back, and a cursor of some kilobytes."""
+
+FORMAT: Final = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupMemory:
+    """The starts of one group since a person last asked for it, and the number of the last one.
+
+    `number` only ever grows: it makes the run key of each incarnation a new one.
+    """
+
+    number: int = 0
+    starts: tuple[datetime, ...] = ()
+    wished_at: datetime | None = None
+
+    def under(self, wish_at: datetime | None) -> Self:
+        """The memory under a wish: a wish made since forgives the failures before it."""
+        if wish_at == self.wished_at:
+            return self
+        return replace(self, starts=(), wished_at=wish_at)
+
+    def started(self, number: int, starts: tuple[datetime, ...], at: datetime) -> Self:
+        """The memory after one more start."""
+        return replace(self, number=number, starts=(*starts, at)[-KEPT_STARTS:])
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestartHistory:
+    """The memory of all groups, and which incidents somebody has already been told of."""
+
+    groups: dict[str, GroupMemory] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
+    format: int = FORMAT
+
+    def of(self, group: str) -> GroupMemory:
+        """The memory of one group; empty for a new one."""
+        return self.groups.get(group, GroupMemory())
+
+    def to_cursor(self) -> str:
+        """The text to be kept."""
+        return state_file.encode(self)
+
+    @classmethod
+    def from_cursor(cls, cursor: str | None) -> RestartHistory:
+        """The history in a cursor; an empty one where the text is none of ours.
+
+        A lost history costs only forgiven failures: the next number is also read from the runs.
+        """
+        found = state_file.decode(cursor, RestartHistory) if cursor else None
+        return found if found is not None and found.format == FORMAT else RestartHistory()

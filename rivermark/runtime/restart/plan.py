@@ -1,0 +1,264 @@
+"""Which groups of streams are started now: a pure decision over wishes, heartbeats and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from rivermark.model.restart_strategy import DEFAULT_STRATEGY, RestartStrategy
+from rivermark.model.topology import Topology
+from rivermark.runtime.restart.history import GroupMemory, RestartHistory
+from rivermark.runtime.restart.liveness import (
+    ACTIVE,
+    LaunchedRun,
+    Life,
+    Patience,
+    ProcessAlive,
+    life_of,
+)
+from rivermark.runtime.supervision.desired_state import NOBODY, Desired
+from rivermark.runtime.supervision.heartbeat import Beats, Heartbeat, host_alive
+
+
+@dataclass(frozen=True)
+class Group:
+    """The streams that live and die in one run, each with its restart strategy."""
+
+    name: str
+    strategies: Mapping[str, RestartStrategy]
+
+
+def groups_of(topology: Topology) -> tuple[Group, ...]:
+    """The groups of a deployment, with the default strategy where a stream declares none."""
+    return tuple(
+        Group(name, {s.name: s.restart or DEFAULT_STRATEGY for s in streams})
+        for name, streams in topology.groups().items()
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """A run to ask for. The key is new for each incarnation: a used key never launches again."""
+
+    group: str
+    number: int
+    cause: str
+
+    @property
+    def run_key(self) -> str:
+        """The same for two deciders that look at the same history, so that only one run comes."""
+        return f"{self.group}:{self.number}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alert:
+    """Something that a person must see once. `incident` tells one trouble from another."""
+
+    incident: str
+    group: str
+    message: str
+    stream: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What to do now. `dead_runs` are records to be corrected before anything is started."""
+
+    requests: tuple[Start, ...] = ()
+    skips: dict[str, str] = field(default_factory=dict)
+    dead_runs: dict[str, str] = field(default_factory=dict)
+    pauses: dict[str, str] = field(default_factory=dict)
+    alerts: tuple[Alert, ...] = ()
+    history: RestartHistory = field(default_factory=RestartHistory)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Verdict:
+    """What one group comes to."""
+
+    memory: GroupMemory
+    start: Start | None = None
+    skip: str = ""
+    dead_runs: dict[str, str] = field(default_factory=dict)
+    pause: str | None = None
+    alerts: tuple[Alert, ...] = ()
+
+
+def plan_restarts(
+    groups: Sequence[Group],
+    desired: Mapping[str, Desired],
+    beats: Beats,
+    runs: Sequence[LaunchedRun],
+    history: RestartHistory,
+    now: datetime,
+    *,
+    process_alive: ProcessAlive = host_alive,
+    patience: Patience | None = None,
+) -> Plan:
+    """Decide for every group by itself, so that trouble with one never holds up another.
+
+    `runs` are the continuous runs of these groups in any order, active ones and at least the newest
+    ended one of each. The cost of a decision depends on their number, not on the age of a stream.
+    """
+    verdicts = {
+        group.name: _Decision(
+            group,
+            desired.get(group.name, NOBODY),
+            beats,
+            now,
+            process_alive,
+            patience or Patience(),
+        ).verdict(
+            sorted(
+                (r for r in runs if r.group == group.name),
+                key=lambda r: r.created_at,
+                reverse=True,
+            ),
+            history.of(group.name),
+        )
+        for group in groups
+    }
+    alerts = [a for v in verdicts.values() for a in v.alerts]
+    return Plan(
+        requests=tuple(v.start for v in verdicts.values() if v.start),
+        skips={g: v.skip for g, v in verdicts.items() if not v.start},
+        dead_runs={run: why for v in verdicts.values() for run, why in v.dead_runs.items()},
+        pauses={g: v.pause for g, v in verdicts.items() if v.pause},
+        alerts=tuple(a for a in alerts if a.incident not in history.told),
+        history=RestartHistory(
+            groups={g: v.memory for g, v in verdicts.items()},
+            told=tuple(sorted({a.incident for a in alerts})),
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Decision:
+    """The rules for one group at one moment."""
+
+    group: Group
+    wish: Desired
+    beats: Beats
+    now: datetime
+    process_alive: ProcessAlive
+    patience: Patience
+
+    def verdict(self, runs: Sequence[LaunchedRun], memory: GroupMemory) -> _Verdict:
+        """Start, wait or leave alone; `runs` are newest first."""
+        memory = memory.under(self.wish.at)
+        lives = {r.run_id: self._life(r) for r in runs if r.status in ACTIVE}
+        dead = {run: life.why for run, life in lives.items() if life.state == "dead"}
+        found = self._judge(runs, memory, lives)
+        return replace(found, dead_runs=dead, alerts=(*found.alerts, *self._unreadable()))
+
+    def _judge(
+        self, runs: Sequence[LaunchedRun], memory: GroupMemory, lives: Mapping[str, Life]
+    ) -> _Verdict:
+        serving = next((life for life in lives.values() if life.state != "dead"), None)
+        if serving is not None:
+            trouble = serving.state in ("silent", "stalled")
+            alerts = (self._alert(serving.state, serving.why),) if trouble else ()
+            return _Verdict(memory=memory, skip=serving.why, alerts=alerts)
+        if self.wish.state == "paused":
+            return _Verdict(memory=memory, skip=f"rests: {self.wish.reason} ({self.wish.by})")
+        last = runs[0] if runs else None
+        numbers = [r.incarnation for r in runs if r.incarnation is not None]
+        number = max([memory.number, *numbers]) + 1
+        if self._awaited(memory, numbers):
+            return _Verdict(memory=memory, skip="already starting: asked for a moment ago")
+        if last is None or self._ended(last, lives) <= (self.wish.at or self.now):
+            return self._start(memory, number, (), f"asked for by {self.wish.by}")
+        if last.status in ("canceled", "canceling"):
+            # Whoever cancels a run wants the streams to stand, also when the run never began.
+            reason = f"run {last.run_id} was cancelled"
+            return _Verdict(memory=memory, skip=f"rests: {reason}", pause=reason)
+        return self._again(last, memory, number, lives)
+
+    def _again(
+        self, last: LaunchedRun, memory: GroupMemory, number: int, lives: Mapping[str, Life]
+    ) -> _Verdict:
+        failed = [b for b in self._beats_of(last.run_id) if b.state == "failed"]
+        beyond = [b for b in failed if not b.restartable]
+        if beyond:
+            why = (
+                f"not started again, because a restart cannot mend it: stream '{beyond[0].stream}' "
+                f"failed with: {beyond[0].error}; mend the cause, then set the group to run"
+            )
+            return _Verdict(memory=memory, skip=why, alerts=(self._alert("beyond_restart", why),))
+        died_at = self._ended(last, lives)
+        starts = memory.starts or (last.created_at,)
+        blamed = [b.stream for b in failed if b.stream in self.group.strategies]
+        # The streams of a group share a run: the most careful of the strategies decides.
+        times = [
+            self.group.strategies[stream].next_start(starts, died_at)
+            for stream in blamed or self.group.strategies
+        ]
+        if any(time is None for time in times):
+            why = (
+                f"given up after {len(starts)} starts, the last as run {last.run_id}; see that "
+                "run's error, then set the group to run"
+            )
+            return _Verdict(memory=memory, skip=why, alerts=(self._alert("given_up", why),))
+        due = max(time for time in times if time is not None)
+        if due > self.now:
+            return _Verdict(memory=memory, skip=f"starts again at {due:%H:%M:%S} UTC")
+        cause = lives[last.run_id].why if last.run_id in lives else f"run {last.run_id} ended"
+        return self._start(memory, number, starts, cause)
+
+    def _start(
+        self, memory: GroupMemory, number: int, starts: tuple[datetime, ...], cause: str
+    ) -> _Verdict:
+        return _Verdict(
+            memory=memory.started(number, starts, self.now),
+            start=Start(group=self.group.name, number=number, cause=cause),
+        )
+
+    def _awaited(self, memory: GroupMemory, numbers: Sequence[int]) -> bool:
+        """Whether a start was asked for whose run has not been recorded yet."""
+        if not memory.starts or memory.number in numbers:
+            return False
+        return self.now - memory.starts[-1] <= self.patience.start
+
+    def _ended(self, run: LaunchedRun, lives: Mapping[str, Life]) -> datetime:
+        """When the run was last alive: the pause before a restart counts from there.
+
+        A record of a killed run is corrected only when somebody notices, up to a minute later.
+        """
+        life = lives.get(run.run_id)
+        noticed = (life.died_at if life else run.ended_at) or self.now
+        beats = [beat.at for beat in self._beats_of(run.run_id)]
+        return min(noticed, max(beats, default=noticed))
+
+    def _life(self, run: LaunchedRun) -> Life:
+        beats = self._beats_of(run.run_id)
+        if not beats and any(s in self.beats.unreadable for s in self.group.strategies):
+            # Silence proves nothing while a heartbeat cannot be read; the lease fences the rest.
+            return Life(state="alive", why=f"run {run.run_id}: its heartbeat cannot be read")
+        return life_of(
+            run, beats, self.now, process_alive=self.process_alive, patience=self.patience
+        )
+
+    def _beats_of(self, run_id: str) -> list[Heartbeat]:
+        found = (self.beats.latest.get(stream) for stream in self.group.strategies)
+        return [beat for beat in found if beat is not None and beat.run_id == run_id]
+
+    def _unreadable(self) -> tuple[Alert, ...]:
+        """One alert a damaged file."""
+        files = [
+            Alert(
+                incident=f"unreadable:{stream}",
+                group=self.group.name,
+                stream=stream,
+                message=f"the heartbeat of '{stream}' cannot be read: {why}",
+            )
+            for stream, why in self.beats.unreadable.items()
+            if stream in self.group.strategies
+        ]
+        if self.wish.problem:
+            files.append(self._alert("wish_unreadable", self.wish.problem))
+        return tuple(files)
+
+    def _alert(self, kind: str, message: str) -> Alert:
+        name = self.group.name
+        return Alert(incident=f"{kind}:{name}", group=name, message=f"group '{name}': {message}")

@@ -1,0 +1,1 @@
+"""Every access to private parts of Spark and its JVM."""

@@ -1,0 +1,82 @@
+"""The Spark session of a run, with the settings that event time and small machines need."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from pyspark.sql import SparkSession
+
+from rivermark.runtime.spark.class_cache import remember_classes
+from rivermark.runtime.spark.jvm import Kind, driver_options
+from rivermark.settings import Settings
+
+
+def spark_conf(settings: Settings, kind: Kind = "short") -> dict[str, str]:
+    """Spark settings of a run: `short` for minutes (CI, backfills), `long` for streams.
+
+    The session zone is UTC, always: readers, windows and days depend on it.
+    """
+    conf = {
+        "spark.app.name": "rivermark",
+        "spark.master": settings.master,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # Tasks and state files a batch are this times the stateful steps; 200 cost seconds a batch.
+        "spark.sql.shuffle.partitions": str(settings.shuffle_partitions),
+        # Delta reads a table's log with 50 tasks otherwise.
+        "spark.databricks.delta.snapshotPartitions": "1",
+        # VACUUM lists folders with this many tasks: with 10,000, the default, it took 35 s instead
+        # of 3 on a table of 60 files.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
+        # Planning again within a batch costs more than it gives on small ones.
+        "spark.sql.adaptive.enabled": "false",
+        # Several queries share the cores in turn instead of one after the other.
+        "spark.scheduler.mode": "FAIR",
+        "spark.locality.wait": "0",
+        # Of 29 live streams each has several pieces of generated code; of the 100 kept by default
+        # every batch would find its own gone and compile it again.
+        "spark.sql.codegen.cache.maxEntries": "2000",
+        # lower() and upper() of plain ASCII text went through ICU: a sixth of all the time that
+        # generated code ran in a short run. Java's own differ in a handful of exotic letters.
+        "spark.sql.icu.caseMappings.enabled": "false",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.ui.retainedExecutions": "10",
+        "spark.sql.streaming.ui.enabled": "false",
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        "spark.sql.streaming.maxBatchesToRetainInMemory": "1",
+        # Nanosecond times arrive as numbers and are turned into times by the reader.
+        "spark.sql.legacy.parquet.nanosAsLong": "true",
+        # As Delta's own files have them, where rows are staged in plain Parquet: the default is a
+        # type of nanoseconds without a zone.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        **driver_options(kind, heap=settings.driver_memory),
+    }
+    if kind == "short":
+        # Generating code for whole stages, and compiling it, costs more than it saves there.
+        conf["spark.sql.codegen.wholeStage"] = "false"
+    if settings.master.startswith("local"):
+        conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return conf
+
+
+def open_session(settings: Settings, kind: Kind = "short") -> SparkSession:
+    """The session of this process; JVM settings count only when the first one is opened."""
+    if settings.master.startswith("local"):
+        # Python workers are the first python3 of the PATH otherwise, which may lack the packages.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.config(map={**spark_conf(settings, kind)})
+    session: SparkSession = builder.getOrCreate()
+    remember_classes(session)
+    return session
+
+
+def engine_pid(spark: SparkSession) -> int | None:
+    """Process id of the driver's JVM, where this process started it."""
+    gateway = spark.sparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    return int(process.pid) if process is not None else None

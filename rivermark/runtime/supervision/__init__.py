@@ -1,0 +1,1 @@
+"""Runs of streams: scheduling, leases, heartbeats, progress."""

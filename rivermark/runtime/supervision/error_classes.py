@@ -1,0 +1,143 @@
+"""What an error of the engine means: in a sentence, and whether starting again can help."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from rivermark.model.errors import (
+    CheckpointIncompatible,
+    DeclarationError,
+    ReplayUnprovable,
+    TableSchemaMismatch,
+)
+from rivermark.quality.errors import PublicationBlocked
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What an engine's error means, by the names of error classes and words that it carries.
+
+    `{checkpoint}` and `{stream}` in the text stand for the place and the name it is about.
+    """
+
+    signs: tuple[str, ...]
+    text: str
+    restartable: bool = False
+
+
+SLOW_WORKER: Final = "failed to connect back"
+"""What Spark says where a Python process of a query was not there within ten seconds."""
+
+MEANINGS: Final = (
+    Meaning(
+        ("STREAMING_CHECKPOINT_MISSING_METADATA_FILE",),
+        "checkpoint {checkpoint} has lost the file that names the query; put it back, or start "
+        "over: rivermark reset {stream}",
+    ),
+    Meaning(
+        ("STATE_STORE_KEY_SCHEMA", "STATE_STORE_VALUE_SCHEMA", "StateSchemaNotCompatible",
+         "STATE_STORE_STATE_SCHEMA", "STREAMING_STATEFUL_OPERATOR", "INVALID_STATEFUL_OPERATOR",
+         "STATE_STORE_INVALID_CONFIG", "STATE_STORE_PROVIDER"),
+        "its state in checkpoint {checkpoint} was made by another declaration; undo the change, "
+        "or start over, with tables filled again from their inputs: rivermark reset {stream}",
+    ),
+    Meaning(
+        ("CANNOT_LOAD_STATE_STORE", "CANNOT_READ_DELTA_FILE", "CANNOT_READ_SNAPSHOT",
+         "FAILED_READ_STATE", "Error reading delta file", "checksum", "Checksum"),
+        "a file of its state in {checkpoint}/state is missing or damaged, and nothing was built "
+        "on what is left; start over: rivermark reset {stream}, then recompute the days that its "
+        "inputs no longer hold",
+    ),
+    Meaning(
+        ("DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE", "differentDeltaTable",
+         "incompatible with table", "DELTA_INVALID_SOURCE_VERSION"),
+        "an input is not the table that this checkpoint belongs to (it was made anew under the "
+        "same path): put the old table back, or start over: rivermark reset {stream}",
+    ),
+    Meaning(
+        ("VERSIONS_NOT_CONTIGUOUS", "failOnDataLoss", "DELTA_FILE_NOT_FOUND",
+         "DELTA_LOG_FILE_NOT_FOUND", "FILE_NOT_EXIST"),
+        "input that it had not read yet is gone (vacuumed or cleaned up); nothing was skipped. "
+        "Start over from what is there: rivermark reset {stream}, then recompute the days",
+    ),
+    Meaning(
+        ("STREAMING_INCOMPATIBLE_SCHEMA_CHANGE", "SCHEMA_CHANGED", "STREAMING_METADATA_EVOLUTION"),
+        "the schema of an input changed; a column that was added is taken up by the next start",
+        restartable=True,
+    ),
+    Meaning(
+        (SLOW_WORKER,),
+        "its Python process did not answer in the ten seconds that Spark gives it, in several "
+        "starts: this machine is too busy. Run fewer things beside it, or give it more cores",
+        restartable=True,
+    ),
+)  # fmt: skip
+
+OURS: Final = re.compile(r"^rivermark\.[a-z_.]+\.(\w+): (.+)$", re.MULTILINE)
+"""How Python's own stack ends, in a worker, with an error of the process engine."""
+
+NOISE: Final = ("at ", "...", "===", "File ", "An error occurred while calling")
+REFUSALS: Final = (
+    CheckpointIncompatible,
+    DeclarationError,
+    PublicationBlocked,
+    ReplayUnprovable,
+    TableSchemaMismatch,
+)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An error in words. `restartable` is false where a restart would only meet it again."""
+
+    message: str
+    restartable: bool
+
+
+def explain(
+    error: BaseException, *, stream: str = "STREAM", checkpoint: str = "its checkpoint"
+) -> Fault:
+    """The fault behind an exception of a query, of Spark's bridge, or of our own."""
+    text = str(error)
+    if isinstance(error, REFUSALS):
+        return Fault(text, False)
+    # Of a chain the cause comes first, and the last one names key and event.
+    if ours := OURS.findall(text):
+        name, told_by_us = next((each for each in ours if each[0] == "ProcessError"), ours[-1])
+        # An event that fails may be mended by new code; state that does not fit by none.
+        return Fault(told_by_us, name == "ProcessError")
+    # Names of the stack's classes are no signs: many speak of checksums.
+    told = "\n".join(lines_of(text))
+    for meaning in MEANINGS:
+        if any(sign in told for sign in meaning.signs):
+            words = meaning.text.format(stream=stream, checkpoint=checkpoint)
+            return Fault(f"{words}. [{shorten(text)}]", meaning.restartable)
+    bridge = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
+    if bridge or isinstance(error, ConnectionError | EOFError):
+        return Fault(f"the engine process (JVM) is gone. [{shorten(text)}]", True)
+    return Fault(shorten(text) or type(error).__name__, True)
+
+
+def is_slow_worker(error: BaseException) -> bool:
+    """Whether a query ended only because its Python process was slow to begin on a busy machine.
+
+    Nothing was written then: the batch is done again by the next start.
+    """
+    return SLOW_WORKER in str(error)
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of an engine's message, without its stack."""
+    lines = [line.strip() for line in text.splitlines()]
+    return [line for line in lines if line and not line.startswith(NOISE)]
+
+
+def shorten(text: str) -> str:
+    """The lines of an engine's message that tell something."""
+    told = lines_of(text)
+    causes = [line for line in told if line.startswith("Caused by")]
+    return " | ".join(dict.fromkeys([*told[:3], *causes[-1:]]))[:600]

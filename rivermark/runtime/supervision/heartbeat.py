@@ -1,0 +1,118 @@
+"""Signs of life: one small file a stream, written by the process that hosts it, read by anyone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from socket import gethostname
+from typing import Final, Literal
+
+import psutil
+
+from rivermark.runtime.supervision import state_file
+from rivermark.runtime.supervision.state_file import UnreadableState
+
+State = Literal["starting", "running", "idle", "stopping", "stopped", "failed"]
+
+WAITING: Final = "waiting_files"
+"""Key in `numbers`: how much input is there and not yet taken."""
+
+ENDED: Final = frozenset({"stopped", "failed"})
+"""States after which a stream does nothing more, so that a silence says nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heartbeat:
+    """What a stream last said of itself. All times are UTC.
+
+    `pid` is the Python process that hosts the stream and `jvm_pid` its engine, both on `host`.
+    `restartable` is False after an error that another start would only meet again (lost data, an
+    incompatible checkpoint). `numbers` are the stream's own figures, for people and for the stall
+    rule.
+    """
+
+    stream: str
+    group: str
+    run_id: str
+    pid: int
+    host: str = field(default_factory=gethostname)
+    jvm_pid: int | None = None
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    state: State = "starting"
+    batch_id: int | None = None
+    last_progress_at: datetime | None = None
+    watermark: datetime | None = None
+    error: str | None = None
+    restartable: bool = True
+    numbers: dict[str, int | float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Beats:
+    """All heartbeats of one look: the readable ones, and why the others are not."""
+
+    latest: dict[str, Heartbeat]
+    unreadable: dict[str, str]
+
+
+class HeartbeatStore:
+    """The heartbeats of a deployment, in `<state root>/heartbeats`."""
+
+    def __init__(self, state_root: str | Path) -> None:
+        """Remember the folder; it is made by the first beat."""
+        self._folder = Path(state_root) / "heartbeats"
+
+    def beat(self, heartbeat: Heartbeat) -> None:
+        """Replace the stream's heartbeat by this one."""
+        finite = {k: v for k, v in heartbeat.numbers.items() if math.isfinite(v)}
+        path = state_file.path_for(self._folder, heartbeat.stream)
+        state_file.write(path, replace(heartbeat, numbers=finite))
+
+    def get(self, stream: str) -> Heartbeat | None:
+        """The stream's last heartbeat, or None when it never beat; UnreadableState says why not."""
+        return state_file.read(state_file.path_for(self._folder, stream), Heartbeat)
+
+    def read(self) -> Beats:
+        """Every heartbeat there is. One damaged file never hides the others."""
+        latest: dict[str, Heartbeat] = {}
+        unreadable: dict[str, str] = {}
+        for path in sorted(self._folder.glob("[a-z]*.json")):
+            try:
+                found = state_file.read(path, Heartbeat)
+            except UnreadableState as problem:
+                unreadable[state_file.name_of(path)] = str(problem)
+                continue
+            if found is not None:
+                latest[found.stream] = found
+        return Beats(latest, unreadable)
+
+    def latest(self) -> dict[str, Heartbeat]:
+        """The readable heartbeats by stream."""
+        return self.read().latest
+
+    @property
+    def unreadable(self) -> dict[str, str]:
+        """The streams whose heartbeat cannot be read, with the reason."""
+        return self.read().unreadable
+
+
+def host_alive(heartbeat: Heartbeat) -> bool | None:
+    """Whether the process that beat is still there; None when it lives on another machine.
+
+    A process that began after the beat has only inherited the number.
+    """
+    if heartbeat.host != gethostname():
+        return None
+    try:
+        process = psutil.Process(heartbeat.pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        began = datetime.fromtimestamp(process.create_time(), UTC)
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.AccessDenied:
+        return True
+    # Two seconds: the kernel counts a process's start from boot in hundredths, boot in seconds.
+    return began <= heartbeat.at + timedelta(seconds=2)

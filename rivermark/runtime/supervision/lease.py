@@ -1,0 +1,212 @@
+"""The right to run a stream: one process at a time holds it, and its death frees it at once."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from socket import gethostname
+from types import TracebackType
+from typing import Final, Self
+
+import psutil
+
+from rivermark.model.errors import StreamAlreadyRunning
+from rivermark.runtime.supervision import state_file
+from rivermark.runtime.supervision.heartbeat import HeartbeatStore
+from rivermark.runtime.supervision.state_file import UnreadableState
+
+PATIENCE: Final = timedelta(seconds=1)
+"""How long a held lease is tried again: a look by `holder` takes it for a moment."""
+
+ENGINE_DEATH: Final = timedelta(seconds=20)
+"""How long a killed engine may take to be gone; it may sit in a write that cannot be broken off."""
+
+FAR_SILENCE: Final = timedelta(minutes=2)
+"""How long an owner on another machine must have been silent before its lease counts as free."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owner:
+    """Who holds, or last held, a lease; a start time tells a process from a later namesake."""
+
+    run_id: str
+    pid: int
+    pid_began: float
+    host: str
+    at: datetime
+    jvm_pid: int | None = None
+    jvm_began: float | None = None
+    released: bool = False
+
+
+class Lease:
+    """A kernel lock on `<state root>/leases/<stream>.lock`, with its owner's name beside it.
+
+    The kernel drops the lock when the owner dies, however it dies. The owner's engine (JVM) may
+    outlive it for a moment and must not write then: whoever takes the lease over ends it first. On
+    a file system shared by several machines, whose locks may be local to each, an owner elsewhere
+    counts as alive while its heartbeat is younger than two minutes. The lock belongs to this object
+    and ends with it, or with the process; a forked child must not outlive its parent with it.
+    """
+
+    def __init__(self, state_root: str | Path, stream: str) -> None:
+        """Name the files; nothing is taken yet."""
+        folder = Path(state_root) / "leases"
+        self.stream = stream
+        self._state_root = Path(state_root)
+        self._lock = state_file.path_for(folder, stream, ".lock")
+        self._owner_file = state_file.path_for(folder, stream)
+        self._fd: int | None = None
+        self._owner: Owner | None = None
+
+    def acquire(self, run_id: str, jvm_pid: int | None = None) -> Self:
+        """Take the lease, ending a dead owner's engine first.
+
+        Raises StreamAlreadyRunning, which names the run and process that hold it.
+        """
+        if self._fd is not None:
+            raise StreamAlreadyRunning(f"stream '{self.stream}' is already held by this object")
+        self._fd = self._take()
+        try:
+            self._succeed(self._last_owner())
+            self._write(
+                Owner(
+                    run_id=run_id,
+                    pid=os.getpid(),
+                    pid_began=psutil.Process().create_time(),
+                    host=gethostname(),
+                    at=datetime.now(UTC),
+                )
+            )
+            if jvm_pid is not None:
+                self.update(jvm_pid=jvm_pid)
+        except BaseException:
+            self._drop()
+            raise
+        return self
+
+    def update(self, *, jvm_pid: int) -> None:
+        """Record the engine of the run, so that a successor can end it."""
+        if self._owner is None:
+            raise RuntimeError(f"the lease of stream '{self.stream}' is not held")
+        began = psutil.Process(jvm_pid).create_time()
+        self._write(replace(self._owner, jvm_pid=jvm_pid, jvm_began=began))
+
+    def release(self) -> None:
+        """Give the lease back; without effect when it is not held."""
+        try:
+            if self._owner is not None:
+                self._write(replace(self._owner, released=True))
+        finally:
+            self._drop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+    def _take(self) -> int:
+        self._lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o600)
+        deadline = time.monotonic() + PATIENCE.total_seconds()
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() < deadline:
+                    time.sleep(0.05)
+                    continue
+                os.close(fd)
+                raise StreamAlreadyRunning(self._held_by(self._last_owner())) from None
+            return fd
+
+    def _last_owner(self) -> Owner | None:
+        try:
+            return state_file.read(self._owner_file, Owner)
+        except UnreadableState:
+            # The lock itself decides; without the name there is only less to say.
+            return None
+
+    def _held_by(self, owner: Owner | None) -> str:
+        who = f"run {owner.run_id} (pid {owner.pid} on {owner.host})" if owner else "a process"
+        return (
+            f"stream '{self.stream}' is already run by {who}; "
+            "stop that run first, or leave it: it does the work"
+        )
+
+    def _succeed(self, owner: Owner | None) -> None:
+        """Make sure that the last owner is gone, and its engine too."""
+        if owner is None or owner.released:
+            return
+        if owner.host != gethostname():
+            beat = HeartbeatStore(self._state_root).latest().get(self.stream)
+            if beat and beat.host == owner.host and datetime.now(UTC) - beat.at < FAR_SILENCE:
+                raise StreamAlreadyRunning(self._held_by(owner))
+            return
+        if _process(owner.pid, owner.pid_began) is not None:
+            if owner.pid == os.getpid():
+                return
+            raise StreamAlreadyRunning(self._held_by(owner))
+        engine = _process(owner.jvm_pid, owner.jvm_began)
+        if engine is None:
+            return
+        try:
+            engine.kill()
+            engine.wait(timeout=ENGINE_DEATH.total_seconds())
+        except psutil.NoSuchProcess:
+            return
+        except psutil.TimeoutExpired:
+            raise StreamAlreadyRunning(
+                f"stream '{self.stream}': run {owner.run_id} is dead but its engine "
+                f"(pid {engine.pid}) was killed and does not end; end it, then start again"
+            ) from None
+
+    def _write(self, owner: Owner) -> None:
+        state_file.write(self._owner_file, owner)
+        self._owner = owner
+
+    def _drop(self) -> None:
+        self._owner = None
+        if self._fd is not None:
+            # Closing drops the lock. The file stays: a lock on a deleted file excludes nobody.
+            os.close(self._fd)
+            self._fd = None
+
+
+def holder(state_root: str | Path, stream: str) -> Owner | None:
+    """The owner of a lease that is held at this moment on this machine, or None when it is free."""
+    lease = Lease(state_root, stream)
+    try:
+        fd = os.open(lease._lock, os.O_RDWR)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return lease._last_owner()
+    finally:
+        os.close(fd)
+    return None
+
+
+def _process(pid: int | None, began: float | None) -> psutil.Process | None:
+    """The live process of that number and start, and no later one of the same number."""
+    if pid is None or began is None:
+        return None
+    try:
+        process = psutil.Process(pid)
+        # Two seconds: the kernel's boot time, from which starts are counted, can shift by one.
+        same = abs(process.create_time() - began) < 2
+        return process if same and process.status() != psutil.STATUS_ZOMBIE else None
+    except psutil.NoSuchProcess:
+        return None

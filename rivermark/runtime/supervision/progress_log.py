@@ -1,0 +1,122 @@
+"""One row a batch of every stream, kept as a table, and the reports of Spark it is made from."""
+
+from __future__ import annotations
+
+import json
+import queue
+from dataclasses import asdict
+from typing import Any, ClassVar, Final
+
+import pyarrow as pa
+from deltalake import write_deltalake
+from pyspark import SparkContext
+from pyspark.sql.streaming.listener import StreamingQueryListener
+from pyspark.sql.types import (
+    DoubleType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
+from pyspark.sql.types import TimestampType as Timestamp
+
+from rivermark.lake.commit_metadata import noted
+from rivermark.lake.lake import Lake
+from rivermark.lake.locks import commit_lock
+from rivermark.lake.schema import create_table
+from rivermark.model.table import Table
+from rivermark.runtime.batch_metrics import BatchTally
+
+COLUMNS: Final = {
+    "stream": (StringType(), pa.string()),
+    "generation": (IntegerType(), pa.int32()),
+    "run_id": (StringType(), pa.string()),
+    "batch_id": (LongType(), pa.int64()),
+    "started_at": (Timestamp(), pa.timestamp("us", "UTC")),
+    "duration_ms": (LongType(), pa.int64()),
+    "rows_in": (LongType(), pa.int64()),
+    "rows_out": (LongType(), pa.int64()),
+    "admitted": (LongType(), pa.int64()),
+    "late": (LongType(), pa.int64()),
+    "quarantined": (LongType(), pa.int64()),
+    "files": (LongType(), pa.int64()),
+    "watermark": (Timestamp(), pa.timestamp("us", "UTC")),
+    "state_rows": (LongType(), pa.int64()),
+    "state_bytes": (LongType(), pa.int64()),
+    "dropped_by_watermark": (LongType(), pa.int64()),
+    "duplicates": (LongType(), pa.int64()),
+    "counters": (MapType(StringType(), LongType()), pa.map_(pa.string(), pa.int64())),
+    "gauges": (MapType(StringType(), DoubleType()), pa.map_(pa.string(), pa.float64())),
+}
+STREAM_PROGRESS: Final = Table(
+    name="ops/stream_progress",
+    schema=StructType([StructField(n, kind) for n, (kind, _) in COLUMNS.items()]),
+    description="One row a micro-batch of every stream: rows, durations, watermark, state.",
+)
+ARROW: Final = pa.schema([(n, kind) for n, (_, kind) in COLUMNS.items()])
+
+WRAPPER: Final = "org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper"
+
+
+class Reports(StreamingQueryListener):
+    """Hands Spark's reports to the supervising thread; more would slow the queries.
+
+    The JVM calls it directly: Spark's own wrapper makes a Python object of each report first, by a
+    hundred questions to the JVM, to be turned into text again.
+    """
+
+    def __init__(self) -> None:
+        """Begin with no report."""
+        self._progress: queue.SimpleQueue[str] = queue.SimpleQueue()
+        jvm: Any = SparkContext._jvm
+        self._jlistenerobj = getattr(jvm, WRAPPER)(self)
+
+    def onQueryStarted(self, event: Any) -> None:
+        """Say nothing: the supervisor started it."""
+
+    def onQueryProgress(self, event: Any) -> None:
+        """Keep the report of a finished batch, in JSON."""
+        self._progress.put(event.progress().json())
+
+    def onQueryIdle(self, event: Any) -> None:
+        """Say nothing: the supervisor looks at the query itself."""
+
+    def onQueryTerminated(self, event: Any) -> None:
+        """Say nothing: the supervisor looks at the query itself."""
+
+    def take(self) -> list[dict[str, Any]]:
+        """The reports since the last call."""
+        found = []
+        while not self._progress.empty():
+            found.append(json.loads(self._progress.get()))
+        return found
+
+    class Java:
+        """By this py4j knows which Java interface it is."""
+
+        implements: ClassVar = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]
+
+
+class ProgressLog:
+    """Collects tallies and appends them to `ops/stream_progress`, many in one commit."""
+
+    def __init__(self, lake: Lake) -> None:
+        """Create the table where needed."""
+        create_table(lake, STREAM_PROGRESS)
+        self._path = lake.path(STREAM_PROGRESS)
+        self._rows: list[BatchTally] = []
+
+    def add(self, tally: BatchTally) -> None:
+        """Keep a batch for the next flush."""
+        self._rows.append(tally)
+
+    def flush(self) -> None:
+        """Append what was kept."""
+        if not self._rows:
+            return
+        rows = pa.Table.from_pylist([asdict(t) for t in self._rows], ARROW)
+        with commit_lock(self._path):
+            write_deltalake(self._path, rows, mode="append", commit_properties=noted({}))
+        self._rows.clear()

@@ -1,0 +1,117 @@
+"""Starting streams over: a new checkpoint, and tables that are filled again from their inputs."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+from deltalake import DeltaTable
+
+from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.ingest.source.arrivals import arrivals_of
+from rivermark.lake.archive import put_aside
+from rivermark.lake.locks import commit_lock
+from rivermark.model.errors import RivermarkError
+from rivermark.model.stream import AnyStream, Ingest, table_of
+from rivermark.model.table import Table
+from rivermark.model.topology import Topology
+from rivermark.runtime.checkpoint.closed_days import ClosedDays
+from rivermark.runtime.checkpoint.generation import reset_generation
+from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
+from rivermark.runtime.supervision.lease import Lease
+from rivermark.settings import Settings
+
+
+@dataclass(frozen=True)
+class ResetReport:
+    """The generation that each stream begins, and where its former tables lie now."""
+
+    generations: dict[str, int]
+    removed: tuple[str, ...]
+
+
+def resets_with(topology: Topology, stream: AnyStream) -> tuple[AnyStream, ...]:
+    """The stream and all that read it by stream, however far, in dependency order.
+
+    They cannot stay: rows that come a second time would be counted a second time.
+    """
+    tables = {t.name for t in stream.tables}
+    found = [stream]
+    for other in topology.streams:
+        if isinstance(other, Ingest) or other.name == stream.name:
+            continue
+        if any(table_of(read).name in tables for read in other.reads):
+            found.append(other)
+            tables |= {t.name for t in other.tables}
+    return tuple(found)
+
+
+def tables_of(stream: AnyStream) -> tuple[Table, ...]:
+    """Every table that belongs to a stream alone; an ingest's list of arrived files is one."""
+    if isinstance(stream, Ingest):
+        return (*stream.tables, arrivals_of(stream))
+    return stream.tables
+
+
+def reset(
+    settings: Settings,
+    topology: Topology,
+    stream: AnyStream,
+    *,
+    run_id: str,
+    with_tables: bool = False,
+) -> ResetReport:
+    """Begin a new generation of the stream and of all that read it; their tables are put aside.
+
+    The next run fills the tables again: a derived stream from its inputs as they are, an ingest
+    from the files that still lie in its landing folder. As these may be fewer than once were read,
+    an ingest is reset only `with_tables`. Raises StreamAlreadyRunning while any of them runs.
+    """
+    if isinstance(stream, Ingest) and not with_tables:
+        raise RivermarkError(
+            f"'{stream.name}' would read its landing folder from the start, into tables that hold "
+            "those rows already. To put the tables aside too, and keep of the past only what still "
+            f"lies in the folder: rivermark reset {stream.name} --with-tables"
+        )
+    streams = resets_with(topology, stream)
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    generations: dict[str, int] = {}
+    removed: list[str] = []
+    with ExitStack() as leases:
+        for each in streams:
+            leases.enter_context(Lease(settings.state, each.name).acquire(run_id))
+        # Readers first: after a kill in between they read the old source again, from its start.
+        for each in reversed(streams):
+            made = reset_generation(
+                settings.lake(),
+                each,
+                settings.shuffle_partitions,
+                partial(_clear, settings, each, stamp, removed),
+            )
+            generations[each.name] = made.number
+            _forget(settings, each, run_id)
+    return ResetReport(generations, tuple(removed))
+
+
+def _clear(settings: Settings, stream: AnyStream, stamp: str, removed: list[str]) -> None:
+    lake = settings.lake()
+    moved = [put_aside(lake, table, stamp) for table in tables_of(stream)]
+    if isinstance(stream, Ingest) and lake.exists(INGEST_FILES):
+        path = lake.path(INGEST_FILES)
+        with commit_lock(path):
+            # A stream's name is checked on declaration and holds no quote.
+            DeltaTable(path).delete(f"stream = '{stream.name}'")
+    removed += [place for place in moved if place is not None]
+
+
+def _forget(settings: Settings, stream: AnyStream, run_id: str) -> None:
+    """Drop what was told of the former tables: closed days, and the watermark of the last beat."""
+    ClosedDays(settings.lake(), settings.state).forget(stream.name)
+    HeartbeatStore(settings.state).beat(
+        Heartbeat(
+            stream=stream.name, group=stream.group, run_id=run_id, pid=os.getpid(), state="stopped"
+        )
+    )

@@ -1,0 +1,77 @@
+"""Small JSON files that several processes read and one writes: whole or not there, never half."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from rivermark.model.errors import UnknownStream
+
+T = TypeVar("T")
+
+NAME: Final = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*")
+"""Names of streams and groups. Anything else could point outside the state folder."""
+
+
+class UnreadableState(Exception):
+    """A state file is there and cannot be understood; the message names the file and the reason."""
+
+
+def path_for(folder: Path, name: str, suffix: str = ".json") -> Path:
+    """The file of a stream or group: '/' becomes '.', which no name contains.
+
+    Raises UnknownStream for a text that cannot be a name, such as one with '..'.
+    """
+    if not NAME.fullmatch(name):
+        raise UnknownStream(f"{name!r} cannot be the name of a stream or group")
+    return folder / f"{name.replace('/', '.')}{suffix}"
+
+
+def name_of(path: Path) -> str:
+    """The stream or group that a file found in a state folder belongs to."""
+    return path.stem.replace(".", "/")
+
+
+def write(path: Path, value: object) -> None:
+    """Put `value` into the file in one step: a reader sees the old content or the new.
+
+    No fsync: the content is a sign of life, and a machine that stops takes the life with it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    try:
+        temporary.write_bytes(msgspec.json.encode(value))
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read(path: Path, kind: type[T]) -> T | None:
+    """The content of the file, or None where there is none; UnreadableState says why not."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UnreadableState(f"{path}: {error.strerror}") from error
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnreadableState(f"{path}: {error}") from error
+
+
+def decode(text: str, kind: type[T]) -> T | None:
+    """A value from a text that this program wrote, or None when somebody else's text is met."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.DecodeError, UnicodeError):
+        return None
+
+
+def encode(value: Any) -> str:
+    """The text of a value, to be kept where only texts are kept."""
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,1 @@
+"""Generators of events, drips and the scenes of the demo."""

@@ -1,0 +1,66 @@
+"""Feeds of generated events that drip into their landing folders together, at one pace."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from rivermark.model.stream import Ingest
+from rivermark.testing.landing.folder import LandingFolder
+from rivermark.testing.landing.pace import Pace, Paced, Progress, land_at_pace
+from rivermark.testing.landing.parcels import Parcel, cut
+from rivermark.testing.landing.writer import Landed
+from simulator.taxi.disorder import Arrival, Disorder
+from simulator.taxi.held import keep_late_back
+
+
+@dataclass(frozen=True)
+class Feed:
+    """Events in order of event time on their way to an ingest, as JSON lines, with disorder."""
+
+    ingest: Ingest
+    events: Iterable[Any]
+    line: Callable[[Any], str]
+    disorder: Disorder = field(default_factory=Disorder)
+
+    def parcels(self, every: timedelta) -> Iterator[_Addressed]:
+        """What lands together: one parcel per `every` of the events' time that has any."""
+        arrivals = cut(self.disorder.as_they_come(self.events), every)
+        lateness = self.ingest.lateness
+        held = arrivals if lateness is None else keep_late_back(arrivals, lateness)
+        for parcel in held:
+            yield _Addressed(parcel.due, parcel.rows, self)
+
+
+@dataclass(frozen=True)
+class _Addressed(Parcel[Arrival[Any]]):
+    feed: Feed
+
+
+def drip_feeds(
+    landing: Path,
+    feeds: Sequence[Feed],
+    *,
+    every: timedelta = timedelta(seconds=1),
+    pace: Pace | None = None,
+    stop: threading.Event | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Paced:
+    """Land the feeds below `landing`, each in its ingest's folder, the files in order of time.
+
+    They land at the given pace (default: as fast as possible) until the events end, `stop` is set
+    or Ctrl-C is pressed. What lands in which file depends on events, disorder and `every` alone.
+    """
+    folders = {f.ingest.name: LandingFolder(landing / f.ingest.source.folder) for f in feeds}
+
+    def deliver(parcel: _Addressed) -> Landed:
+        lines = (parcel.feed.line(row.event) for row in parcel.rows if row.kind != "lost")
+        return folders[parcel.feed.ingest.name].land(lines)
+
+    merged = heapq.merge(*(f.parcels(every) for f in feeds), key=lambda parcel: parcel.due)
+    return land_at_pace(merged, deliver, pace or Pace(), stop=stop, on_progress=on_progress)

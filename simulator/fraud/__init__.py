@@ -1,0 +1,1 @@
+"""Card payments and logins of made-up accounts."""

@@ -1,0 +1,1 @@
+"""Readings of made-up sensors."""

@@ -1,0 +1,60 @@
+"""The readings domain's part in the demo: recorded temperatures, and a generated sensor stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from assets.readings.ingest import LATENESS, SENSOR_READINGS, TEMPERATURES
+from assets.samples import SAMPLES
+from rivermark.cli.demo_scene import LandedInput, Scene
+from rivermark.testing.landing.once import copy_once, land_parts_once
+from rivermark.testing.landing.parcels import cut
+from simulator.readings.drip import RADIO, control_feeds, to_line
+from simulator.readings.world import SensorWorld
+from simulator.taxi.held import keep_late_back
+
+BEGINNING: Final = datetime(2020, 1, 1, 12, tzinfo=UTC)
+LENGTH: Final = timedelta(minutes=5)
+FILE_SPAN: Final = timedelta(seconds=15)
+
+RECORDED: Final = {
+    "ambient_temperature_system_failure.csv.gz": ("NAB, temperature of an office", 7_267),
+    "machine_temperature_system_failure.csv.gz": ("NAB, temperature of a machine", 22_695),
+}
+
+
+def land(landing: Path) -> list[LandedInput]:
+    """Land the recorded series, and five minutes of twenty sensors with losses and repeats.
+
+    Thresholds and smoke levels of those minutes land too: alerts are made of them.
+    """
+    return [*_land_recorded(landing), *_land_controls(landing), _land_sensors(landing)]
+
+
+def _land_recorded(landing: Path) -> Iterator[LandedInput]:
+    for name, (what, rows) in RECORDED.items():
+        new = copy_once(SAMPLES / "nab" / name, landing / TEMPERATURES.source.folder)
+        yield LandedInput(what, 1, rows, int(new))
+
+
+def _land_controls(landing: Path) -> Iterator[LandedInput]:
+    for feed in control_feeds(BEGINNING, LENGTH):
+        lines = ([feed.line(a.event) for a in p.rows] for p in feed.parcels(FILE_SPAN))
+        done = land_parts_once(landing / feed.ingest.source.folder, "generated", lines)
+        what = f"generated {feed.ingest.name.partition('/')[2].replace('_', ' ')}"
+        yield LandedInput(what, done.files, done.rows, done.new_files)
+
+
+def _land_sensors(landing: Path) -> LandedInput:
+    arrivals = RADIO.as_they_come(SensorWorld().readings(BEGINNING, LENGTH))
+    parcels = keep_late_back(cut(arrivals, FILE_SPAN), LATENESS)
+    lines = ((to_line(a.event) for a in p.rows if a.kind != "lost") for p in parcels)
+    done = land_parts_once(landing / SENSOR_READINGS.source.folder, "generated", lines)
+    what = "generated sensors: some readings late, lost or sent twice"
+    return LandedInput(what, done.files, done.rows, done.new_files)
+
+
+SCENE: Final = Scene(land=land)

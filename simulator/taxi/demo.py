@@ -1,0 +1,158 @@
+"""The taxi domain's part in the demo: recorded trips, a replayed file, and the training's rides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from assets.samples import SAMPLES
+from assets.taxi.ingest import LATENESS
+from assets.taxi.tips import HOURLY_WINNERS
+from assets.taxi.trips.ingest import TRIP_RECORDS
+from assets.taxi.trips.zone_hours import ZONE_HOURS
+from rivermark.cli.demo_scene import LandedInput, Preview, Scene
+from rivermark.cli.show import newest_rows
+from rivermark.model.stream import table_of
+from rivermark.monitor.charts.png import Winner, draw_hourly_winners
+from rivermark.monitor.checks.check import Answer, Claim
+from rivermark.settings import Settings
+from rivermark.testing.landing.once import copy_once, land_parts_once
+from simulator.taxi.arrivals import rides_in_blocks
+from simulator.taxi.fares import fares
+from simulator.taxi.landed_truth import truth_of
+from simulator.taxi.replay import TRIP_EVENTS_FOLDER, replay
+from simulator.taxi.truth import HourlyTips, hourly_winners, hours_closed
+from simulator.taxi.wire import FARES_FOLDER, RIDES_FOLDER, to_line
+
+T = TypeVar("T")
+
+WINNERS: Final = table_of(HOURLY_WINNERS)
+
+SEVEN_HOURS: Final = 7 * 180
+"""Rides of seven hours, one every 20 seconds from noon: the watermark closes the first six."""
+
+BLOCKS_AN_HOUR: Final = 36
+RIDES_AN_HOUR: Final = 180
+
+RECORDED: Final = {
+    "green_tripdata_2024-01_first2000.parquet": ("TLC green trips, January 2024", 2_000),
+    "yellow_tripdata_2025-02_sample5000.parquet": ("TLC yellow trips, February 2025", 5_000),
+}
+REPLAYED: Final = SAMPLES / "tlc" / "green_tripdata_2024-01_first2000.parquet"
+"""The oldest sample, so that a person may replay the newer one after it: a stream goes forwards."""
+
+
+def land(landing: Path) -> list[LandedInput]:
+    """Land the samples, the replay of one of them, and seven hours of the training's rides."""
+    return [*_land_records(landing), _replay(landing), *_land_training(landing)]
+
+
+def _land_records(landing: Path) -> Iterator[LandedInput]:
+    for name, (what, rows) in RECORDED.items():
+        new = copy_once(SAMPLES / "tlc" / name, landing / TRIP_RECORDS.source.folder)
+        yield LandedInput(what, 1, rows, int(new))
+
+
+def _replay(landing: Path) -> LandedInput:
+    """Replay a file as fast as possible; the manifest remembers what landed before."""
+    manifest = landing.with_name("manifests") / "demo_replay.jsonl"
+    done = replay(REPLAYED, landing, speed=None, manifest=manifest)
+    lines = manifest.read_text().count("\n") - 1
+    events = 2 * (done.trips - sum(done.skipped.values()))
+    what = f"the green trips replayed as events (folder {TRIP_EVENTS_FOLDER})"
+    return LandedInput(what, lines, events, done.paced.files)
+
+
+def _land_training(landing: Path) -> Iterator[LandedInput]:
+    blocks = _in_parts(rides_in_blocks(SEVEN_HOURS), BLOCKS_AN_HOUR)
+    rides = land_parts_once(
+        landing / RIDES_FOLDER,
+        "training",
+        (map(to_line, chain.from_iterable(part)) for part in blocks),
+    )
+    yield LandedInput("generated rides, STARTs and ENDs", rides.files, rides.rows, rides.new_files)
+    hours = _in_parts(fares(1, SEVEN_HOURS), RIDES_AN_HOUR)
+    paid = land_parts_once(
+        landing / FARES_FOLDER, "training", (map(to_line, part) for part in hours)
+    )
+    yield LandedInput("their fares", paid.files, paid.rows, paid.new_files)
+
+
+def _in_parts(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The items in lists of `size`, the last one of what is left."""
+    rest = iter(items)
+    while part := list(islice(rest, size)):
+        yield part
+
+
+def winners_are_right(settings: Settings, _now: datetime) -> Answer:
+    """Whether the published winners are those that plain Python finds in the landed fares."""
+    truth = truth_of(Path(settings.landing_root), LATENESS).fares
+    right = hours_closed(hourly_winners(truth.admitted), truth.watermark) if truth.watermark else []
+    found = [
+        HourlyTips(row["window_end"].astimezone(UTC), row["driver_id"], row["tips"])
+        for row in published_winners(settings)
+    ]
+    wrong = set(right) ^ set(found)
+    return Answer(
+        holds=not wrong and len(found) == len(right),
+        sentence=(
+            f"{len(found)} hours published, {len(right)} computed from the landed fares, "
+            f"{len(wrong)} rows differ"
+        ),
+        numbers={"hours": len(found), "rows_wrong": len(wrong)},
+        offenders=tuple(
+            {"hour_end": str(row.hour_end), "driver_id": row.driver_id, "tips": str(row.tips)}
+            for row in sorted(wrong)
+        ),
+    )
+
+
+def published_winners(settings: Settings) -> list[dict[str, Any]]:
+    """The rows of the winners' table, oldest hour first."""
+    if not settings.lake().exists(WINNERS):
+        return []
+    return newest_rows(settings.lake(), WINNERS, 100_000, oldest=True)
+
+
+def draw(settings: Settings, folder: Path) -> Sequence[Path]:
+    """Draw the winner of each hour."""
+    rows = published_winners(settings)
+    winners = [Winner(r["window_end"], r["driver_id"], r["tips"]) for r in rows]
+    return [draw_hourly_winners(winners, folder / "hourly_winners.png")]
+
+
+SCENE: Final = Scene(
+    land=land,
+    claims=(
+        Claim(
+            name="winners_are_those_of_the_landed_fares",
+            table=WINNERS,
+            stream=HOURLY_WINNERS.name,
+            description="The published winners equal those computed in plain Python.",
+            severity="error",
+            ask=winners_are_right,
+        ),
+    ),
+    previews=(
+        Preview(
+            title="Who earned the most tips in each hour (UTC)",
+            table=WINNERS,
+            columns=("window_start", "window_end", "driver_id", "tips"),
+            limit=12,
+            oldest=True,
+        ),
+    ),
+    draw=draw,
+    next_commands=(
+        (f"rivermark show {table_of(ZONE_HOURS).name}", "trips and revenue by zone and hour"),
+        ("make ui", "the same streams as living assets in the browser, on 127.0.0.1:3000"),
+        (
+            "rivermark run --group taxi_events --continuous",
+            "live streams, while `rivermark drip` in another terminal lands new rides",
+        ),
+    ),
+)

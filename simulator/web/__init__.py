@@ -1,0 +1,1 @@
+"""Page views of made-up visitors."""

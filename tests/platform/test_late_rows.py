@@ -1,0 +1,118 @@
+"""The nightly fold: started when there is something to fold, told at the tables and their days."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from dagster._core.definitions.schedule_definition import ScheduleExecutionData
+
+from jobs.late_rows import events_of, judged
+from jobs.names import table_key
+from resources.settings import SettingsResource
+from resources.spark import SparkResource
+from rivermark.backfill.affected_days import Changed
+from rivermark.backfill.late.days import late_days
+from rivermark.backfill.late.run import FoldReport
+from rivermark.backfill.replace_changed import MendedTable
+from rivermark.settings import Settings
+from tests.oracles.shop import FIRST, ORDERS, PAID, PAYMENTS, SHOP, sent, write, write_join
+from tests.platform.conftest import definitions_in
+
+pytestmark = pytest.mark.platform
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> dg.Definitions:
+    return definitions_in(SHOP, tmp_path)
+
+
+def tick(shop: dg.Definitions, instance: dg.DagsterInstance, home: Path) -> ScheduleExecutionData:
+    with dg.build_schedule_context(
+        instance=instance,
+        scheduled_execution_time=datetime(2026, 3, 6, 1, 41, tzinfo=UTC),
+        resources={"platform": SettingsResource(overrides={"home": str(home)})},
+        repository_def=shop.get_repository_def(),
+    ) as context:
+        return shop.resolve_schedule_def("fold_late_nightly").evaluate_tick(context)
+
+
+def test_late_rows_are_folded_once_by_the_run_that_the_night_starts(
+    shop: dg.Definitions, instance: dg.DagsterInstance, settings: Settings, tmp_path: Path
+) -> None:
+    assert "no closed day" in str(tick(shop, instance, tmp_path).skip_message)
+    landed = write(settings, PAYMENTS, sent(2))
+    assert len(tick(shop, instance, tmp_path).run_requests or []) == 1
+
+    result = shop.resolve_job_def("fold_late").execute_in_process(instance=instance)
+
+    assert result.success
+    event = instance.get_latest_materialization_event(table_key(PAYMENTS.admitted))
+    assert event is not None
+    assert event.asset_materialization is not None
+    told = {k: v.value for k, v in event.asset_materialization.metadata.items()}
+    assert (told["rows_folded"], told["days_folded"]) == (len(landed.late), 2)
+    admitted, late, _ = landed.of(FIRST)
+    assert f"| {FIRST} | {admitted:,} | {late} | 1,440 |" in str(told["days"])
+    assert late_days(settings, PAYMENTS) == []
+    assert "no closed day" in str(tick(shop, instance, tmp_path).skip_message)
+
+
+def test_only_ingests_whose_rows_can_be_late_are_folded(
+    shop: dg.Definitions, instance: dg.DagsterInstance
+) -> None:
+    result = shop.resolve_job_def("fold_late").execute_in_process(
+        instance=instance,
+        run_config={"ops": {"fold_late_rows": {"config": {"streams": ["shop/paid"]}}}},
+        raise_on_error=False,
+    )
+
+    (failure,) = [e for e in result.all_events if e.is_step_failure]
+    found = failure.step_failure_data.user_failure_data
+    assert found is not None
+    assert "no row of 'shop/paid' can be late: expected one of" in str(found.description)
+
+
+def test_a_day_that_differs_is_materialized_as_its_partition() -> None:
+    table = MendedTable(PAID.tables[0].name, (FIRST,), Changed(days=frozenset({FIRST})))
+    table.rows_before, table.rows_after = {FIRST: 10}, {FIRST: 12}
+
+    (event,) = events_of(SHOP, FoldReport("f", mended=[table]))
+
+    assert (event.asset_key, event.partition) == (table_key(PAID.tables[0]), str(FIRST))
+    assert event.metadata["rows_before"].value == 10
+    assert event.metadata["rows_after"].value == 12
+
+
+def test_the_check_of_a_day_that_was_computed_again_is_asked_anew(
+    shop: dg.Definitions, instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    write_join(settings, write(settings, ORDERS, sent(1)), write(settings, PAYMENTS, sent(1)))
+    report = FoldReport("f", mended=[MendedTable(PAID.tables[0].name, (FIRST,))])
+    (before,) = judged(settings, SHOP, report)
+
+    assert shop.resolve_job_def("fold_late").execute_in_process(instance=instance).success
+    (after,) = judged(settings, SHOP, report)
+
+    assert (before.check_name, before.partition) == ("day_is_complete", str(FIRST))
+    assert not before.passed
+    assert before.severity is dg.AssetCheckSeverity.WARN
+    assert after.passed
+
+
+def test_the_door_is_replayed_for_ingests_only(
+    shop: dg.Definitions, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SparkResource, "spark_session", property(lambda _: "no engine"))
+    result = shop.resolve_job_def("readmit").execute_in_process(
+        instance=instance,
+        run_config={
+            "ops": {"decide_again": {"config": {"stream": "shop/paid", "first": "2026-03-02"}}}
+        },
+        raise_on_error=False,
+    )
+
+    (failure,) = [e for e in result.all_events if e.is_step_failure]
+    found = failure.step_failure_data.user_failure_data
+    assert found is not None
+    assert found.description == "'shop/paid' has no door: it reads tables"

@@ -1,0 +1,197 @@
+"""The dripped world through door, cleansing, join and tips into tables, against the oracle."""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import Row, SparkSession
+
+from assets.taxi.cleansing import CLEAN_FARES, CLEAN_RIDES
+from assets.taxi.enrichment import RIDES_WITH_FARES, WAITING
+from assets.taxi.long_rides import LIMIT, LONG_RIDES
+from assets.taxi.longest_rides import LONGEST_RIDES
+from assets.taxi.streams import EVENT_STREAMS
+from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
+from rivermark.model.suite import Suite
+from rivermark.model.table import Table
+from rivermark.model.topology import Topology
+from rivermark.quality.duckdb_evaluator import judge_here
+from rivermark.quality.suites import suites_of
+from rivermark.runtime.batch_metrics import StreamSummary
+from rivermark.runtime.supervision.run import run_bounded
+from rivermark.settings import Settings
+from simulator.taxi.drip import drip
+from simulator.taxi.drip_plan import DripPlan
+from tests.oracles.rides import TaxiOracle, by_id
+from tests.spark.helpers.again import again
+from tests.spark.helpers.stored import stored
+
+# A ride every 20 seconds from noon: the last start at 02:26 of the day after.
+RIDES = 2_600
+FIRST_DAY = date(2020, 1, 1)
+STREAMS = [s for s in EVENT_STREAMS if not s.name.startswith(("taxi/trip", "taxi/zone"))]
+
+
+@dataclass
+class Platform:
+    """The platform after two runs, each of which found files."""
+
+    spark: SparkSession
+    settings: Settings
+    oracle: TaxiOracle
+    summaries: dict[str, StreamSummary]
+
+    def stored(self, name: str, *columns: str) -> list[Row]:
+        return stored(self.settings.lake().path(name), *columns)
+
+    def rows(self, name: str, *columns: str) -> list[tuple[Any, ...]]:
+        return sorted((tuple(r) for r in self.stored(name, *columns)), key=repr)
+
+    def ids(self, name: str) -> list[int]:
+        return [i for (i,) in sorted(self.rows(name, "ride_id"))]
+
+
+@pytest.fixture(scope="module")
+def platform(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Platform:
+    home = tmp_path_factory.mktemp("taxi")
+    settings = Settings(home=home, landing_root=str(home / "landing"))
+    plan = DripPlan(rate=None, clock="training", rides=RIDES, unpaced_span=timedelta(minutes=30))
+    drip(home / "dripped", home / "manifest.json", plan)
+    topology = Topology(EVENT_STREAMS)
+    for run in (0, 1):
+        for folder in ("taxi/rides", "taxi/fares"):
+            left = sorted((home / "dripped" / folder).iterdir())
+            target = home / "landing" / folder
+            target.mkdir(parents=True, exist_ok=True)
+            # The second run brings the last hour: what the first has seen is past midnight then.
+            for file in left if run else left[:-2]:
+                file.rename(target / file.name)
+        summaries = run_bounded(spark, settings, topology, STREAMS, run_id=f"run-{run}")
+    return Platform(spark, settings, TaxiOracle(home / "landing"), summaries)
+
+
+def test_every_ride_event_inside_the_city_is_there_once_with_its_cells(platform: Platform) -> None:
+    columns = ("ride_id", "is_start", "start_cell", "end_cell")
+
+    assert platform.rows("taxi/clean_rides", *columns) == sorted(platform.oracle.cells(), key=repr)
+    assert platform.ids("taxi/rides_outside_city") == by_id(platform.oracle.rides_outside)
+
+
+def test_every_fare_is_there_once(platform: Platform) -> None:
+    assert platform.ids("taxi/clean_fares") == by_id(platform.oracle.clean_fares)
+
+
+def test_late_events_are_kept_apart(platform: Platform) -> None:
+    assert platform.oracle.rides.late
+    assert platform.ids("taxi/ride_events_late") == by_id(platform.oracle.rides.late)
+    assert platform.ids("taxi/fare_events_late") == by_id(platform.oracle.fares.late)
+
+
+def test_tips_and_winners_of_final_hours_equal_the_oracle(platform: Platform) -> None:
+    newest = platform.oracle.fares.newest
+    assert newest is not None
+    final = newest - timedelta(minutes=1)
+    tips = {
+        (end, driver): tips
+        for (end, driver), tips in platform.oracle.driver_tips().items()
+        if end <= final
+    }
+    winners = {e: w for e, w in platform.oracle.winners().items() if e <= final}
+
+    found = platform.stored("taxi/driver_tips")
+    best = platform.stored("taxi/hourly_winners")
+
+    assert {(utc(r.window_end), r.driver_id): r.tips for r in found} == tips
+    assert len(found) == len(tips)
+    assert {utc(r.window_end): (r.driver_id, r.tips) for r in best} == winners
+    assert len(best) == 14
+
+
+def test_the_longest_rides_of_each_cell_and_day_equal_the_oracle(platform: Platform) -> None:
+    final = max(r["event_time"] for r in platform.oracle.clean_rides) - timedelta(minutes=1)
+
+    rows = platform.rows("taxi/longest_rides", "event_time", "start_cell", "minutes")
+
+    found = sorted((utc(at), cell, minutes) for at, cell, minutes in rows)
+    assert found == platform.oracle.longest_rides(final) != []
+
+
+def test_each_ride_and_fare_is_paired_alone_or_waiting(platform: Platform) -> None:
+    oracle = platform.oracle
+    pairs, lone_rides, lone_fares = oracle.partners()
+    assert oracle.rides.newest is not None
+    assert oracle.fares.newest is not None
+    starts = {r["ride_id"]: r["event_time"] for r in oracle.clean_rides if r["is_start"]}
+    fares = {f["ride_id"]: f["event_time"] for f in oracle.clean_fares}
+    clean_newest = max(r["event_time"] for r in oracle.clean_rides)
+    expired = min(clean_newest, max(fares.values())) - timedelta(minutes=1) - WAITING
+
+    assert platform.ids("taxi/rides_with_fares") == sorted(pairs)
+    assert platform.ids("taxi/unmatched_rides") == sorted(
+        i for i in lone_rides if starts[i] < expired
+    )
+    assert platform.ids("taxi/unmatched_fares") == sorted(
+        i for i in lone_fares if fares[i] < expired
+    )
+    assert lone_rides
+    assert lone_fares
+
+
+def test_each_long_ride_has_one_alert_as_soon_as_it_is_known(platform: Platform) -> None:
+    events = platform.oracle.clean_rides
+    starts = {e["ride_id"]: e["event_time"] for e in events if e["is_start"]}
+    ends = {e["ride_id"]: e["event_time"] for e in events if not e["is_start"]}
+    watermark = max(e["event_time"] for e in events) - timedelta(minutes=1)
+    known = {
+        ride
+        for ride, start in starts.items()
+        if (ends[ride] > start + LIMIT if ride in ends else start + LIMIT <= watermark)
+    }
+
+    found = platform.stored("taxi/long_rides")
+
+    assert sorted(r.ride_id for r in found) == sorted(known)
+    assert known
+    assert {utc(r.start_time) for r in found} == {starts[ride] for ride in known}
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        CLEAN_RIDES,
+        CLEAN_FARES,
+        RIDES_WITH_FARES,
+        LONG_RIDES,
+        LONGEST_RIDES,
+        DRIVER_TIPS,
+        HOURLY_WINNERS,
+    ],
+    ids=lambda s: s.name,
+)
+def test_a_recomputed_day_has_the_same_rows(platform: Platform, stream: Any) -> None:
+    before = {t.name: platform.rows(t.name, *t.schema.names) for t in stream.tables}
+
+    again(platform.spark, platform.settings, stream, FIRST_DAY)
+
+    for table in stream.tables:
+        assert platform.rows(table.name, *table.schema.names) == before[table.name], table.name
+
+
+@pytest.mark.parametrize(
+    ("table", "suite"),
+    [pair for stream in STREAMS for pair in suites_of(stream)],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_the_table_meets_its_suite(platform: Platform, table: Table, suite: Suite) -> None:
+    rows = DeltaTable(platform.settings.lake().path(table)).to_pyarrow_dataset()
+
+    result = judge_here(rows, suite, table, version=0)
+
+    assert [f"{f.name}: {f.observed}" for f in result.failures if f.severity != "info"] == []
+    assert result.rows > 0
+
+
+def utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC)

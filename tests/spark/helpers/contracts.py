@@ -1,0 +1,32 @@
+"""What a contract says about single rows, without files or tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from pyspark.sql import SparkSession
+
+from rivermark.ingest.parse.parser import PROBLEMS, Head, Parser
+from rivermark.model.contract import Contract
+from rivermark.testing.landing.json_lines import Value, json_line
+
+LANDED = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def problems(
+    spark: SparkSession, contract: Contract, rows: Sequence[dict[str, Value]]
+) -> list[list[str]]:
+    """The reasons for which each row would be set aside, in the order of the rows."""
+    heads = [Head("json", json.dumps(sorted(row))) for row in rows]
+    raw = spark.createDataFrame(
+        [
+            (number, json_line(row), head.format, head.columns, LANDED, "file")
+            for number, (row, head) in enumerate(zip(rows, heads, strict=True))
+        ],
+        "_row long, payload string, _format string, _columns string, "
+        "_landed_at timestamp, _file string",
+    )
+    parsed = Parser(contract, ",").parse(raw, heads).orderBy("_row")
+    return [list(row[PROBLEMS]) for row in parsed.collect()]

@@ -1,0 +1,41 @@
+"""Crashes at a chosen commit: the process is not killed, but nothing after the commit happens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rivermark.lake.batch_writer import TableWriter
+from rivermark.model.stream import AnyStream
+from rivermark.settings import Settings
+
+
+class CrashError(Exception):
+    """The end of a run, made by a test."""
+
+
+def crash_once(patch: pytest.MonkeyPatch, table: str, *, before: bool = False) -> None:
+    """Let the next commit to the table be the last thing that happens, or not even happen."""
+    commit = TableWriter.append_once
+    crashed: list[str] = []
+
+    def append_once(self: TableWriter, *args: Any, **more: Any) -> bool:
+        if self.table.name != table or crashed:
+            return commit(self, *args, **more)
+        crashed.append(table)
+        if not before:
+            commit(self, *args, **more)
+        raise CrashError(f"crashed at {table}")
+
+    patch.setattr(TableWriter, "append_once", append_once)
+
+
+def forget_last_commit(settings: Settings, stream: AnyStream) -> int:
+    """Make the checkpoint forget that its last batch was done, as a kill right before does."""
+    commits = Path(settings.lake().checkpoint(stream.name, 0)) / "commits"
+    last = max(int(p.name) for p in commits.iterdir() if p.name.isdigit())
+    for path in (commits / str(last), commits / f".{last}.crc"):
+        path.unlink(missing_ok=True)
+    return last

@@ -1,0 +1,222 @@
+"""Runs as a whole: stops between batches, the first error first, one run a stream."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rivermark import Table, Topology
+from rivermark.lake.statistics import row_count
+from rivermark.model.errors import StreamAlreadyRunning, StreamFailed
+from rivermark.runtime.query.append import AppendHost
+from rivermark.runtime.query.base import QueryHost
+from rivermark.runtime.supervision.heartbeat import HeartbeatStore
+from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
+from rivermark.runtime.supervision.run import run_continuous
+from rivermark.settings import Settings
+from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.sensors import FOLDER, READINGS, reading, rows, run, windows
+from tests.spark.helpers.waiting import Running, running, until
+
+pytestmark = pytest.mark.spark
+
+PER_WINDOW = windows()
+WINDOWS = PER_WINDOW.tables[0]
+
+
+def live(spark: SparkSession, settings: Settings, *streams: Any, run_id: str = "live") -> Any:
+    """The body of a run that goes on until it is stopped."""
+
+    def body(stop: threading.Event) -> object:
+        topology = Topology(streams)
+        return run_continuous(spark, settings, topology, streams, run_id=run_id, stop=stop)
+
+    return body
+
+
+def slow_batches(patch: pytest.MonkeyPatch, seconds: float) -> threading.Event:
+    """Let every batch of an append stream rest before its write; tells when one does."""
+    resting, write = threading.Event(), AppendHost.write
+
+    def slow(self: AppendHost, frame: DataFrame, batch: int) -> Any:
+        resting.set()
+        threading.Event().wait(seconds)
+        return write(self, frame, batch)
+
+    patch.setattr(AppendHost, "write", slow)
+    return resting
+
+
+def test_b023_a_stop_waits_for_the_batch_that_is_being_written(
+    spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    landing.put(f"{FOLDER}/1.json", reading(0), reading(9))
+    run(spark, settings, READINGS)
+    with monkeypatch.context() as patch:
+        resting = slow_batches(patch, 0.7)
+        with running(live(spark, settings, PER_WINDOW)) as thread:
+            until(resting.is_set, "a batch rests", thread.alive)
+        assert thread.result[PER_WINDOW.name].error is None  # type: ignore[index]
+    beat = HeartbeatStore(settings.state).get(PER_WINDOW.name)
+    assert beat is not None
+    assert beat.state == "stopped"
+
+    landing.put(f"{FOLDER}/2.json", reading(9.5))
+    run(spark, settings, READINGS, PER_WINDOW)
+    assert [r["readings"] for r in rows(spark, settings, WINDOWS)] == [1]
+
+
+def test_b023_a_stop_that_loses_patience_breaks_a_batch_off_and_the_next_run_makes_it_whole(
+    spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    landing.put(f"{FOLDER}/1.json", reading(0), reading(9))
+    run(spark, settings, READINGS)
+    with monkeypatch.context() as patch:
+        stop = QueryHost.stop
+        patch.setattr(QueryHost, "stop", lambda self: stop(self, patience=0.1))
+        resting = slow_batches(patch, 1.5)
+        with running(live(spark, settings, PER_WINDOW)) as thread:
+            until(resting.is_set, "a batch rests", thread.alive)
+    written = row_count(settings.lake(), WINDOWS)
+
+    # Spark closes windows after a batch with data only: a stop before that waits for the next one.
+    landing.put(f"{FOLDER}/2.json", reading(9.5))
+    run(spark, settings, READINGS, PER_WINDOW)
+    assert [r["readings"] for r in rows(spark, settings, WINDOWS)] == [1]
+    assert written in (0, 1)
+
+
+def slow_workers(patch: pytest.MonkeyPatch, times: int) -> list[int]:
+    """Let the first batches of an append stream fail as where a Python process came too late."""
+    failed: list[int] = []
+    write = AppendHost.write
+
+    def late(self: AppendHost, frame: DataFrame, batch: int) -> Any:
+        if len(failed) < times:
+            failed.append(batch)
+            raise RuntimeError("SparkException: Python worker failed to connect back.")
+        return write(self, frame, batch)
+
+    patch.setattr(AppendHost, "write", late)
+    return failed
+
+
+def test_a_query_whose_python_process_comes_too_late_is_started_again_in_the_same_run(
+    spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    landing.put(f"{FOLDER}/1.json", reading(0), reading(9))
+    with monkeypatch.context() as patch:
+        failed = slow_workers(patch, 2)
+        done = run(spark, settings, READINGS, PER_WINDOW)
+        assert failed == [0, 0]
+        assert done[PER_WINDOW.name].error is None
+    with monkeypatch.context() as patch:
+        failed = slow_workers(patch, 1)
+        with running(live(spark, settings, READINGS, PER_WINDOW)) as thread:
+            landing.put(f"{FOLDER}/2.json", reading(20))
+            until(lambda: row_count(settings.lake(), WINDOWS) == 2, "two windows", thread.alive)
+        assert len(failed) == 1
+    assert [r["readings"] for r in rows(spark, settings, WINDOWS)] == [1, 1]
+
+    landing.put(f"{FOLDER}/3.json", reading(40))
+    with monkeypatch.context() as patch:
+        slow_workers(patch, 100)
+        with pytest.raises(StreamFailed, match="too busy") as ended:
+            run(spark, settings, READINGS, PER_WINDOW)
+    assert ended.value.stream == PER_WINDOW.name
+    beat = HeartbeatStore(settings.state).get(PER_WINDOW.name)
+    assert beat is not None
+    assert (beat.state, beat.restartable) == ("failed", True)
+
+
+def test_the_error_of_the_stream_itself_comes_first_and_the_others_are_stopped(
+    spark: SparkSession, settings: Settings, landing: Landing
+) -> None:
+    def fail(readings: DataFrame) -> DataFrame:
+        broken = F.when(F.col("note") == "poison", F.raise_error(F.lit("met a poisoned reading")))
+        return PER_WINDOW.build(readings.withColumn("sensor", F.coalesce(broken, "sensor")))
+
+    bad = windows(name="test/bad", build=fail, writes=renamed("test/bad"))
+    thread = Running(live(spark, settings, READINGS, PER_WINDOW, bad))
+    landing.put(f"{FOLDER}/1.json", reading(0), reading(9))
+    until(lambda: row_count(settings.lake(), WINDOWS) == 1, "a window", thread.alive)
+    landing.put(f"{FOLDER}/2.json", reading(9, note="poison"))
+    with pytest.raises(StreamFailed, match="stream 'test/bad' failed") as failed:
+        thread.join()
+    assert "poisoned reading" in str(failed.value)
+    assert failed.value.stream == "test/bad"
+    assert failed.value.__cause__ is not None
+    beats = HeartbeatStore(settings.state).latest()
+    assert {name: beat.state for name, beat in beats.items()} == {
+        READINGS.name: "stopped", PER_WINDOW.name: "stopped", "test/bad": "failed",
+    }  # fmt: skip
+    assert "poisoned reading" in (beats["test/bad"].error or "")
+    assert not spark.streams.active
+
+    landing.put(f"{FOLDER}/3.json", reading(20))
+    run(spark, settings, READINGS, PER_WINDOW)
+    assert [r["readings"] for r in rows(spark, settings, WINDOWS)] == [1, 2]
+
+
+def renamed(name: str) -> Table:
+    return replace(WINDOWS, name=name)
+
+
+def test_b019_a_second_run_of_a_stream_ends_at_once_and_names_the_first(
+    spark: SparkSession, settings: Settings, landing: Landing
+) -> None:
+    landing.put(f"{FOLDER}/1.json", *[reading(m) for m in range(10)])
+    with running(live(spark, settings, READINGS, run_id="first")) as first:
+        until(lambda: row_count(settings.lake(), READINGS.admitted) == 10, "10 rows", first.alive)
+        with pytest.raises(StreamAlreadyRunning, match="already run by run first"):
+            run(spark, settings, READINGS, run_id="second")
+        assert first.alive()
+
+    run(spark, settings, READINGS, run_id="third")
+    assert row_count(settings.lake(), READINGS.admitted) == 10
+
+
+def test_two_runs_that_start_together_write_every_row_once(
+    spark: SparkSession, settings: Settings, landing: Landing
+) -> None:
+    landing.put(f"{FOLDER}/1.json", *[reading(m) for m in range(100)])
+
+    def drain(_stop: threading.Event) -> object:
+        return run(spark, settings, READINGS)
+
+    both = [Running(drain), Running(drain)]
+    errors: list[StreamAlreadyRunning] = []
+    for thread in both:
+        try:
+            thread.join()
+        except StreamAlreadyRunning as error:
+            errors.append(error)
+
+    assert len(errors) <= 1
+    assert row_count(settings.lake(), READINGS.admitted) == 100
+
+
+def test_every_batch_is_noted_with_its_figures(
+    spark: SparkSession, settings: Settings, landing: Landing
+) -> None:
+    total: dict[str, list[int]] = {READINGS.name: [0, 0], PER_WINDOW.name: [0, 0]}
+    for number in range(2):
+        landing.put(f"{FOLDER}/{number}.json", reading(number * 10), reading(number * 10 + 1), "{")
+        for name, summary in run(spark, settings, READINGS, PER_WINDOW).items():
+            total[name][0] += summary.rows_in
+            total[name][1] += summary.rows_out
+
+    noted = rows(spark, settings, STREAM_PROGRESS)
+    for name, figures in total.items():
+        mine = [r for r in noted if r["stream"] == name]
+        assert [sum(r["rows_in"] for r in mine), sum(r["rows_out"] for r in mine)] == figures
+        assert len({r["batch_id"] for r in mine}) == len(mine)
+    door = [r for r in noted if r["stream"] == READINGS.name]
+    assert [(r["admitted"], r["late"], r["quarantined"], r["files"]) for r in door] == [
+        (2, 0, 1, 1)
+    ] * 2

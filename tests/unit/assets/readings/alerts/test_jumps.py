@@ -1,0 +1,149 @@
+"""P6: a temperature that jumps by more than its threshold raises an alert."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assets.readings.alerts.jumps import EVERY_SENSOR, Jump, TemperatureJumps, Threshold
+from assets.readings.alerts.reading import Reading
+from rivermark.testing import Arrival, ProcessHarness, split_invariant
+from tests.oracles import alerts as oracle
+from tests.unit.assets.readings.alerts.stories import HOUR, SECOND, plain, reading, readings
+
+STORY = [20.0, 21.5, 24.0, 24.0, 22.5, 20.0]
+
+
+def threshold(
+    second: float, degrees: object, sensor: str = EVERY_SENSOR, version: int = 1
+) -> Threshold:
+    return Threshold(sensor, round(second * SECOND), Decimal(str(degrees)), version)
+
+
+def alerts(story: list[Reading], *updates: Threshold) -> list[Jump]:
+    harness = ProcessHarness(TemperatureJumps())
+    harness.feed_together({"readings": story, "thresholds": list(updates)})
+    return harness.end_of_input()
+
+
+def rows(jumps: list[Jump]) -> list[tuple[float, float]]:
+    return [(float(each.temperature), float(each.difference)) for each in jumps]
+
+
+def test_jumps_of_more_than_the_threshold_alert() -> None:
+    story = [reading(second, each) for second, each in enumerate(STORY)]
+
+    found = alerts(story, threshold(0, "1.7"))
+
+    assert rows(found) == [(24.0, 2.5), (20.0, 2.5)]
+    assert {(each.threshold, each.rule_version) for each in found} == {(Decimal("1.7"), 1)}
+
+
+def test_exactly_the_threshold_is_no_jump() -> None:
+    assert alerts([reading(0, 20), reading(1, "21.7")], threshold(0, "1.7")) == []
+
+
+def test_after_an_hour_of_silence_a_reading_is_a_first_one_again() -> None:
+    seconds = [0, 1, 2, 3, 4, 4 + 3_601]
+    story = [reading(second, each) for second, each in zip(seconds, STORY, strict=True)]
+
+    assert rows(alerts(story, threshold(0, "1.7"))) == [(24.0, 2.5)]
+
+
+def test_readings_are_compared_in_order_of_time_not_of_arrival() -> None:
+    story = [reading(second, STORY[second]) for second in (3, 0, 5, 1, 4, 2)]
+
+    assert rows(alerts(story, threshold(0, "1.7"))) == [(24.0, 2.5), (20.0, 2.5)]
+
+
+def test_thresholds_are_changed_and_removed_by_their_stream() -> None:
+    updates = [("sensor_1", "5.0"), ("sensor_2", "0.9"), ("sensor_3", "0.5")]
+    updates += [("sensor_1", "1.2"), ("sensor_3", "0.0")]
+    harness = ProcessHarness(TemperatureJumps())
+    harness.feed(
+        [threshold(n, each, sensor, n) for n, (sensor, each) in enumerate(updates)], "thresholds"
+    )
+    steps = [
+        (sensor, at, each)
+        for sensor in ("sensor_1", "sensor_2", "sensor_3")
+        for at, each in ((9, 20), (10, 21))
+    ]
+    harness.feed([reading(at, each, sensor) for sensor, at, each in steps], "readings")
+
+    # A degree is more than the 0.9 of sensor_2, not than the 1.2 of sensor_1; sensor_3 has none.
+    [jump] = harness.end_of_input()
+    assert (jump.sensor_id, jump.threshold, jump.rule_version) == ("sensor_2", Decimal("0.9"), 1)
+
+
+def test_without_a_threshold_there_is_no_alert_but_the_temperature_is_remembered() -> None:
+    story = [reading(0, 20), reading(1, 30), reading(3, 35)]
+
+    assert rows(alerts(story, threshold(2, 1))) == [(35.0, 5.0)]
+
+
+def test_a_sensors_own_threshold_comes_before_that_of_all() -> None:
+    story = [reading(0, 20), reading(1, 23), reading(0, 20, "sensor_2"), reading(1, 23, "sensor_2")]
+
+    [jump] = alerts(story, threshold(0, 5), threshold(0, 2, "sensor_2", 2))
+
+    assert (jump.sensor_id, jump.rule_version) == ("sensor_2", 2)
+
+
+def test_an_alert_carries_the_version_that_held_at_its_own_time() -> None:
+    story = [reading(0, 20), reading(5, 23), reading(9, 26)]
+
+    found = alerts(story, threshold(8, 1, version=2), threshold(0, 2), threshold(4, 2))
+
+    assert [(each.threshold, each.rule_version) for each in found] == [
+        (Decimal(2), 1),
+        (Decimal(1), 2),
+    ]
+
+
+def test_a_threshold_holds_for_readings_of_its_own_instant() -> None:
+    assert rows(alerts([reading(0, 20), reading(5, 23)], threshold(5, 2))) == [(23.0, 3.0)]
+
+
+thresholds = st.lists(
+    st.builds(
+        threshold,
+        st.integers(0, 3 * 3_600),
+        st.sampled_from([0, 1, 2, 3]),
+        st.sampled_from(["sensor_1", EVERY_SENSOR]),
+        st.integers(1, 9),
+    ),
+    max_size=4,
+)
+
+
+@given(
+    readings(last_second=3 * 3_600, coldest=20, hottest=24),
+    thresholds,
+    st.randoms(use_true_random=False),
+)
+@settings(max_examples=40)
+def test_jumps_are_those_of_the_whole_story_however_arrivals_are_cut(
+    story: list[Reading], updates: list[Threshold], order: object
+) -> None:
+    arrivals = [Arrival(each, "readings") for each in story]
+    arrivals += [Arrival(each, "thresholds") for each in updates]
+    order.shuffle(arrivals)  # type: ignore[attr-defined]
+    story = [each.event for each in arrivals if each.input == "readings"]
+    told = [
+        (each.event.sensor_id, each.event.event_time, each.event.degrees, each.event.version)
+        for each in arrivals
+        if each.input == "thresholds"
+    ]
+
+    ran = split_invariant(TemperatureJumps, arrivals, delay=timedelta(milliseconds=4 * HOUR))
+
+    found = [
+        (e.sensor_id, e.event_time, e.temperature, e.before, e.threshold, e.rule_version)
+        for e in ran.outputs.main
+    ]
+    assert sorted(found, key=repr) == oracle.jumps(plain(story), told)
+    # The thresholds are all that stays.
+    assert (ran.state is None) == (not any(each[2] for each in told))

@@ -1,0 +1,332 @@
+"""Late rows are taken into closed days exactly once, and nothing else changes."""
+
+import threading
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+import rivermark.backfill.late.merge
+import rivermark.backfill.late.run
+from rivermark.backfill.late.days import late_days
+from rivermark.backfill.pending import FOLDS, open_folds, rows_folded, settled_through
+from rivermark.lake.archive import put_aside
+from rivermark.lake.locks import commit_lock, try_fold_lock
+from rivermark.lake.log import CommitLog
+from rivermark.lake.replace import replace_span
+from rivermark.model.errors import RivermarkError
+from rivermark.monitor.checks.late_share import late_share
+from rivermark.monitor.checks.row_conservation import rows_accounted_for
+from rivermark.monitor.completeness.checks import days_complete
+from rivermark.monitor.completeness.ingest_day import days_of_ingest
+from rivermark.monitor.late_statistics import lateness_of_rows
+from rivermark.monitor.watermarks import marks
+from rivermark.settings import Settings
+from tests.oracles.shop import (
+    FIRST,
+    HOUR,
+    LATENESS,
+    ORDERS,
+    PAYMENTS,
+    SHOP,
+    START,
+    File,
+    Landed,
+    append,
+    sent,
+    write,
+)
+from tests.unit.backfill.late.conftest import Fold, ids
+
+DAY = timedelta(days=1)
+
+
+def everything(landed: Landed) -> list[int]:
+    """What the oracle that knows everything has: every row, however late."""
+    return sorted(
+        [e.order_id for _, e in landed.admitted] + [e.order_id for _, e, _ in landed.late]
+    )
+
+
+def test_every_late_row_of_a_closed_day_is_there_once_after_the_fold(
+    settings: Settings, payments: Landed, fold: Fold
+) -> None:
+    late_before = DeltaTable(settings.lake().path(PAYMENTS.late)).version()
+
+    report = fold()
+
+    assert ids(settings, PAYMENTS) == everything(payments)
+    assert report.rows == len(payments.late)
+    assert [(d.stream, d.day) for d in report.days] == [
+        (PAYMENTS.name, FIRST + n * DAY) for n in range(3)
+    ]
+    for day in report.days:
+        admitted, late, _ = payments.of(day.day)
+        assert (day.rows_before, day.rows_folded) == (admitted, late)
+        assert (day.money_before, day.money_folded) == (
+            10 * Decimal(admitted),
+            10 * Decimal(late),
+        )
+    # The late table is the evidence and stays.
+    assert DeltaTable(settings.lake().path(PAYMENTS.late)).version() == late_before
+
+
+def test_folding_again_finds_nothing(settings: Settings, payments: Landed, fold: Fold) -> None:
+    fold()
+    version = DeltaTable(settings.lake().path(PAYMENTS.admitted)).version()
+
+    again = fold()
+
+    assert (again.rows, again.days) == (0, [])
+    assert DeltaTable(settings.lake().path(PAYMENTS.admitted)).version() == version
+    assert late_days(settings, PAYMENTS) == []
+    assert settled_through(settings.lake(), PAYMENTS) == max(
+        int(file.name[:5]) for file, *_ in payments.late
+    )
+
+
+def test_the_days_warn_before_and_are_told_as_folded_after(
+    settings: Settings, payments: Landed, fold: Fold
+) -> None:
+    _, late, _ = payments.of(FIRST)
+    before = days_complete(settings, SHOP, PAYMENTS)
+    assert (before.holds, before.severity) == (False, "warn")
+    day = days_of_ingest(settings, SHOP, PAYMENTS, FIRST, FIRST, marks(settings, [PAYMENTS]))[0]
+    assert f"{late} late rows not folded (2.0%, 2.0% of the money)" in day.sentence
+
+    fold()
+
+    after = days_complete(settings, SHOP, PAYMENTS)
+    assert after.holds, after.sentence
+    day = days_of_ingest(settings, SHOP, PAYMENTS, FIRST, FIRST, marks(settings, [PAYMENTS]))[0]
+    assert (day.state, day.late, day.folded, day.seen) == ("complete", late, late, 1440)
+    assert f"{late} late rows folded" in day.sentence
+    assert day.money_share == 0.0
+
+
+def test_the_figures_of_lateness_stay_as_they_were(
+    settings: Settings, payments: Landed, fold: Fold
+) -> None:
+    before = lateness_of_rows(settings, PAYMENTS)
+    share = late_share(settings, PAYMENTS).numbers
+
+    fold()
+
+    after = lateness_of_rows(settings, PAYMENTS)
+    assert after.folded == before.late == len(payments.late)
+    assert (after.valid, after.late, after.money, after.money_share, after.by_file) == (
+        before.valid,
+        before.late,
+        before.money,
+        before.money_share,
+        before.by_file,
+    )
+    assert late_share(settings, PAYMENTS).numbers == share
+
+
+def test_what_came_is_still_accounted_for_and_a_row_folded_twice_is_not(
+    settings: Settings, payments: Landed, fold: Fold
+) -> None:
+    fold()
+    answer = rows_accounted_for(settings, PAYMENTS, newest_batches=None)
+    assert answer.holds, answer.sentence
+    assert answer.numbers["rows_folded"] == len(payments.late)
+    assert answer.numbers["rows_admitted"] == len(payments.admitted)
+
+    table = DeltaTable(settings.lake().path(PAYMENTS.late)).to_pyarrow_table()
+    row = {k: v[0] for k, v in table.slice(0, 1).to_pydict().items()}
+    append(settings, PAYMENTS.admitted, [{k: row[k] for k in row if not k.startswith("_wat")}])
+
+    assert not rows_accounted_for(settings, PAYMENTS, newest_batches=None).holds
+
+
+class KilledError(Exception):
+    """The end of a process, made by a test."""
+
+
+STEPS = {
+    "after it was written down": ("begin", 1, True),
+    "after the first day": ("fold_day", 1, True),
+    "after the last day": ("fold_day", 2, True),
+    "before it is over": ("finish", 1, False),
+    "after it was over": ("finish", 1, True),
+}
+
+
+@pytest.mark.parametrize(("step", "call", "done"), STEPS.values(), ids=STEPS)
+def test_a_fold_that_is_killed_at_any_step_is_finished_by_the_next_one(
+    settings: Settings, fold: Fold, step: str, call: int, done: bool, monkeypatch: Any
+) -> None:
+    sources = {i.name: (i, write(settings, i, sent(1))) for i in (ORDERS, PAYMENTS)}
+    real, calls = getattr(rivermark.backfill.late.run, step), iter(range(1, 100))
+
+    def until_killed(*given: Any, **more: Any) -> Any:
+        now = next(calls) == call
+        if now and not done:
+            raise KilledError
+        result = real(*given, **more)
+        if now:
+            raise KilledError
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rivermark.backfill.late.run, step, until_killed)
+        with pytest.raises(KilledError):
+            fold()
+
+    report = fold()
+
+    assert open_folds(settings.lake()) == []
+    assert report.taken_up == (0 if step == "finish" and done else 1)
+    for ingest, landed in sources.values():
+        assert ids(settings, ingest) == everything(landed)
+        assert rows_accounted_for(settings, ingest, newest_batches=None).holds
+        assert late_days(settings, ingest) == []
+    assert fold().taken_up == 0
+
+
+def test_a_kill_right_after_the_commit_of_a_span_doubles_nothing(
+    settings: Settings, payments: Landed, fold: Fold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = replace_span
+
+    def and_die(*given: Any) -> None:
+        real(*given)
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rivermark.backfill.late.merge, "replace_span", and_die)
+        with pytest.raises(KilledError):
+            fold()
+    _, late, _ = payments.of(FIRST)
+    assert len(ids(settings, PAYMENTS)) == len(payments.admitted) + late
+
+    assert fold().rows == len(payments.late) - late
+
+    assert ids(settings, PAYMENTS) == everything(payments)
+
+
+def test_a_late_row_of_a_day_that_is_still_open_waits(settings: Settings, fold: Fold) -> None:
+    landed = write(settings, PAYMENTS, sent(3)[:60])
+    open_day = FIRST + 2 * DAY
+    assert landed.newest is not None
+    assert landed.newest - LATENESS < START + 3 * DAY
+
+    found = {d.day: d for d in late_days(settings, PAYMENTS)}
+    assert [found[day].closed for day in sorted(found)] == [True, True, False]
+    report = fold()
+
+    assert {d.day for d in report.days} == {FIRST, FIRST + DAY}
+    (waits,) = late_days(settings, PAYMENTS)
+    assert (waits.day, waits.rows) == (open_day, landed.of(open_day)[1])
+
+
+def test_only_the_days_asked_for_are_taken_and_the_others_stay_known(
+    settings: Settings, payments: Landed, fold: Fold
+) -> None:
+    report = fold(first=FIRST + DAY, last=FIRST + DAY)
+
+    assert [d.day for d in report.days] == [FIRST + DAY]
+    assert [d.day for d in late_days(settings, PAYMENTS)] == [FIRST, FIRST + 2 * DAY]
+    assert fold().rows == payments.of(FIRST)[1] + payments.of(FIRST + 2 * DAY)[1]
+    assert ids(settings, PAYMENTS) == everything(payments)
+
+
+def test_a_day_that_had_no_admitted_row_is_filled_by_a_commit_that_streams_skip(
+    settings: Settings, fold: Fold
+) -> None:
+    files = sent(3)
+    straggler = File("late.json", [e for f in files[:2] for e in f.events])
+    landed = write(settings, PAYMENTS, [*files[30:50], straggler, *files[60:]])
+    assert landed.of(FIRST)[0] == 0
+
+    fold()
+
+    assert ids(settings, PAYMENTS) == everything(landed)
+    log = CommitLog(settings.lake().path(PAYMENTS.admitted))
+    folds = [c for c in log.backwards() if "fold" in c.metadata]
+    assert folds
+    for commit in folds:
+        # Delta's own rule: a commit that takes files out is a change, and is skipped.
+        path = f"{settings.lake().path(PAYMENTS.admitted)}/_delta_log/{commit.version:020d}.json"
+        assert '{"remove":' in Path(path).read_text()
+
+
+def test_a_late_copy_of_an_admitted_row_is_a_repeat_and_no_row_is_lost(
+    settings: Settings, fold: Fold
+) -> None:
+    files = sent(1)
+    files[5].events.append(files[0].events[0])
+    landed = write(settings, PAYMENTS, files)
+
+    fold()
+
+    assert ids(settings, PAYMENTS) == everything(landed)
+    assert ids(settings, PAYMENTS).count(0) == 2
+    day = days_of_ingest(settings, SHOP, PAYMENTS, FIRST, FIRST, marks(settings, [PAYMENTS]))[0]
+    assert (day.state, day.repeats) == ("complete", 1)
+
+
+def test_rows_admitted_meanwhile_are_all_there(
+    settings: Settings, payments: Landed, fold: Fold
+) -> None:
+    stop, number = threading.Event(), 0
+    newest = START + 3 * DAY + HOUR
+
+    def admit() -> None:
+        nonlocal number
+        while not stop.is_set():
+            number += 1
+            row = {"order_id": 10**6 + number, "at": newest, "_file": "live", "_row": number}
+            with commit_lock(settings.lake().path(PAYMENTS.admitted)):
+                append(settings, PAYMENTS.admitted, [row | {"_ingest_batch": 10**6 + number}])
+
+    live = threading.Thread(target=admit)
+    live.start()
+    try:
+        fold()
+    finally:
+        stop.set()
+        live.join()
+
+    added = list(range(10**6 + 1, 10**6 + 1 + number))
+    assert number > 2
+    assert ids(settings, PAYMENTS) == everything(payments) + added
+
+
+def test_a_large_day_is_folded_span_by_span(
+    settings: Settings, payments: Landed, fold: Fold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rivermark.backfill.late.merge, "ROWS_AT_ONCE", 300)
+
+    fold()
+
+    assert ids(settings, PAYMENTS) == everything(payments)
+    log = CommitLog(settings.lake().path(PAYMENTS.admitted))
+    assert sum("fold" in c.metadata for c in log.backwards()) > 3 * 4
+
+
+@pytest.mark.usefixtures("payments")
+def test_two_folds_at_a_time_are_refused(settings: Settings, fold: Fold) -> None:
+    fold()
+    with try_fold_lock(settings.lake().path(FOLDS)) as held:
+        assert held
+        with pytest.raises(RivermarkError, match="another fold is under way"):
+            fold()
+
+
+def test_a_table_made_anew_has_late_rows_of_its_own(
+    settings: Settings, payments: Landed, fold: Fold
+) -> None:
+    fold()
+    lake = settings.lake()
+    assert rows_folded(lake, PAYMENTS) == len(payments.late)
+    for table in PAYMENTS.tables:
+        put_aside(lake, table, "then")
+    write(settings, PAYMENTS, sent(3))
+
+    assert (settled_through(lake, PAYMENTS), rows_folded(lake, PAYMENTS)) == (-1, 0)
+    assert fold().rows == len(payments.late)

@@ -1,0 +1,87 @@
+"""`rivermark fold-late` lists what would be folded, and tells days, rows and money."""
+
+from __future__ import annotations
+
+import pytest
+
+from rivermark.backfill.late.days import late_days
+from rivermark.backfill.late.run import FoldReport
+from rivermark.settings import Settings
+from tests.oracles.shop import FIRST, PAYMENTS, SHOP, sent, write
+from tests.unit.cli.conftest import Entry, Run
+
+
+@pytest.fixture
+def payments(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The shop of the oracles, with a day of payments; gives the number of late ones."""
+    monkeypatch.setattr(
+        "rivermark.cli.deployment.entry_points", lambda **_: [Entry("default", SHOP)]
+    )
+    return len(write(settings, PAYMENTS, sent(1)).late)
+
+
+def test_a_dry_run_lists_days_and_folds_nothing(
+    rivermark: Run, payments: int, settings: Settings
+) -> None:
+    result = rivermark("fold-late", "--dry-run")
+
+    assert result.exit_code == 0, result.stderr
+    assert f"shop/payments  2026-03-02    {payments}  {10 * payments}.00  to be folded" in (
+        result.stdout
+    )
+    assert len(late_days(settings, PAYMENTS)) == 1
+
+
+def test_the_report_tells_rows_and_money_before_and_after(
+    rivermark: Run, payments: int, settings: Settings
+) -> None:
+    result = rivermark("fold-late", "shop/payments", "--from", "2026-03-02")
+
+    assert result.exit_code == 0, result.stderr
+    [line] = [li for li in result.stdout.splitlines() if li.split()[:1] == ["shop/payments"]]
+    assert line.split() == [
+        "shop/payments", str(FIRST), f"{1440 - payments:,}", str(payments), "1,440",
+        f"{14400 - 10 * payments:,}.00", f"{10 * payments}.00", "14,400.00",
+    ]  # fmt: skip
+    assert f"{payments} late rows folded in" in result.stdout
+    assert late_days(settings, PAYMENTS) == []
+    assert "no late row is left" in rivermark("fold-late", "--dry-run").stdout
+
+
+@pytest.mark.usefixtures("payments")
+def test_a_stream_without_a_door_is_refused(rivermark: Run) -> None:
+    result = rivermark("fold-late", "shop/paid")
+
+    assert result.exit_code == 1
+    assert "no row of 'shop/paid' can be late: expected one of shop/orders" in result.stderr
+
+
+@pytest.mark.usefixtures("payments")
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("shop/paid", "--from", "2026-03-02"), "'shop/paid' has no door; its days are computed"),
+        (("shop/payments", "--from", "monday"), "'monday' is not a day"),
+    ],
+)
+def test_only_a_door_can_decide_again(rivermark: Run, given: tuple[str, ...], told: str) -> None:
+    result = rivermark("readmit", *given)
+
+    assert result.exit_code == 1
+    assert told in result.stderr
+
+
+@pytest.mark.usefixtures("payments")
+def test_rows_that_were_not_published_end_the_command_with_an_error(
+    rivermark: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = FoldReport(
+        "f", owed={"shop/paid": {FIRST}}, blocked={"shop/paid": "nothing was published, since"}
+    )
+    monkeypatch.setattr("rivermark.backfill.late.run.fold_late", lambda *_, **__: blocked)
+
+    result = rivermark("fold-late")
+
+    assert result.exit_code == 1
+    assert "nothing was published, since" in result.stderr
+    assert "still open" not in result.stdout

@@ -1,0 +1,71 @@
+"""Lines read without Spark, and what is left to it."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from rivermark.ingest.source.driver_reader import lines_of
+from rivermark.ingest.source.spark_reader import Arrived
+from rivermark.model.file_source import FileSource
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SOURCE = FileSource(folder="f")
+
+
+def file(path: Path, content: bytes, kind: str = "json") -> Arrived:
+    path.write_bytes(content)
+    size = len(content)
+    return Arrived(1, str(path), path.name, size, NOW, NOW, kind, None, None, "ready", None)
+
+
+def test_a_line_ends_where_the_engine_ends_it(tmp_path: Path) -> None:
+    text = "\ufeffa\r\n\nb\rc\u2028d\x0be\n".encode()
+
+    assert lines_of([file(tmp_path / "a.json", text)], SOURCE) == [["a", "", "b", "c\u2028d\x0be"]]
+
+
+def test_packed_files_of_several_members_are_read_to_their_end(tmp_path: Path) -> None:
+    packed = file(tmp_path / "a.json.gz", gzip.compress(b"a\n") + gzip.compress(b"b"))
+
+    assert lines_of([packed], SOURCE) == [["a", "b"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("a.json", b"\xff\n", "json"),
+        ("a.json.gz", gzip.compress(b"a\n" * 99, mtime=0)[:-9], "json"),
+        ("a.json.bz2", b"a\n", "json"),
+        ("a.JSON.GZ", b"a\n", "json"),
+        ("a:b.json", b"a\n", "json"),
+        ("a.parquet", b"PAR1", "parquet"),
+    ],
+)
+def test_the_engine_reads_what_is_not_plain(
+    tmp_path: Path, name: str, content: bytes, kind: str
+) -> None:
+    good = file(tmp_path / "good.json", b"a\n")
+
+    assert lines_of([good, file(tmp_path / name, content, kind)], SOURCE) is None
+
+
+def test_the_engine_reads_what_is_large_or_in_another_encoding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [file(tmp_path / f"{n}.json", b"abc\n") for n in range(2)]
+    latin = FileSource(folder="f", encoding="ISO-8859-1")
+
+    assert lines_of(files, latin) is None
+    monkeypatch.setattr("rivermark.ingest.source.driver_reader.MOST_BYTES", 7)
+    assert lines_of(files, SOURCE) is None
+
+
+def test_a_file_that_went_away_is_left_to_the_engine(tmp_path: Path) -> None:
+    gone = file(tmp_path / "a.json", b"a\n")
+    Path(gone.path).unlink()
+
+    assert lines_of([gone], SOURCE) is None

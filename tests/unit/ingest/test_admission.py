@@ -1,0 +1,109 @@
+"""A door opens whatever became of the logs of its rarely written tables."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql.types import LongType, TimestampType
+
+from rivermark.ingest.admission import Door
+from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.ingest.watermark import Clock
+from rivermark.lake.batch_writer import Origin, TableWriter
+from rivermark.lake.lake import Lake
+from rivermark.lake.schema import create_table
+from rivermark.model.contract import Contract, Field
+from rivermark.model.errors import ReplayUnprovable
+from rivermark.model.file_source import FileSource
+from rivermark.model.stream import Ingest
+from rivermark.model.table import Table
+
+RIDES = Ingest(
+    name="test/rides",
+    source=FileSource(folder="rides"),
+    contract=Contract(
+        fields=(
+            Field("id", LongType(), required=True),
+            Field("at", TimestampType(), required=True),
+        ),
+        event_time="at",
+    ),
+    lateness=timedelta(minutes=1),
+    description="Rides.",
+    group="test",
+)
+BEGAN = datetime.now(UTC) - timedelta(days=90)
+ORIGIN = Origin(RIDES.name, 0, BEGAN, "run")
+NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    found = Lake(str(tmp_path))
+    for table in (*RIDES.tables, INGEST_FILES):
+        create_table(found, table)
+    return found
+
+
+def commit(lake: Lake, table: Table, batch: int, stream: str = RIDES.name, **told: Any) -> None:
+    """One empty commit of that stream and batch."""
+    rows = DeltaTable(lake.path(table)).to_pyarrow_table().slice(0, 0)
+    writer = TableWriter(lake, table, Origin(stream, 0, BEGAN, "run"))
+    writer.append_once(cast(pa.Table, rows), batch, metadata=told)
+
+
+def trim(lake: Lake, table: Table) -> None:
+    """Leave only the newest commit in the log, made after a day on which nothing else was."""
+    DeltaTable(lake.path(table)).create_checkpoint()
+    commits = sorted((Path(lake.path(table)) / "_delta_log").glob("*.json"))
+    for path in commits[:-1]:
+        path.unlink()
+
+
+def open_door(lake: Lake) -> Door:
+    """No engine is asked before the first batch."""
+    return Door(cast(Any, None), lake, RIDES, ORIGIN)
+
+
+def test_a_new_door_knows_no_time(lake: Lake) -> None:
+    assert open_door(lake).clock == Clock()
+
+
+def test_a_door_recalls_the_clock_that_the_newest_raw_commit_left(lake: Lake) -> None:
+    for batch in range(3):
+        clock = Clock(NOON + timedelta(hours=batch), doubted=batch == 2)
+        commit(lake, RIDES.raw, batch, clock=clock.to_json())
+
+    assert open_door(lake).clock == Clock(NOON + timedelta(hours=2), doubted=True)
+
+
+def test_a_trimmed_log_of_a_shared_or_rare_table_does_not_keep_the_door_shut(lake: Lake) -> None:
+    commit(lake, INGEST_FILES, 0)
+    for batch in range(4):
+        commit(lake, INGEST_FILES, batch, stream="test/busy")
+        commit(lake, RIDES.quarantine, batch)
+    trim(lake, INGEST_FILES)
+    trim(lake, RIDES.quarantine)
+    with pytest.raises(ReplayUnprovable):
+        TableWriter(lake, INGEST_FILES, ORIGIN)
+    # The batch that may be unfinished began long after what the logs still show.
+    commit(lake, RIDES.raw, 9, clock=Clock(NOON).to_json())
+    days_later(lake, RIDES.raw, timedelta(days=2))
+
+    assert open_door(lake).clock == Clock(NOON)
+
+
+def days_later(lake: Lake, table: Table, by: timedelta) -> None:
+    """Let the newest commit have been made so much later than it was."""
+    path = max((Path(lake.path(table)) / "_delta_log").glob("*.json"))
+    now = int(datetime.now(UTC).timestamp() * 1000)
+    text = path.read_text()
+    at = text.split('"timestamp":')[1].split(",")[0].split("}")[0]
+    path.write_text(
+        text.replace(f'"timestamp":{at}', f'"timestamp":{now + int(by.total_seconds()) * 1000}')
+    )

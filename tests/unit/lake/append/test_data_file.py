@@ -1,0 +1,98 @@
+"""What a reader skips by is never wrong: bounds hold every value, or are not there."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rivermark.lake.append.data_file import leaves, statistics_of, write_data_file
+
+
+def told(rows: pa.Table) -> dict[str, Any]:
+    """The statistics of all columns."""
+    found: dict[str, Any] = json.loads(
+        statistics_of(rows, list(leaves(rows.schema))), parse_float=Decimal
+    )
+    return found
+
+
+def bounds(values: list[Any], kind: pa.DataType) -> tuple[Any, Any]:
+    """Both bounds of one column; None where one is not told."""
+    found = told(pa.table({"c": pa.array(values, kind)}))
+    return found["minValues"].get("c"), found["maxValues"].get("c")
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "least", "greatest"),
+    [
+        ([3, None, 1], pa.int64(), 1, 3),
+        ([2**62, 2**63 - 1], pa.int64(), 2**62, 2**63 - 1),
+        ([True, False], pa.bool_(), False, True),
+        ([date(2024, 1, 2), date(2024, 1, 1)], pa.date32(), "2024-01-01", "2024-01-02"),
+        (
+            [datetime(2024, 1, 1, 1, 2, 3, 456789, UTC)],
+            pa.timestamp("us", "UTC"),
+            "2024-01-01T01:02:03.456789Z",
+            "2024-01-01T01:02:03.456789Z",
+        ),
+        (
+            [Decimal("12345678901234567890.10")],
+            pa.decimal128(38, 2),
+            Decimal("12345678901234567890.10"),
+            Decimal("12345678901234567890.10"),
+        ),
+        ([1.5, -0.25], pa.float64(), Decimal("-0.25"), Decimal("1.5")),
+        ([1.5, float("inf")], pa.float64(), Decimal("1.5"), None),
+        ([1.5, float("nan")], pa.float64(), None, None),
+        (["b", "a", ""], pa.string(), "", "b"),
+        (["\u00e9" * 40], pa.string(), "\u00e9" * 32, "\u00e9" * 32 + "\U0010ffff"),
+        (["x" * 32 + "\U0010ffff" * 2], pa.string(), "x" * 32, None),
+        ([None, None], pa.int64(), None, None),
+        ([b"1"], pa.binary(), None, None),
+        ([[1]], pa.list_(pa.int64()), None, None),
+        ([2**60], pa.timestamp("us", "UTC"), None, None),
+    ],
+)
+def test_bounds_of_a_column(
+    values: list[Any], kind: pa.DataType, least: Any, greatest: Any
+) -> None:
+    assert bounds(values, kind) == (least, greatest)
+
+
+def test_a_struct_s_columns_are_told_one_by_one() -> None:
+    rows = pa.table({"p": [{"x": 1, "y": {"z": "a"}}, None, {"x": 2, "y": None}], "n": [1, 2, 3]})
+
+    assert list(leaves(rows.schema)) == [("p", "x"), ("p", "y", "z"), ("n",)]
+    assert told(rows) == {
+        "numRecords": 3,
+        "minValues": {"p": {"x": 1, "y": {"z": "a"}}, "n": 1},
+        "maxValues": {"p": {"x": 2, "y": {"z": "a"}}, "n": 3},
+        "nullCount": {"p": {"x": 1, "y": {"z": 2}}, "n": 0},
+    }
+
+
+@given(st.lists(st.text(max_size=80), min_size=1))
+def test_every_text_lies_within_the_bounds(texts: list[str]) -> None:
+    least, greatest = bounds(texts, pa.string())
+    for text in texts:
+        assert least.encode() <= text.encode()
+        assert greatest is None or text.encode() <= greatest.encode()
+
+
+def test_the_file_holds_the_rows(tmp_path: Path) -> None:
+    rows = pa.table({"n": [1, None], "d": pa.array([Decimal("1.10")] * 2, pa.decimal128(12, 2))})
+    add = write_data_file(tmp_path, rows, [("n",)])["add"]
+
+    file = tmp_path / add["path"]
+    assert pq.read_table(file).equals(rows)
+    assert add["size"] == file.stat().st_size
+    assert json.loads(add["stats"])["nullCount"] == {"n": 1}

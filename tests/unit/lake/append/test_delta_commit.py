@@ -1,0 +1,236 @@
+"""A log entry written by hand is what delta-rs would have written, whoever commits beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from deltalake.schema import Field, PrimitiveType
+
+from rivermark.lake.append.delta_commit import Appender
+from rivermark.lake.append.version_checksum import write_checksum
+from rivermark.lake.batch_writer import Origin, TableWriter
+from rivermark.lake.lake import Lake
+from rivermark.lake.log import CommitLog
+from rivermark.lake.statistics import largest, row_count, smallest
+from tests.unit.lake.conftest import NOON, RIDES, Foreign, rides
+
+
+def ids(path: str) -> list[int]:
+    found: list[int] = DeltaTable(path).to_pyarrow_table()["id"].to_pylist()
+    return sorted(found)
+
+
+@pytest.fixture
+def path(lake: Lake) -> str:
+    return lake.path(RIDES)
+
+
+def test_the_rows_the_note_and_the_statistics_are_in_the_table(lake: Lake, path: str) -> None:
+    assert Appender(path).append(rides(1, 2), {"batch": 7})
+
+    newest = CommitLog(path).latest()
+    assert newest is not None
+    assert (newest.metadata, newest.rows, newest.operation) == ({"batch": 7}, 2, "WRITE")
+    assert ids(path) == [1, 2]
+    assert (smallest(lake, RIDES, "at"), largest(lake, RIDES, "at")) == (NOON, NOON)
+    assert row_count(lake, RIDES) == 2
+
+
+def test_commits_of_others_are_taken_in(path: str, foreign: Foreign) -> None:
+    appender = Appender(path)
+    for n in range(3):
+        foreign()
+        assert appender.append(rides(n), {})
+
+    assert DeltaTable(path).version() == 6
+    assert ids(path) == [-1, -1, -1, 0, 1, 2]
+
+
+def test_the_checksum_is_the_one_of_the_state(path: str, foreign: Foreign) -> None:
+    appender = Appender(path)
+    for n in range(3):
+        appender.append(rides(n), {})
+        version = DeltaTable(path).version()
+        file = Path(path, "_delta_log", f"{version:020d}.crc")
+        ours = file.read_text()
+        file.unlink()
+        assert write_checksum(path, version)
+        assert json.loads(ours) == json.loads(file.read_text())
+        foreign()
+
+
+def test_a_version_that_somebody_took_in_the_last_moment_stays_his(
+    path: str, foreign: Foreign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    appender = Appender(path)
+    link, waiting = os.link, [foreign, foreign]
+
+    def late(source: Any, target: Any) -> None:
+        if waiting:
+            waiting.pop()()
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", late)
+    assert appender.append(rides(1), {})
+
+    assert ids(path) == [-1, -1, 1]
+    assert not list(Path(path, "_delta_log").glob(".*.tmp"))
+
+
+def test_columns_that_change_in_the_last_moment_are_not_guessed(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    appender = Appender(path)
+    link, waiting = os.link, [Field("n", PrimitiveType("long"))]
+
+    def late(source: Any, target: Any) -> None:
+        if waiting:
+            DeltaTable(path).alter.add_columns(waiting.pop())
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", late)
+    assert not appender.append(rides(1), {})
+    assert ids(path) == []
+    assert appender.append(rides(1), {})
+    assert DeltaTable(path).to_pyarrow_table()["n"].to_pylist() == [None]
+
+
+def test_a_log_cleaned_past_what_was_known_is_read_anew(path: str, foreign: Foreign) -> None:
+    appender = Appender(path)
+    appender.append(rides(1), {})
+    for _ in range(4):
+        foreign()
+    write_checksum(path, DeltaTable(path).version())
+    DeltaTable(path).create_checkpoint()
+    for version in range(4):
+        Path(path, "_delta_log", f"{version:020}.json").unlink()
+
+    assert appender.append(rides(2), {})
+    assert DeltaTable(path).version() == 6
+    assert ids(path) == [-1, -1, -1, -1, 1, 2]
+
+
+def test_table_checkpoints_are_made_as_the_table_says(path: str) -> None:
+    DeltaTable(path).alter.set_table_properties({"delta.checkpointInterval": "5"})
+    appender = Appender(path)
+    for n in range(11):
+        assert appender.append(rides(n), {})
+
+    assert CommitLog(path).checkpoints() == [5, 10]
+    assert ids(path) == list(range(11))
+
+
+def test_no_rows_are_a_commit_without_a_file(path: str) -> None:
+    assert Appender(path).append(rides(), {"batch": 1})
+
+    assert DeltaTable(path).version() == 1
+    assert DeltaTable(path).file_uris() == []
+
+
+def test_rows_that_lack_a_column_and_rows_in_another_order(path: str) -> None:
+    appender = Appender(path)
+    assert appender.append(rides(1).select(["at", "id"]), {})
+    assert appender.append(rides(2).select(["id"]), {})
+
+    found = DeltaTable(path).to_pyarrow_table().sort_by("id").to_pylist()
+    assert found == [{"id": 1, "at": NOON}, {"id": 2, "at": None}]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        rides(1).append_column("more", pa.array([1])),
+        rides(1).set_column(0, "id", pa.array([1.5])),
+        rides(1).set_column(1, "at", pa.array([NOON.replace(tzinfo=None)])),
+        rides(1).append_column("id", pa.array([2], pa.int64())),
+    ],
+    ids=["a column too many", "another type", "without a zone", "a name twice"],
+)
+def test_rows_of_another_shape_are_left_to_delta_rs(path: str, rows: pa.Table) -> None:
+    assert not Appender(path).append(rows, {})
+    assert DeltaTable(path).version() == 0
+
+
+def test_a_table_that_asks_more_is_left_to_delta_rs(tmp_path: Path) -> None:
+    one = pa.table({"id": [1], "day": ["x"]})
+    required = pa.schema([pa.field("id", pa.int64(), nullable=False)])
+    naive = pa.table({"id": [1], "at": pa.array([NOON.replace(tzinfo=None)], pa.timestamp("us"))})
+    tables: dict[str, dict[str, Any]] = {
+        "partitioned": {"data": one, "partition_by": ["day"]},
+        "not_null": {"data": pa.table({"id": [1]}, schema=required)},
+        "changes_kept": {"data": one, "configuration": {"delta.enableChangeDataFeed": "true"}},
+        "no_zone": {"data": naive},
+        "named": {"data": one, "configuration": {"delta.dataSkippingStatsColumns": "id"}},
+    }
+    for name, asked in tables.items():
+        place = str(tmp_path / name)
+        write_deltalake(place, **asked)
+        assert not Appender(place).append(asked["data"], {}), name
+        assert DeltaTable(place).version() == 0, name
+
+
+def test_a_table_that_is_not_there_is_left_to_delta_rs(tmp_path: Path) -> None:
+    assert not Appender(str(tmp_path / "none")).append(rides(1), {})
+
+
+def test_an_object_store_is_left_to_delta_rs(tmp_path: Path) -> None:
+    assert not Appender(f"mock://{tmp_path}/rides").append(rides(1), {})
+
+
+def test_a_disk_without_links_is_left_to_delta_rs(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(source: Any, target: Any) -> None:
+        raise PermissionError(source, target)
+
+    monkeypatch.setattr(os, "link", refuse)
+    assert not Appender(path).append(rides(1), {})
+    assert ids(path) == []
+
+
+def test_the_time_of_a_commit_is_now(path: str) -> None:
+    before = datetime.now(UTC)
+    Appender(path).append(rides(1), {})
+
+    newest = CommitLog(path).latest()
+    assert newest is not None
+    assert before.timestamp() - 1 <= newest.at.timestamp() <= datetime.now(UTC).timestamp()
+
+
+class Killed(BaseException):
+    """The end of the process, as far as a test can tell."""
+
+
+@pytest.mark.parametrize(
+    ("moment", "there"),
+    [("write_data_file", False), ("note", False), ("put_checksum", True)],
+    ids=["before the file is whole", "before the entry", "before the checksum"],
+)
+def test_a_batch_is_there_once_whenever_its_writer_was_killed(
+    lake: Lake, path: str, moment: str, there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(*_: Any) -> None:
+        raise Killed
+
+    origin = Origin("test/rides", 0, NOON, "run")
+    killed = TableWriter(lake, RIDES, origin)
+    with monkeypatch.context() as patch:
+        patch.setattr(f"rivermark.lake.append.delta_commit.{moment}", kill)
+        with pytest.raises(Killed):
+            killed.append_once(rides(1), 0)
+    assert TableWriter(lake, RIDES, origin).has(0) == there
+
+    again = TableWriter(lake, RIDES, origin)
+    assert again.append_once(rides(1), 0) != there
+    assert again.append_once(rides(2), 1)
+
+    assert ids(path) == [1, 2]
+    assert write_checksum(path, DeltaTable(path).version())
+    assert CommitLog(path).versions() == [0, 1, 2]

@@ -1,0 +1,68 @@
+"""A table with many small commits, its upkeep, and upkeep when the promise is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from rivermark.lake.batch_writer import Origin, TableWriter
+from rivermark.lake.lake import Lake
+from rivermark.lake.maintenance.maintain import Kept, look_after
+from rivermark.lake.maintenance.reader_positions import Reader
+from rivermark.lake.retention import keep_promise
+from tests.unit.lake.conftest import RIDES, rides
+
+NEWEST = 1000
+SECOND = timedelta(seconds=1)
+SINCE = datetime(2024, 3, 1, tzinfo=UTC)
+Upkeep = Callable[..., Kept]
+
+
+def writer(lake: Lake, stream: str = "test/rides") -> TableWriter:
+    return TableWriter(lake, RIDES, Origin(stream, 0, SINCE, "run"))
+
+
+def write(lake: Lake, first: int, last: int) -> None:
+    """Batches of one row each, from `first` to `last`, as the stream writes them."""
+    ours = writer(lake)
+    for batch in range(first, last + 1):
+        ours.append_once(rides(batch), batch, metadata={"watermark": f"of {batch}"})
+
+
+def ids(lake: Lake, version: int | None = None) -> list[int]:
+    table: pa.Table = DeltaTable(lake.path(RIDES), version=version).to_pyarrow_table()
+    return sorted(table["id"].to_pylist())
+
+
+@pytest.fixture
+def upkeep(lake: Lake) -> Upkeep:
+    """Upkeep that promises a week."""
+
+    def run(*readers: Reader, dry_run: bool = False) -> Kept:
+        now = datetime.now(UTC)
+        return look_after(lake, RIDES, now=now, run_id="u", readers=readers, dry_run=dry_run)
+
+    return run
+
+
+@pytest.fixture
+def later(lake: Lake) -> Upkeep:
+    """Upkeep when all that was committed so far is older than the promise, and one batch is not.
+
+    The promise is a second long and waited for: delta-rs asks the clock itself.
+    """
+    hasty = Lake(lake.root, promise=SECOND)
+
+    def run(*readers: Reader) -> Kept:
+        keep_promise(hasty, RIDES)
+        time.sleep(1.3)
+        now = datetime.now(UTC)
+        write_deltalake(lake.path(RIDES), rides(NEWEST), mode="append")
+        return look_after(hasty, RIDES, now=now, run_id="u", readers=readers)
+
+    return run

@@ -1,0 +1,107 @@
+"""Compaction: fewer files, the same rows, and no change that a reader by stream would see."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from rivermark.lake.lake import Lake
+from rivermark.lake.locks import commit_lock, days_lock
+from rivermark.lake.log import CommitLog
+from rivermark.lake.maintenance.compaction import compact
+from rivermark.lake.maintenance.maintain import BUSY
+from rivermark.lake.maintenance.reader_positions import Reader
+from tests.unit.lake.conftest import RIDES, rides
+from tests.unit.lake.maintenance.conftest import Upkeep, ids, write, writer
+
+
+def actions(lake: Lake, version: int) -> list[dict[str, dict[str, object]]]:
+    path = Path(lake.path(RIDES)) / "_delta_log" / f"{version:020}.json"
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_small_files_become_one_with_the_same_rows(lake: Lake, upkeep: Upkeep) -> None:
+    write(lake, 0, 19)
+
+    done = upkeep()
+
+    assert (done.before.live_files, done.joined_files, done.after.live_files) == (20, 20, 1)
+    assert ids(lake) == list(range(20))
+    assert done.after.files == 21, "the joined ones stay for as long as the promise"
+
+
+def test_the_commit_says_that_no_data_changed(lake: Lake) -> None:
+    write(lake, 0, 9)
+    compact(lake.path(RIDES), (), "u")
+
+    log = CommitLog(lake.path(RIDES))
+    found = actions(lake, log.versions()[-1])
+    changes = [a[k]["dataChange"] for a in found for k in ("add", "remove") if k in a]
+    assert changes == [False] * 11
+    assert not log.adds_rows(11, 12)
+    assert log.adds_rows(10, 11)
+
+
+def test_few_files_are_left_alone(lake: Lake, upkeep: Upkeep) -> None:
+    write(lake, 0, 5)
+    assert upkeep().joined_files == 0
+    assert DeltaTable(lake.path(RIDES)).version() == 6
+
+
+def test_a_dry_run_counts_and_changes_nothing(lake: Lake, upkeep: Upkeep) -> None:
+    write(lake, 0, 19)
+    before = sorted(p.name for p in Path(lake.path(RIDES)).rglob("*") if p.is_file())
+
+    done = upkeep(dry_run=True)
+
+    assert done.joined_files == 20
+    locks = {"_commit.lock", "_days.lock"}
+    after = sorted(p.name for p in Path(lake.path(RIDES)).rglob("*") if p.is_file())
+    assert set(after) - set(before) <= locks
+
+
+def test_files_that_a_reader_has_not_read_are_not_joined(lake: Lake, upkeep: Upkeep) -> None:
+    write(lake, 0, 19)
+
+    done = upkeep(Reader("test/slow", 13))
+
+    assert done.joined_files == 12, "versions 1 to 12 are behind the reader"
+    assert done.after.live_files == 9
+    assert ids(lake) == list(range(20))
+
+
+def test_a_reader_before_the_last_compaction_is_waited_for(lake: Lake, upkeep: Upkeep) -> None:
+    write(lake, 0, 9)
+    upkeep()
+    write(lake, 10, 19)
+
+    done = upkeep(Reader("test/slow", 5))
+
+    assert done.joined_files == 0
+    assert "stream 'test/slow' has read only to version 4" in done.notes[0]
+    assert upkeep(Reader("test/slow", 22)).joined_files == 11
+
+
+def test_the_stream_goes_on_writing_and_knows_its_batches(lake: Lake, upkeep: Upkeep) -> None:
+    ours = writer(lake)
+    for batch in range(10):
+        ours.append_once(rides(batch), batch)
+        if batch in (3, 8):
+            upkeep()
+
+    assert upkeep().joined_files == 10 or ids(lake) == list(range(10))
+    assert not writer(lake).append_once(rides(9), 9)
+    assert ours.append_once(rides(10), 10)
+    assert ids(lake) == list(range(11))
+
+
+def test_a_table_of_which_days_are_computed_is_left_for_later(lake: Lake, upkeep: Upkeep) -> None:
+    write(lake, 0, 19)
+    with days_lock(lake.path(RIDES)):
+        done = upkeep()
+    assert done.notes == [BUSY]
+    assert DeltaTable(lake.path(RIDES)).version() == 20
+    with commit_lock(lake.path(RIDES)):
+        pass

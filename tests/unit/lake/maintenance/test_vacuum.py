@@ -1,0 +1,145 @@
+"""Vacuum and a shorter log: what the promise or a reader needs is never deleted."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from rivermark.lake.lake import Lake
+from rivermark.lake.log import CommitLog
+from rivermark.lake.maintenance.reader_positions import Reader
+from rivermark.lake.retention import keep_promise
+from rivermark.lake.time_travel import resolve_version
+from rivermark.model.errors import VersionNotAvailable
+from tests.unit.lake.conftest import RIDES
+from tests.unit.lake.maintenance.conftest import NEWEST, Upkeep, ids, write
+
+
+def test_the_promise_is_both_retentions_and_writers_clean_nothing(lake: Lake) -> None:
+    kept = DeltaTable(lake.path(RIDES)).metadata().configuration
+    assert kept["delta.logRetentionDuration"] == "interval 7 days"
+    assert kept["delta.deletedFileRetentionDuration"] == "interval 7 days"
+    assert kept["delta.enableExpiredLogCleanup"] == "false"
+
+
+def test_a_changed_promise_reaches_a_table_that_is_there(lake: Lake) -> None:
+    longer = Lake(lake.root, promise=timedelta(days=30))
+    assert keep_promise(longer, RIDES)
+    assert not keep_promise(longer, RIDES)
+
+    kept = DeltaTable(lake.path(RIDES)).metadata().configuration
+    assert kept["delta.deletedFileRetentionDuration"] == "interval 30 days"
+
+
+def test_within_the_promise_every_version_can_be_read(lake: Lake, upkeep: Upkeep) -> None:
+    write(lake, 0, 14)
+    for _ in range(2):
+        done = upkeep()
+    assert (done.deleted_files, done.deleted_log_entries) == (0, 0)
+    for version in range(DeltaTable(lake.path(RIDES)).version() + 1):
+        assert len(ids(lake, version)) == min(version, 15)
+
+
+def test_after_the_promise_old_files_and_log_entries_go(
+    lake: Lake, upkeep: Upkeep, later: Upkeep
+) -> None:
+    write(lake, 0, 29)
+    upkeep()
+
+    done = later()
+
+    assert done.deleted_files == 30
+    assert done.after.files == 2
+    assert done.deleted_log_entries >= 30
+    assert done.after.log_files < 24  # each commit has a checksum beside it
+    for version in CommitLog(lake.path(RIDES)).versions():
+        assert ids(lake, version)[:30] == list(range(30))
+
+
+def test_the_version_that_was_current_when_the_span_began_stays(
+    lake: Lake, upkeep: Upkeep, later: Upkeep
+) -> None:
+    write(lake, 0, 29)
+    upkeep()
+    before = DeltaTable(lake.path(RIDES)).version()
+
+    later()
+
+    versions = CommitLog(lake.path(RIDES)).versions()
+    assert versions[0] <= before + 1, "the last commit before the second that is promised"
+    assert NEWEST not in ids(lake, versions[0])
+
+
+def test_who_asks_for_a_version_that_is_gone_is_told_the_oldest(
+    lake: Lake, upkeep: Upkeep, later: Upkeep
+) -> None:
+    write(lake, 0, 29)
+    upkeep()
+    later()
+
+    oldest = CommitLog(lake.path(RIDES)).versions()[0]
+    with pytest.raises(VersionNotAvailable, match=f"there are {oldest} to"):
+        resolve_version(lake, RIDES, 3)
+    with pytest.raises(VersionNotAvailable, match=rf"earliest moment is .*\(version {oldest}\)"):
+        resolve_version(lake, RIDES, datetime(2020, 1, 1, tzinfo=UTC))
+    assert resolve_version(lake, RIDES, oldest) == oldest
+
+
+def test_what_a_reader_has_not_read_stays_with_its_log(
+    lake: Lake, upkeep: Upkeep, later: Upkeep
+) -> None:
+    write(lake, 0, 29)
+    upkeep()
+    slow = Reader("test/slow", 5)
+
+    held = later(slow)
+
+    assert (held.deleted_files, held.deleted_log_entries) == (0, 0)
+    assert any("rivermark reset test/slow" in note for note in held.notes)
+    for version in range(5, 31):
+        assert CommitLog(lake.path(RIDES)).read(version) is not None
+    assert later(Reader("test/slow", 70)).deleted_files == 30
+
+
+def test_a_version_that_is_read_as_a_whole_keeps_its_files(
+    lake: Lake, upkeep: Upkeep, later: Upkeep
+) -> None:
+    write(lake, 0, 29)
+    upkeep()
+
+    held = later(Reader("test/new", 20, snapshot=True))
+
+    assert ids(lake, 20) == list(range(20))
+    assert held.deleted_files == 10, "files that version 20 does not hold"
+
+
+def test_what_a_killed_writer_left_goes_too(lake: Lake, later: Upkeep) -> None:
+    write(lake, 0, 9)
+    stray = Path(lake.path(RIDES)) / "part-00000-stray.parquet"
+    stray.write_bytes(b"half a file")
+
+    assert later().deleted_files == 1
+    assert not stray.exists()
+    assert ids(lake) == [*range(10), NEWEST]
+
+
+def test_what_a_killed_writer_left_of_a_log_entry_goes_after_an_hour(
+    lake: Lake, upkeep: Upkeep
+) -> None:
+    write(lake, 0, 2)
+    log = Path(lake.path(RIDES)) / "_delta_log"
+    old, new, other = (log / name for name in (f".{'a' * 32}.tmp", f".{'b' * 32}.tmp", ".x.tmp"))
+    for file in (old, new, other):
+        file.write_text("{}")
+    for file in (old, other):
+        os.utime(file, (0, 0))
+
+    assert upkeep(dry_run=True).deleted_files == 1
+    assert upkeep().deleted_files == 1
+
+    assert (old.exists(), new.exists(), other.exists()) == (False, True, True)
+    assert ids(lake) == [0, 1, 2]

@@ -1,0 +1,99 @@
+"""Streams as values: what a declaration refuses, and the lateness that loses nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from rivermark.model.errors import DeclarationError
+from rivermark.model.stream import Output, lateness_of, table_of
+from tests.unit.model.declared import MINUTE, ingest, stream, table
+
+
+def refused(message: str) -> pytest.RaisesExc[DeclarationError]:
+    return pytest.raises(DeclarationError, match=message)
+
+
+@pytest.mark.parametrize("name", ["rides", "Test/rides", "test/../x", ""])
+def test_a_name_that_could_be_no_folder_is_refused(name: str) -> None:
+    with refused("expected like"):
+        ingest(name)
+    with refused("expected like"):
+        stream(name, writes=table())
+
+
+@pytest.mark.parametrize(
+    "lateness",
+    [timedelta(0), -MINUTE, timedelta(microseconds=900), timedelta(seconds=1, microseconds=1)],
+)
+def test_b003_a_lateness_of_zero_or_finer_than_spark_is_refused(lateness: timedelta) -> None:
+    with refused("as new as the newest one of the file before"):
+        ingest(lateness=lateness)
+    assert ingest(lateness=timedelta(milliseconds=1)).lateness
+
+
+def test_a_stream_that_reads_nothing_is_refused() -> None:
+    with refused("reads nothing"):
+        stream(reads=())
+
+
+def test_an_input_without_event_time_cannot_be_read_with_a_watermark() -> None:
+    timeless = table("test/zones", event_time=None, days=None)
+    with refused("reads 'test/zones', which has no event time"):
+        stream("test/hours", timeless)
+    assert stream("test/hours", static=(timeless,)).static == (timeless,)
+
+
+def test_a_table_of_nobody_needs_a_lateness_of_its_own() -> None:
+    with refused("nothing tells how late rows of 'test/foreign' may be"):
+        stream("test/hours", table("test/foreign"))
+    assert lateness_of(stream("test/hours", table("test/foreign"), lateness=MINUTE)) == MINUTE
+
+
+def test_b008_a_dump_or_a_replaced_table_is_refused_as_input_of_a_watermark() -> None:
+    with refused("come in no order of time"):
+        stream("test/hours", ingest(lateness=None))
+    by_day = stream("test/days", kind="refresh")
+    with refused("reads 'test/days', whose rows come in no order of time or are replaced"):
+        stream("test/hours", by_day)
+    for read in (ingest(lateness=None), by_day):
+        assert stream("test/hours", read, kind="refresh").reads == (read,)
+
+
+def test_a_lateness_below_that_of_an_input_is_refused() -> None:
+    with refused("a lateness of 0:00:59 would drop rows"):
+        stream(lateness=timedelta(seconds=59))
+    assert lateness_of(stream(lateness=2 * MINUTE)) == 2 * MINUTE
+
+
+def test_the_lateness_of_events_goes_on_and_that_of_results_ends() -> None:
+    slow = ingest("test/slow", lateness=5 * MINUTE)
+    clean = stream("test/clean", slow, volume="events")
+    both = stream("test/both", ingest(), clean)
+    hours = stream("test/hours", both)
+
+    assert [lateness_of(s) for s in (clean, both, hours)] == [5 * MINUTE, 5 * MINUTE, timedelta(0)]
+    with refused("give at least 0:05:00"):
+        stream("test/late", clean, lateness=MINUTE)
+    assert lateness_of(stream("test/late", hours, lateness=timedelta(0))) == timedelta(0)
+
+
+def test_a_refreshed_table_needs_its_days() -> None:
+    with refused("a refreshed table needs its days"):
+        stream(kind="refresh", writes=table(days=None))
+    with refused("a refreshed table needs its days"):
+        outputs = (Output(table()), Output(table("test/other", days=None)))
+        stream(kind="refresh", writes=outputs)
+
+
+def test_an_ingest_writes_four_tables_and_is_read_by_the_admitted_one() -> None:
+    rides = ingest(personal=("id",))
+
+    assert [t.name for t in rides.tables] == [
+        "test/rides", "test/rides_raw", "test/rides_late", "test/rides_quarantine",
+    ]  # fmt: skip
+    assert table_of(rides).name == "test/rides"
+    assert rides.raw.personal == ("payload",)
+    assert rides.quarantine.personal == ("payload", "details")
+    assert table_of(stream()).name == "test/hours"

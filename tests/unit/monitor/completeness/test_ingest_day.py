@@ -1,0 +1,274 @@
+from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from rivermark.model.errors import DeclarationError
+from rivermark.monitor.completeness.checks import days_complete, judged, judged_downstream
+from rivermark.monitor.completeness.expected_volume import Expected, Profile
+from rivermark.monitor.completeness.ingest_day import Day, days_of_ingest
+from rivermark.monitor.completeness.join_coverage import joined
+from rivermark.monitor.late_statistics import lateness_of_rows, span
+from rivermark.monitor.lateness_proposal import propose_lateness
+from rivermark.monitor.watermarks import keeps_pace, marks
+from rivermark.settings import Settings
+from tests.oracles.shop import (
+    FIRST,
+    HOUR,
+    LATENESS,
+    ORDERS,
+    PAID,
+    PAYMENTS,
+    SHOP,
+    START,
+    Event,
+    File,
+    append,
+    decide,
+    mark,
+    sent,
+    without_lateness,
+    write,
+    write_join,
+)
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path)
+
+
+def days(settings: Settings, last: date = FIRST, ingest: object = ORDERS) -> list[Day]:
+    return days_of_ingest(settings, SHOP, ingest, FIRST, last, marks(settings, SHOP.streams))  # type: ignore[arg-type]
+
+
+def test_a_day_without_late_rows_is_complete_when_its_watermark_has_passed(
+    settings: Settings,
+) -> None:
+    write(settings, ORDERS, sent(1, late_from=99))
+
+    first, second = days(settings, FIRST + DAY)
+
+    assert (first.state, first.seen, first.expected, first.short) == ("complete", 1440, 1440, 0)
+    assert second.state == "open"
+
+
+def test_a_day_is_open_while_the_watermark_has_not_reached_its_end(settings: Settings) -> None:
+    write(settings, ORDERS, sent(1, late_from=99)[:24])
+
+    (day,) = days(settings)
+
+    assert day.state == "open"
+    assert "shop/orders" in day.sentence
+
+
+def test_a_watermark_exactly_at_the_end_of_a_day_has_passed_it(settings: Settings) -> None:
+    write(settings, ORDERS, sent(1, late_from=99)[:24])
+    mark(settings, ORDERS, START + DAY, 0)
+
+    assert [d.state for d in days(settings)] == ["complete"]
+
+
+def test_late_rows_of_a_closed_day_warn_with_their_number_and_their_money(
+    settings: Settings,
+) -> None:
+    landed = write(settings, PAYMENTS, sent(1))
+
+    (day,) = days(settings, ingest=PAYMENTS)
+
+    admitted, late, _ = landed.of(FIRST)
+    assert (day.state, day.admitted, day.late) == ("warn", admitted, late)
+    assert day.late_money == Decimal("10.00") * late
+    assert day.money_share == pytest.approx(late / (admitted + late))
+
+
+def test_a_lost_row_fails_the_day_of_its_file(settings: Settings) -> None:
+    files = sent(2, late_from=99)
+    write(settings, ORDERS, files, lose=files[3].events[5])
+
+    first, second = days(settings, FIRST + DAY)
+
+    assert (first.state, first.unaccounted) == ("fail", 1)
+    assert second.state == "complete"
+
+
+def test_a_repeat_is_counted_among_the_admitted(settings: Settings) -> None:
+    files = sent(1, late_from=99)
+    files[3].events.append(files[3].events[0])
+    write(settings, ORDERS, files, manifest=False)
+
+    (day,) = days(settings)
+
+    assert (day.admitted, day.repeats) == (1441, 1)
+
+
+def test_an_hour_that_a_source_announced_and_did_not_send_is_missing(settings: Settings) -> None:
+    write(settings, ORDERS, sent(1, late_from=99, silent=[START + 9 * HOUR]))
+
+    (day,) = days(settings)
+
+    assert (day.state, day.short, day.missing_hours) == ("fail", 60, (START + 9 * HOUR,))
+    answer = days_complete(settings, SHOP, ORDERS)
+    assert (answer.holds, answer.severity) == (False, "error")
+    assert answer.numbers["hours_missing"] == 1
+
+
+def test_without_a_manifest_an_empty_hour_is_known_from_the_days_before(
+    settings: Settings,
+) -> None:
+    silent = [START + 3 * DAY + 9 * HOUR]
+    write(settings, ORDERS, sent(4, late_from=99, silent=silent), manifest=False)
+
+    found = days(settings, FIRST + 3 * DAY)
+
+    assert [d.state for d in found] == ["complete", "complete", "complete", "warn"]
+    assert (found[3].missing_hours, found[3].expected_by) == (tuple(silent), "profile")
+
+
+def test_a_dump_has_no_watermark_to_wait_for(settings: Settings) -> None:
+    dump = without_lateness(ORDERS)
+    write(settings, dump, sent(1, late_from=99)[:24], manifest=False)
+
+    assert [d.state for d in days(settings, ingest=dump)] == ["complete"]
+
+
+@pytest.mark.parametrize(
+    ("expected", "seen", "short"),
+    [
+        pytest.param(Expected(60, "manifest"), 59, 1, id="a source counts each row"),
+        pytest.param(Expected(60, "profile"), 31, 0, id="a profile does not"),
+        pytest.param(Expected(60, "profile"), 29, 31, id="but it knows half"),
+        pytest.param(Expected(60, "profile", weekly=False), 29, 0, id="days are no weeks"),
+        pytest.param(Expected(60, "profile", weekly=False), 0, 60, id="an empty hour is one"),
+        pytest.param(Expected(9, "profile"), 0, 0, id="few rows may be none by chance"),
+    ],
+)
+def test_what_is_short(expected: Expected, seen: int, short: int) -> None:
+    assert expected.short(seen) == short
+
+
+def test_a_profile_is_the_median_of_the_same_weekdays_hour() -> None:
+    hour = START + 28 * DAY
+    seen = {START + n * 7 * DAY: rows for n, rows in enumerate((100, 300, 110, 120))}
+
+    found = Profile(seen, START).of(hour)
+
+    assert found == Expected(115, "profile")
+    assert Profile(seen, hour - DAY).of(hour) is None, "one day says nothing"
+
+
+def test_a_source_that_stands_still_is_named_with_what_waits_for_it(settings: Settings) -> None:
+    """Case B005: rides up to 12:00, fares up to 10:00; a join of both."""
+    mark(settings, ORDERS, START + 12 * HOUR, 0)
+    mark(settings, PAYMENTS, START + 10 * HOUR, 0)
+
+    answer = keeps_pace(settings, SHOP, PAID)
+
+    assert not answer.holds
+    assert "results wait for shop/payments" in answer.sentence
+    assert "shop/payments at 2026-03-02 10:00, shop/orders" not in answer.sentence
+    assert answer.numbers["most_seconds_behind"] == 7200
+    assert [o["input"] for o in answer.offenders] == ["shop/payments"]
+
+    mark(settings, PAYMENTS, START + 11 * HOUR + timedelta(minutes=45), 0)
+    assert keeps_pace(settings, SHOP, PAID).holds
+
+
+def test_an_input_without_any_row_is_named_too(settings: Settings) -> None:
+    mark(settings, ORDERS, START, 0)
+
+    answer = keeps_pace(settings, SHOP, PAID)
+
+    assert not answer.holds
+    assert "shop/payments without a row yet" in answer.sentence
+
+
+def test_how_late_rows_are_and_from_which_file(settings: Settings) -> None:
+    files = [
+        File("north/1.json", [Event(n, START + timedelta(minutes=n)) for n in range(60)]),
+        File("north/2.json", [Event(60, START + timedelta(minutes=61))]),
+        File("south/1.json", [Event(61, START), Event(62, START + timedelta(minutes=40))]),
+    ]
+    write(settings, PAYMENTS, files, manifest=False)
+
+    found = lateness_of_rows(settings, PAYMENTS)
+
+    # The watermark of the third file is 00:51.
+    assert (found.late, found.valid) == (2, 63)
+    assert (found.p50_ms, found.max_ms) == (11 * 60_000, 51 * 60_000)
+    assert [(s.source, s.late, s.valid) for s in found.by_folder] == [("south/", 2, 2)]
+    assert [s.source for s in found.by_file] == ["south/1.json"]
+    assert found.money == Decimal("20.00")
+
+
+def test_a_lateness_is_proposed_that_leaves_one_row_in_a_thousand(settings: Settings) -> None:
+    landed = write(settings, ORDERS, sent(2))
+    assert landed.late
+
+    found = propose_lateness(settings, ORDERS)
+
+    # An event held back for two hours comes in a file behind that of the hour before its own.
+    assert found.lateness == LATENESS
+    assert found.proposed == 2 * HOUR
+    shares = {c.lateness: c.share for c in found.curve}
+    now = sum(e.at <= w for _, e, w in decide(sent(2)).late) / found.rows
+    assert shares[LATENESS] == pytest.approx(now)
+    assert shares[2 * HOUR] == 0
+    assert shares[timedelta(minutes=5)] >= shares[LATENESS]
+
+
+def test_a_proposal_keeps_a_lateness_that_fits(settings: Settings) -> None:
+    write(settings, ORDERS, sent(1, late_from=99))
+
+    assert propose_lateness(settings, ORDERS).proposed == timedelta(seconds=1)
+    assert propose_lateness(settings, PAYMENTS).proposed is None
+    assert "no rows to learn from" in propose_lateness(settings, PAYMENTS).sentence
+
+
+def test_a_join_tells_what_is_matched_left_alone_and_waiting(settings: Settings) -> None:
+    orders = write(settings, ORDERS, sent(1))
+    payments = write(settings, PAYMENTS, sent(1, late_from=11))
+    append(settings, PAID.tables[0], [{"order_id": 0, "at": START}])
+
+    found = joined(settings, PAID, FIRST, FIRST)[FIRST]
+
+    admitted, paid = orders.of(FIRST)[0], payments.of(FIRST)[0]
+    assert found.matched == 1
+    assert found.pending == {"shop/orders": admitted - 1, "shop/payments": paid - 1}
+
+
+def test_a_day_of_a_join_is_as_its_sources_are(settings: Settings) -> None:
+    orders = write(settings, ORDERS, sent(1, late_from=99))
+    payments = write(settings, PAYMENTS, sent(1, late_from=99))
+    matched, _, _ = write_join(settings, orders, payments)
+    assert matched == 1500
+
+    found = judged_downstream(settings, SHOP, judged(settings, SHOP, 7), 7)["shop/paid"]
+
+    assert [(d.day, d.state, d.rows) for d in found] == [
+        (FIRST, "complete", 1440),
+        (FIRST + DAY, "open", 60),
+    ]
+
+
+def test_money_is_a_decimal_field() -> None:
+    with pytest.raises(DeclarationError, match="no decimal field 'customer'"):
+        replace(ORDERS, money="customer")
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "told"),
+    [(1500, "1.5 s"), (90_000, "1.5 min"), (5_400_000, "1 h 30 min"), (90_000_000, "1 d 1 h")],
+)
+def test_spans_are_told_in_people_s_units(milliseconds: int, told: str) -> None:
+    assert span(milliseconds) == told
+
+
+def test_nothing_is_said_of_a_lake_without_tables(settings: Settings) -> None:
+    assert days(settings) == []
+    assert days_complete(settings, SHOP, ORDERS).holds
+    assert judged(settings, SHOP, 7) == {}

@@ -1,0 +1,228 @@
+"""The page is parsed as a browser and a screen reader would meet it."""
+
+import re
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from rivermark.backfill.registry import Record, remember
+from rivermark.html.markup import Markup, table, tag
+from rivermark.monitor.checks.history import Look, newest_looks, record
+from rivermark.monitor.dashboard.dashboard import draw
+from rivermark.monitor.dashboard.formatting import bytes_text
+from rivermark.monitor.dashboard.gather import gather
+from rivermark.monitor.dashboard.refresh import refresh
+from rivermark.monitor.dashboard.svg import heat_map, step
+from rivermark.settings import Settings
+from tests.oracles.shop import (
+    FIRST,
+    HOUR,
+    ORDERS,
+    PAID,
+    PAYMENTS,
+    SECRET,
+    SHOP,
+    START,
+    append,
+    sent,
+    write,
+    write_join,
+)
+
+NOW = START + timedelta(days=4, hours=3)
+VOID = {"meta", "br", "hr"}
+
+
+class Page(HTMLParser):
+    """Elements with their attributes and texts, and whether each was closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.texts: list[tuple[str, str]] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, name: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.elements.append((name, dict(attributes)))
+        if name not in VOID:
+            self.open.append(name)
+
+    def handle_startendtag(self, name: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.elements.append((name, dict(attributes)))
+
+    def handle_endtag(self, name: str) -> None:
+        assert self.open.pop() == name
+
+    def handle_data(self, data: str) -> None:
+        if self.open:
+            self.texts.append((self.open[-1], data))
+
+    def all(self, name: str) -> list[dict[str, str | None]]:
+        return [attributes for found, attributes in self.elements if found == name]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Three days, 2 % late, one source silent for two hours, and one recompute."""
+    settings = Settings(home=tmp_path_factory.mktemp("home"))
+    orders = write(settings, ORDERS, sent(3))
+    silent = [START + 30 * HOUR, START + 31 * HOUR]
+    payments = write(settings, PAYMENTS, sent(3, late_from=11, silent=silent))
+    write_join(settings, orders, payments)
+    recompute = {
+        "recompute": ["2026-03-02", "2026-03-03"],
+        "inputs": {"shop/orders": 7},
+        "run": "run-of-a-backfill",
+    }
+    append(settings, PAID.tables[0], [{"order_id": 999_999, "at": START}], **recompute)
+    rehearsed = Record(
+        id="20260305-120000-abcd",
+        at=NOW,
+        kind="rehearsed",
+        stream=PAID.name,
+        table=PAID.tables[0].name,
+        first_day=date(2026, 3, 2),
+        last_day=date(2026, 3, 4),
+        inputs={"shop/orders": 8},
+        version_before=3,
+        added=1200,
+        changed=7,
+        run_id="run-of-a-rehearsal",
+    )
+    remember(settings.lake(), [rehearsed])
+    return settings
+
+
+@pytest.fixture(scope="module")
+def page(home: Settings) -> Page:
+    return Page(refresh(home, SHOP, NOW).path.read_text())
+
+
+def test_numbers_that_a_process_gives_itself_stand_on_its_card(home: Settings) -> None:
+    facts = gather(home, SHOP, NOW)
+    streams = [
+        replace(s, metrics={"odd": 2_000} if s.name == PAID.name else {}) for s in facts.streams
+    ]
+
+    assert draw(replace(facts, streams=tuple(streams))).count("Counts odd 2,000.") == 1
+
+
+def test_the_page_is_whole_and_needs_nothing_else(page: Page) -> None:
+    assert page.open == []
+    assert not page.all("script")
+    assert not page.all("link")
+    assert not page.all("img")
+    (policy,) = [m["content"] for m in page.all("meta") if m.get("http-equiv")]
+    assert policy is not None
+    assert policy.startswith("default-src 'none'")
+    links = [a["href"] or "" for a in page.all("a")]
+    assert all(link.startswith("#") for link in links)
+    assert not any("url(" in text or "@import" in text for at, text in page.texts if at == "style")
+
+
+def test_every_link_has_its_target(page: Page) -> None:
+    ids = [a["id"] for _, a in page.elements if a.get("id")]
+    assert len(ids) == len(set(ids))
+    assert {(a["href"] or "")[1:] for a in page.all("a")} <= set(ids)
+
+
+def test_it_is_read_out_as_headings_and_tables(page: Page) -> None:
+    assert page.all("html") == [{"lang": "en"}]
+    assert len(page.all("h1")) == 1
+    assert len(page.all("main")) == 1
+    levels = [int(name[1]) for name, _ in page.elements if re.fullmatch("h[1-6]", name)]
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert len(page.all("caption")) == len(page.all("table")) > 5
+    assert all(h.get("scope") in ("col", "row") for h in page.all("th"))
+    regions = [d for d in page.all("div") if d.get("role") == "region"]
+    assert all(d.get("tabindex") == "0" and d.get("aria-label") for d in regions)
+
+
+def test_every_picture_says_in_words_what_it_shows(page: Page) -> None:
+    pictures = page.all("svg")
+    assert all(s.get("aria-label") or s.get("aria-hidden") == "true" for s in pictures)
+    labels = " ".join(str(s.get("aria-label")) for s in pictures)
+    assert "Rows of shop/payments by hour of event time (UTC), 4 days" in labels
+    assert "2 hours missing" in labels
+
+
+def test_it_fits_a_phone_and_both_schemes(page: Page) -> None:
+    assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in page.all(
+        "meta"
+    )
+    style = "".join(text for at, text in page.texts if at == "style")
+    assert "prefers-color-scheme:dark" in style
+    names = set(re.findall(r"var\((--\w+)\)", style))
+    assert names <= set(re.findall(r"(--\w+):", style.split("@media")[0]))
+
+
+def test_no_value_of_a_personal_column_is_on_it(home: Settings, page: Page) -> None:
+    text = (home.home / "pages" / "dashboard.html").read_text()
+    assert SECRET not in text
+    assert "Ada" not in text
+
+
+def test_it_tells_what_the_tables_hold(page: Page) -> None:
+    text = " ".join(text for _, text in page.texts)
+    assert "days_are_complete" in text
+    assert "120 of" in text, "two hours of one event a minute lack"
+    assert "2026-03-02 to 2026-03-03" in text
+    assert "2026-03-02 to 2026-03-04" in text
+    assert "1,200 / 0 / 7" in text
+    assert "shop/orders at 7" in text
+    assert "run-of-a-bac" in text
+    assert f"{FIRST}" in text
+
+
+def test_a_second_look_is_kept_beside_the_first(home: Settings) -> None:
+    before = newest_looks(home, 30)
+    refresh(home, SHOP, NOW + HOUR)
+
+    after = newest_looks(home, 30)
+
+    assert len(after) == 2 * len(before) > 0
+    assert len(newest_looks(home, 1)) == len(before)
+
+
+def test_a_claim_with_markup_in_its_answer_stays_text(home: Settings, tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    record(
+        settings,
+        [Look(NOW, "shop/orders", "shop/orders", "odd", "error", "<script>alert(1)</script>")],
+    )
+
+    text = draw(gather(settings, SHOP, NOW))
+
+    assert "<script>" not in text
+    assert "&lt;script&gt;alert(1)" in text
+
+
+def test_a_home_without_anything_still_has_a_page(tmp_path: Path) -> None:
+    found = Page(refresh(Settings(home=tmp_path), SHOP, datetime.now(UTC)).path.read_text())
+
+    assert found.open == []
+    assert "No day has any row yet." in [text for _, text in found.texts]
+
+
+def test_texts_are_escaped_and_markup_is_not() -> None:
+    assert tag("p", "a < b", Markup("<b>c</b>"), class_='x"y') == (
+        '<p class="x&quot;y">a &lt; b<b>c</b></p>'
+    )
+    assert "nothing yet" in table("Rows", ("a",), [])
+
+
+def test_an_hour_without_rows_is_told_without_colour() -> None:
+    drawn = heat_map([FIRST], {(FIRST, 9): "miss", (FIRST, 10): "h2"}, "one day")
+
+    assert 'class="cross"' in drawn
+    assert (step(0, 10), step(1, 10), step(10, 10)) == ("h0", "h1", "h4")
+
+
+def test_sizes_have_units() -> None:
+    assert [bytes_text(n) for n in (0, 999, 1_500, 2_000_000)] == ["0 B", "999 B", "1.5 kB", "2 MB"]

@@ -1,0 +1,57 @@
+"""One look at the tables: each opened once, and all answers about the same versions."""
+
+import pytest
+from deltalake import DeltaTable
+
+import rivermark.lake.snapshot
+from rivermark.backfill.late.hours import newest_moment
+from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.lake.snapshot import once, one_look, opened
+from rivermark.model.stream import Ingest
+from rivermark.monitor.checks.row_conservation import rows_accounted_for
+from rivermark.settings import Settings
+from tests.unit.monitor.conftest import NOON, Put
+
+
+def test_what_comes_during_a_look_is_for_the_next_one(
+    rides: Ingest, settings: Settings, put: Put
+) -> None:
+    lake, table = settings.lake(), rides.admitted
+    put(table, {"ride_id": 1, "at": NOON})
+
+    with one_look(lake):
+        assert opened(lake, table).count_rows() == 1
+        put(table, {"ride_id": 2, "at": NOON.replace(hour=13)})
+        assert opened(lake, table).count_rows() == 1
+        assert newest_moment(settings, table, "at") == NOON
+        assert [once(("key",), lambda n=n: n) for n in (1, 2)] == [1, 1]  # type: ignore[misc]
+
+    assert opened(lake, table).count_rows() == 2
+    assert newest_moment(settings, table, "at") == NOON.replace(hour=13)
+    assert [once(("key",), lambda n=n: n) for n in (1, 2)] == [1, 2]  # type: ignore[misc]
+
+
+def test_a_table_is_listed_once_and_what_tells_of_others_first(
+    rides: Ingest, settings: Settings, put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[str] = []
+
+    def listed(path: str) -> DeltaTable:
+        found.append(path)
+        return DeltaTable(path)
+
+    for table in (INGEST_FILES, *rides.tables):
+        put(table)
+    place = {"_file": "1.json", "_ingest_batch": 0, "_row": 1}
+    put(rides.raw, place)
+    put(rides.admitted, {**place, "ride_id": 1, "at": NOON})
+    told = {"stream": rides.name, "file": "1.json", "ingest_batch": 0, "rows": 1, "admitted": 1}
+    put(INGEST_FILES, told | {"late": 0, "quarantined": 0})
+    monkeypatch.setattr(rivermark.lake.snapshot, "DeltaTable", listed)
+
+    with one_look(settings.lake(), INGEST_FILES):
+        assert rows_accounted_for(settings, rides).holds
+        assert rows_accounted_for(settings, rides).numbers["rows_admitted"] == 1
+
+    assert found[0] == settings.lake().path(INGEST_FILES)
+    assert sorted(found) == sorted(settings.lake().path(t) for t in (INGEST_FILES, *rides.tables))

@@ -1,0 +1,93 @@
+"""Pages of Great Expectations that load nothing, and an index without scripts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rivermark.quality.gx.offline_docs import (
+    make_self_contained,
+    self_contained,
+    stored_runs,
+    write_index,
+)
+
+DRAWN = """<html><head>
+<link rel="stylesheet" href="https://maxcdn.bootstrapcdn.com/bootstrap.min.css"/>
+<style>a{background: url('https://assets.example/logo.png') 0 0 no-repeat; color:red}</style>
+<script src="https://code.jquery.com/jquery-3.7.1.min.js"></script></head>
+<body><nav><a href="../../index.html"><img src="https://assets.example/logo.png"
+ alt="Great Expectations"/></a></nav>
+<script>alert(1)</script><label onclick="go()">Show All</label>
+<a href="../../expectations/test/rows.html">test.rows</a> <td>there are rows</td>
+<footer>news <a href="https://greatexpectations.io/newsletter">here</a></footer></body></html>"""
+
+
+def test_a_page_loads_and_runs_nothing_and_keeps_what_it_says() -> None:
+    text = self_contained(DRAWN)
+
+    assert "http" not in text.replace("http-equiv", "")
+    assert "<script" not in text
+    assert "onclick" not in text
+    assert "default-src 'none'" in text
+    assert "<td>there are rows</td>" in text
+    assert "color:red" in text
+    assert '<a href="../../index.html">' in text
+    assert "expectations/test/rows.html" not in text
+
+
+def test_a_page_is_rewritten_once(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(DRAWN)
+
+    make_self_contained(page)
+    once = page.read_text()
+    make_self_contained(page)
+
+    assert page.read_text() == once
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    for version, failed in ((3, 0), (4, 2)):
+        name = f"test/rows/version-{version}/2026"
+        run = {"run_name": f"version-{version}", "run_time": f"2026-03-0{version}T00:00:00+00:00"}
+        result = {
+            "suite_name": "test.rows",
+            "success": not failed,
+            "meta": {"run_id": run},
+            "statistics": {"evaluated_expectations": 9, "unsuccessful_expectations": failed},
+        }
+        for path, text in (
+            (tmp_path / "results" / f"{name}.json", json.dumps(result)),
+            (tmp_path / "pages" / "validations" / f"{name}.html", DRAWN),
+        ):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    return tmp_path
+
+
+def test_the_index_lists_the_newest_run_of_a_suite_and_all_that_are_kept(site: Path) -> None:
+    pages = site / "pages"
+    runs = stored_runs(site / "results", pages)
+
+    write_index(pages, runs)
+
+    assert [(r.suite, r.version, r.failed) for r in runs] == [
+        ("test/rows", "version-4", 2),
+        ("test/rows", "version-3", 0),
+    ]
+    text = (pages / "index.html").read_text()
+    assert "2 failed" in text
+    assert text.count("version-4") == 4, "newest and kept, each with its link"
+    assert all((pages / run.page).is_file() for run in runs)
+    assert "<script" not in text
+
+
+def test_a_result_whose_page_is_gone_is_not_listed(site: Path) -> None:
+    pages = site / "pages"
+    next((pages / "validations").rglob("version-4/*.html")).unlink()
+
+    assert [r.version for r in stored_runs(site / "results", pages)] == ["version-3"]

@@ -1,0 +1,149 @@
+"""Checkpoints as files: how far a stream came, and whether its parts belong together."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from rivermark.lake.batch_writer import TableWriter
+from rivermark.lake.lake import Lake
+from rivermark.lake.schema import create_table
+from rivermark.model.errors import CheckpointIncompatible
+from rivermark.model.stream import Stream
+from rivermark.runtime.batch_metrics import StreamSummary
+from rivermark.runtime.checkpoint.closed_days import ClosedDays, last_closed
+from rivermark.runtime.checkpoint.generation import check_checkpoint, open_generation
+from rivermark.runtime.checkpoint.watermarks import last_reached
+from tests.unit.model.declared import MINUTE, ingest, stream, table
+
+MIDNIGHT = datetime(2024, 3, 2, tzinfo=UTC)
+FIRST = date(2024, 3, 1)
+HOURS = stream("test/hours")
+CLEAN = stream("test/clean", ingest(), volume="events")
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(str(tmp_path / "lake"))
+
+
+def entry(lake: Lake, of: Stream, log: str, batch: int, **told: int) -> None:
+    """An entry of a checkpoint's log as Spark writes it."""
+    path = Path(lake.checkpoint(of.name, 0)) / log / str(batch)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"v1\n{json.dumps(told)}\n")
+
+
+def millis(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)
+
+
+def finish(lake: Lake, of: Stream, batch: int, at: datetime | None, after: datetime) -> None:
+    """A finished batch that ran with one watermark and led to another."""
+    entry(lake, of, "offsets", batch, batchWatermarkMs=millis(at) if at else 0)
+    entry(lake, of, "commits", batch, nextBatchWatermarkMs=millis(after))
+
+
+def test_a_stream_that_never_ran_has_reached_nothing(lake: Lake) -> None:
+    assert last_reached(lake, HOURS) is None
+    open_generation(lake, HOURS, 2)
+    assert last_reached(lake, HOURS) is None
+
+
+def test_results_reach_as_far_as_the_watermark_of_the_last_finished_batch(lake: Lake) -> None:
+    open_generation(lake, HOURS, 2)
+    finish(lake, HOURS, 0, None, MIDNIGHT)
+    assert last_reached(lake, HOURS) is None
+    finish(lake, HOURS, 1, MIDNIGHT, MIDNIGHT + MINUTE)
+    assert last_reached(lake, HOURS) == MIDNIGHT
+    # Begun and not finished.
+    entry(lake, HOURS, "offsets", 2, batchWatermarkMs=millis(MIDNIGHT + MINUTE))
+    assert last_reached(lake, HOURS) == MIDNIGHT
+
+
+def test_events_given_on_reach_as_far_as_the_next_watermark(lake: Lake) -> None:
+    open_generation(lake, CLEAN, 2)
+    finish(lake, CLEAN, 0, None, MIDNIGHT)
+    assert last_reached(lake, CLEAN) == MIDNIGHT
+
+    pairs = stream("test/pairs", CLEAN, ingest(), volume="events")
+    open_generation(lake, pairs, 2)
+    finish(lake, pairs, 0, None, MIDNIGHT)
+    assert last_reached(lake, pairs) is None
+
+
+def test_a_day_is_closed_when_the_watermark_has_reached_its_end_and_the_margin_too() -> None:
+    assert last_closed(HOURS, MIDNIGHT) == FIRST
+    assert last_closed(HOURS, MIDNIGHT - timedelta(microseconds=1)) == FIRST - timedelta(days=1)
+    joined = stream("test/joined", margin=10 * MINUTE)
+    assert last_closed(joined, MIDNIGHT + 9 * MINUTE) == FIRST - timedelta(days=1)
+    assert last_closed(joined, MIDNIGHT + 10 * MINUTE) == FIRST
+
+
+def test_closed_days_are_told_once_also_across_restarts(lake: Lake, tmp_path: Path) -> None:
+    summary = StreamSummary(HOURS.name, watermark=MIDNIGHT + timedelta(days=2))
+    open_generation(lake, HOURS, 2)
+    create_table(lake, HOURS.tables[0])
+    writer = TableWriter(lake, HOURS.tables[0], open_generation(lake, HOURS, 2).origin(HOURS, "r"))
+    schema = DeltaTable(lake.path(HOURS.tables[0])).to_pyarrow_dataset().schema
+    rows = [{"id": 1, "at": MIDNIGHT - timedelta(hours=1)}]
+    writer.append_once(pa.Table.from_pylist(rows, schema), 0)
+
+    assert ClosedDays(lake, tmp_path).newly_closed(HOURS, summary) == tuple(
+        FIRST + timedelta(days=n) for n in range(3)
+    )
+    assert ClosedDays(lake, tmp_path).newly_closed(HOURS, summary) == ()
+    summary.watermark = MIDNIGHT + timedelta(days=3, hours=5)
+    assert ClosedDays(lake, tmp_path).newly_closed(HOURS, summary) == (FIRST + timedelta(days=3),)
+
+
+def test_the_first_start_freezes_the_shuffle_partitions(lake: Lake) -> None:
+    assert open_generation(lake, HOURS, 4).shuffle_partitions == 4
+    assert open_generation(lake, HOURS, 16).shuffle_partitions == 4
+
+
+def test_b020_state_without_offsets_is_refused_with_the_way_out(lake: Lake) -> None:
+    origin = open_generation(lake, HOURS, 2).origin(HOURS, "run")
+    finish(lake, HOURS, 0, None, MIDNIGHT)
+    folder = Path(check_checkpoint(lake, HOURS, origin))
+    (folder / "state").mkdir()
+    assert check_checkpoint(lake, HOURS, origin)
+
+    for log in ("offsets", "commits"):
+        for path in (folder / log).iterdir():
+            path.unlink()
+    with pytest.raises(CheckpointIncompatible, match="state but no offsets") as refused:
+        check_checkpoint(lake, HOURS, origin)
+    assert str(folder) in str(refused.value)
+    assert "rivermark reset test/hours" in str(refused.value)
+
+
+def test_a_checkpoint_older_than_the_table_is_refused(lake: Lake) -> None:
+    origin = open_generation(lake, HOURS, 2).origin(HOURS, "run")
+    create_table(lake, HOURS.tables[0])
+    empty = DeltaTable(lake.path(HOURS.tables[0])).to_pyarrow_table()
+    TableWriter(lake, HOURS.tables[0], origin).append_once(empty, 5)
+
+    with pytest.raises(CheckpointIncompatible, match=r"holds batch 5 but .* knows of none"):
+        check_checkpoint(lake, HOURS, origin)
+    entry(lake, HOURS, "offsets", 4, batchWatermarkMs=0)
+    with pytest.raises(CheckpointIncompatible, match=r"holds batch 5 but .* knows of 4"):
+        check_checkpoint(lake, HOURS, origin)
+    entry(lake, HOURS, "offsets", 5, batchWatermarkMs=0)
+    assert check_checkpoint(lake, HOURS, origin)
+
+
+def test_a_table_of_another_generation_does_not_bind_a_checkpoint(lake: Lake) -> None:
+    origin = open_generation(lake, HOURS, 2).origin(HOURS, "run")
+    hours = table("test/hours")
+    create_table(lake, hours)
+    empty = DeltaTable(lake.path(hours)).to_pyarrow_table()
+    earlier = type(origin)(origin.stream, 7, origin.since, "run")
+    TableWriter(lake, hours, earlier).append_once(empty, 5)
+
+    assert check_checkpoint(lake, HOURS, origin)

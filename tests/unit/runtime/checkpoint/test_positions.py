@@ -1,0 +1,106 @@
+"""How far a stream has read a table, by its checkpoint; written as Spark writes it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql.types import LongType, StructField, StructType, TimestampType
+
+from rivermark import Stream, Table, Topology
+from rivermark.backfill.maintenance import upkeep
+from rivermark.lake.lake import Lake
+from rivermark.lake.maintenance.reader_positions import Reader
+from rivermark.lake.schema import create_table
+from rivermark.model.errors import UnknownStream
+from rivermark.runtime.batch_metrics import BatchTally
+from rivermark.runtime.checkpoint.positions import readers_of
+from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS, ProgressLog
+from rivermark.settings import Settings
+from tests.unit.runtime.checkpoints import read
+
+SCHEMA = StructType([StructField("id", LongType()), StructField("at", TimestampType())])
+RIDES = Table(name="test/rides", schema=SCHEMA, description="Rides.", event_time="at")
+LONG = Table(name="test/long", schema=SCHEMA, description="Long ones.", event_time="at")
+READER = Stream(
+    name="test/long",
+    reads=(RIDES,),
+    build=lambda rides: rides,
+    writes=LONG,
+    description="Long rides.",
+    group="test",
+    lateness=timedelta(0),
+)
+TOPOLOGY = Topology([READER])
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    found = Settings(home=tmp_path)
+    create_table(found.lake(), RIDES)
+    return found
+
+
+@pytest.fixture
+def lake(settings: Settings) -> Lake:
+    return settings.lake()
+
+
+def test_a_stream_that_never_started_needs_nothing(lake: Lake) -> None:
+    assert readers_of(lake, TOPOLOGY, RIDES) == []
+
+
+def test_a_finished_batch_tells_the_place(lake: Lake) -> None:
+    read(lake, READER, 0, 3)
+    read(lake, READER, 9, 7)
+    read(lake, READER, 10, 12)
+    assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 12)]
+    assert readers_of(lake, TOPOLOGY, LONG) == []
+
+
+def test_what_an_unfinished_batch_reads_is_still_needed(lake: Lake) -> None:
+    read(lake, READER, 9, 7)
+    read(lake, READER, 10, 12, done=False)
+    assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 7)]
+
+
+def test_an_unfinished_first_batch_needs_all(lake: Lake) -> None:
+    read(lake, READER, 0, 7, done=False)
+    assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 0)]
+
+
+def test_a_version_that_is_read_as_a_whole_is_told(lake: Lake) -> None:
+    read(lake, READER, 0, 7, done=False, snapshot=True)
+    assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 7, snapshot=True)]
+    read(lake, READER, 0, 7, snapshot=True)
+    assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 7, snapshot=True)]
+
+
+def test_a_place_in_another_table_of_that_name_counts_as_nothing_read(lake: Lake) -> None:
+    read(lake, READER, 3, 7)
+    offsets = Path(lake.checkpoint(READER.name, 0)) / "offsets" / "3"
+    offsets.write_text(offsets.read_text().replace('"reservoirId": "', '"reservoirId": "x'))
+    assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 0)]
+
+
+def test_old_rows_leave_the_log_of_batches(settings: Settings) -> None:
+    lake, now = settings.lake(), datetime.now(UTC)
+    log = ProgressLog(lake)
+    for days in (40, 31, 29, 0):
+        at = now - timedelta(days=days)
+        log.add(BatchTally(stream="a", generation=0, run_id="r", batch_id=days, started_at=at))
+        log.flush()
+
+    [dry] = upkeep(settings, TOPOLOGY, [STREAM_PROGRESS.name], run_id="u", dry_run=True)
+    [done] = upkeep(settings, TOPOLOGY, [STREAM_PROGRESS.name], run_id="u")
+
+    assert (dry.deleted_rows, done.deleted_rows) == (0, 2)
+    left = DeltaTable(lake.path(STREAM_PROGRESS)).to_pyarrow_table()["batch_id"].to_pylist()
+    assert sorted(left) == [0, 29]
+
+
+def test_a_table_that_nobody_knows_is_refused_with_those_there_are(settings: Settings) -> None:
+    with pytest.raises(UnknownStream, match=r"no table is named 'test/x'; .*test/long"):
+        upkeep(settings, TOPOLOGY, ["test/x"], run_id="u")

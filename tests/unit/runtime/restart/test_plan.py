@@ -1,0 +1,428 @@
+"""The restarting as a table of looks: what was found, and what is done about it."""
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from rivermark.model.restart_strategy import FixedDelay, NoRestart
+from rivermark.runtime.restart.history import RestartHistory
+from rivermark.runtime.restart.liveness import LaunchedRun
+from rivermark.runtime.restart.plan import Group, Plan, plan_restarts
+from rivermark.runtime.supervision.desired_state import Desired
+from rivermark.runtime.supervision.heartbeat import WAITING, Beats, Heartbeat
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+ONE_MINUTE = timedelta(minutes=1)
+ONE_HOUR = timedelta(hours=1)
+SECOND = timedelta(seconds=1)
+
+TAXI = Group("taxi", {"taxi/rides": FixedDelay(), "taxi/fares": FixedDelay()})
+WEB = Group("web", {"web/clicks": FixedDelay()})
+READINGS = Group("readings", {"readings/degrees": FixedDelay()})
+
+RUN = Desired(state="run", by="ada", at=NOON - ONE_HOUR, reason="")
+
+
+def a_run(group: str = "taxi", **changes: Any) -> LaunchedRun:
+    given = {
+        "run_id": f"{group}-run",
+        "group": group,
+        "status": "started",
+        "created_at": NOON - timedelta(minutes=30),
+        "started_at": NOON - timedelta(minutes=30),
+        **changes,
+    }
+    return LaunchedRun(**given)
+
+
+def a_beat(stream: str = "taxi/rides", **changes: Any) -> Heartbeat:
+    group = stream.split("/")[0]
+    given = {
+        "stream": stream,
+        "group": group,
+        "run_id": f"{group}-run",
+        "pid": 4711,
+        "host": "here",
+        "at": NOON - 2 * SECOND,
+        "state": "running",
+        "last_progress_at": NOON - 5 * SECOND,
+        **changes,
+    }
+    return Heartbeat(**given)
+
+
+def look(
+    *beats: Heartbeat,
+    runs: list[LaunchedRun],
+    groups: tuple[Group, ...] = (TAXI,),
+    wishes: dict[str, Desired] | None = None,
+    history: RestartHistory | None = None,
+    now: datetime = NOON,
+    alive: bool | None = True,
+    unreadable: dict[str, str] | None = None,
+) -> Plan:
+    return plan_restarts(
+        groups,
+        {g.name: RUN for g in groups} if wishes is None else wishes,
+        Beats({b.stream: b for b in beats}, unreadable or {}),
+        runs,
+        history or RestartHistory(),
+        now,
+        process_alive=lambda beat: alive,
+    )
+
+
+def keys(plan: Plan) -> list[str]:
+    return [start.run_key for start in plan.requests]
+
+
+def test_a_wished_group_that_never_ran_is_started_at_once() -> None:
+    plan = look(runs=[])
+
+    assert keys(plan) == ["taxi:1"]
+    assert plan.requests[0].cause == "asked for by ada"
+
+
+def test_a_group_that_nobody_asked_for_rests() -> None:
+    plan = look(runs=[], wishes={})
+
+    assert plan.requests == ()
+    assert "never set to run" in plan.skips["taxi"]
+
+
+def test_a_living_group_is_left_alone() -> None:
+    plan = look(a_beat(), a_beat("taxi/fares"), runs=[a_run()])
+
+    assert plan.requests == ()
+    assert plan.dead_runs == {}
+    assert plan.alerts == ()
+    assert plan.skips["taxi"] == "alive in run taxi-run"
+
+
+def test_b065_a_run_that_is_recorded_as_started_but_whose_process_is_gone_is_replaced() -> None:
+    killed = a_beat(at=NOON - 30 * SECOND)
+
+    plan = look(killed, runs=[a_run()], alive=False)
+
+    assert "process (pid 4711 on here) is gone" in plan.dead_runs["taxi-run"]
+    assert keys(plan) == ["taxi:1"]
+
+
+def test_b065_a_beat_of_a_moment_ago_is_believed_even_when_the_process_is_gone() -> None:
+    """The run may be ending in good order; its record is a moment behind."""
+    plan = look(a_beat(), runs=[a_run()], alive=False)
+
+    assert plan.dead_runs == {}
+    assert plan.requests == ()
+
+
+@pytest.mark.parametrize(("silence", "replaced"), [(90 * SECOND, False), (150 * SECOND, True)])
+def test_b065_on_another_machine_only_the_silence_tells(silence: timedelta, replaced: bool) -> None:
+    plan = look(a_beat(at=NOON - silence), runs=[a_run()], alive=None)
+
+    assert bool(plan.requests) is replaced
+    assert bool(plan.dead_runs) is replaced
+
+
+def test_a_started_run_that_never_beats_is_given_its_time_and_then_replaced() -> None:
+    young = a_run(started_at=NOON - ONE_MINUTE)
+    old = a_run(started_at=NOON - timedelta(minutes=5))
+
+    assert "already starting" in look(runs=[young]).skips["taxi"]
+    assert keys(look(runs=[old])) == ["taxi:1"]
+
+
+def test_b067_later_looks_say_already_starting_until_the_run_beats() -> None:
+    """Two groups down, and each look comes long before a run has started."""
+    died = NOON - ONE_MINUTE
+    dead = [a_run(g, run_id=f"{g}-1", status="failure", ended_at=died) for g in ("taxi", "web")]
+    first = look(runs=dead, groups=(TAXI, WEB))
+    assert keys(first) == ["taxi:1", "web:1"]
+
+    history = first.history
+    stages: list[tuple[str, list[LaunchedRun]]] = [("not yet recorded", [])]
+    for status in ("queued", "starting", "started", "started"):
+        reborn = [
+            a_run(g, run_id=f"{g}-2", status=status, created_at=NOON, started_at=None)
+            for g in ("taxi", "web")
+        ]
+        stages.append((status, [replace(r, incarnation=1) for r in reborn]))
+    for nth, (_, reborn) in enumerate(stages, start=1):
+        plan = look(
+            runs=[*dead, *reborn], groups=(TAXI, WEB), history=history, now=NOON + nth * 5 * SECOND
+        )
+        assert plan.requests == ()
+        assert all(
+            "already starting" in why or "waits in the queue" in why for why in plan.skips.values()
+        )
+        history = plan.history
+
+
+def test_b068_a_group_that_dies_three_times_is_started_three_times_under_three_keys() -> None:
+    history, seen, now = RestartHistory(), [], NOON
+    runs = [a_run(run_id="run-0", status="failure", ended_at=NOON - ONE_MINUTE)]
+    for death in (1, 2, 3):
+        plan = look(runs=runs, history=history, now=now)
+        seen += keys(plan)
+        born = now + SECOND
+        now = now + ONE_HOUR
+        runs.append(
+            a_run(
+                run_id=f"run-{death}",
+                status="failure",
+                created_at=born,
+                ended_at=now - ONE_MINUTE,
+                incarnation=death,
+            )
+        )
+        history = RestartHistory.from_cursor(plan.history.to_cursor())
+
+    assert seen == ["taxi:1", "taxi:2", "taxi:3"]
+
+
+def test_b068_a_lost_cursor_never_reuses_a_key() -> None:
+    runs = [a_run(status="failure", ended_at=NOON - ONE_MINUTE, incarnation=7)]
+
+    assert keys(look(runs=runs, history=RestartHistory.from_cursor("{half a cur"))) == ["taxi:8"]
+
+
+def test_b069_a_look_at_forty_groups_is_quick_and_starts_the_one_that_is_down() -> None:
+    groups = tuple(Group(f"g{n}", {f"g{n}/events": FixedDelay()}) for n in range(40))
+    runs = [a_run(g.name) for g in groups]
+    beats = [a_beat(f"{g.name}/events") for g in groups[:-1]]
+    runs[-1] = a_run("g39", status="failure", ended_at=NOON - ONE_MINUTE)
+
+    began = time.perf_counter()
+    plan = look(*beats, runs=runs, groups=groups)
+
+    assert keys(plan) == ["g39:1"]
+    # A sensor has sixty seconds. Only heartbeats and runs are looked at, however old a stream is.
+    assert time.perf_counter() - began < 1
+
+
+def test_b070_one_unreadable_group_is_told_of_once_and_the_others_are_served_once() -> None:
+    groups = (TAXI, WEB, READINGS)
+    dead = [a_run(g, status="failure", ended_at=NOON - ONE_MINUTE) for g in ("taxi", "readings")]
+    runs = [*dead, a_run("web")]
+    problem = {"web/clicks": "web.clicks.json: Input data was truncated"}
+
+    first = look(runs=runs, groups=groups, unreadable=problem)
+    second = look(
+        runs=runs, groups=groups, unreadable=problem, history=first.history, now=NOON + 15 * SECOND
+    )
+
+    assert keys(first) == ["taxi:1", "readings:1"]
+    assert [(a.stream, a.incident) for a in first.alerts] == [
+        ("web/clicks", "unreadable:web/clicks")
+    ]
+    assert second.requests == ()
+    assert second.alerts == ()
+
+
+def test_an_unreadable_group_is_told_of_again_after_it_was_whole_in_between() -> None:
+    problem = {"taxi/rides": "cut"}
+    first = look(runs=[a_run()], unreadable=problem)
+    whole = look(a_beat(), runs=[a_run()], history=first.history)
+    again = look(runs=[a_run()], unreadable=problem, history=whole.history)
+
+    assert len(first.alerts) == 1
+    assert whole.alerts == ()
+    assert len(again.alerts) == 1
+
+
+def test_an_unreadable_wish_lets_the_group_rest_and_says_so_once() -> None:
+    wish = Desired(
+        state="paused", by="nobody", at=None, reason="unreadable", problem="taxi.json: cut"
+    )
+
+    plan = look(runs=[], wishes={"taxi": wish})
+
+    assert plan.requests == ()
+    assert [a.incident for a in plan.alerts] == ["wish_unreadable:taxi"]
+
+
+def test_b072_a_cancelled_run_is_taken_for_a_wish_until_somebody_asks_again() -> None:
+    cancelled = a_run(status="canceled", ended_at=NOON - ONE_MINUTE)
+
+    plan = look(runs=[cancelled])
+    assert plan.requests == ()
+    assert plan.pauses == {"taxi": "run taxi-run was cancelled"}
+
+    asked_again = replace(RUN, at=NOON)
+    assert keys(look(runs=[cancelled], wishes={"taxi": asked_again})) == ["taxi:1"]
+
+
+def test_b072_a_run_that_is_being_cancelled_is_left_to_end() -> None:
+    plan = look(a_beat(), runs=[a_run(status="canceling")])
+
+    assert plan.requests == ()
+    assert plan.skips["taxi"] == "run taxi-run is being cancelled"
+
+
+def test_b072_a_run_killed_while_being_cancelled_is_corrected_and_not_replaced() -> None:
+    plan = look(a_beat(at=NOON - ONE_MINUTE), runs=[a_run(status="canceling")], alive=False)
+
+    assert "taxi-run" in plan.dead_runs
+    assert plan.requests == ()
+    assert plan.pauses == {"taxi": "run taxi-run was cancelled"}
+
+
+def test_b073_two_deciders_at_the_same_history_ask_under_the_same_key() -> None:
+    runs = [a_run(status="failure", ended_at=NOON - ONE_MINUTE)]
+    cursor = RestartHistory().to_cursor()
+
+    one = look(runs=runs, history=RestartHistory.from_cursor(cursor))
+    other = look(runs=runs, history=RestartHistory.from_cursor(cursor), now=NOON + 3 * SECOND)
+
+    assert keys(one) == keys(other) == ["taxi:1"]
+
+
+def test_a_failed_run_is_started_again_when_its_delay_is_over() -> None:
+    runs = [a_run(status="failure", ended_at=NOON - 4 * SECOND)]
+
+    early = look(runs=runs)
+    due = look(runs=runs, history=early.history, now=NOON + 6 * SECOND)
+
+    assert early.requests == ()
+    assert early.skips["taxi"] == "starts again at 12:00:06 UTC"
+    assert keys(due) == ["taxi:1"]
+
+
+def test_the_slowest_strategy_of_a_group_decides() -> None:
+    group = Group("taxi", {"taxi/rides": FixedDelay(), "taxi/fares": FixedDelay(delay=ONE_HOUR)})
+    runs = [a_run(status="failure", ended_at=NOON - ONE_MINUTE)]
+
+    assert look(runs=runs, groups=(group,)).requests == ()
+
+
+def test_a_stream_that_declares_no_restart_stays_dead_and_says_so_once() -> None:
+    group = Group("taxi", {"taxi/rides": NoRestart(), "taxi/fares": FixedDelay()})
+    runs = [a_run(status="failure", ended_at=NOON - ONE_MINUTE)]
+    failed = a_beat(state="failed", error="out of memory", at=NOON - ONE_MINUTE)
+
+    first = look(failed, runs=runs, groups=(group,), alive=False)
+    second = look(failed, runs=runs, groups=(group,), alive=False, history=first.history)
+
+    assert first.requests == second.requests == ()
+    assert [a.incident for a in first.alerts] == ["given_up:taxi"]
+    assert second.alerts == ()
+
+
+def test_the_strategy_of_the_stream_that_failed_decides() -> None:
+    group = Group("taxi", {"taxi/rides": NoRestart(), "taxi/fares": FixedDelay()})
+    runs = [a_run(status="failure", ended_at=NOON - ONE_MINUTE)]
+    failed = a_beat("taxi/fares", state="failed", error="out of memory", at=NOON - ONE_MINUTE)
+    stopped = a_beat(state="stopped", at=NOON - ONE_MINUTE)
+
+    assert keys(look(failed, stopped, runs=runs, groups=(group,), alive=False)) == ["taxi:1"]
+
+
+def test_a_group_gives_up_after_its_attempts_with_one_alert_until_asked_again() -> None:
+    group = Group("taxi", {"taxi/rides": FixedDelay(attempts=2)})
+    history, now, alerts, starts = RestartHistory(), NOON, [], []
+    runs = [
+        a_run(
+            status="failure",
+            created_at=NOON - 30 * SECOND,
+            started_at=NOON - 30 * SECOND,
+            ended_at=NOON - 20 * SECOND,
+        )
+    ]
+    for _ in range(10):
+        plan = look(runs=runs, groups=(group,), history=history, now=now)
+        history = plan.history
+        alerts += [a.incident for a in plan.alerts]
+        for start in plan.requests:
+            starts.append(start.run_key)
+            runs.append(
+                a_run(
+                    run_id=start.run_key,
+                    status="failure",
+                    created_at=now + SECOND,
+                    ended_at=now + 3 * SECOND,
+                    incarnation=start.number,
+                )
+            )
+        now += 15 * SECOND
+
+    assert starts == ["taxi:1", "taxi:2"]
+    assert alerts == ["given_up:taxi"]
+
+    asked_again = look(
+        runs=runs, groups=(group,), history=history, now=now, wishes={"taxi": replace(RUN, at=now)}
+    )
+    assert keys(asked_again) == ["taxi:3"]
+
+
+def test_an_error_that_a_restart_cannot_mend_is_not_restarted() -> None:
+    runs = [a_run(status="failure", ended_at=NOON - ONE_MINUTE)]
+    failed = a_beat(state="failed", error="CheckpointIncompatible: ...", restartable=False)
+
+    plan = look(failed, runs=runs)
+
+    assert plan.requests == ()
+    assert "CheckpointIncompatible" in plan.skips["taxi"]
+    assert [a.incident for a in plan.alerts] == ["beyond_restart:taxi"]
+
+
+def test_a_stream_that_beats_without_progress_while_input_waits_is_stalled_not_dead() -> None:
+    stuck = a_beat(last_progress_at=NOON - timedelta(minutes=11), numbers={WAITING: 3})
+
+    plan = look(stuck, a_beat("taxi/fares"), runs=[a_run()])
+
+    assert plan.requests == ()
+    assert plan.dead_runs == {}
+    assert [a.incident for a in plan.alerts] == ["stalled:taxi"]
+    assert "taxi/rides" in plan.alerts[0].message
+
+
+def test_a_stream_without_input_may_stand_still_for_days() -> None:
+    idle = a_beat(state="idle", last_progress_at=NOON - timedelta(days=3), numbers={WAITING: 0})
+
+    assert look(idle, runs=[a_run()]).alerts == ()
+
+
+def test_a_process_that_is_there_but_says_nothing_is_told_of_and_not_doubled() -> None:
+    plan = look(a_beat(at=NOON - timedelta(minutes=3)), runs=[a_run()], alive=True)
+
+    assert plan.requests == ()
+    assert [a.incident for a in plan.alerts] == ["silent:taxi"]
+
+
+def test_heartbeats_of_an_earlier_run_say_nothing_about_the_next() -> None:
+    left_over = a_beat(
+        run_id="taxi-run-before", at=NOON - ONE_HOUR, state="failed", restartable=False
+    )
+
+    plan = look(left_over, runs=[a_run(started_at=NOON - 20 * SECOND)])
+
+    assert "already starting" in plan.skips["taxi"]
+
+
+def test_a_paused_group_with_a_dead_run_gets_its_record_corrected_and_rests() -> None:
+    paused = replace(RUN, state="paused", reason="maintenance")
+
+    plan = look(a_beat(at=NOON - ONE_HOUR), runs=[a_run()], wishes={"taxi": paused}, alive=False)
+
+    assert "taxi-run" in plan.dead_runs
+    assert plan.requests == ()
+    assert plan.skips["taxi"] == "rests: maintenance (ada)"
+
+
+def test_the_history_stays_small_however_often_a_group_dies() -> None:
+    history, now, runs = RestartHistory(), NOON, []
+    for n in range(300):
+        runs = [a_run(status="failure", created_at=now - SECOND, ended_at=now - ONE_MINUTE)]
+        plan = look(runs=[replace(runs[0], incarnation=n)], history=history, now=now)
+        history, now = plan.history, now + timedelta(minutes=5)
+
+    assert history.of("taxi").number == 300
+    assert len(history.to_cursor()) < 5_000
+
+
+@pytest.mark.parametrize("cursor", [None, "", "17", "{", '{"groups": 3}', '{"format": 99}'])
+def test_a_foreign_cursor_is_read_as_an_empty_history(cursor: str | None) -> None:
+    assert RestartHistory.from_cursor(cursor) == RestartHistory()

@@ -1,0 +1,98 @@
+"""What an error means: in a sentence, and whether a restart can help."""
+
+from __future__ import annotations
+
+import pytest
+from py4j.protocol import Py4JError, Py4JNetworkError
+
+from rivermark.runtime.supervision.error_classes import REFUSALS, Fault, explain
+
+
+@pytest.mark.parametrize("kind", REFUSALS)
+def test_what_the_platform_itself_refuses_is_told_as_it_is_and_not_tried_again(
+    kind: type[Exception],
+) -> None:
+    fault = explain(kind("the reason and the way out"))
+
+    assert fault.message == "the reason and the way out"
+    assert not fault.restartable
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "restartable"),
+    [
+        ("[STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] x", "made by another declaration", False),
+        ("[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] x", "missing or damaged", False),
+        ("[DELTA_DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE] x", "made anew", False),
+        ("[DELTA_VERSIONS_NOT_CONTIGUOUS] x", "is gone", False),
+        ("[DELTA_SCHEMA_CHANGED] x", "taken up by the next start", True),
+        ("something else", "something else", True),
+    ],
+)
+def test_an_engine_error_is_told_in_our_words(text: str, told: str, restartable: bool) -> None:
+    fault = explain(RuntimeError(text))
+
+    assert told in fault.message
+    assert fault.restartable is restartable
+
+
+def test_a_stack_is_no_sign_and_is_not_shown() -> None:
+    text = (
+        "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file /a.json\n"
+        "\tat org.apache.hadoop.fs.ChecksumFileSystem.open(ChecksumFileSystem.java:631)\n"
+        '  File "door.py", line 3, in write\n'
+        "Caused by: java.io.EOFException: too short\n"
+        "\t... 25 more\n"
+    )
+    fault = explain(RuntimeError(text))
+
+    assert fault.restartable
+    assert fault.message == (
+        "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file /a.json | "
+        "Caused by: java.io.EOFException: too short"
+    )
+
+
+@pytest.mark.parametrize(
+    "error", [Py4JNetworkError("Answer from Java side is empty"), Py4JError("gone"),
+              ConnectionRefusedError(111, "Connection refused"), EOFError()],
+)  # fmt: skip
+def test_a_bridge_that_answers_no_more_means_that_the_engine_is_gone(error: Exception) -> None:
+    fault = explain(error)
+
+    assert "the engine process (JVM) is gone" in fault.message
+    assert fault.restartable
+
+
+def test_an_error_without_a_message_is_named() -> None:
+    assert explain(KeyboardInterrupt()).message == "KeyboardInterrupt"
+
+
+@pytest.mark.parametrize(("kind", "restartable"), [("ProcessError", True), ("Misuse", False)])
+def test_an_error_of_a_process_function_is_told_as_the_worker_said_it(
+    kind: str, restartable: bool
+) -> None:
+    said = "process 'Rule' failed on key 7, event Ride(7): ValueError: no (rule.py:3 in on_event)"
+    text = (
+        "[STREAM_FAILED] Query terminated with exception: Job aborted due to stage failure\n"
+        "Traceback (most recent call last):\n"
+        '  File "worker.py", line 1, in main\n'
+        f"rivermark.process.errors.{kind}: {said}\n"
+        "\n\tat org.apache.spark.api.python.BasePythonRunner\n"
+    )
+
+    assert explain(RuntimeError(text)) == Fault(said, restartable)
+
+
+def test_of_a_misuse_within_a_handler_the_error_that_names_key_and_event_is_told() -> None:
+    misuse = "there is no side output 'lost'; declared are: late"
+    whole = f"process 'Alerts' failed on key 7, event Ride(7): Misuse: {misuse} (alerts.py:9)"
+    text = (
+        "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+        f"rivermark.process.errors.Misuse: {misuse}\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+        "Traceback (most recent call last):\n"
+        f"rivermark.process.errors.ProcessError: {whole}\n"
+    )
+
+    assert explain(RuntimeError(text)) == Fault(whole, True)

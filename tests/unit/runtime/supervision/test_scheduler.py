@@ -1,0 +1,155 @@
+"""Who is woken when: a first batch that has to be alone waits for the others, and they for it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, cast
+
+from rivermark.runtime.query.base import QueryHost
+from rivermark.runtime.supervision.scheduler import Pacer, _Paced
+from rivermark.runtime.supervision.trigger_policy import Inputs, Pace
+
+
+class Host:
+    """A query as the pacer sees it."""
+
+    def __init__(self, *, alone: bool = False) -> None:
+        self.alone_at_first = alone
+        self.batches = 0
+        self.woken = 0
+        self.is_active = False
+        self.tick = 0
+        self.left = True
+
+    def ticks(self) -> int:
+        """When time alone was something to look at."""
+        return self.tick
+
+    def goes_on(self) -> bool:
+        """Whether its last batch left something."""
+        return self.left
+
+    def wake(self) -> None:
+        """Begin a batch."""
+        self.woken += 1
+        self.is_active = True
+
+    def end(self) -> None:
+        """End it."""
+        self.batches += 1
+        self.is_active = False
+
+    def active(self) -> bool:
+        """Whether it is at a batch."""
+        return self.is_active
+
+
+class Commits:
+    """Inputs with something new at every look."""
+
+    local = True
+
+    def __init__(self) -> None:
+        self.version = 0
+
+    def newest(self) -> tuple[int, ...]:
+        """One version more each time."""
+        self.version += 1
+        return (self.version,)
+
+
+class Silence:
+    """Inputs with nothing new."""
+
+    local = True
+
+    def newest(self) -> tuple[int, ...]:
+        """The same each time."""
+        return (0,)
+
+
+def paced(pacer: Pacer, host: Host) -> _Paced:
+    """A query at rest whose input never pauses."""
+    pace = Pace(least=0.0, begun=-100.0, versions=(0,))
+    pace.ended(-99.0, worked=False)
+    found = _Paced(cast(QueryHost, host), cast(Inputs, Commits()), pace)
+    pacer._paced.append(found)
+    return found
+
+
+def step(pacer: Pacer, *each: _Paced) -> None:
+    """One look at each, long after the last."""
+    for found in each:
+        found.pace.begun -= 100.0
+        found.pace.rests_until = -100.0
+        pacer._step(found)
+
+
+def test_a_first_batch_that_has_to_be_alone_waits_for_the_others_and_they_for_it() -> None:
+    pacer, other, process = Pacer(), Host(), Host(alone=True)
+    a, b = paced(pacer, other), paced(pacer, process)
+
+    step(pacer, a, b)
+    assert (other.woken, process.woken) == (1, 0), "the other is still at its batch"
+    other.end()
+    step(pacer, a, b)
+    step(pacer, b, a)
+    assert (other.woken, process.woken) == (1, 1), "the process begins, the other waits"
+    process.end()
+    step(pacer, b, a)
+    assert other.woken == 2, "and goes on when that first batch is done"
+
+
+def test_later_batches_run_beside_each_other() -> None:
+    pacer, other, process = Pacer(), Host(), Host(alone=True)
+    a, b = paced(pacer, other), paced(pacer, process)
+    step(pacer, b)
+    process.end()
+    step(pacer, b)
+
+    step(pacer, b, a)
+
+    assert (other.woken, process.woken) == (1, 2)
+
+
+def test_a_query_that_is_gone_holds_nobody_up() -> None:
+    class Gone(Host):
+        def wake(self) -> Any:
+            raise RuntimeError("stopped")
+
+    pacer, other, gone = Pacer(), Host(), Gone(alone=True)
+    a, b = paced(pacer, other), paced(pacer, gone)
+    try:
+        step(pacer, b)
+    except RuntimeError:
+        pacer._release(b)
+
+    step(pacer, a)
+
+    assert other.woken == 1
+
+
+def test_a_query_by_the_clock_looks_when_a_timer_is_due_and_rests_otherwise() -> None:
+    pacer, clocked = Pacer(), Host()
+    found = paced(pacer, clocked)
+    found.inputs = cast(Inputs, Silence())
+
+    def look() -> None:
+        """After its rest, and no longer than that."""
+        found.pace.begun, found.pace.rests_until = time.monotonic() - 1.0, 0.0
+        pacer._step(found)
+
+    step(pacer, found)
+    clocked.end()
+    look()
+    look()
+    assert clocked.woken == 2, "its batch took rows: what they allow to close comes next"
+    clocked.left = False
+    clocked.end()
+    look()
+    look()
+    assert clocked.woken == 2, "nothing is left, though every look makes a batch"
+
+    clocked.tick = 1
+    look()
+    assert clocked.woken == 3

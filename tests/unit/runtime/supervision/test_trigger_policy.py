@@ -1,0 +1,60 @@
+"""When a query looks for input: at once, paced by its own batches, and again for what it closes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rivermark.runtime.supervision.trigger_policy import LONGEST, Inputs, Pace
+
+
+def at_rest(*versions: int) -> Pace:
+    pace = Pace(least=2.0, begun=0.0, versions=versions)
+    pace.ended(1.0, worked=False)
+    return pace
+
+
+def test_a_query_at_rest_looks_as_soon_as_an_input_has_a_commit() -> None:
+    pace = at_rest(3, 7)
+    assert not pace.due(1.5, (3, 7))
+    assert pace.due(1.5, (3, 8))
+
+
+def test_it_does_not_look_while_it_looks() -> None:
+    pace = at_rest(3)
+    pace.begin(1.5, (4,))
+    assert not pace.due(1.6, (5,))
+
+
+def test_after_a_batch_it_rests_and_then_looks_for_what_is_left_or_closes() -> None:
+    pace = at_rest(3)
+    pace.begin(10.0, (4,))
+    pace.ended(10.5, worked=True)
+    assert not pace.due(11.9, (5,))
+    assert pace.due(12.0, (4,))
+
+
+def test_a_long_batch_makes_a_long_rest() -> None:
+    pace = at_rest(3)
+    pace.begin(10.0, (4,))
+    pace.ended(20.0, worked=True)
+    assert not pace.due(22.9, (5,))
+    assert pace.due(23.0, (5,))
+
+
+def test_a_look_that_found_nothing_ends_the_looking() -> None:
+    pace = at_rest(3)
+    pace.begin(10.0, (4,))
+    pace.ended(10.1, worked=False)
+    assert not pace.due(15.0, (4,))
+    assert pace.due(10.1 + LONGEST, (4,))
+
+
+def test_inputs_are_followed_commit_by_commit(tmp_path: Path) -> None:
+    log = tmp_path / "table" / "_delta_log"
+    inputs = Inputs([str(tmp_path / "table")])
+    assert inputs.newest() == (-1,)
+    log.mkdir(parents=True)
+    for version in range(3):
+        (log / f"{version:020d}.json").touch()
+    assert inputs.newest() == (2,)
+    assert Inputs([str(tmp_path / "table")]).newest() == (2,)

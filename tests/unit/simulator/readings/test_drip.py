@@ -1,0 +1,55 @@
+"""Generated readings as they land."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from simulator.readings.drip import RADIO, drip_readings
+from simulator.readings.world import SensorWorld
+from tests.oracles.landed import accept
+from tests.oracles.readings import SensorOracle
+
+NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
+LENGTH = timedelta(minutes=2)
+TEN_SECONDS = timedelta(seconds=10)
+
+
+def test_what_lands_is_late_lost_and_repeated_as_declared(tmp_path: Path) -> None:
+    world = SensorWorld()
+    sent = {(r.sensor_id, r.sequence): r.temperature for r in world.readings(NOON, LENGTH)}
+
+    done = drip_readings(tmp_path, world, NOON, length=LENGTH, every=TEN_SECONDS)
+
+    oracle = SensorOracle(tmp_path)
+    landed = oracle.accepted.admitted + oracle.accepted.late
+    arrived = {(r["sensor_id"], r["sequence"]): r["temperature"] for r in landed}
+    assert done.rows == len(landed)
+    assert arrived.items() <= sent.items()
+    lost, repeats = len(sent) - len(arrived), len(landed) - len(arrived)
+    # Twice the declared rates would be out of reach of chance at 2,400 readings.
+    for found, rate in (
+        (lost, RADIO.loss),
+        (repeats, RADIO.duplicates),
+        (len(oracle.accepted.late), RADIO.late),
+    ):
+        assert 0 < found < 2 * rate * len(sent)
+
+
+def test_the_same_drip_lands_the_same_files(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        drip_readings(tmp_path / name, SensorWorld(), NOON, length=LENGTH, every=TEN_SECONDS)
+
+    one, other = (sorted((tmp_path / n / "readings/sensors").iterdir()) for n in ("one", "other"))
+
+    assert [f.read_bytes() for f in one] == [f.read_bytes() for f in other]
+    assert len(one) > LENGTH // TEN_SECONDS
+
+
+def test_thresholds_and_smoke_levels_land_beside_the_readings(tmp_path: Path) -> None:
+    drip_readings(tmp_path, SensorWorld(), NOON, length=LENGTH, every=TEN_SECONDS, controls=True)
+
+    thresholds = accept(tmp_path / "readings/thresholds", timedelta(seconds=5))
+    smoke = accept(tmp_path / "readings/smoke_levels", timedelta(seconds=5))
+    assert len(thresholds.admitted) == 3 * LENGTH // timedelta(seconds=5)
+    assert {row["level"] for row in smoke.admitted} == {"High", "Low"}
+    assert len(smoke.admitted) == LENGTH.total_seconds()
+    assert thresholds.late + smoke.late == []

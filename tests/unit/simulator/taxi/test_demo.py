@@ -1,0 +1,100 @@
+"""What the taxi scene lands and claims; the streams themselves run in tests/spark/cli."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from assets.taxi.ingest import LATENESS
+from rivermark.lake.schema import create_table
+from rivermark.settings import Settings
+from simulator.taxi import demo
+from simulator.taxi.demo import WINNERS, draw, land, winners_are_right
+from simulator.taxi.landed_truth import truth_of
+from simulator.taxi.truth import hourly_winners, hours_closed
+
+NOW = datetime.now(UTC)
+TRAINING_WINNERS = [76, 71, 83, 81, 73, 123]
+"""Published by apache/flink-training for the first hours of its generated rides."""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """A home in which the scene has landed its inputs, and no stream has run."""
+    settings = Settings(home=tmp_path_factory.mktemp("home"))
+    land(Path(settings.landing_root))
+    return settings
+
+
+def right_winners(settings: Settings) -> list[dict[str, Any]]:
+    fares = truth_of(Path(settings.landing_root), LATENESS).fares
+    assert fares.watermark is not None
+    rows = hours_closed(hourly_winners(fares.admitted), fares.watermark)
+    return [
+        {"window_end": r.hour_end, "driver_id": r.driver_id, "tips": r.tips, "window_start": None}
+        for r in rows
+    ]
+
+
+def publish(settings: Settings, rows: list[dict[str, Any]]) -> None:
+    create_table(settings.lake(), WINNERS)
+    path = settings.lake().path(WINNERS)
+    schema = DeltaTable(path).to_pyarrow_dataset().schema
+    write_deltalake(path, pa.Table.from_pylist(rows, schema), mode="overwrite")
+
+
+def test_a_second_landing_adds_no_file(home: Settings) -> None:
+    landing = Path(home.landing_root)
+    before = {f: f.stat().st_mtime_ns for f in landing.rglob("*") if f.is_file()}
+
+    again = land(landing)
+
+    assert {f: f.stat().st_mtime_ns for f in landing.rglob("*") if f.is_file()} == before
+    assert sum(found.new_files for found in again) == 0
+    assert sum(found.files for found in again) == len(before)
+    assert not list(landing.rglob(".*"))
+
+
+def test_the_landed_rides_close_the_six_hours_whose_winners_are_published(home: Settings) -> None:
+    assert [int(row["tips"]) for row in right_winners(home)] == TRAINING_WINNERS
+
+
+def test_nothing_that_the_scene_lands_is_late(home: Settings) -> None:
+    truth = truth_of(Path(home.landing_root), LATENESS)
+
+    assert truth.rides.late == []
+    assert truth.fares.late == []
+    assert len(truth.fares.admitted) == demo.SEVEN_HOURS
+
+
+def test_the_right_winners_hold_and_any_other_do_not(home: Settings) -> None:
+    rows = right_winners(home)
+
+    publish(home, rows)
+    assert winners_are_right(home, NOW).holds
+    publish(home, rows[:-1])
+    assert not winners_are_right(home, NOW).holds
+    publish(home, [*rows, rows[0]])
+    assert not winners_are_right(home, NOW).holds
+    publish(home, [{**rows[0], "driver_id": 7}, *rows[1:]])
+    wrong = winners_are_right(home, NOW)
+    assert not wrong.holds
+    assert {offender["driver_id"] for offender in wrong.offenders} >= {7}
+
+
+def test_before_anything_ran_the_winners_are_not_right(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    land(Path(settings.landing_root))
+
+    assert not winners_are_right(settings, NOW).holds
+
+
+def test_the_winners_are_drawn(home: Settings, tmp_path: Path) -> None:
+    publish(home, right_winners(home))
+
+    (chart,) = draw(home, tmp_path)
+
+    assert chart.read_bytes().startswith(b"\x89PNG")

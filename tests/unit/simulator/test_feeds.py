@@ -1,0 +1,61 @@
+"""Generated feeds as they land: nothing but what was sent, the same files each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from simulator.feeds import Feed, drip_feeds
+from simulator.fraud.drip import fraud_feeds
+from simulator.fraud.world import FraudWorld
+from simulator.web.drip import web_feeds
+from simulator.web.world import WebWorld
+from tests.oracles.landed import accept, once
+
+NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
+AN_HOUR = timedelta(hours=1)
+
+
+def web() -> list[Feed]:
+    return web_feeds(WebWorld(), NOON, AN_HOUR)
+
+
+def fraud() -> list[Feed]:
+    return fraud_feeds(FraudWorld(), NOON, AN_HOUR)
+
+
+@pytest.mark.parametrize("feeds", [web, fraud])
+def test_what_lands_is_what_was_sent_with_some_of_it_late_and_twice(
+    tmp_path: Path, feeds: Callable[[], list[Feed]]
+) -> None:
+    done = drip_feeds(tmp_path, feeds(), every=timedelta(seconds=30))
+
+    rows = 0
+    for feed in feeds():
+        assert feed.ingest.lateness is not None
+        landed = accept(tmp_path / feed.ingest.source.folder, feed.ingest.lateness)
+        keys = feed.ingest.contract.keys
+        found = once(landed.admitted + landed.late, *keys)
+        sent = len(list(feed.events))
+        assert 0.97 * sent < len(found) <= sent
+        assert len(landed.admitted) + len(landed.late) > len(found)
+        assert landed.late
+        rows += len(landed.admitted) + len(landed.late)
+    assert rows == done.rows
+
+
+@pytest.mark.parametrize("feeds", [web, fraud])
+def test_the_same_feeds_land_the_same_files(
+    tmp_path: Path, feeds: Callable[[], list[Feed]]
+) -> None:
+    contents = []
+    for name in ("one", "other"):
+        drip_feeds(tmp_path / name, feeds(), every=timedelta(minutes=1))
+        files = sorted((tmp_path / name).rglob("part-*"))
+        contents.append([(file.parent.name, file.read_bytes()) for file in files])
+
+    assert contents[0] == contents[1]
+    assert len(contents[0]) > 50
