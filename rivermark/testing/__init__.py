@@ -7,5 +7,15 @@ from rivermark.testing.batch_invariance import (
     split_invariant,
 )
 from rivermark.testing.process_harness import ProcessHarness
+from rivermark.testing.row_comparison import assert_rows_equal
+from rivermark.testing.waiting import wait_until
 
-__all__ = ["Arrival", "ProcessHarness", "SplitDifference", "all_cuts", "split_invariant"]
+__all__ = [
+    "Arrival",
+    "ProcessHarness",
+    "SplitDifference",
+    "all_cuts",
+    "assert_rows_equal",
+    "split_invariant",
+    "wait_until",
+]
