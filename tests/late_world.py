@@ -26,6 +26,7 @@ from rivermark.monitor.completeness.ingest_day import Day
 from rivermark.runtime.checkpoint.watermarks import last_reached
 from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
+from rivermark.testing import wait_until
 from simulator.feeds import Feed, drip_feeds
 from simulator.taxi.arrivals import rides_by_event_time
 from simulator.taxi.clock import RideClock
@@ -34,7 +35,7 @@ from simulator.taxi.fares import fares
 from simulator.taxi.wire import to_line
 from tests.oracles.landed import Event
 from tests.oracles.rides import TaxiOracle
-from tests.spark.helpers.waiting import Running, running, until
+from tests.spark.helpers.background import Running, running
 
 BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
@@ -66,7 +67,11 @@ class World:
             for file in sorted(self.dripped.glob(f"{ingest.source.folder}/*")):
                 if _newest(file) < through:
                     file.rename(target / file.name)
-        until(lambda: self.passed(through - SETTLED), "what landed is read", self.live.alive)
+        wait_until(
+            lambda: self.passed(through - SETTLED),
+            reason="what landed is read",
+            alive=self.live.alive,
+        )
 
     def passed(self, moment: datetime) -> bool:
         """Whether every derived stream has written all that lies before a moment."""

@@ -1,6 +1,5 @@
 """Checks beside streams that never end."""
 
-import time
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,6 +10,7 @@ import jobs.live_checks
 from jobs.live_checks import Crash, LiveChecks, live_checks
 from rivermark.monitor.checks.check import Answer, Claim
 from rivermark.settings import Settings
+from rivermark.testing import wait_until
 from tests.platform.conftest import FakeRuntime
 from tests.platform.small_topology import HOURLY, RIDES
 
@@ -46,10 +46,12 @@ def at_once(checks: LiveChecks) -> LiveChecks:
 
 def found_within(checks: LiveChecks, seconds: float, count: int) -> list[Any]:
     found: list[Any] = []
-    deadline = time.monotonic() + seconds
-    while len(found) < count and time.monotonic() < deadline:
-        found += checks.take()
-        time.sleep(0.05)
+
+    def enough() -> bool:
+        found.extend(checks.take())
+        return len(found) >= count
+
+    wait_until(enough, seconds, reason=f"{count} results")
     return found
 
 
@@ -130,9 +132,7 @@ def test_a_live_run_tells_what_its_checks_found_and_goes_on_after_a_crash(
     monkeypatch.setattr("jobs.hosting.live_checks", soon)
 
     def report_again(stop: Any) -> None:
-        deadline = time.monotonic() + 10
-        while made[0]._found.qsize() < 2 and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_until(lambda: made[0]._found.qsize() >= 2, 10, reason="both checks have answered")
         # The last stream of the group: after it, the group and its checks are told of.
         runtime.report_to(runtime.report("taxi/local"))
 

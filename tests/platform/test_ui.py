@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,6 +17,7 @@ import pytest
 from platform_defs.ui import code_server_is_gone, heal, tell_what_runs_on
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.settings import Settings
+from rivermark.testing import wait_until
 
 # `dagster dev`, its proxy and the server behind it, as far as their command lines go.
 FAMILY = """
@@ -58,10 +58,7 @@ def test_a_code_server_that_runs_is_not_gone(family: dict[str, int]) -> None:
 def test_a_killed_code_server_is_gone(family: dict[str, int]) -> None:
     subprocess.run(["kill", "-9", str(family["grpc"])], check=True)
 
-    deadline = time.monotonic() + 5
-    while not code_server_is_gone(family["dev"]) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert code_server_is_gone(family["dev"])
+    wait_until(lambda: code_server_is_gone(family["dev"]), 5, reason="the code server is gone")
 
 
 def test_before_dagster_is_up_nothing_is_gone() -> None:

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from rivermark.lake.log import CommitLog
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.settings import Settings
+from rivermark.testing import wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,13 +71,13 @@ class Deployment:
         _, before = self.last_commit(table)
         began = time.monotonic()
         os.kill(pid, signal.SIGKILL)
-        until(
+        wait_until(
             lambda: self.last_commit(table)[1] not in (before, None),
             240,
-            f"another run commits to {table} after the kill of {pid}",
+            reason=f"another run commits to {table} after the kill of {pid}",
         )
         self.recoveries.append(time.monotonic() - began)
-        until(lambda: self.living(group) is not None, 120, "the new run lives")
+        wait_until(lambda: self.living(group) is not None, 120, reason="the new run lives")
         return self.recoveries[-1]
 
     def code_servers(self) -> list[psutil.Process]:
@@ -141,16 +142,6 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def until(holds: Callable[[], bool], seconds: float, what: str) -> None:
-    """Wait for a fact; fails with its name when it does not come true in time."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if holds():
-            return
-        time.sleep(0.25)
-    raise AssertionError(f"not within {seconds:.0f} s: {what}")
 
 
 def pause(dice: random.Random, low: float, high: float) -> float:

@@ -13,10 +13,11 @@ from deltalake import DeltaTable
 
 from rivermark.lake.log import CommitLog
 from rivermark.settings import Settings
+from rivermark.testing import wait_until
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import FOLDER, reading
 from tests.stories.audited import WINDOWS
-from tests.stories.deployment import ROOT, until
+from tests.stories.deployment import ROOT
 
 pytestmark = [pytest.mark.story, pytest.mark.slow]
 
@@ -38,7 +39,7 @@ def test_a_run_that_is_killed_in_its_audit_publishes_nothing_and_the_next_one_al
     path, mark = settings.lake().path(table), tmp_path / "in the audit"
     run = start(settings.home, mark)
     try:
-        until(mark.exists, 240, "the rows are being asked for their rules")
+        wait_until(mark.exists, 240, reason="the rows are being asked for their rules")
         assert run.poll() is None
     finally:
         os.killpg(run.pid, signal.SIGKILL)

@@ -15,11 +15,12 @@ import pytest
 from deltalake import DeltaTable
 
 from assets.taxi.enrichment import WAITING
+from rivermark.testing import wait_until
 from simulator.taxi.disorder import Disorder
 from simulator.taxi.drip import drip
 from simulator.taxi.drip_plan import DripPlan
 from tests.oracles.rides import TaxiOracle, by_id
-from tests.stories.deployment import Deployment, deployed, pause, until
+from tests.stories.deployment import Deployment, deployed, pause
 
 GROUP = "taxi_events"
 WATCHED = "taxi/fare_events_raw"
@@ -78,8 +79,10 @@ def run_the_story(folder: Path, *, rate: float, victims: list[str]) -> tuple[Dep
         dripping.start()
         deployment.wish(GROUP, "run")
         try:
-            until(lambda: deployment.last_commit(WATCHED)[0] >= 0, 240, "the first commit")
-            until(lambda: deployment.living(GROUP) is not None, 60, "the run lives")
+            wait_until(
+                lambda: deployment.last_commit(WATCHED)[0] >= 0, 240, reason="the first commit"
+            )
+            wait_until(lambda: deployment.living(GROUP) is not None, 60, reason="the run lives")
             tell(told, "first commit")
             for victim in victims:
                 waited = pause(dice, 1, 12)
@@ -101,15 +104,17 @@ def run_the_story(folder: Path, *, rate: float, victims: list[str]) -> tuple[Dep
             stop.set()
             dripping.join(60)
             assert not dripping.is_alive()
-            until(
-                lambda: raw_rows(deployment) == landed_rows(deployment), 180, "all files are read"
+            wait_until(
+                lambda: raw_rows(deployment) == landed_rows(deployment),
+                180,
+                reason="all files are read",
             )
-            until(lambda: settled(deployment), 180, "what follows from them is written")
+            wait_until(lambda: settled(deployment), 180, reason="what follows from them is written")
             deployment.wish(GROUP, "paused")
-            until(
+            wait_until(
                 lambda: all(b.state == "stopped" for b in deployment.beats(GROUP).values()),
                 120,
-                "the streams rest",
+                reason="the streams rest",
             )
         finally:
             stop.set()

@@ -18,10 +18,11 @@ from rivermark.lake.maintenance.maintain import Kept
 from rivermark.lake.statistics import row_count
 from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
-from tests.spark.helpers.echoes import distinct
+from rivermark.testing import wait_until
+from tests.spark.helpers.background import running
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import FOLDER, READINGS, TEN, reading, rows, run, windows
-from tests.spark.helpers.waiting import running, until
+from tests.spark.helpers.stateful_streams import distinct
 
 DAY_MINUTES: Final = 24 * 60
 CLOSED: Final = date(2024, 3, 1)
@@ -84,12 +85,16 @@ def backfills_beside_a_stream(
                 if number % 4 == 3:
                     # Upkeep gives way to backfills, which follow each other without a pause here.
                     before = joined_files(kept)
-                    until(lambda: joined_files(kept) > before, "files are joined", thread.alive)  # noqa: B023
+                    wait_until(
+                        lambda: joined_files(kept) > before,  # noqa: B023
+                        reason="files are joined",
+                        alive=thread.alive,
+                    )
         wanted = OF_THE_DAY + 1 + len(live)
-        until(
+        wait_until(
             lambda: row_count(settings.lake(), SILVER.tables[0]) >= wanted,
-            f"{wanted} rows are there",
-            thread.alive,
+            reason=f"{wanted} rows are there",
+            alive=thread.alive,
         )
     run(spark, settings, READINGS, SILVER, GOLD)
     minutes = [n / 10 for n in range(OF_THE_DAY)] + [

@@ -22,6 +22,8 @@ from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.checkpoint.positions import readers_of
 from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
+from rivermark.testing import wait_until
+from tests.spark.helpers.background import running
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import (
     FOLDER,
@@ -34,7 +36,6 @@ from tests.spark.helpers.sensors import (
     run,
     windows,
 )
-from tests.spark.helpers.waiting import running, until
 from tests.spark.runtime.query.test_append import busiest_of, final_windows
 
 pytestmark = pytest.mark.spark
@@ -77,7 +78,7 @@ def test_live_streams_go_on_through_upkeep_and_late_starters_see_every_row(
     with running(host) as live:
         for part in (1, 2):
             land(landing, 9 * (part - 1), 9 * part)
-            until(partial(read_all, 9 * part), "all rows are read", live.alive)
+            wait_until(partial(read_all, 9 * part), reason="all rows are read", alive=live.alive)
             time.sleep(1.2)
             done = look_after(settings, topology)
             assert live.alive()

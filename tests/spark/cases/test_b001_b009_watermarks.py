@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 from rivermark import Stream
 from rivermark.operators.windows import Tumbling, per_window
 from rivermark.settings import Settings
-from tests.spark.helpers.echoes import ECHOES, answers
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import (
     FOLDER,
@@ -26,6 +25,7 @@ from tests.spark.helpers.sensors import (
     run,
     windows,
 )
+from tests.spark.helpers.stateful_streams import ECHOES, answers
 
 pytestmark = pytest.mark.spark
 

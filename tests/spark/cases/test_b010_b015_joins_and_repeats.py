@@ -13,7 +13,6 @@ from rivermark import Stream
 from rivermark.model.errors import StreamFailed
 from rivermark.operators.first_of_each import first_of_each
 from rivermark.settings import Settings
-from tests.spark.helpers.echoes import ECHOES, answers, distinct
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import (
     FOLDER,
@@ -23,6 +22,7 @@ from tests.spark.helpers.sensors import (
     rows,
     run,
 )
+from tests.spark.helpers.stateful_streams import ECHOES, answers, distinct
 
 pytestmark = pytest.mark.spark
 

@@ -17,10 +17,11 @@ from rivermark.model.errors import StreamFailed
 from rivermark.model.field_readers import local_timestamp
 from rivermark.runtime.supervision.heartbeat import HeartbeatStore
 from rivermark.settings import Settings
-from tests.spark.helpers.echoes import distinct
+from rivermark.testing import wait_until
+from tests.spark.helpers.background import Running
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import FOLDER, READING, TEN, reading, readings, rows, run
-from tests.spark.helpers.waiting import Running, until
+from tests.spark.helpers.stateful_streams import distinct
 from tests.spark.runtime.supervision.test_run import live
 
 pytestmark = pytest.mark.spark
@@ -41,7 +42,7 @@ def test_b032_a_column_is_added_while_a_reader_runs_and_one_restart_takes_it_up(
     run(spark, settings, readings(), before)
 
     thread = Running(live(spark, settings, before))
-    until(lambda: bool(spark.streams.active), "the reader runs", thread.alive)
+    wait_until(lambda: bool(spark.streams.active), reason="the reader runs", alive=thread.alive)
     landing.put(f"{FOLDER}/2.json", reading(1, note="2", tip_note="thanks"))
     run(spark, settings, wider)
     with pytest.raises(StreamFailed, match="taken up by the next start"):

@@ -15,12 +15,13 @@ from rivermark.backfill.downstream_runs import named_follow_ups
 from rivermark.lake.statistics import row_count
 from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
+from rivermark.testing import wait_until
 from tests.spark.backfill.beside_a_stream import backfills_beside_a_stream
-from tests.spark.helpers.again import again
-from tests.spark.helpers.echoes import distinct
+from tests.spark.helpers.background import running
 from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.recomputing import recompute_days
 from tests.spark.helpers.sensors import FOLDER, READINGS, reading, rows, windows
-from tests.spark.helpers.waiting import running, until
+from tests.spark.helpers.stateful_streams import distinct
 
 pytestmark = pytest.mark.spark
 
@@ -62,21 +63,27 @@ def test_b055_gold_keeps_running_and_is_named_as_the_follow_up_of_a_corrected_da
 
     land_a_day_and_more(landing)
     with running(body) as thread:
-        until(
+        wait_until(
             lambda: row_count(settings.lake(), GOLD.tables[0]) == 1,
-            "the day is closed",
-            thread.alive,
+            reason="the day is closed",
+            alive=thread.alive,
         )
-        report = again(spark, settings, corrected(SILVER), FIRST_OF_MARCH, run_id="correction")
+        report = recompute_days(
+            spark, settings, corrected(SILVER), FIRST_OF_MARCH, run_id="correction"
+        )
         landing.put(f"{FOLDER}/3.json", reading(2 * DAY + 90, note="later"))
-        until(lambda: row_count(settings.lake(), GOLD.tables[0]) == 2, "gold goes on", thread.alive)
+        wait_until(
+            lambda: row_count(settings.lake(), GOLD.tables[0]) == 2,
+            reason="gold goes on",
+            alive=thread.alive,
+        )
 
     difference = report.tables[SILVER.name].difference
     assert (difference.removed, difference.unchanged) == (2, 98)
     assert gold_of_the_day(spark, settings) == [100]
     assert named_follow_ups(TOPOLOGY, report) == [GOLD.name]
 
-    again(spark, settings, GOLD, FIRST_OF_MARCH, run_id="follow-up")
+    recompute_days(spark, settings, GOLD, FIRST_OF_MARCH, run_id="follow-up")
     assert gold_of_the_day(spark, settings) == [98]
 
 

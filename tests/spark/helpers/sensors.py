@@ -26,7 +26,7 @@ from rivermark.operators.windows import Tumbling, per_window
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
-from tests.spark.helpers.stored import stored
+from tests.spark.helpers.delta_rows import delta_rows
 
 TEN: Final = datetime(2024, 3, 1, 10, tzinfo=UTC)
 MINUTE: Final = timedelta(minutes=1)
@@ -171,7 +171,7 @@ def run(
 def rows(spark: SparkSession, settings: Settings, table: Table, *columns: str) -> list[Row]:
     """The rows of a table by these columns (default: all declared), in order of their values."""
     names: Sequence[str] = columns or table.schema.fieldNames()
-    return sorted(stored(settings.lake().path(table), *names), key=by_value)
+    return sorted(delta_rows(settings.lake().path(table), *names), key=by_value)
 
 
 def by_value(row: tuple[object, ...]) -> list[tuple[bool, object]]:

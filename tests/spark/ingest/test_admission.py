@@ -12,9 +12,9 @@ from pyspark.sql import Row, SparkSession
 
 from rivermark import Ingest
 from rivermark.settings import Settings
-from tests.spark.helpers.disorder import files_at_random
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.oracle import Expected, through_the_door
+from tests.spark.helpers.random_files import files_at_random
 from tests.spark.helpers.sensors import FOLDER, readings, rows, run
 
 pytestmark = pytest.mark.spark

@@ -17,9 +17,10 @@ from rivermark.lake.statistics import row_count
 from rivermark.model.stream import AnyStream
 from rivermark.runtime.supervision.run import run_bounded, run_continuous
 from rivermark.settings import Settings
+from rivermark.testing import wait_until
 from simulator.readings import demo as readings_demo
-from tests.spark.helpers.stored import stored
-from tests.spark.helpers.waiting import running, until
+from tests.spark.helpers.background import running
+from tests.spark.helpers.delta_rows import delta_rows
 
 TLC = Path(__file__).parents[2] / "data" / "tlc"
 OF_THE_RUN = ("_ingested_at", "_landed_at", "_ingest_batch", "_arrival")
@@ -70,14 +71,14 @@ def test_living_streams_give_the_tables_of_a_bounded_run(
         return run_continuous(spark, live, TOPOLOGY, streams, run_id="live", stop=stop)
 
     with running(body) as thread:
-        until(
+        wait_until(
             lambda: all(
                 row_count(live.lake(), t) == row_count(drained.lake(), t)
                 for s in streams
                 for t in s.tables
             ),
-            "as many rows as the bounded run gave",
-            thread.alive,
+            reason="as many rows as the bounded run gave",
+            alive=thread.alive,
         )
     assert contents(spark, live, streams) == expected
     assert sum(len(rows) for rows in expected.values()) > 1000
@@ -92,6 +93,6 @@ def contents(
         for table in stream.tables:
             kept = [c for c in table.schema.fieldNames() if c not in OF_THE_RUN]
             found[table.name] = sorted(
-                repr(tuple(r)) for r in stored(settings.lake().path(table), *kept)
+                repr(tuple(r)) for r in delta_rows(settings.lake().path(table), *kept)
             )
     return found

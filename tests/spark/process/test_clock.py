@@ -21,9 +21,10 @@ from rivermark.runtime.checkpoint.state_reader import state_of_stream
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
+from rivermark.testing import wait_until
+from tests.spark.helpers.background import running
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import FOLDER, READINGS, reading, rows
-from tests.spark.helpers.waiting import running, until
 
 pytestmark = pytest.mark.spark
 
@@ -112,12 +113,18 @@ def test_timers_fire_without_input_and_those_past_due_after_a_restart(
 
     landing.put(f"{FOLDER}/1.json", reading(0, "s1"), reading(1, "s2"))
     with running(live) as thread:
-        until(told(4), "both are promised and answered, and nothing else came", thread.alive)
+        wait_until(
+            told(4),
+            reason="both are promised and answered, and nothing else came",
+            alive=thread.alive,
+        )
         landing.put(f"{FOLDER}/2.json", reading(1.5, "patient"))
-        until(told(5), "a third one is promised", thread.alive)
+        wait_until(told(5), reason="a third one is promised", alive=thread.alive)
     # No file comes any more.
     with running(live) as thread:
-        until(told(6), "its timer of before the restart fires after it", thread.alive)
+        wait_until(
+            told(6), reason="its timer of before the restart fires after it", alive=thread.alive
+        )
 
     found = rows(spark, settings, ANSWERS, "sensor", "due", "given")
     answers = [row for row in found if row["given"]]

@@ -31,7 +31,7 @@ from simulator.web.drip import web_feeds
 from simulator.web.world import WebWorld
 from tests.oracles import alerts, fraud, web
 from tests.oracles.landed import accept
-from tests.spark.helpers.again import again
+from tests.spark.helpers.recomputing import recompute_days
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
@@ -207,6 +207,6 @@ def test_a_day_computed_again_is_the_day_that_was_streamed(
     columns = [field.name for field in stream.outputs[0].table.schema.fields]
     before = [r for r in domains.rows(stream.name, *columns) if r[0] != "last"]
 
-    again(domains.spark, domains.settings, stream, DAY)
+    recompute_days(domains.spark, domains.settings, stream, DAY)
 
     assert [r for r in domains.rows(stream.name, *columns) if r[0] != "last"] == before

@@ -15,9 +15,9 @@ from rivermark import Daily, Output, Stream, Table
 from rivermark.process import Context, Input, KeyedProcess, SideOutput, ValueState
 from rivermark.process.spark import main_rows, run_process, side_rows
 from rivermark.settings import Settings
-from tests.spark.helpers.echoes import ECHOES
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import FIRST_DAY, FOLDER, READINGS, TEN, reading, rows, run
+from tests.spark.helpers.stateful_streams import ECHOES
 
 pytestmark = pytest.mark.spark
 

@@ -11,9 +11,10 @@ from rivermark import Topology
 from rivermark.lake.statistics import largest, row_count
 from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
+from rivermark.testing import wait_until
+from tests.spark.helpers.background import running
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import READINGS, TEN
-from tests.spark.helpers.waiting import running, until
 from tests.spark.process.rules import JUMPS, SILENCES, WATCHED
 from tests.spark.process.test_modes import LAST, by_hand, land, written
 
@@ -29,13 +30,13 @@ def test_a_live_run_gives_the_same_as_a_drained_one(
 
     with running(body) as thread:
         land(landing, seed=12)
-        until(
+        wait_until(
             lambda: (
                 largest(settings.lake(), READINGS.admitted, "at") == TEN + LAST
                 and row_count(settings.lake(), SILENCES) >= len(by_hand(spark, settings)[1]) > 3
             ),
-            "all is read, and all silences but the last are told",
-            thread.alive,
+            reason="all is read, and all silences but the last are told",
+            alive=thread.alive,
         )
     jumps, silences = by_hand(spark, settings)
     found = written(spark, settings)

@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from rivermark.monitor.process_metrics import metrics_of_streams
 from rivermark.settings import Settings
-from tests.spark.helpers.again import again
-from tests.spark.helpers.disorder import files_at_random
 from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.random_files import files_at_random
+from tests.spark.helpers.recomputing import recompute_days
 from tests.spark.helpers.sensors import FOLDER, READINGS, by_value, reading, rows, run
 from tests.spark.process.rules import (
     FAILED,
@@ -76,7 +76,7 @@ def test_runs_of_any_cut_a_live_run_and_a_recompute_give_what_the_rule_says(
     assert metrics_of_streams(settings)["test/watched"] == {"jumps": len(jumps), "step": 30.0}
     assert done.metrics()["metrics/step"] == 30.0
 
-    report = again(spark, settings, WATCHED, THE_DAY)
+    report = recompute_days(spark, settings, WATCHED, THE_DAY)
     assert sum(o.difference.rows_after for o in report.tables.values()) == (
         len(jumps) + len(silences) + 1
     )

@@ -15,8 +15,8 @@ from rivermark.process import Context, KeyedProcess, SideOutput, ValueState
 from rivermark.runtime.checkpoint.state_reader import state_of_stream
 from rivermark.settings import Settings
 from tests.spark.helpers.crashes import crash_once, forget_last_commit
-from tests.spark.helpers.disorder import files_at_random
 from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.random_files import files_at_random
 from tests.spark.helpers.sensors import FOLDER, READINGS, TEN, reading, run
 from tests.spark.process.rules import (
     JUMPS,

@@ -21,8 +21,8 @@ from rivermark.quality import publish_gate as quality_audit
 from rivermark.quality.errors import PublicationBlocked
 from rivermark.runtime.query import append as appending
 from rivermark.settings import Settings
-from tests.spark.helpers.again import again
 from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.recomputing import recompute_days
 from tests.spark.helpers.sensors import FOLDER, READINGS, reading, rows, run, windows
 from tests.spark.runtime.query.test_refresh import DUMP, MARCH, counts, per_day
 
@@ -102,7 +102,7 @@ def test_a_refreshed_day_and_a_recomputed_one_are_audited_too(
         run(spark, settings, DUMP, days)
     assert counts(spark, settings) == {MARCH[0]: 2}, "the day is as it was"
     with pytest.raises(PublicationBlocked, match="'readings lies from 1 to 2' by 1 row"):
-        again(spark, settings, days, MARCH[0])
+        recompute_days(spark, settings, days, MARCH[0])
     assert counts(spark, settings) == {MARCH[0]: 2}
 
     run(spark, settings, DUMP, replace(days, suite=None))

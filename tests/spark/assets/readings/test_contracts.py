@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from assets.readings.sensors import SENSOR_READING
 from rivermark.testing.landing.json_lines import Value
-from tests.spark.helpers.contracts import problems
+from tests.spark.helpers.contract_problems import problems
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 

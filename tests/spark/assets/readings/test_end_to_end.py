@@ -28,9 +28,9 @@ from rivermark.settings import Settings
 from simulator.readings.drip import drip_readings
 from simulator.readings.world import SensorWorld
 from tests.oracles.readings import SensorOracle, celsius, gaps, hourly
-from tests.spark.helpers.again import again
+from tests.spark.helpers.delta_rows import delta_rows
 from tests.spark.helpers.landing import Landing
-from tests.spark.helpers.stored import stored
+from tests.spark.helpers.recomputing import recompute_days
 
 # Twenty minutes around midnight.
 BEGINNING = datetime(2024, 2, 29, 23, 50, tzinfo=UTC)
@@ -69,11 +69,11 @@ class Platform:
     landing: Path
     summaries: dict[str, StreamSummary]
 
-    def stored(self, name: str, *columns: str) -> list[Row]:
-        return stored(self.settings.lake().path(name), *columns)
+    def delta_rows(self, name: str, *columns: str) -> list[Row]:
+        return delta_rows(self.settings.lake().path(name), *columns)
 
     def rows(self, name: str, *columns: str) -> list[tuple[Any, ...]]:
-        return sorted((tuple(r) for r in self.stored(name, *columns)), key=repr)
+        return sorted((tuple(r) for r in self.delta_rows(name, *columns)), key=repr)
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +111,12 @@ def test_averages_of_the_generated_sensors_equal_the_oracle(
         if key[1] <= final
     }
 
-    rows = platform.stored("readings/averages_5s")
+    rows = platform.delta_rows("readings/averages_5s")
 
     assert {(r.sensor_id, utc(r.window_end)): (r.celsius, r.readings) for r in rows} == expected
     assert len(rows) == len(expected)
     assert sensors.accepted.late
-    assert len(platform.stored("readings/sensor_readings_late")) == len(sensors.accepted.late)
+    assert len(platform.delta_rows("readings/sensor_readings_late")) == len(sensors.accepted.late)
 
 
 def test_minute_extremes_of_the_generated_sensors_equal_the_oracle(
@@ -129,7 +129,7 @@ def test_minute_extremes_of_the_generated_sensors_equal_the_oracle(
         if key[1] <= final
     }
 
-    rows = platform.stored("readings/minute_extremes")
+    rows = platform.delta_rows("readings/minute_extremes")
 
     assert {(r.sensor_id, utc(r.window_end)): (r.minimum, r.maximum) for r in rows} == expected
 
@@ -138,7 +138,7 @@ def test_minute_extremes_of_the_generated_sensors_equal_the_oracle(
 def test_recorded_series_are_resampled_as_the_oracle_does(platform: Platform, name: str) -> None:
     found = {
         utc(r.window_start): (r.readings, r.average, r.minimum, r.maximum)
-        for r in platform.stored("readings/hourly")
+        for r in platform.delta_rows("readings/hourly")
         if r.sensor_id == name
     }
 
@@ -148,7 +148,7 @@ def test_recorded_series_are_resampled_as_the_oracle_does(platform: Platform, na
 def test_an_hour_that_a_logger_passed_twice_holds_both_passes(platform: Platform) -> None:
     [hour] = [
         r
-        for r in platform.stored("readings/hourly")
+        for r in platform.delta_rows("readings/hourly")
         if r.sensor_id == MACHINE and utc(r.window_start) == datetime(2014, 1, 7, 2, tzinfo=UTC)
     ]
 
@@ -158,7 +158,7 @@ def test_an_hour_that_a_logger_passed_twice_holds_both_passes(platform: Platform
 
 
 def test_every_gap_of_the_recorded_series_is_shown(platform: Platform) -> None:
-    rows = platform.stored("readings/gaps")
+    rows = platform.delta_rows("readings/gaps")
     found = sorted((utc(r.last_before), utc(r.first_after), r.missing) for r in rows)
 
     assert found == gaps(SAMPLES / "nab" / f"{AMBIENT}.csv.gz", HOUR)
@@ -166,7 +166,7 @@ def test_every_gap_of_the_recorded_series_is_shown(platform: Platform) -> None:
 
 
 def test_odd_encoding_decimal_commas_and_marked_thousands_are_numbers(platform: Platform) -> None:
-    read = sorted(platform.stored("readings/library"), key=lambda r: r.event_time)
+    read = sorted(platform.delta_rows("readings/library"), key=lambda r: r.event_time)
 
     assert [(r.sequence, r.temperature, r.par) for r in read] == [
         (999, Decimal("20.72"), 1),
@@ -177,13 +177,13 @@ def test_odd_encoding_decimal_commas_and_marked_thousands_are_numbers(platform: 
 
 
 def test_lost_and_repeated_messages_are_counted(platform: Platform) -> None:
-    [hour] = platform.stored("readings/library_hours")
+    [hour] = platform.delta_rows("readings/library_hours")
     assert (hour.expected, hour.used, hour.duplicates, hour.missing) == (4, 3, 1, 1)
 
 
 def test_a_spreadsheets_dates_are_read_month_first_or_set_aside(platform: Platform) -> None:
-    read = sorted(utc(r.event_time) for r in platform.stored("readings/occupancy_resaved"))
-    aside = platform.stored("readings/occupancy_resaved_quarantine")
+    read = sorted(utc(r.event_time) for r in platform.delta_rows("readings/occupancy_resaved"))
+    aside = platform.delta_rows("readings/occupancy_resaved_quarantine")
 
     assert read == [
         datetime(2015, 2, 3, 14, 19, tzinfo=UTC),
@@ -193,8 +193,8 @@ def test_a_spreadsheets_dates_are_read_month_first_or_set_aside(platform: Platfo
 
 
 def test_rows_wider_than_their_header_keep_their_columns(platform: Platform) -> None:
-    read = sorted(platform.stored("readings/occupancy"), key=lambda r: r.event_time)
-    aside = platform.stored("readings/occupancy_quarantine")
+    read = sorted(platform.delta_rows("readings/occupancy"), key=lambda r: r.event_time)
+    aside = platform.delta_rows("readings/occupancy_quarantine")
 
     assert [(r.temperature, r.occupancy) for r in read] == [
         (Decimal("23.700000"), 1),
@@ -212,7 +212,7 @@ def test_a_recomputed_day_has_the_same_rows(platform: Platform, stream: Any, day
     [table] = stream.tables
     before = platform.rows(table.name, *table.schema.names)
 
-    again(platform.spark, platform.settings, stream, day)
+    recompute_days(platform.spark, platform.settings, stream, day)
 
     assert platform.rows(table.name, *table.schema.names) == before
 

@@ -17,8 +17,8 @@ from rivermark.backfill.ingest_replay.run import readmit
 from rivermark.model.errors import RivermarkError
 from rivermark.settings import Settings
 from tests.spark.helpers import oracle
-from tests.spark.helpers.disorder import files_at_random
 from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.random_files import files_at_random
 from tests.spark.helpers.sensors import FOLDER, MINUTE, READING, READINGS, readings, run
 
 pytestmark = pytest.mark.spark

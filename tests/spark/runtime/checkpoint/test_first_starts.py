@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from rivermark import Stream
 from rivermark.settings import Settings
-from tests.spark.helpers.again import again
 from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.recomputing import recompute_days
 from tests.spark.helpers.sensors import FOLDER, READINGS, busiest, reading, rows, run, windows
 
 pytestmark = pytest.mark.spark
@@ -30,7 +30,7 @@ def test_a_stream_that_starts_after_a_backfill_reads_the_corrected_rows_and_drop
         landing.put(f"{FOLDER}/{number}.json", reading(minute), reading(minute + 1, "s2"))
     run(spark, settings, READINGS, per_window)
     corrected = replace(per_window, build=tenfold(per_window))
-    again(spark, settings, corrected, FIRST_OF_MARCH, run_id="correction")
+    recompute_days(spark, settings, corrected, FIRST_OF_MARCH, run_id="correction")
     landing.put(f"{FOLDER}/later.json", reading(2 * DAY))
     run(spark, settings, READINGS, per_window)
 

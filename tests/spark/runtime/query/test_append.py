@@ -14,7 +14,6 @@ from rivermark import Stream
 from rivermark.runtime.query import append as appending
 from rivermark.runtime.query.append import BATCH_BYTES
 from rivermark.settings import Settings
-from tests.spark.helpers.echoes import ECHOES, answers, distinct, land_feeds
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import (
     MINUTE,
@@ -26,6 +25,7 @@ from tests.spark.helpers.sensors import (
     run,
     windows,
 )
+from tests.spark.helpers.stateful_streams import ECHOES, answers, distinct, land_feeds
 
 pytestmark = pytest.mark.spark
 

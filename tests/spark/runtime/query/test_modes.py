@@ -16,11 +16,12 @@ from rivermark.model.table import Table
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.supervision.run import Report, run_continuous
 from rivermark.settings import Settings
-from tests.spark.helpers.again import again
-from tests.spark.helpers.echoes import ECHOES, answers, distinct, land_feeds
+from rivermark.testing import wait_until
+from tests.spark.helpers.background import running
 from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.recomputing import recompute_days
 from tests.spark.helpers.sensors import READINGS, busiest, rows, run, windows
-from tests.spark.helpers.waiting import running, until
+from tests.spark.helpers.stateful_streams import ECHOES, answers, distinct, land_feeds
 from tests.spark.runtime.query.test_append import columns_of
 
 pytestmark = pytest.mark.spark
@@ -55,7 +56,7 @@ def test_a_drained_a_continuous_and_a_recomputed_table_are_equal(
 
     before = contents(spark, drained)
     for stream in DERIVED:
-        report = again(spark, drained, stream, FIRST_OF_MARCH)
+        report = recompute_days(spark, drained, stream, FIRST_OF_MARCH)
         assert report.same
         assert all(o.difference.unchanged for o in report.tables.values())
     assert contents(spark, drained) == before
@@ -90,18 +91,18 @@ def run_live(
 
     with running(body) as thread:
         land_feeds(landing, seed=7, files=3, hour=EVENING)
-        until(
+        wait_until(
             lambda: (
                 row_count(lake, READINGS.admitted) >= 24 and row_count(lake, ECHOES.admitted) > 0
             ),
-            "the evening is admitted",
-            thread.alive,
+            reason="the evening is admitted",
+            alive=thread.alive,
         )
         land_feeds(landing, seed=8, files=5, hour=NEXT_DAY)
-        until(
+        wait_until(
             lambda: all(row_count(lake, table) >= rows for table, rows in wanted.items()),
-            "every table has its rows",
-            thread.alive,
+            reason="every table has its rows",
+            alive=thread.alive,
         )
     final = {r.stream: r for r in reports if r.kind == "final"}
     assert {*final} == {s.name for s in STREAMS}
@@ -126,4 +127,4 @@ def test_a_day_that_the_watermark_has_not_passed_is_not_recomputed(
     run(spark, settings, READINGS, PER_WINDOW)
 
     with pytest.raises(PartitionStillOpen, match="2024-03-01 is still open"):
-        again(spark, settings, PER_WINDOW, FIRST_OF_MARCH, run_id="early")
+        recompute_days(spark, settings, PER_WINDOW, FIRST_OF_MARCH, run_id="early")

@@ -18,11 +18,11 @@ from rivermark.lake.locks import days_lock
 from rivermark.lake.log import CommitLog
 from rivermark.model.errors import StreamFailed
 from rivermark.settings import Settings
-from tests.spark.helpers.again import again
+from tests.spark.helpers.background import Running
 from tests.spark.helpers.crashes import forget_last_commit
 from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.recomputing import recompute_days
 from tests.spark.helpers.sensors import FIRST_DAY, FOLDER, reading, readings, rows, run
-from tests.spark.helpers.waiting import Running
 
 pytestmark = pytest.mark.spark
 
@@ -147,7 +147,9 @@ def test_b056_a_backfill_never_puts_back_what_a_refresh_replaced_meanwhile(
     landing.put(f"{FOLDER}/1.json", reading(0))
     run(spark, settings, DUMP, live)
     backfill = Running(
-        lambda _stop: again(spark, settings, replace(live, build=slow), MARCH[0], run_id="backfill")
+        lambda _stop: recompute_days(
+            spark, settings, replace(live, build=slow), MARCH[0], run_id="backfill"
+        )
     )
     assert looked.wait(60)
     landing.put(f"{FOLDER}/2.json", reading(1))

@@ -19,9 +19,10 @@ from rivermark.runtime.supervision.heartbeat import HeartbeatStore
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
+from rivermark.testing import wait_until
+from tests.spark.helpers.background import Running, running
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import FOLDER, READINGS, reading, rows, run, windows
-from tests.spark.helpers.waiting import Running, running, until
 
 pytestmark = pytest.mark.spark
 
@@ -60,7 +61,7 @@ def test_b023_a_stop_waits_for_the_batch_that_is_being_written(
     with monkeypatch.context() as patch:
         resting = slow_batches(patch, 0.7)
         with running(live(spark, settings, PER_WINDOW)) as thread:
-            until(resting.is_set, "a batch rests", thread.alive)
+            wait_until(resting.is_set, reason="a batch rests", alive=thread.alive)
         assert thread.result[PER_WINDOW.name].error is None  # type: ignore[index]
     beat = HeartbeatStore(settings.state).get(PER_WINDOW.name)
     assert beat is not None
@@ -81,7 +82,7 @@ def test_b023_a_stop_that_loses_patience_breaks_a_batch_off_and_the_next_run_mak
         patch.setattr(QueryHost, "stop", lambda self: stop(self, patience=0.1))
         resting = slow_batches(patch, 1.5)
         with running(live(spark, settings, PER_WINDOW)) as thread:
-            until(resting.is_set, "a batch rests", thread.alive)
+            wait_until(resting.is_set, reason="a batch rests", alive=thread.alive)
     written = row_count(settings.lake(), WINDOWS)
 
     # Spark closes windows after a batch with data only: a stop before that waits for the next one.
@@ -119,7 +120,11 @@ def test_a_query_whose_python_process_comes_too_late_is_started_again_in_the_sam
         failed = slow_workers(patch, 1)
         with running(live(spark, settings, READINGS, PER_WINDOW)) as thread:
             landing.put(f"{FOLDER}/2.json", reading(20))
-            until(lambda: row_count(settings.lake(), WINDOWS) == 2, "two windows", thread.alive)
+            wait_until(
+                lambda: row_count(settings.lake(), WINDOWS) == 2,
+                reason="two windows",
+                alive=thread.alive,
+            )
         assert len(failed) == 1
     assert [r["readings"] for r in rows(spark, settings, WINDOWS)] == [1, 1]
 
@@ -144,7 +149,9 @@ def test_the_error_of_the_stream_itself_comes_first_and_the_others_are_stopped(
     bad = windows(name="test/bad", build=fail, writes=renamed("test/bad"))
     thread = Running(live(spark, settings, READINGS, PER_WINDOW, bad))
     landing.put(f"{FOLDER}/1.json", reading(0), reading(9))
-    until(lambda: row_count(settings.lake(), WINDOWS) == 1, "a window", thread.alive)
+    wait_until(
+        lambda: row_count(settings.lake(), WINDOWS) == 1, reason="a window", alive=thread.alive
+    )
     landing.put(f"{FOLDER}/2.json", reading(9, note="poison"))
     with pytest.raises(StreamFailed, match="stream 'test/bad' failed") as failed:
         thread.join()
@@ -172,7 +179,11 @@ def test_b019_a_second_run_of_a_stream_ends_at_once_and_names_the_first(
 ) -> None:
     landing.put(f"{FOLDER}/1.json", *[reading(m) for m in range(10)])
     with running(live(spark, settings, READINGS, run_id="first")) as first:
-        until(lambda: row_count(settings.lake(), READINGS.admitted) == 10, "10 rows", first.alive)
+        wait_until(
+            lambda: row_count(settings.lake(), READINGS.admitted) == 10,
+            reason="10 rows",
+            alive=first.alive,
+        )
         with pytest.raises(StreamAlreadyRunning, match="already run by run first"):
             run(spark, settings, READINGS, run_id="second")
         assert first.alive()

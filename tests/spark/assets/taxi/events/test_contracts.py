@@ -10,7 +10,7 @@ from assets.taxi.rides import RIDE_EVENT
 from assets.taxi.trip_events import TRIP_EVENT
 from rivermark.testing.landing.json_lines import Value
 from tests.spark.assets.taxi.events.ride_rows import MINUTE, NOON, fare, ride
-from tests.spark.helpers.contracts import problems
+from tests.spark.helpers.contract_problems import problems
 
 
 def without(row: dict[str, Value], *names: str) -> dict[str, Value]:

@@ -25,8 +25,8 @@ from rivermark.settings import Settings
 from simulator.taxi.drip import drip
 from simulator.taxi.drip_plan import DripPlan
 from tests.oracles.rides import TaxiOracle, by_id
-from tests.spark.helpers.again import again
-from tests.spark.helpers.stored import stored
+from tests.spark.helpers.delta_rows import delta_rows
+from tests.spark.helpers.recomputing import recompute_days
 
 # A ride every 20 seconds from noon: the last start at 02:26 of the day after.
 RIDES = 2_600
@@ -43,11 +43,11 @@ class Platform:
     oracle: TaxiOracle
     summaries: dict[str, StreamSummary]
 
-    def stored(self, name: str, *columns: str) -> list[Row]:
-        return stored(self.settings.lake().path(name), *columns)
+    def delta_rows(self, name: str, *columns: str) -> list[Row]:
+        return delta_rows(self.settings.lake().path(name), *columns)
 
     def rows(self, name: str, *columns: str) -> list[tuple[Any, ...]]:
-        return sorted((tuple(r) for r in self.stored(name, *columns)), key=repr)
+        return sorted((tuple(r) for r in self.delta_rows(name, *columns)), key=repr)
 
     def ids(self, name: str) -> list[int]:
         return [i for (i,) in sorted(self.rows(name, "ride_id"))]
@@ -100,8 +100,8 @@ def test_tips_and_winners_of_final_hours_equal_the_oracle(platform: Platform) ->
     }
     winners = {e: w for e, w in platform.oracle.winners().items() if e <= final}
 
-    found = platform.stored("taxi/driver_tips")
-    best = platform.stored("taxi/hourly_winners")
+    found = platform.delta_rows("taxi/driver_tips")
+    best = platform.delta_rows("taxi/hourly_winners")
 
     assert {(utc(r.window_end), r.driver_id): r.tips for r in found} == tips
     assert len(found) == len(tips)
@@ -150,7 +150,7 @@ def test_each_long_ride_has_one_alert_as_soon_as_it_is_known(platform: Platform)
         if (ends[ride] > start + LIMIT if ride in ends else start + LIMIT <= watermark)
     }
 
-    found = platform.stored("taxi/long_rides")
+    found = platform.delta_rows("taxi/long_rides")
 
     assert sorted(r.ride_id for r in found) == sorted(known)
     assert known
@@ -173,7 +173,7 @@ def test_each_long_ride_has_one_alert_as_soon_as_it_is_known(platform: Platform)
 def test_a_recomputed_day_has_the_same_rows(platform: Platform, stream: Any) -> None:
     before = {t.name: platform.rows(t.name, *t.schema.names) for t in stream.tables}
 
-    again(platform.spark, platform.settings, stream, FIRST_DAY)
+    recompute_days(platform.spark, platform.settings, stream, FIRST_DAY)
 
     for table in stream.tables:
         assert platform.rows(table.name, *table.schema.names) == before[table.name], table.name

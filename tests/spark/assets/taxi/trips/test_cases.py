@@ -9,7 +9,7 @@ from assets.taxi.trips.trips import TRIPS
 from assets.taxi.trips.zone_hours import ZONE_HOURS
 from tests.spark.assets.taxi.trips.made_files import FEBRUARY, JANUARY
 from tests.spark.assets.taxi.trips.published import Published
-from tests.spark.helpers.again import again
+from tests.spark.helpers.recomputing import recompute_days
 
 MARCH = (date(2019, 3, 1), date(2019, 3, 31))
 
@@ -69,7 +69,7 @@ def test_b057_a_backfill_of_march_leaves_april_alone(published: Published) -> No
     (stray,) = published.set_aside(march)
 
     for stream in (TRIPS, ZONE_HOURS):
-        again(published.spark, published.settings, stream, *MARCH, run_id="march")
+        recompute_days(published.spark, published.settings, stream, *MARCH, run_id="march")
 
     assert len(published.trips(march)) == 4
     assert published.trips(april) == before

@@ -12,7 +12,7 @@ from rivermark.model.stream import Stream
 from tests.oracles import trips as oracle
 from tests.oracles.trip_records import NEW_YORK, Record
 from tests.spark.assets.taxi.trips.published import Published, agree, keyed
-from tests.spark.helpers.again import again
+from tests.spark.helpers.recomputing import recompute_days
 
 
 def test_each_record_is_there_once_with_its_marks_and_flags(
@@ -96,6 +96,6 @@ def test_recomputed_days_are_as_they_were(published: Published) -> None:
     before = keyed(published.rows("taxi/local_days"), "service", "local_day")
     days = sorted({day for _, day in before if day.year == 2019})
 
-    again(published.spark, published.settings, LOCAL_DAYS, days[0], days[-1])
+    recompute_days(published.spark, published.settings, LOCAL_DAYS, days[0], days[-1])
 
     assert keyed(published.rows("taxi/local_days"), "service", "local_day") == before

@@ -1,23 +1,12 @@
-"""Waiting for facts, with a deadline and a reason: the only place in these tests that sleeps."""
+"""Runs something in a thread beside a test, and raises its error in the test."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-DEADLINE = 240.0
-"""Seconds that a fact may take to come about on a busy machine."""
-
-
-def until(fact: Callable[[], bool], reason: str, alive: Callable[[], bool] = lambda: True) -> None:
-    """Return as soon as `fact` holds; fail when it is late, or when nobody lives to bring it."""
-    deadline = time.monotonic() + DEADLINE
-    while not fact():
-        assert alive(), f"ended before: {reason}"
-        assert time.monotonic() < deadline, f"not in {DEADLINE} seconds: {reason}"
-        time.sleep(0.1)
+from rivermark.testing.waiting import TIMEOUT_SECONDS
 
 
 class Running:
@@ -42,7 +31,7 @@ class Running:
 
     def join(self) -> object:
         """Wait for its end; gives its result or raises its error."""
-        self._thread.join(DEADLINE)
+        self._thread.join(TIMEOUT_SECONDS)
         assert not self.alive(), "did not stop"
         if self._error is not None:
             raise self._error

@@ -12,7 +12,7 @@ from rivermark.model.stream import Stream
 from rivermark.settings import Settings
 
 
-def again(
+def recompute_days(
     spark: SparkSession,
     settings: Settings,
     stream: Stream,

@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from pyspark.sql import Row
 
 
-def stored(path: str, *columns: str) -> list[Row]:
+def delta_rows(path: str, *columns: str) -> list[Row]:
     """All rows of a table by these columns (default: all); times are local and have no zone."""
     found = DeltaTable(path).to_pyarrow_table(columns=[*columns] or None)
     make = Row(*found.column_names)
