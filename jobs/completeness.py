@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import dagster as dg
 
 from jobs.check_results import result_of_claim
-from rivermark.model.stream import MILLI
+from rivermark.model.ingest import MILLI
 from rivermark.model.table import Table
 from rivermark.monitor.charts.lateness import draw_lateness
 from rivermark.monitor.checks.check import Claim

@@ -13,9 +13,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from rivermark.model import expectations as expect
     from rivermark.model.contract import Contract, Field, Rule
+    from rivermark.model.domain import Domain
+    from rivermark.model.errors import DeclarationError, RivermarkError
     from rivermark.model.file_source import FileSource
-    from rivermark.model.stream import AnyStream, Ingest, Output, Stream
+    from rivermark.model.ingest import Ingest
+    from rivermark.model.restart_strategy import FixedDelay, NoRestart
+    from rivermark.model.stream import AnyStream, Output, Stream
+    from rivermark.model.suite import Suite
     from rivermark.model.table import Daily, Table
     from rivermark.model.topology import Topology
 
@@ -23,28 +29,49 @@ __all__ = [
     "AnyStream",
     "Contract",
     "Daily",
+    "DeclarationError",
+    "Domain",
     "Field",
     "FileSource",
+    "FixedDelay",
     "Ingest",
+    "NoRestart",
     "Output",
+    "RivermarkError",
     "Rule",
     "Stream",
+    "Suite",
     "Table",
     "Topology",
+    "expect",
 ]
 
-_HOMES: Final = {
-    "rivermark.model.contract": ("Contract", "Field", "Rule"),
-    "rivermark.model.table": ("Daily", "Table"),
-    "rivermark.model.file_source": ("FileSource",),
-    "rivermark.model.stream": ("AnyStream", "Ingest", "Output", "Stream"),
-    "rivermark.model.topology": ("Topology",),
+_MODULES: Final = {
+    "AnyStream": "stream",
+    "Contract": "contract",
+    "Daily": "table",
+    "DeclarationError": "errors",
+    "Domain": "domain",
+    "Field": "contract",
+    "FileSource": "file_source",
+    "FixedDelay": "restart_strategy",
+    "Ingest": "ingest",
+    "NoRestart": "restart_strategy",
+    "Output": "stream",
+    "RivermarkError": "errors",
+    "Rule": "contract",
+    "Stream": "stream",
+    "Suite": "suite",
+    "Table": "table",
+    "Topology": "topology",
+    "expect": "expectations",
 }
+"""The module of `rivermark.model` that holds each name."""
 
 
 def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            found = globals()[name] = getattr(import_module(home), name)
-            return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"rivermark.model.{_MODULES[name]}")
+    public = globals()[name] = module if name == "expect" else getattr(module, name)
+    return public

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from rivermark.model.stream import Stream
+from rivermark.process.spark import ProcessBuild
 
 
 def code_of(stream: Stream) -> str:
@@ -27,7 +28,7 @@ def underlying(build: Any) -> Any:
     while True:
         if isinstance(build, partial):
             build = build.func
-        elif hasattr(build, "bound") and hasattr(build, "make"):
+        elif isinstance(build, ProcessBuild):
             build = build.make
         else:
             return build

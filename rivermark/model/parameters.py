@@ -19,10 +19,8 @@ TRUTHS: Final = {"true": True, "false": False}
 
 def with_parameters(build: Callable[..., Any], values: Mapping[str, Any]) -> Callable[..., Any]:
     """The build with the values filled in; DeclarationError for a name that it does not take."""
-    own = getattr(build, "with_parameters", None)
-    if own is not None:
-        filled: Callable[..., Any] = own(values)
-        return filled
+    if not values:
+        return build
     for name in values:
         if not takes(build, name):
             known = ", ".join(inspect.signature(build).parameters)

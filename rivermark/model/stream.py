@@ -1,19 +1,18 @@
-"""What a stream is: a value that says what is read, how it is turned, and what is written."""
+"""A stream that derives tables from tables: what it reads, how it computes, what it writes."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
-from pyspark.sql.types import DecimalType
-
-from rivermark.model.contract import QUARANTINE_SCHEMA, RAW_SCHEMA, Contract
 from rivermark.model.errors import DeclarationError
-from rivermark.model.file_source import FileSource
+from rivermark.model.ingest import MILLI
+from rivermark.model.ingest import Ingest as Ingest
 from rivermark.model.parameters import Parameter, with_parameters
-from rivermark.model.table import NAME, Daily, Table
+from rivermark.model.table import Daily, Table, check_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -24,97 +23,27 @@ if TYPE_CHECKING:
     Build = Callable[..., DataFrame]
     Condition = Callable[[], Column]
 
-MILLI: Final = timedelta(milliseconds=1)
+FIRST_TABLES: Final = "(that of its first table)"
+"""The default name and description of a stream: those of the first table it writes."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ingest:
-    """A stream that brings events in: files -> raw -> the door -> admitted, late, set aside.
+class BindableBuild(ABC):
+    """A build that is fitted to its stream, such as a process function, whose rows must fit tables.
 
-    `lateness` is how far an event's time may lie behind the newest admitted in earlier files before
-    the event counts as late; None is for dumps (a month's file is complete in itself and nothing in
-    it is late). `late_below` is the highest share of late rows that its check lets pass. `money`
-    names a decimal field whose sum says how much is at stake in late rows.
+    Unlike native operators, which drop rows behind the watermark, it receives them.
     """
 
-    name: str
-    source: FileSource
-    contract: Contract
-    lateness: timedelta | None
-    description: str
-    group: str
-    days: Daily | None = None
-    personal: tuple[str, ...] = ()
-    money: str | None = None
-    owners: tuple[str, ...] = ()
-    late_below: float = 0.05
-    quarantine_below: float = 0.05
-    fresh_within: timedelta | None = None
-    suite: Suite | None = None
-    restart: RestartStrategy | None = None
+    @abstractmethod
+    def bound(self, stream: Stream) -> Self:
+        """The same build for a stream's tables; raises DeclarationError where they do not fit."""
 
-    def __post_init__(self) -> None:
-        """Refuse a lateness below Spark's grain: an event as new as the newest would be late."""
-        if not NAME.fullmatch(self.name):
-            raise DeclarationError(f"stream name {self.name!r}: expected like 'taxi/rides'")
-        if self.lateness is not None and (self.lateness < MILLI or self.lateness % MILLI):
-            raise DeclarationError(
-                f"stream '{self.name}': a lateness of {self.lateness} would call an event late "
-                "that is as new as the newest one of the file before, or is finer than Spark's; "
-                "give whole milliseconds, at least one, or None for dumps"
-            )
-        amounts = {f.name for f in self.contract.fields if isinstance(f.type, DecimalType)}
-        if self.money is not None and self.money not in amounts:
-            raise DeclarationError(f"stream '{self.name}': no decimal field '{self.money}'")
+    @abstractmethod
+    def with_parameters(self, values: Mapping[str, Parameter]) -> Self:
+        """The same build with other parameters."""
 
-    @property
-    def raw(self) -> Table:
-        """What came, row by row, as text: the log from which everything else can be rebuilt."""
-        return Table(
-            name=f"{self.name}_raw",
-            schema=RAW_SCHEMA,
-            description=f"What landed for '{self.name}', untouched, with its file and line.",
-            personal=("payload",) if self.personal else (),
-        )
-
-    @property
-    def admitted(self) -> Table:
-        """The typed events that passed the door, in commit order."""
-        return Table(
-            name=self.name,
-            schema=self.contract.admitted_schema(),
-            description=self.description,
-            event_time=self.contract.event_time,
-            keys=self.contract.keys,
-            days=self.days,
-            personal=self.personal,
-        )
-
-    @property
-    def late(self) -> Table:
-        """Valid events that came too late, with the watermark they missed."""
-        return Table(
-            name=f"{self.name}_late",
-            schema=self.contract.late_schema(),
-            description=f"Events of '{self.name}' behind the watermark when they arrived.",
-            event_time=self.contract.event_time,
-            personal=self.personal,
-        )
-
-    @property
-    def quarantine(self) -> Table:
-        """What was set aside, with its reasons and its raw text."""
-        return Table(
-            name=f"{self.name}_quarantine",
-            schema=QUARANTINE_SCHEMA,
-            description=f"Rows and files of '{self.name}' that were set aside, with their reasons.",
-            personal=("payload", "details") if self.personal else (),
-        )
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """Every table this stream writes."""
-        return (self.admitted, self.raw, self.late, self.quarantine)
+    @abstractmethod
+    def __call__(self, *frames: DataFrame) -> DataFrame:
+        """The rows of all outputs."""
 
 
 @dataclass(frozen=True)
@@ -133,35 +62,44 @@ class Output:
 class Stream:
     """A stream that derives tables from tables. The same `build` serves stream, backfill and test.
 
-    `reads` are streams or tables, given to `build` as DataFrames in that order. `build` is pure and
-    never asks how it is run. `writes` is a table, or several with conditions.
+        HOURLY_TIPS = Stream(
+            reads=(FARES,),
+            build=tips_per_hour,
+            writes=Table(name="taxi/hourly_tips", schema=..., description="Tips per hour (USD)."),
+            group="taxi",
+        )
+
+    `reads` are streams or tables, which `build` takes as DataFrames in that order. `build` is pure
+    and does not depend on how it is run. `writes` is a table, or several with conditions. `name`
+    and `description` are those of the first table, unless they are given.
 
     `kind`:
     - `append`: a streaming query with a watermark of `lateness` on each input's event time; rows
-    are
-      final when they appear. `lateness` must be at least the largest of the inputs' (default:
-      that); it may be less for a process function, which is handed the rows that come late.
-    - `refresh`: for dumps without a watermark: each micro-batch finds the days it touches and
-      recomputes those days of the output from the whole input. Needs `days` on the written tables
-      and `touches` where the day is not simply that of the input's event time. Reads one input by
-      stream; further inputs are looked up whole.
+      are final when they appear. `lateness` must be at least the largest of the inputs' (default:
+      that); it may be less for a process function, which receives late rows.
+    - `refresh`: for dumps without a watermark: each micro-batch determines the days it touches and
+      recomputes those days of the output from the whole input. Needs `days` on the written tables,
+      and `touches` where the day is not that of the input's event time. Reads one input as a
+      stream; further inputs are read whole.
 
-    `volume`: `events` when a batch gives about as many rows as it takes (executors write them);
-    `results` when it gives few (the driver commits them; an empty batch leaves no commit).
-    `parameters` are values that `build` takes by name (a process function's maker likewise), such
-    as a threshold: `rivermark reprocess --what-if NAME=VALUE` tries another one over past days.
-    `margin`: how much more input, before and after, a recomputed day must see (windows, sessions
+    `volume`: `events` when a batch returns about as many rows as it takes (executors write them);
+    `results` when it returns few (the driver commits them; an empty batch leaves no commit).
+    `margin`: how much more input, before and after, a recomputed day must read (windows, sessions
     and joins across midnight); no result's day lies further from the rows that it was made of.
-    `static` are tables looked up whole in each batch, given to `build`
-    last.
+    `static` are tables read whole in each batch, which `build` takes last. `parameters` are values
+    that `build` takes by name (a process function's maker likewise), such as a threshold:
+    `rivermark reprocess --what-if NAME=VALUE` tries another one over past days.
+
+    Raises:
+        DeclarationError: The declaration could not run in any mode; the message names the stream.
     """
 
-    name: str
     reads: tuple[AnyStream | Table, ...]
     build: Build
     writes: Table | tuple[Output, ...]
-    description: str
     group: str
+    name: str = FIRST_TABLES
+    description: str = FIRST_TABLES
     kind: Literal["append", "refresh"] = "append"
     volume: Literal["events", "results"] = "results"
     lateness: timedelta | None = None
@@ -176,41 +114,54 @@ class Stream:
     parameters: Mapping[str, Parameter] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        """Refuse a declaration that no mode could run."""
-        if not NAME.fullmatch(self.name):
-            raise DeclarationError(f"stream name {self.name!r}: expected like 'taxi/hourly_tips'")
+        if not self.tables:
+            raise DeclarationError(f"stream '{self.name}' writes nothing")
+        for each in ("name", "description"):
+            if getattr(self, each) == FIRST_TABLES:
+                self._complete(each, getattr(self.tables[0], each))
+        check_name("stream", self.name, like="taxi/hourly_tips")
         if not self.reads:
             raise DeclarationError(f"stream '{self.name}' reads nothing")
         if self.kind == "append":
-            for read in self.reads:
-                self._check_read(read)
-            bare = [read.name for read in self.reads if isinstance(read, Table)]
-            if bare and self.lateness is None:
-                raise DeclarationError(
-                    f"stream '{self.name}': nothing tells how late rows of '{bare[0]}' may be; "
-                    "give a lateness, or the stream that writes the table"
-                )
-            if self.lateness is not None and self.lateness % MILLI:
-                raise DeclarationError(f"stream '{self.name}': lateness in whole milliseconds")
-            needed = needed_lateness(self)
-            # A process function is handed what comes late; native operators drop it.
-            drops = not hasattr(self.build, "bound")
-            if drops and self.lateness is not None and self.lateness < needed:
-                raise DeclarationError(
-                    f"stream '{self.name}': a lateness of {self.lateness} would drop rows that its "
-                    f"inputs may still bring; give at least {needed}"
-                )
-        if self.kind == "refresh" and any(o.table.days is None for o in self.outputs):
+            self._check_watermark()
+        elif any(table.days is None for table in self.tables):
             raise DeclarationError(f"stream '{self.name}': a refreshed table needs its days")
-        if self.parameters:
-            try:
-                object.__setattr__(self, "build", with_parameters(self.build, self.parameters))
-            except DeclarationError as error:
-                raise DeclarationError(f"stream '{self.name}': {error}") from error
-        bound = getattr(self.build, "bound", None)
-        if bound is not None:
-            # A process function fits its rows to the tables; it says here where they do not.
-            object.__setattr__(self, "build", bound(self))
+        self._complete("build", self._bound_build())
+
+    def _complete(self, attribute: str, value: Any) -> None:
+        """Set a derived value while the stream is made; the only place that changes a stream."""
+        object.__setattr__(self, attribute, value)
+
+    def _bound_build(self) -> Build:
+        """The build with its parameters; a bindable one fitted to the stream's tables as well."""
+        build = self.build
+        try:
+            if isinstance(build, BindableBuild):
+                return build.with_parameters(self.parameters).bound(self)
+            return with_parameters(build, self.parameters)
+        except DeclarationError as error:
+            raise DeclarationError(f"stream '{self.name}': {error}") from error
+
+    def _check_watermark(self) -> None:
+        """Refuse inputs without a usable watermark, and a lateness that would drop their rows."""
+        for read in self.reads:
+            self._check_read(read)
+        if self.lateness is None:
+            for read in self.reads:
+                if isinstance(read, Table):
+                    raise DeclarationError(
+                        f"stream '{self.name}': nothing tells how late rows of '{read.name}' may "
+                        "be; give a lateness, or the stream that writes the table"
+                    )
+            return
+        if self.lateness % MILLI:
+            raise DeclarationError(f"stream '{self.name}': lateness in whole milliseconds")
+        needed = needed_lateness(self)
+        if self.lateness < needed and not isinstance(self.build, BindableBuild):
+            raise DeclarationError(
+                f"stream '{self.name}': a lateness of {self.lateness} would drop rows that its "
+                f"inputs may still bring; give at least {needed}"
+            )
 
     def _check_read(self, read: AnyStream | Table) -> None:
         """Refuse an input of which a watermark could not tell what is late."""
@@ -246,7 +197,7 @@ AnyStream = Ingest | Stream
 
 
 def table_of(read: AnyStream | Table) -> Table:
-    """The table that a reader of `read` sees: the admitted one, or the first one written."""
+    """The table that a reader of `read` reads: the admitted one, or the first one written."""
     if isinstance(read, Table):
         return read
     return read.admitted if isinstance(read, Ingest) else read.outputs[0].table
@@ -258,18 +209,18 @@ def lateness_of(stream: Stream) -> timedelta:
 
 
 def needed_lateness(stream: Stream) -> timedelta:
-    """The largest lateness among the ingests from which the stream's events come as they came.
+    """The largest lateness among the ingests whose events reach the stream as they came.
 
-    What a derived table of results holds is final and in the order of its commits, so reading one
-    needs no delay.
+    Results of a derived table are final and in the order of its commits, so reading one needs no
+    delay.
     """
-    found = [r.lateness for r in stream.reads if isinstance(r, Ingest) and r.lateness is not None]
+    of_ingests = [r.lateness for r in stream.reads if isinstance(r, Ingest) and r.lateness]
     inherited = [lateness_of(r) for r in stream.reads if isinstance(r, Stream) and passes_on(r)]
-    return max([*found, *inherited], default=timedelta(0))
+    return max([*of_ingests, *inherited], default=timedelta(0))
 
 
 def passes_on(stream: Stream) -> bool:
-    """Whether a stream gives events on as they came, so that its readers need the same lateness."""
+    """Whether a stream writes events as they came, so that its readers need the same lateness."""
     return stream.volume == "events"
 
 

@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from rivermark.model.errors import DeclarationError
 from rivermark.model.expectations import row_count_between
 from rivermark.model.rule import HARDEST_FIRST, Expectation, Rule
-from rivermark.model.table import NAME
+from rivermark.model.table import check_name
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,7 @@ class Suite:
     may_be_empty: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a name that cannot be a path, and rules that contradict one another."""
-        if not NAME.fullmatch(self.name):
-            raise DeclarationError(f"suite name {self.name!r}: expected like 'taxi/hourly_tips'")
+        check_name("suite", self.name, like="taxi/hourly_tips")
         if not self.expectations:
             raise DeclarationError(f"suite '{self.name}' expects nothing")
         _without_repeats(self.name, self.rules)

@@ -16,6 +16,14 @@ NAME: Final = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)+")
 """A table's or stream's name: a domain, then one or more parts, in lower case."""
 
 
+def check_name(kind: str, name: str, *, like: str) -> None:
+    """Refuse a name that could be no folder of the lake, or lie outside it."""
+    if not NAME.fullmatch(name):
+        raise DeclarationError(
+            f"{kind} name {name!r}: expected like '{like}' (lower case words, at least one '/')"
+        )
+
+
 @dataclass(frozen=True)
 class Daily:
     """Days by which a table is closed, checked and recomputed.
@@ -64,12 +72,7 @@ class Table:
     properties: dict[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        """Refuse a name or a column reference that cannot be, at the moment of declaration."""
-        if not NAME.fullmatch(self.name):
-            raise DeclarationError(
-                f"table name {self.name!r}: expected like 'taxi/hourly_tips' "
-                "(lower case words, at least one '/')"
-            )
+        check_name("table", self.name, like="taxi/hourly_tips")
         types = {f.name: f.dataType for f in self.schema.fields}
         for column in (self.event_time, *self.keys, *self.personal):
             if column is not None and column not in types:

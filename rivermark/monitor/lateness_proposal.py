@@ -10,7 +10,7 @@ from rivermark.backfill.late.merged import AT_THE_DOOR
 from rivermark.ingest.file_outcomes import INGEST_FILES
 from rivermark.lake.snapshot import opened
 from rivermark.lake.sql import ask, quoted
-from rivermark.model.stream import MILLI, Ingest
+from rivermark.model.ingest import MILLI, Ingest
 from rivermark.monitor.late_statistics import span
 from rivermark.settings import Settings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rivermark.model.stream import MILLI
+from rivermark.model.ingest import MILLI
 from rivermark.monitor.charts.png import BLUE, FAINT, GREEN, ORANGE, figure_of, panels_of, write_png
 from rivermark.monitor.late_statistics import span
 from rivermark.monitor.lateness_proposal import LATE_AT_MOST, Proposal

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from rivermark.model.errors import CheckpointIncompatible, DeclarationError
 from rivermark.model.parameters import with_parameters
-from rivermark.model.stream import Stream, table_of
+from rivermark.model.stream import BindableBuild, Stream, table_of
 from rivermark.process.api.declaration import Declaration
 from rivermark.process.engine.state_size import Limits
 from rivermark.process.keyed import KeyedProcess
@@ -44,7 +44,7 @@ Placing = Literal["spark", "python"]
 
 
 @dataclass(frozen=True)
-class ProcessBuild:
+class ProcessBuild(BindableBuild):
     """The `build` of a stream that runs a process: made by `run_process`, bound by the Stream.
 
     `inputs` are the process's inputs in the order of the stream's `reads`. `buckets` is how many
@@ -69,12 +69,6 @@ class ProcessBuild:
 
     def bound(self, stream: Stream) -> ProcessBuild:
         """The same for a stream's tables; raises DeclarationError where they do not fit."""
-        try:
-            return self._bound(stream)
-        except DeclarationError as error:
-            raise DeclarationError(f"stream '{stream.name}': {error}") from error
-
-    def _bound(self, stream: Stream) -> ProcessBuild:
         if len(stream.reads) != len(self.inputs):
             raise DeclarationError(
                 f"process '{self.declared.name}' has the inputs {', '.join(self.inputs)}, and the "

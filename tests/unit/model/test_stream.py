@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame
 
+from rivermark.model.domain import Domain
 from rivermark.model.errors import DeclarationError
-from rivermark.model.stream import Output, lateness_of, table_of
+from rivermark.model.stream import BindableBuild, Output, Stream, lateness_of, table_of
+from rivermark.model.table import Daily
 from tests.unit.model.declared import MINUTE, ingest, stream, table
 
 
@@ -36,6 +42,60 @@ def test_b003_a_lateness_of_zero_or_finer_than_spark_is_refused(lateness: timede
 def test_a_stream_that_reads_nothing_is_refused() -> None:
     with refused("reads nothing"):
         stream(reads=())
+
+
+def test_a_stream_that_writes_nothing_is_refused() -> None:
+    with refused("writes nothing"):
+        stream(writes=())
+
+
+def test_name_and_description_are_those_of_the_first_table_unless_given() -> None:
+    outputs = (Output(table("test/best", description="The best.")), Output(table("test/rest")))
+    unnamed = Stream(reads=(ingest(),), build=lambda rows: rows, writes=outputs, group="test")
+
+    assert (unnamed.name, unnamed.description) == ("test/best", "The best.")
+    assert replace(unnamed, name="test/other").name == "test/other"
+    assert stream("test/hours", writes=table("test/days")).name == "test/hours"
+
+
+def test_a_domain_fills_in_group_owners_and_days_and_a_declaration_may_differ() -> None:
+    first = date(2024, 1, 1)
+    shop = Domain("shop", owners=("team:shop",), first_day=first, zone="America/New_York")
+    sales = shop.stream(reads=(ingest(),), build=lambda rows: rows, writes=table("test/sales"))
+
+    assert (sales.name, sales.group, sales.owners) == ("test/sales", "shop", ("team:shop",))
+    assert shop.days("at") == Daily("at", first, zone="America/New_York")
+    assert shop.days("at", zone="UTC") == Daily("at", first)
+    orders = ingest()
+    asked = shop.ingest(
+        name="test/orders", source=orders.source, contract=orders.contract, lateness=None,
+        description="Orders.", group="archive",
+    )  # fmt: skip
+    assert (asked.group, asked.owners) == ("archive", ("team:shop",))
+
+
+def test_a_build_that_binds_is_made_with_the_parameters_and_fitted_to_the_stream() -> None:
+    @dataclass(frozen=True)
+    class Fitted(BindableBuild):
+        values: Mapping[str, Any] = field(default_factory=dict)
+        tables: tuple[str, ...] = ()
+
+        def bound(self, stream: Stream) -> Fitted:
+            if stream.name == "test/misfit":
+                raise DeclarationError("its rows do not fit")
+            return replace(self, tables=tuple(t.name for t in stream.tables))
+
+        def with_parameters(self, values: Mapping[str, Any]) -> Fitted:
+            return replace(self, values=values)
+
+        def __call__(self, *frames: DataFrame) -> DataFrame:
+            return frames[0]
+
+    declared = stream(build=Fitted(), parameters={"least": 2}, lateness=timedelta(0))
+
+    assert declared.build == Fitted({"least": 2}, ("test/hours",))
+    with refused("stream 'test/misfit': its rows do not fit"):
+        stream("test/misfit", build=Fitted())
 
 
 def test_an_input_without_event_time_cannot_be_read_with_a_watermark() -> None:

@@ -1,0 +1,123 @@
+"""An ingest: the stream that brings records of a source into the lake as typed events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql.types import DecimalType
+
+from rivermark.model.contract import QUARANTINE_SCHEMA, RAW_SCHEMA, Contract
+from rivermark.model.errors import DeclarationError
+from rivermark.model.file_source import FileSource
+from rivermark.model.table import Daily, Table, check_name
+
+if TYPE_CHECKING:
+    from rivermark.model.restart_strategy import RestartStrategy
+    from rivermark.model.suite import Suite
+
+MILLI: Final = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ingest:
+    """A stream that brings events in: source, raw rows, admission; admitted, late, quarantined.
+
+        RIDE_EVENTS = Ingest(
+            name="taxi/ride_events",
+            source=FileSource(folder="taxi/rides"),
+            contract=RIDE_EVENT,
+            lateness=timedelta(seconds=60),
+            description="The START and the END of each ride as they came.",
+            group="taxi_events",
+        )
+
+    `lateness` is how far an event's time may lie behind the newest admitted in earlier files before
+    the event counts as late; None is for dumps (a month's file is complete in itself and nothing in
+    it is late). `late_below` and `quarantine_below` are the highest shares of late and quarantined
+    rows that the checks let pass. `money` names a decimal field whose sum says how much is at stake
+    in late rows. `personal` columns never appear as samples on pages.
+
+    Raises:
+        DeclarationError: The name is no table's name, the lateness is below one millisecond or
+            finer than that, or `money` is no decimal field of the contract.
+    """
+
+    name: str
+    source: FileSource
+    contract: Contract
+    lateness: timedelta | None
+    description: str
+    group: str
+    days: Daily | None = None
+    personal: tuple[str, ...] = ()
+    money: str | None = None
+    owners: tuple[str, ...] = ()
+    late_below: float = 0.05
+    quarantine_below: float = 0.05
+    fresh_within: timedelta | None = None
+    suite: Suite | None = None
+    restart: RestartStrategy | None = None
+
+    def __post_init__(self) -> None:
+        check_name("stream", self.name, like="taxi/rides")
+        # Below Spark's grain an event as new as the newest one would be late.
+        if self.lateness is not None and (self.lateness < MILLI or self.lateness % MILLI):
+            raise DeclarationError(
+                f"stream '{self.name}': a lateness of {self.lateness} would call an event late "
+                "that is as new as the newest one of the file before, or is finer than Spark's; "
+                "give whole milliseconds, at least one, or None for dumps"
+            )
+        amounts = {f.name for f in self.contract.fields if isinstance(f.type, DecimalType)}
+        if self.money is not None and self.money not in amounts:
+            raise DeclarationError(f"stream '{self.name}': no decimal field '{self.money}'")
+
+    @property
+    def raw(self) -> Table:
+        """Every row as it came, as text: the log from which everything else can be rebuilt."""
+        return Table(
+            name=f"{self.name}_raw",
+            schema=RAW_SCHEMA,
+            description=f"What landed for '{self.name}', untouched, with its file and line.",
+            personal=("payload",) if self.personal else (),
+        )
+
+    @property
+    def admitted(self) -> Table:
+        """The typed events that were admitted, in commit order."""
+        return Table(
+            name=self.name,
+            schema=self.contract.admitted_schema(),
+            description=self.description,
+            event_time=self.contract.event_time,
+            keys=self.contract.keys,
+            days=self.days,
+            personal=self.personal,
+        )
+
+    @property
+    def late(self) -> Table:
+        """Valid events that came too late, with the watermark they missed."""
+        return Table(
+            name=f"{self.name}_late",
+            schema=self.contract.late_schema(),
+            description=f"Events of '{self.name}' behind the watermark when they arrived.",
+            event_time=self.contract.event_time,
+            personal=self.personal,
+        )
+
+    @property
+    def quarantine(self) -> Table:
+        """Quarantined rows and files, with their reasons and their raw text."""
+        return Table(
+            name=f"{self.name}_quarantine",
+            schema=QUARANTINE_SCHEMA,
+            description=f"Quarantined rows and files of '{self.name}', with their reasons.",
+            personal=("payload", "details") if self.personal else (),
+        )
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Every table this stream writes."""
+        return (self.admitted, self.raw, self.late, self.quarantine)
