@@ -10,8 +10,8 @@ from jobs.names import table_key
 from jobs.run_config import DayText
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
-from rivermark.backfill.ingest_replay.decisions import Readmission
-from rivermark.backfill.ingest_replay.run import readmit
+from rivermark.backfill.ingest_replay.decisions import IngestReplay
+from rivermark.backfill.ingest_replay.run import replay_ingest
 from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import Ingest
 from rivermark.model.topology import Topology
@@ -19,7 +19,7 @@ from rivermark.model.topology import Topology
 SHOWN = 50
 
 
-class ReadmitConfig(dg.Config):
+class ReplayIngestConfig(dg.Config):
     """Whose rows are decided again, of which days, and with which lateness."""
 
     stream: str = Field(description="The name of an ingest, such as taxi/fare_events.")
@@ -30,7 +30,7 @@ class ReadmitConfig(dg.Config):
     )
 
 
-def readmit_job(topology: Topology) -> dg.JobDefinition:
+def replay_ingest_job(topology: Topology) -> dg.JobDefinition:
     """Replays the door over raw and lists the decisions that change; published tables stay."""
 
     @dg.op(
@@ -39,7 +39,7 @@ def readmit_job(topology: Topology) -> dg.JobDefinition:
     )
     def decide_again(
         context: dg.OpExecutionContext,
-        config: ReadmitConfig,
+        config: ReplayIngestConfig,
         platform: SettingsResource,
         spark: SparkResource,
     ) -> None:
@@ -48,7 +48,7 @@ def readmit_job(topology: Topology) -> dg.JobDefinition:
             ingest = topology.named(config.stream)
             if not isinstance(ingest, Ingest):
                 raise RivermarkError(f"'{config.stream}' has no door: it reads tables")
-            report = readmit(
+            report = replay_ingest(
                 spark.spark_session,
                 platform.settings(),
                 ingest,
@@ -74,7 +74,7 @@ def readmit_job(topology: Topology) -> dg.JobDefinition:
     return readmitting
 
 
-def told_of(report: Readmission) -> metadata.Metadata:
+def told_of(report: IngestReplay) -> metadata.Metadata:
     """The report: rows by their way, and the first of them by their place."""
     turns = ["| before | after | rows | money |", "|---|---|---:|---:|"]
     for turn in report.turns:

@@ -13,9 +13,9 @@ from jobs.run_config import DayText
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.backfill.late.days import chosen_ingests, live_ingests
-from rivermark.backfill.late.merge import FoldedDay
-from rivermark.backfill.late.run import FoldReport, anything_to_fold, fold_late
-from rivermark.backfill.replace_changed import MendedTable
+from rivermark.backfill.late.merge import MergedDay
+from rivermark.backfill.late.run import MergeReport, anything_to_merge, merge_late
+from rivermark.backfill.replace_changed import RecomputedTable
 from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import Stream
 from rivermark.model.topology import Topology
@@ -26,7 +26,7 @@ TAGS = {"dagster/max_runtime": "14400"}
 Tick = dg.RunRequest | dg.SkipReason
 
 
-class FoldConfig(dg.Config):
+class MergeLateConfig(dg.Config):
     """Which late rows are folded."""
 
     streams: list[str] = Field(default=[], description="Names of ingests. Empty: all of them.")
@@ -34,7 +34,7 @@ class FoldConfig(dg.Config):
     last: DayText = Field(default="", description="The last day. Empty: any.")
 
 
-def fold_job(topology: Topology) -> dg.JobDefinition:
+def merge_late_job(topology: Topology) -> dg.JobDefinition:
     """One run folds all ingests and computes the tables below, in the order of the lineage."""
 
     @dg.op(
@@ -43,13 +43,13 @@ def fold_job(topology: Topology) -> dg.JobDefinition:
     )
     def fold_late_rows(
         context: dg.OpExecutionContext,
-        config: FoldConfig,
+        config: MergeLateConfig,
         platform: SettingsResource,
         spark: SparkResource,
     ) -> None:
         settings = platform.settings()
         try:
-            report = fold_late(
+            report = merge_late(
                 settings,
                 topology,
                 chosen_ingests(topology, config.streams),
@@ -80,7 +80,7 @@ def fold_job(topology: Topology) -> dg.JobDefinition:
     return folding
 
 
-def fold_schedule(topology: Topology, job: dg.JobDefinition) -> dg.ScheduleDefinition:
+def merge_late_schedule(topology: Topology, job: dg.JobDefinition) -> dg.ScheduleDefinition:
     """Each night after the days were judged, when a closed day has late rows."""
 
     @dg.schedule(
@@ -91,77 +91,79 @@ def fold_schedule(topology: Topology, job: dg.JobDefinition) -> dg.ScheduleDefin
         description="Folds late rows of closed days; starts nothing where there are none.",
     )
     def nightly(platform: SettingsResource) -> Tick:
-        if not anything_to_fold(platform.settings(), topology, live_ingests(topology)):
+        if not anything_to_merge(platform.settings(), topology, live_ingests(topology)):
             return dg.SkipReason("no closed day has late rows to fold")
         return dg.RunRequest()
 
     return nightly
 
 
-def events_of(topology: Topology, report: FoldReport) -> list[dg.AssetMaterialization]:
+def events_of(topology: Topology, report: MergeReport) -> list[dg.AssetMaterialization]:
     """What the tables' pages show: each ingest once, and each day that differs now."""
     found = []
     for name in dict.fromkeys(day.stream for day in report.days):
         days = [day for day in report.days if day.stream == name]
         ingest = topology.named(name)
         found.append(dg.AssetMaterialization(table_key(ingest.tables[0]), metadata=of_ingest(days)))
-    for mended in report.mended:
-        table = topology.table(mended.table)
+    for recomputed in report.recomputed:
+        table = topology.table(recomputed.table)
         writer = topology.writer(table)
         if isinstance(writer, Stream) and by_days(writer, table):
             found += [
                 dg.AssetMaterialization(
-                    table_key(table), partition=day.isoformat(), metadata=of_day(mended, day)
+                    table_key(table), partition=day.isoformat(), metadata=of_day(recomputed, day)
                 )
-                for day in sorted(mended.changed.days)
+                for day in sorted(recomputed.changed.days)
             ]
     return found
 
 
 def judged(
-    settings: Settings, topology: Topology, report: FoldReport
+    settings: Settings, topology: Topology, report: MergeReport
 ) -> list[dg.AssetCheckEvaluation]:
     """The checks of the days that were computed again, asked anew."""
     found = []
-    for mended in report.mended:
-        stream = topology.writer(topology.table(mended.table))
-        if not isinstance(stream, Stream) or mended.table != stream.tables[0].name:
+    for recomputed in report.recomputed:
+        stream = topology.writer(topology.table(recomputed.table))
+        if not isinstance(stream, Stream) or recomputed.table != stream.tables[0].name:
             continue
-        if not (mended.days and by_days(stream, stream.tables[0])):
+        if not (recomputed.days and by_days(stream, stream.tables[0])):
             continue
-        for day in judge_days(settings, topology, stream, min(mended.days), max(mended.days)):
-            if day.day in mended.days:
+        for day in judge_days(
+            settings, topology, stream, min(recomputed.days), max(recomputed.days)
+        ):
+            if day.day in recomputed.days:
                 told = result_of_day(stream.tables[0], day)
                 found.append(evaluation(told, day.day.isoformat()))
     return found
 
 
-def of_ingest(days: list[FoldedDay]) -> metadata.Metadata:
+def of_ingest(days: list[MergedDay]) -> metadata.Metadata:
     """An ingest's folded days in figures."""
     lines = ["| day | rows before | folded | rows after | money before | folded | money after |"]
     lines += ["|---|---:|---:|---:|---:|---:|---:|"]
     for d in days:
-        amounts = (d.money_before, d.money_folded, d.money)
+        amounts = (d.money_before, d.money_merged, d.money)
         shown = " | ".join("" if a is None else f"{a:,.2f}" for a in amounts)
-        lines.append(f"| {d.day} | {d.rows_before:,} | {d.rows_folded:,} | {d.rows:,} | {shown} |")
+        lines.append(f"| {d.day} | {d.rows_before:,} | {d.rows_merged:,} | {d.rows:,} | {shown} |")
     return {
         metadata.MODE: dg.MetadataValue.text("fold"),
-        "rows_folded": dg.MetadataValue.int(sum(d.rows_folded for d in days)),
+        "rows_folded": dg.MetadataValue.int(sum(d.rows_merged for d in days)),
         "days_folded": dg.MetadataValue.int(len(days)),
         "days": dg.MetadataValue.md("\n".join(lines)),
     }
 
 
-def of_day(mended: MendedTable, day: date) -> metadata.Metadata:
+def of_day(recomputed: RecomputedTable, day: date) -> metadata.Metadata:
     """A day of a derived table before and after."""
     return {
         metadata.MODE: dg.MetadataValue.text("fold"),
-        "rows_before": dg.MetadataValue.int(mended.rows_before.get(day, 0)),
-        "rows_after": dg.MetadataValue.int(mended.rows_after.get(day, 0)),
+        "rows_before": dg.MetadataValue.int(recomputed.rows_before.get(day, 0)),
+        "rows_after": dg.MetadataValue.int(recomputed.rows_after.get(day, 0)),
     }
 
 
-def told_of(report: FoldReport) -> metadata.Metadata:
+def told_of(report: MergeReport) -> metadata.Metadata:
     """The whole fold, at its step."""
     owed = [f"{name} {day}" for name, days in report.owed.items() for day in sorted(days)]
     return {

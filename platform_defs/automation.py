@@ -10,8 +10,8 @@ from jobs.asset_job import AssetJob
 from jobs.checks import suites_job, watch_job
 from jobs.dashboard import trust_job, trust_schedule
 from jobs.desired_state import wish_job
-from jobs.ingest_replay import readmit_job
-from jobs.late_rows import fold_job, fold_schedule
+from jobs.ingest_replay import replay_ingest_job
+from jobs.late_rows import merge_late_job, merge_late_schedule
 from jobs.maintenance import upkeep_job
 from jobs.rehearsal import rehearsal_job
 from jobs.reprocessing import reprocess_jobs
@@ -44,8 +44,8 @@ def clockwork_of(topology: Topology) -> Clockwork:
     schedules = [catch_up_schedule(group, job) for group, job in catch_up.items()]
     schedules += [watch_schedule(topology, watch), trust_schedule(topology, trust)]
     looking_after = upkeep_job(topology)
-    folding = fold_job(topology)
-    schedules += [fold_schedule(topology, folding), upkeep_schedule(looking_after)]
+    folding = merge_late_job(topology)
+    schedules += [merge_late_schedule(topology, folding), upkeep_schedule(looking_after)]
     if suites is not None:
         schedules.append(suites_schedule(suites))
     return Clockwork(
@@ -56,7 +56,7 @@ def clockwork_of(topology: Topology) -> Clockwork:
             trust,
             *([suites] if suites is not None else []),
             folding,
-            readmit_job(topology),
+            replay_ingest_job(topology),
             looking_after,
             *reprocess_jobs(topology),
             rehearsal_job(topology),

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from assets.taxi.ingest import FARE_EVENTS, RIDE_EVENTS
 from rivermark.backfill.late.days import live_ingests
-from rivermark.backfill.late.run import FoldReport, fold_late
+from rivermark.backfill.late.run import MergeReport, merge_late
 from rivermark.model.stream import AnyStream, Stream
 from rivermark.model.topology import Topology
 from rivermark.monitor.checks.dropped_rows import rows_dropped
@@ -79,10 +79,10 @@ class World:
         reached = [last_reached(lake, s) for s in streams if isinstance(s, Stream)]
         return all(at is not None and at >= moment for at in reached)
 
-    def fold(self) -> FoldReport:
+    def fold(self) -> MergeReport:
         """The nightly fold, beside the streams."""
         ingests = live_ingests(self.topology)
-        return fold_late(self.settings, self.topology, ingests, lambda: self.spark, run_id="night")
+        return merge_late(self.settings, self.topology, ingests, lambda: self.spark, run_id="night")
 
     def rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
         """Rows of a table, sorted, read without Spark."""

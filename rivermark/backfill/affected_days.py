@@ -14,7 +14,7 @@ from rivermark.model.stream import Stream, table_of
 from rivermark.model.table import Table, days_between
 from rivermark.model.topology import Topology
 
-Debts = dict[str, set[date]]
+DaysByStream = dict[str, set[date]]
 """Days to be computed again, by the name of their stream."""
 
 HOUR: Final = timedelta(hours=1)
@@ -48,13 +48,13 @@ def days_reached(stream: Stream, changed: Mapping[str, Changed]) -> set[date]:
     return {day for day in found if day >= daily.start}
 
 
-def all_reached(topology: Topology, changed: Mapping[str, Changed]) -> Debts:
+def all_reached(topology: Topology, changed: Mapping[str, Changed]) -> DaysByStream:
     """The days of every stream below that may differ, as if each change went all the way down.
 
     A table that is not kept by days cannot be computed again by day: what reads it is left out.
     """
     known = dict(changed)
-    found: Debts = {}
+    found: DaysByStream = {}
     for stream in topology.downstream(changed):
         days = days_reached(stream, known) if stream.days is not None else set()
         if not days:

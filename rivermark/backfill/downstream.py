@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING
 
-from rivermark.backfill.affected_days import Changed, Debts, days_reached, whole_days
+from rivermark.backfill.affected_days import Changed, DaysByStream, days_reached, whole_days
 from rivermark.lake.lake import Lake
 from rivermark.model.stream import Ingest, Stream, inputs_of, table_of
 from rivermark.model.topology import Topology
@@ -20,7 +20,7 @@ from rivermark.settings import Settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from rivermark.backfill.replace_changed import MendedTable
+    from rivermark.backfill.replace_changed import RecomputedTable
     from rivermark.backfill.result import Reprocessing
 
 Tell = Callable[[str], None]
@@ -36,8 +36,8 @@ class Below:
     what they made of the rows before.
     """
 
-    mended: list[MendedTable] = field(default_factory=list)
-    owed: Debts = field(default_factory=dict)
+    recomputed: list[RecomputedTable] = field(default_factory=list)
+    owed: DaysByStream = field(default_factory=dict)
     blocked: dict[str, str] = field(default_factory=dict)
     follow: list[str] = field(default_factory=list)
     fixed: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ def compute_below(
     topology: Topology,
     engine: Callable[[], SparkSession],
     changed: Mapping[str, Changed],
-    owed: Debts,
+    owed: DaysByStream,
     *,
     because: str,
     run_id: str,
@@ -85,7 +85,7 @@ def compute_below(
         from rivermark.backfill.replace_changed import mend
 
         try:
-            mended = mend(
+            recomputed = mend(
                 engine(),
                 settings,
                 stream,
@@ -100,14 +100,14 @@ def compute_below(
             found.blocked[stream.name] = str(error)
             tell(str(error))
             continue
-        found.mended += mended
-        for table in mended:
+        found.recomputed += recomputed
+        for table in recomputed:
             # One that was broken off may have replaced an owed day already: that it does not differ
             # any more says nothing about what lies below.
             sure = table.changed | whole_days(topology.table(table.table), closed & mine)
             if sure.days:
                 known[table.table] = known.get(table.table, Changed()) | sure
-        different = sum(len(table.changed.days) for table in mended)
+        different = sum(len(table.changed.days) for table in recomputed)
         tell(f"{stream.name}: {len(closed)} days computed again, {different} differ")
     return found
 
@@ -129,7 +129,7 @@ def started(lake: Lake, stream: Stream) -> bool:
     return there and read_generation(lake, stream) is not None
 
 
-def payable(lake: Lake, topology: Topology, owed: Debts) -> bool:
+def payable(lake: Lake, topology: Topology, owed: DaysByStream) -> bool:
     """Whether any owed day is closed by now."""
     streams = (s for s in topology.streams if isinstance(s, Stream) and s.name in owed)
     return any(started(lake, s) and bool(closed_days(lake, s, owed[s.name])) for s in streams)

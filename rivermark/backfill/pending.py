@@ -28,13 +28,14 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark.backfill.affected_days import Debts
+from rivermark.backfill.affected_days import Changed, DaysByStream, all_reached, of_hours
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.sql import ask
 from rivermark.lake.system_tables import append_rows
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
+from rivermark.model.topology import Topology
 
 MONEY: Final = DecimalType(38, 9)
 OWED: Final = StructType([StructField("stream", StringType()), StructField("day", DateType())])
@@ -110,7 +111,7 @@ def finish(
     fold: str,
     folds: Iterable[str],
     done: Sequence[Done],
-    owed: Debts,
+    owed: DaysByStream,
     ids: Mapping[str, str],
     run: str,
 ) -> None:
@@ -126,7 +127,7 @@ def finish(
     )
 
 
-def open_folds(lake: Lake) -> list[Begun]:
+def unfinished_merges(lake: Lake) -> list[Begun]:
     """Folds that began and are not over: a kill came between."""
     rows = _ask(
         lake,
@@ -144,13 +145,13 @@ def open_folds(lake: Lake) -> list[Begun]:
     ]
 
 
-def owe(lake: Lake, cause: str, owed: Debts, run: str) -> None:
+def owe(lake: Lake, cause: str, owed: DaysByStream, run: str) -> None:
     """Write down which days follow from a reprocessing, before the first of them is computed."""
     create_table(lake, FOLDS)
     _append(lake, run, [{"fold": cause, "state": "owes", "owed": _rows_of(owed)}])
 
 
-def settle(lake: Lake, cause: str, left: Debts, run: str) -> None:
+def settle(lake: Lake, cause: str, left: DaysByStream, run: str) -> None:
     """Write down, in one commit, that they are computed, but for what is `left`."""
     still = [{"fold": uuid4().hex, "state": "owes", "owed": _rows_of(left)}] if left else []
     _append(lake, run, [{"fold": cause, "state": "over"}, *still])
@@ -166,7 +167,7 @@ def open_causes(lake: Lake) -> set[str]:
     return {row["fold"] for row in rows}
 
 
-def debts(lake: Lake) -> Debts:
+def debts(lake: Lake) -> DaysByStream:
     """The days that folds and reprocessings still owe, by stream."""
     rows = _ask(lake, "SELECT owed FROM folds WHERE state = 'owed' ORDER BY \"at\" DESC LIMIT 1")
     rows += _ask(
@@ -174,10 +175,28 @@ def debts(lake: Lake) -> Debts:
         "SELECT owed FROM folds WHERE state = 'owes'"
         " AND fold NOT IN (SELECT fold FROM folds WHERE state = 'over')",
     )
-    found: Debts = {}
+    found: DaysByStream = {}
     for row in rows:
         for debt in row["owed"] or ():
             found.setdefault(debt["stream"], set()).add(debt["day"])
+    return found
+
+
+def pending_days(lake: Lake, topology: Topology) -> DaysByStream:
+    """Days, by stream, that follow from a fold or a reprocessing above and were not computed since.
+
+    They were open then, or a fold was broken off.
+    """
+    found = debts(lake)
+    changed: dict[str, Changed] = {}
+    names = {stream.name for stream in topology.streams}
+    for begun in unfinished_merges(lake):
+        ingest = topology.named(begun.stream) if begun.stream in names else None
+        if isinstance(ingest, Ingest):
+            table = ingest.admitted.name
+            changed[table] = changed.get(table, Changed()) | of_hours(begun.hours)
+    for stream, days in all_reached(topology, changed).items():
+        found[stream] = found.get(stream, set()) | days
     return found
 
 
@@ -187,12 +206,12 @@ def settled_through(lake: Lake, ingest: Ingest) -> int:
     return -1 if newest is None else int(newest)
 
 
-def rows_folded(lake: Lake, ingest: Ingest) -> int:
+def rows_merged(lake: Lake, ingest: Ingest) -> int:
     """How many late rows were folded into the ingest's table, by what was written down."""
     return int(_of(lake, ingest, "sum(rows)") or 0)
 
 
-def _rows_of(owed: Debts) -> list[dict[str, Any]]:
+def _rows_of(owed: DaysByStream) -> list[dict[str, Any]]:
     return [{"stream": s, "day": d} for s, days in sorted(owed.items()) for d in sorted(days)]
 
 

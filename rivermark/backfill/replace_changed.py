@@ -17,7 +17,7 @@ from rivermark.settings import Settings
 
 
 @dataclass
-class MendedTable:
+class RecomputedTable:
     """What became of a table's days: those that were computed, and those that differed."""
 
     table: str
@@ -37,14 +37,14 @@ def mend(
     run_id: str,
     on_step: OnStep = silent,
     on_done: Callable[[Reprocessing], None] = lambda _: None,
-) -> list[MendedTable]:
+) -> list[RecomputedTable]:
     """Compute the days again from the newest input, and replace those whose rows differ.
 
     One reprocessing for each stretch of days without a gap; `on_done` hears of those that replaced
     rows, which are in the register and can be undone as any other. The stream must have closed the
     days. Raises PublicationBlocked where rows break a critical rule.
     """
-    found = {t.name: MendedTable(t.name, tuple(sorted(days))) for t in stream.tables}
+    found = {t.name: RecomputedTable(t.name, tuple(sorted(days))) for t in stream.tables}
     for first, last in ranges(days):
         order = Order(
             stream=stream,

@@ -14,8 +14,8 @@ from rivermark.cli.desired_state import pause, resume
 from rivermark.cli.files import files
 from rivermark.cli.group import CommandGroup, add_command
 from rivermark.cli.maintenance import upkeep
-from rivermark.cli.merge_late import fold_late
-from rivermark.cli.replay_ingest import readmit
+from rivermark.cli.merge_late import merge_late
+from rivermark.cli.replay_ingest import replay_ingest
 from rivermark.cli.reprocess import reprocess
 from rivermark.cli.reset import reset
 from rivermark.cli.run import run
@@ -65,7 +65,7 @@ add_command(app, dashboard, "dashboard", panel=LOOK)
 app.add_typer(state, name="state", rich_help_panel=WORK)
 app.add_typer(dead_letters, name="dead-letters", rich_help_panel=MEND)
 add_command(app, reprocess, "reprocess", panel=MEND)
-add_command(app, fold_late, "fold-late", panel=MEND)
-add_command(app, readmit, "readmit", panel=MEND)
+add_command(app, merge_late, "fold-late", panel=MEND)
+add_command(app, replay_ingest, "readmit", panel=MEND)
 add_command(app, reset, "reset", panel=MEND)
 add_command(app, upkeep, "upkeep", panel=MEND)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from rivermark.backfill.late.days import LateDay
-    from rivermark.backfill.late.run import FoldReport
+    from rivermark.backfill.late.run import MergeReport
 
 
-def fold_late(
+def merge_late(
     stream: Annotated[
         str | None, typer.Argument(metavar="[STREAM]", help="An ingest; default: all of them.")
     ] = None,
@@ -47,7 +47,7 @@ def fold_late(
     """
     # Here, because `rivermark --help` needs nothing of the runtime.
     from rivermark.backfill.late.days import chosen_ingests, late_days
-    from rivermark.backfill.late.run import fold_late as fold
+    from rivermark.backfill.late.run import merge_late as fold
 
     settings, found = settings_for(home), topology()
     ingests = chosen_ingests(found, [stream] if stream else [])
@@ -99,10 +99,10 @@ def _list(days: list[LateDay]) -> None:
     out().print(table)
 
 
-def _report(report: FoldReport) -> None:
+def _report(report: MergeReport) -> None:
     if report.taken_up:
         out().print(plain(f"{report.taken_up} folds that had been broken off were finished"))
-    if not report.days and not report.mended:
+    if not report.days and not report.recomputed:
         out().print(plain("no closed day has late rows to fold"))
     if report.days:
         names = ("rows before", "folded", "rows after", "money before", "folded ", "money after")
@@ -112,17 +112,17 @@ def _report(report: FoldReport) -> None:
                 day.stream,
                 day.day.isoformat(),
                 number(day.rows_before),
-                number(day.rows_folded),
+                number(day.rows_merged),
                 number(day.rows),
                 money(day.money_before),
-                money(day.money_folded),
+                money(day.money_merged),
                 money(day.money),
             )
         out().print(table)
-    if report.mended:
+    if report.recomputed:
         counts = ("days computed", "days changed", "rows before", "rows after")
         table = grid("computed again", ("table", *counts), right=counts)
-        for each in report.mended:
+        for each in report.recomputed:
             table.add_row(
                 each.table,
                 number(len(each.days)),

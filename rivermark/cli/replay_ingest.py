@@ -17,7 +17,7 @@ from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import Ingest
 
 
-def readmit(
+def replay_ingest(
     stream: Annotated[str, typer.Argument(metavar="STREAM", help="A stream that reads files.")],
     first: Annotated[
         str, typer.Option("--from", metavar="DAY", help="First day, like 2020-01-01.")
@@ -50,7 +50,7 @@ def readmit(
     allowed = None if lateness is None else timedelta(milliseconds=round(lateness * 1000))
     with engine(settings, "short") as spark, err().status(f"Deciding again about {stream}"):
         # Here, because Spark's modules are slow to import and the engine has them by now.
-        from rivermark.backfill.ingest_replay.run import readmit as decide
+        from rivermark.backfill.ingest_replay.run import replay_ingest as decide
 
         report = decide(
             spark, settings, found, from_day, to_day, lateness=allowed, run_id=new_run_id()

@@ -41,8 +41,8 @@ def try_days_lock(table_path: str) -> Iterator[bool]:
 
 
 @contextmanager
-def try_fold_lock(table_path: str) -> Iterator[bool]:
-    """The right to fold late rows of a lake, if nobody holds it now; tells whether it was had."""
+def try_merge_lock(table_path: str) -> Iterator[bool]:
+    """The right to merge late rows of a lake, if nobody holds it now; tells whether it was had."""
     with _lock(table_path, "_fold.lock", wait=False) as held:
         yield held
 

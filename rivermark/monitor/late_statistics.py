@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from rivermark.backfill.late.hours import day_of
-from rivermark.backfill.late.merged import PLACE, unfolded_by_hour
+from rivermark.backfill.late.merged import PLACE, unmerged_by_hour
 from rivermark.lake.snapshot import once, opened
 from rivermark.lake.sql import ask, connection, quoted
 from rivermark.model.stream import Ingest
@@ -146,7 +146,7 @@ def late_money(
 
     for row in ask(sums, tables, {"start": start, "end": end}):
         add(row["hour"].astimezone(UTC), Decimal(0), row["money"] or Decimal(0))
-    for late in unfolded_by_hour(settings, ingest, start, end).values():
+    for late in unmerged_by_hour(settings, ingest, start, end).values():
         add(late.hour, late.money or Decimal(0), late.money or Decimal(0))
     return found
 

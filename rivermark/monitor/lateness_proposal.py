@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from rivermark.backfill.late.merged import AT_THE_DOOR
+from rivermark.backfill.late.merged import ADMITTED_ON_TIME
 from rivermark.ingest.file_outcomes import INGEST_FILES
 from rivermark.lake.snapshot import opened
 from rivermark.lake.sql import ask, quoted
@@ -102,7 +102,9 @@ def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
     )
     found = ask(
         # A declared column, quoted, and numbers.
-        DELAYS.format(time=quoted(ingest.contract.event_time), counts=counts, admitted=AT_THE_DOOR),
+        DELAYS.format(
+            time=quoted(ingest.contract.event_time), counts=counts, admitted=ADMITTED_ON_TIME
+        ),
         {
             "admitted_rows": opened(lake, ingest.admitted),
             "late_rows": opened(lake, ingest.late),

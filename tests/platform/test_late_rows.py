@@ -13,8 +13,8 @@ from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.backfill.affected_days import Changed
 from rivermark.backfill.late.days import late_days
-from rivermark.backfill.late.run import FoldReport
-from rivermark.backfill.replace_changed import MendedTable
+from rivermark.backfill.late.run import MergeReport
+from rivermark.backfill.replace_changed import RecomputedTable
 from rivermark.settings import Settings
 from tests.oracles.shop import FIRST, ORDERS, PAID, PAYMENTS, SHOP, sent, write, write_join
 from tests.platform.conftest import definitions_in
@@ -74,10 +74,10 @@ def test_only_ingests_whose_rows_can_be_late_are_folded(
 
 
 def test_a_day_that_differs_is_materialized_as_its_partition() -> None:
-    table = MendedTable(PAID.tables[0].name, (FIRST,), Changed(days=frozenset({FIRST})))
+    table = RecomputedTable(PAID.tables[0].name, (FIRST,), Changed(days=frozenset({FIRST})))
     table.rows_before, table.rows_after = {FIRST: 10}, {FIRST: 12}
 
-    (event,) = events_of(SHOP, FoldReport("f", mended=[table]))
+    (event,) = events_of(SHOP, MergeReport("f", recomputed=[table]))
 
     assert (event.asset_key, event.partition) == (table_key(PAID.tables[0]), str(FIRST))
     assert event.metadata["rows_before"].value == 10
@@ -88,7 +88,7 @@ def test_the_check_of_a_day_that_was_computed_again_is_asked_anew(
     shop: dg.Definitions, instance: dg.DagsterInstance, settings: Settings
 ) -> None:
     write_join(settings, write(settings, ORDERS, sent(1)), write(settings, PAYMENTS, sent(1)))
-    report = FoldReport("f", mended=[MendedTable(PAID.tables[0].name, (FIRST,))])
+    report = MergeReport("f", recomputed=[RecomputedTable(PAID.tables[0].name, (FIRST,))])
     (before,) = judged(settings, SHOP, report)
 
     assert shop.resolve_job_def("fold_late").execute_in_process(instance=instance).success

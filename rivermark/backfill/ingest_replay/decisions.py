@@ -21,7 +21,7 @@ from pyspark.sql.types import (
 
 from rivermark.backfill.ingest_replay.replay import Replayed, SideTables
 from rivermark.backfill.late.hours import bounds
-from rivermark.backfill.late.merged import AT_THE_DOOR
+from rivermark.backfill.late.merged import ADMITTED_ON_TIME
 from rivermark.lake.commit_metadata import noted
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
@@ -77,7 +77,7 @@ class Turn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Readmission:
+class IngestReplay:
     """What a replay of days would decide otherwise; `sample` holds the first changed rows."""
 
     stream: str
@@ -118,7 +118,7 @@ def changes_table(ingest: Ingest) -> Table:
 
 def changed_decisions(
     lake: Lake, ingest: Ingest, first: date, last: date, replayed: Replayed, *, run_id: str
-) -> Readmission:
+) -> IngestReplay:
     """Compare the replay with what the door decided, for rows of these days, and keep the list.
 
     A late row that was folded since counts as late: that was the door's decision.
@@ -152,7 +152,7 @@ def changed_decisions(
         )
         for row in table_of_turns.to_pylist()
     )
-    return Readmission(
+    return IngestReplay(
         stream=ingest.name,
         first=first,
         last=last,
@@ -169,7 +169,9 @@ def _sql(ingest: Ingest) -> str:
         "time": quoted(ingest.contract.event_time),
         "money": quoted(ingest.money) if ingest.money else "NULL",
     }
-    before = DECIDED.format(admitted=AT_THE_DOOR, late="late_rows", aside="aside_rows", **names)
+    before = DECIDED.format(
+        admitted=ADMITTED_ON_TIME, late="late_rows", aside="aside_rows", **names
+    )
     after = DECIDED.format(admitted="side_admitted", late="side_late", aside="side_aside", **names)
     return CHANGED.format(before=before, after=after)
 

@@ -6,14 +6,14 @@ from datetime import date, timedelta
 
 from pyspark.sql import SparkSession
 
-from rivermark.backfill.ingest_replay.decisions import Readmission, changed_decisions
+from rivermark.backfill.ingest_replay.decisions import IngestReplay, changed_decisions
 from rivermark.backfill.ingest_replay.replay import replay, with_lateness
 from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import Ingest
 from rivermark.settings import Settings
 
 
-def readmit(
+def replay_ingest(
     spark: SparkSession,
     settings: Settings,
     ingest: Ingest,
@@ -22,7 +22,7 @@ def readmit(
     *,
     lateness: timedelta | None = None,
     run_id: str,
-) -> Readmission:
+) -> IngestReplay:
     """What the door would decide about the rows of these days by the ingest as it is declared now.
 
     `lateness` takes the place of the declared one. Published tables are only read.

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from rivermark.backfill.late.hours import bounds, day_of
-from rivermark.backfill.late.merged import LateHour, unfolded_by_hour
+from rivermark.backfill.late.merged import LateHour, unmerged_by_hour
 from rivermark.backfill.pending import settled_through
 from rivermark.ingest.watermark_recovery import door_watermark
 from rivermark.model.errors import RivermarkError
@@ -55,7 +55,7 @@ def late_days(
         return []
     after = settled_through(lake, ingest)
     found: dict[date, list[LateHour]] = {}
-    for hour in unfolded_by_hour(settings, ingest, after=after).values():
+    for hour in unmerged_by_hour(settings, ingest, after=after).values():
         found.setdefault(day_of(hour.hour, ingest.days), []).append(hour)
     through = door_watermark(lake, ingest)
     return [
@@ -65,7 +65,7 @@ def late_days(
     ]
 
 
-def foldable(
+def mergeable(
     settings: Settings, ingests: Iterable[Ingest], **between: date | None
 ) -> dict[str, list[LateDay]]:
     """The closed days with unfolded late rows, by ingest; ingests without any are left out."""

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from pyspark.sql.types import DateType
 
-from rivermark.backfill.late.merged import folded_by_hour
+from rivermark.backfill.late.merged import merged_by_hour
 from rivermark.lake.snapshot import once, opened
 from rivermark.lake.sql import ask, quoted
 from rivermark.model.stream import Ingest
@@ -25,22 +25,22 @@ DAY: Final = timedelta(days=1)
 class HourOfRows:
     """The rows of an ingest whose event time lies in the hour that begins at `hour` (UTC).
 
-    `admitted` are those that the door let in. `folded` of the `late` ones lie beside them in the
-    admitted table by now, and `repeats` are rows there whose keys another one of the hour has. What
-    was set aside counts where its event time could be read.
+    `admitted` are those that came in time. `merged` of the `late` ones lie beside them in the
+    admitted table by now, and `repeats` are rows there whose keys another one of the hour has.
+    Quarantined rows count where their event time could be read.
     """
 
     hour: datetime
     admitted: int = 0
     late: int = 0
-    set_aside: int = 0
+    quarantined: int = 0
     repeats: int = 0
-    folded: int = 0
+    merged: int = 0
 
     @property
     def seen(self) -> int:
-        """Every row that came for the hour, whatever the door made of it."""
-        return self.admitted + self.late + self.set_aside
+        """Every row that arrived for the hour."""
+        return self.admitted + self.late + self.quarantined
 
 
 def hours_of(
@@ -53,17 +53,17 @@ def hours_of(
     places = (
         ("admitted", ingest.admitted, time, keys),
         ("late", ingest.late, time, ()),
-        ("set_aside", ingest.quarantine, "event_time", ()),
+        ("quarantined", ingest.quarantine, "event_time", ()),
     )
     for place, table, column, told_apart_by in places:
         for row in _count(settings, table, column, start, end, told_apart_by):
             hour = found.setdefault(row["hour"].astimezone(UTC), {})
             hour[place] = row["n"]
             hour["repeats"] = hour.get("repeats", 0) + row["repeats"]
-    for at, folded in folded_by_hour(settings, ingest, start, end).items():
+    for at, merged in merged_by_hour(settings, ingest, start, end).items():
         hour = found.setdefault(at, {})
-        hour["folded"] = folded.rows
-        hour["admitted"] = max(0, hour.get("admitted", 0) - folded.rows)
+        hour["merged"] = merged.rows
+        hour["admitted"] = max(0, hour.get("admitted", 0) - merged.rows)
     return [HourOfRows(hour, **found[hour]) for hour in sorted(found)]
 
 

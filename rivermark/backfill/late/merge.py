@@ -41,7 +41,7 @@ NEW: Final = "SELECT l.* FROM late_rows l ANTI JOIN held USING (_ingest_batch, _
 
 
 @dataclass
-class FoldedDay:
+class MergedDay:
     """A day of an admitted table, and what its late rows brought: rows and money.
 
     `rows` and `money` are those of the whole day afterwards; money is None where the ingest
@@ -51,34 +51,34 @@ class FoldedDay:
     stream: str
     day: date
     rows: int = 0
-    rows_folded: int = 0
+    rows_merged: int = 0
     money: Decimal | None = None
-    money_folded: Decimal | None = None
+    money_merged: Decimal | None = None
     conflicts: int = 0
 
     @property
     def rows_before(self) -> int:
         """Rows of the day without those that were folded now."""
-        return self.rows - self.rows_folded
+        return self.rows - self.rows_merged
 
     @property
     def money_before(self) -> Decimal | None:
         """Their money."""
-        if self.money is None or self.money_folded is None:
+        if self.money is None or self.money_merged is None:
             return None
-        return self.money - self.money_folded
+        return self.money - self.money_merged
 
 
-def fold_day(
+def merge_day(
     lake: Lake, ingest: Ingest, day: LateDay, late_version: int, metadata: dict[str, Any]
-) -> FoldedDay:
+) -> MergedDay:
     """Put the late rows of a closed day into the admitted table; those that are there stay single.
 
     Late rows that came after `late_version` of the late table are left for the next fold.
     """
-    found = FoldedDay(ingest.name, day.day)
+    found = MergedDay(ingest.name, day.day)
     if ingest.money is not None:
-        found.money_folded = Decimal(0)
+        found.money_merged = Decimal(0)
     late = DeltaTable(lake.path(ingest.late), version=late_version).to_pyarrow_dataset()
     hours = sorted(hour.hour for hour in day.hours)
     for start, end in _spans(lake, ingest, hours):
@@ -103,7 +103,7 @@ def _fold_span(
     start: datetime,
     end: datetime,
     metadata: dict[str, Any],
-    found: FoldedDay,
+    found: MergedDay,
 ) -> None:
     time, path = ingest.contract.event_time, lake.path(ingest.admitted)
     with commit_lock(path):
@@ -117,9 +117,9 @@ def _fold_span(
                 held = rows.to_table(filter=moments_between(time, start, end))
             both = pa.concat_tables([held, new.select(held.column_names).cast(held.schema)])
             replace_span(lake, ingest.admitted, table, both, time, start, end, metadata)
-    found.rows_folded += new.num_rows
-    if ingest.money is not None and found.money_folded is not None:
-        found.money_folded += pc.sum(new[ingest.money]).as_py() or Decimal(0)
+    found.rows_merged += new.num_rows
+    if ingest.money is not None and found.money_merged is not None:
+        found.money_merged += pc.sum(new[ingest.money]).as_py() or Decimal(0)
 
 
 def _not_held(late: pa.Table, held: pa.Table) -> pa.Table:

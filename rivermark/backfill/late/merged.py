@@ -29,7 +29,7 @@ NEVER: Final = -1
 """The arrival up to which all late rows are known to be folded, where nothing is known."""
 
 OF_LATE: Final = "SEMI JOIN late_rows USING (_ingest_batch, _file, _row)"
-AT_THE_DOOR: Final = (
+ADMITTED_ON_TIME: Final = (
     "(SELECT * FROM admitted_rows ANTI JOIN late_rows USING (_ingest_batch, _file, _row))"
 )
 """The admitted rows without those that were folded: what the door let in."""
@@ -56,14 +56,14 @@ class LateHour:
     money: Decimal | None = None
 
 
-def folded_by_hour(
+def merged_by_hour(
     settings: Settings, ingest: Ingest, start: datetime, end: datetime
 ) -> dict[datetime, LateHour]:
     """The late rows of [start, end) that the admitted table holds, by hour."""
     return _by_hour(settings, ingest, "SEMI", start, end, NEVER)
 
 
-def unfolded_by_hour(
+def unmerged_by_hour(
     settings: Settings,
     ingest: Ingest,
     start: datetime | None = None,
@@ -78,7 +78,7 @@ def unfolded_by_hour(
     return _by_hour(settings, ingest, "ANTI", start, end, after)
 
 
-def newest_settled(settings: Settings, ingest: Ingest, *, after: int = NEVER) -> int:
+def newest_merged(settings: Settings, ingest: Ingest, *, after: int = NEVER) -> int:
     """The newest arrival up to which every late row is folded, at least `after`."""
     found = _Late.read(settings, ingest, None, None, after)
     if found is None:

@@ -17,11 +17,11 @@ from uuid import uuid4
 
 from deltalake import DeltaTable
 
-from rivermark.backfill.affected_days import Changed, Debts, of_hours
+from rivermark.backfill.affected_days import Changed, DaysByStream, of_hours
 from rivermark.backfill.downstream import Below, Tell, compute_below, payable
-from rivermark.backfill.late.days import LateDay, foldable
-from rivermark.backfill.late.merge import FoldedDay, fold_day
-from rivermark.backfill.late.merged import newest_settled
+from rivermark.backfill.late.days import LateDay, mergeable
+from rivermark.backfill.late.merge import MergedDay, merge_day
+from rivermark.backfill.late.merged import newest_merged
 from rivermark.backfill.pending import (
     FOLDS,
     Begun,
@@ -31,12 +31,12 @@ from rivermark.backfill.pending import (
     finish,
     identity,
     open_causes,
-    open_folds,
+    pending_days,
     settled_through,
+    unfinished_merges,
 )
-from rivermark.backfill.pending_days import owed_days
 from rivermark.lake.lake import Lake
-from rivermark.lake.locks import try_fold_lock
+from rivermark.lake.locks import try_merge_lock
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import Ingest
@@ -46,11 +46,11 @@ from rivermark.settings import Settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from rivermark.backfill.replace_changed import MendedTable
+    from rivermark.backfill.replace_changed import RecomputedTable
 
 
 @dataclass
-class FoldReport:
+class MergeReport:
     """What a fold did: days of ingests, tables that were computed again, and what is left.
 
     `owed` days are computed by the fold after they are closed; `blocked` says, by stream, why days
@@ -60,9 +60,9 @@ class FoldReport:
     """
 
     fold: str
-    days: list[FoldedDay] = field(default_factory=list)
-    mended: list[MendedTable] = field(default_factory=list)
-    owed: Debts = field(default_factory=dict)
+    days: list[MergedDay] = field(default_factory=list)
+    recomputed: list[RecomputedTable] = field(default_factory=list)
+    owed: DaysByStream = field(default_factory=dict)
     blocked: dict[str, str] = field(default_factory=dict)
     follow: list[str] = field(default_factory=list)
     taken_up: int = 0
@@ -70,21 +70,21 @@ class FoldReport:
 
     def take(self, below: Below) -> None:
         """Tell also what became of the tables below."""
-        self.mended, self.owed = below.mended, below.owed
+        self.recomputed, self.owed = below.recomputed, below.owed
         self.blocked, self.follow = below.blocked, below.follow
 
     @property
     def rows(self) -> int:
         """Late rows that were taken in."""
-        return sum(day.rows_folded for day in self.days)
+        return sum(day.rows_merged for day in self.days)
 
     @property
     def days_changed(self) -> int:
         """Days of derived tables that are others now."""
-        return sum(len(table.changed.days) for table in self.mended)
+        return sum(len(table.changed.days) for table in self.recomputed)
 
 
-def fold_late(
+def merge_late(
     settings: Settings,
     topology: Topology,
     ingests: Sequence[Ingest],
@@ -94,7 +94,7 @@ def fold_late(
     first: date | None = None,
     last: date | None = None,
     tell: Tell = lambda _: None,
-) -> FoldReport:
+) -> MergeReport:
     """Fold the late rows of the ingests' closed days, from `first` to `last` where given.
 
     The engine is asked for only when a derived table has to be computed again. Killed at any
@@ -103,15 +103,15 @@ def fold_late(
     """
     lake, began = settings.lake(), time.monotonic()
     create_table(lake, FOLDS)
-    with try_fold_lock(lake.path(FOLDS)) as held:
+    with try_merge_lock(lake.path(FOLDS)) as held:
         if not held:
             raise RivermarkError("another fold is under way; it takes what is there to be folded")
-        report = FoldReport(uuid4().hex)
+        report = MergeReport(uuid4().hex)
         # What is over afterwards is asked first: a debt that is made meanwhile stays.
-        causes, left = open_causes(lake), open_folds(lake)
-        before = owed_days(lake, topology)
+        causes, left = open_causes(lake), unfinished_merges(lake)
+        before = pending_days(lake, topology)
         versions = {i.name: _version(lake, i) for i in ingests if lake.exists(i.late)}
-        found = foldable(settings, ingests, first=first, last=last)
+        found = mergeable(settings, ingests, first=first, last=last)
         if not (found or left or payable(lake, topology, before)):
             report.owed = before
             return report
@@ -150,11 +150,13 @@ def fold_late(
     return report
 
 
-def anything_to_fold(settings: Settings, topology: Topology, ingests: Sequence[Ingest]) -> bool:
+def anything_to_merge(settings: Settings, topology: Topology, ingests: Sequence[Ingest]) -> bool:
     """Whether a fold now would do something. Starts no engine."""
     lake = settings.lake()
     return bool(
-        foldable(settings, ingests) or open_folds(lake) or payable(lake, topology, debts(lake))
+        mergeable(settings, ingests)
+        or unfinished_merges(lake)
+        or payable(lake, topology, debts(lake))
     )
 
 
@@ -163,7 +165,7 @@ def _take_in(
     ingest: Ingest,
     begun: Begun,
     days: Iterable[LateDay],
-    report: FoldReport,
+    report: MergeReport,
     tell: Tell,
     run_id: str,
 ) -> Done:
@@ -179,17 +181,17 @@ def _take_in(
             "late_version": begun.late_version,
             "run": run_id,
         }
-        mine.append(fold_day(lake, ingest, day, begun.late_version, told))
-        tell(f"{ingest.name} {day.day}: {mine[-1].rows_folded:,} late rows folded")
+        mine.append(merge_day(lake, ingest, day, begun.late_version, told))
+        tell(f"{ingest.name} {day.day}: {mine[-1].rows_merged:,} late rows folded")
     report.days += mine
-    amounts = [day.money_folded for day in mine if day.money_folded is not None]
+    amounts = [day.money_merged for day in mine if day.money_merged is not None]
     return Done(
         stream=ingest.name,
-        rows=sum(day.rows_folded for day in mine),
+        rows=sum(day.rows_merged for day in mine),
         money=sum(amounts, Decimal(0)) if amounts else None,
         version_before=before,
         version_after=_version(lake, ingest, late=False),
-        settled_through=newest_settled(settings, ingest, after=settled_through(lake, ingest)),
+        settled_through=newest_merged(settings, ingest, after=settled_through(lake, ingest)),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rivermark.backfill.pending import rows_folded
+from rivermark.backfill.pending import rows_merged
 from rivermark.lake.statistics import row_count
 from rivermark.model.stream import Ingest
 from rivermark.monitor.checks.check import Answer
@@ -13,7 +13,7 @@ def late_share(settings: Settings, ingest: Ingest) -> Answer:
     """The late rows of an ingest, as a share of its valid ones; those folded since are late too."""
     lake = settings.lake()
     late, admitted = row_count(lake, ingest.late), row_count(lake, ingest.admitted)
-    admitted -= rows_folded(lake, ingest)
+    admitted -= rows_merged(lake, ingest)
     return _share("late", late, late + admitted, ingest.late_below)
 
 

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from typing import Final
 
 from rivermark.backfill.late.hours import bounds, day_of, rows_by_hour
-from rivermark.backfill.pending_days import owed_days
+from rivermark.backfill.pending import pending_days
 from rivermark.model.stream import Stream
 from rivermark.model.topology import Topology
 from rivermark.monitor.completeness.ingest_day import Day, State
@@ -105,7 +105,7 @@ def days_of_stream(
     rows: Counter[date] = Counter()
     for hour, count in rows_by_hour(settings, table, start, end).items():
         rows[day_of(hour, table.days)] += count
-    owed = owed_days(settings.lake(), topology).get(stream.name, set())
+    owed = pending_days(settings.lake(), topology).get(stream.name, set())
     marked = inputs_with_marks(topology, stream, dict(reached))
     if marked and stream.kind == "append":
         # Its sources may be over while it rests. A refreshed table is as of its last computing, and

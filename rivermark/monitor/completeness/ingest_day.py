@@ -191,7 +191,7 @@ def _day(
     closed: bool,
 ) -> Day:
     short = {h: e.short(hours[h].seen) for h, e in expected.items()}
-    late, folded = (sum(h.late for h in hours.values()), sum(h.folded for h in hours.values()))
+    late, folded = (sum(h.late for h in hours.values()), sum(h.merged for h in hours.values()))
     by = sorted({e.by for e in expected.values()})
     state: State = "complete" if closed else "open"
     announced = sum(n for h, n in short.items() if expected[h].by == "manifest")
@@ -207,7 +207,7 @@ def _day(
         admitted=sum(h.admitted for h in hours.values()),
         late=late,
         folded=folded,
-        set_aside=sum(h.set_aside for h in hours.values()),
+        set_aside=sum(h.quarantined for h in hours.values()),
         repeats=sum(h.repeats for h in hours.values()),
         unaccounted=unaccounted,
         expected=round(sum(e.rows for e in expected.values())) if expected else None,

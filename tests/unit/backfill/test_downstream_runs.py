@@ -14,9 +14,9 @@ from rivermark.backfill import wait_until_closed as waiting
 from rivermark.backfill.affected_days import Changed, whole_days
 from rivermark.backfill.difference import Difference
 from rivermark.backfill.downstream_runs import Followed, follow_up, promised
-from rivermark.backfill.late.run import FoldReport, fold_late
-from rivermark.backfill.pending_days import owed_days
-from rivermark.backfill.replace_changed import MendedTable
+from rivermark.backfill.late.run import MergeReport, merge_late
+from rivermark.backfill.pending import pending_days
+from rivermark.backfill.replace_changed import RecomputedTable
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.backfill.wait_until_closed import wait_until_closed
 from rivermark.lake.schema import create_table
@@ -63,7 +63,7 @@ class Below:
 
     def mend(
         self, _spark: object, _settings: object, stream: Stream, days: set[date], **_: object
-    ) -> list[MendedTable]:
+    ) -> list[RecomputedTable]:
         if stream.name == self.killed_at:
             raise KilledError
         if stream.name == self.blocked:
@@ -71,18 +71,18 @@ class Below:
         self.computed.append((stream.name, days))
         table = stream.tables[0]
         changed = Changed() if stream.name in self.same else whole_days(table, days)
-        return [MendedTable(table.name, tuple(days), changed)]
+        return [RecomputedTable(table.name, tuple(days), changed)]
 
     def follow(self, cause: Reprocessing, topology: Topology = TOPOLOGY) -> Followed:
         self.computed = []
         return follow_up(None, self.settings, topology, cause, run_id="r")  # type: ignore[arg-type]
 
-    def fold(self) -> FoldReport:
+    def fold(self) -> MergeReport:
         self.computed = []
-        return fold_late(self.settings, TOPOLOGY, [], lambda: None, run_id="night")  # type: ignore[arg-type,return-value]
+        return merge_late(self.settings, TOPOLOGY, [], lambda: None, run_id="night")  # type: ignore[arg-type,return-value]
 
     def owed(self) -> dict[str, set[date]]:
-        return owed_days(self.settings.lake(), TOPOLOGY)
+        return pending_days(self.settings.lake(), TOPOLOGY)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rivermark.backfill.late.days import late_days
-from rivermark.backfill.late.run import FoldReport
+from rivermark.backfill.late.run import MergeReport
 from rivermark.settings import Settings
 from tests.oracles.shop import FIRST, PAYMENTS, SHOP, sent, write
 from tests.unit.cli.conftest import Entry, Run
@@ -75,10 +75,10 @@ def test_only_a_door_can_decide_again(rivermark: Run, given: tuple[str, ...], to
 def test_rows_that_were_not_published_end_the_command_with_an_error(
     rivermark: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blocked = FoldReport(
+    blocked = MergeReport(
         "f", owed={"shop/paid": {FIRST}}, blocked={"shop/paid": "nothing was published, since"}
     )
-    monkeypatch.setattr("rivermark.backfill.late.run.fold_late", lambda *_, **__: blocked)
+    monkeypatch.setattr("rivermark.backfill.late.run.merge_late", lambda *_, **__: blocked)
 
     result = rivermark("fold-late")
 

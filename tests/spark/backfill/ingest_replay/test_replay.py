@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from rivermark import Ingest, Rule
-from rivermark.backfill.ingest_replay.decisions import Readmission, changes_table
-from rivermark.backfill.ingest_replay.run import readmit
+from rivermark.backfill.ingest_replay.decisions import IngestReplay, changes_table
+from rivermark.backfill.ingest_replay.run import replay_ingest
 from rivermark.model.errors import RivermarkError
 from rivermark.settings import Settings
 from tests.spark.helpers import oracle
@@ -35,7 +35,7 @@ def decided(folder: Path, lateness: timedelta, patch: pytest.MonkeyPatch) -> dic
     return places | {row[:2]: "set aside" for row in found.quarantine if row[1] is not None}
 
 
-def turned(report: Readmission) -> Counter[tuple[str, str]]:
+def turned(report: IngestReplay) -> Counter[tuple[str, str]]:
     return Counter({(t.before.split(":")[0], t.after.split(":")[0]): t.rows for t in report.turns})
 
 
@@ -52,8 +52,8 @@ def test_decisions_that_change_are_those_of_the_oracle_and_nothing_published_is_
     lake, folder = settings.lake(), Path(settings.landing_root) / FOLDER
     versions = {t.name: DeltaTable(lake.path(t)).version() for t in READINGS.tables}
 
-    def again(changed: Ingest, lateness: timedelta | None = None) -> Readmission:
-        return readmit(spark, settings, changed, DAY, DAY, lateness=lateness, run_id="again")
+    def again(changed: Ingest, lateness: timedelta | None = None) -> IngestReplay:
+        return replay_ingest(spark, settings, changed, DAY, DAY, lateness=lateness, run_id="again")
 
     same = again(ingest)
     assert (same.turns, same.rows_changed) == ((), 0)
@@ -81,5 +81,5 @@ def test_decisions_that_change_are_those_of_the_oracle_and_nothing_published_is_
     assert {t.name: DeltaTable(lake.path(t)).version() for t in READINGS.tables} == versions
 
     with pytest.raises(RivermarkError, match="has no row of 2030-01-01"):
-        readmit(spark, settings, ingest, date(2030, 1, 1), date(2030, 1, 1), run_id="again")
+        replay_ingest(spark, settings, ingest, date(2030, 1, 1), date(2030, 1, 1), run_id="again")
     assert isinstance(datetime.fromisoformat(longer.sample[0]["event_time"]), datetime)

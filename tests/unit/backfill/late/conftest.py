@@ -8,12 +8,12 @@ from typing import Any, NoReturn
 import pytest
 from deltalake import DeltaTable
 
-from rivermark.backfill.late.run import FoldReport, fold_late
+from rivermark.backfill.late.run import MergeReport, merge_late
 from rivermark.model.stream import Ingest
 from rivermark.settings import Settings
 from tests.oracles.shop import ORDERS, PAYMENTS, SHOP, Landed, sent, write
 
-Fold = Callable[..., FoldReport]
+Fold = Callable[..., MergeReport]
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def no_engine() -> NoReturn:
 
 @pytest.fixture
 def fold(settings: Settings) -> Fold:
-    def run(**given: Any) -> FoldReport:
-        return fold_late(settings, SHOP, [ORDERS, PAYMENTS], no_engine, run_id="fold", **given)
+    def run(**given: Any) -> MergeReport:
+        return merge_late(settings, SHOP, [ORDERS, PAYMENTS], no_engine, run_id="fold", **given)
 
     return run
 

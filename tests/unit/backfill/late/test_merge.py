@@ -12,9 +12,9 @@ from deltalake import DeltaTable
 import rivermark.backfill.late.merge
 import rivermark.backfill.late.run
 from rivermark.backfill.late.days import late_days
-from rivermark.backfill.pending import FOLDS, open_folds, rows_folded, settled_through
+from rivermark.backfill.pending import FOLDS, rows_merged, settled_through, unfinished_merges
 from rivermark.lake.archive import put_aside
-from rivermark.lake.locks import commit_lock, try_fold_lock
+from rivermark.lake.locks import commit_lock, try_merge_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.replace import replace_span
 from rivermark.model.errors import RivermarkError
@@ -65,8 +65,8 @@ def test_every_late_row_of_a_closed_day_is_there_once_after_the_fold(
     ]
     for day in report.days:
         admitted, late, _ = payments.of(day.day)
-        assert (day.rows_before, day.rows_folded) == (admitted, late)
-        assert (day.money_before, day.money_folded) == (
+        assert (day.rows_before, day.rows_merged) == (admitted, late)
+        assert (day.money_before, day.money_merged) == (
             10 * Decimal(admitted),
             10 * Decimal(late),
         )
@@ -149,8 +149,8 @@ class KilledError(Exception):
 
 STEPS = {
     "after it was written down": ("begin", 1, True),
-    "after the first day": ("fold_day", 1, True),
-    "after the last day": ("fold_day", 2, True),
+    "after the first day": ("merge_day", 1, True),
+    "after the last day": ("merge_day", 2, True),
     "before it is over": ("finish", 1, False),
     "after it was over": ("finish", 1, True),
 }
@@ -179,7 +179,7 @@ def test_a_fold_that_is_killed_at_any_step_is_finished_by_the_next_one(
 
     report = fold()
 
-    assert open_folds(settings.lake()) == []
+    assert unfinished_merges(settings.lake()) == []
     assert report.taken_up == (0 if step == "finish" and done else 1)
     for ingest, landed in sources.values():
         assert ids(settings, ingest) == everything(landed)
@@ -312,7 +312,7 @@ def test_a_large_day_is_folded_span_by_span(
 @pytest.mark.usefixtures("payments")
 def test_two_folds_at_a_time_are_refused(settings: Settings, fold: Fold) -> None:
     fold()
-    with try_fold_lock(settings.lake().path(FOLDS)) as held:
+    with try_merge_lock(settings.lake().path(FOLDS)) as held:
         assert held
         with pytest.raises(RivermarkError, match="another fold is under way"):
             fold()
@@ -323,10 +323,10 @@ def test_a_table_made_anew_has_late_rows_of_its_own(
 ) -> None:
     fold()
     lake = settings.lake()
-    assert rows_folded(lake, PAYMENTS) == len(payments.late)
+    assert rows_merged(lake, PAYMENTS) == len(payments.late)
     for table in PAYMENTS.tables:
         put_aside(lake, table, "then")
     write(settings, PAYMENTS, sent(3))
 
-    assert (settled_through(lake, PAYMENTS), rows_folded(lake, PAYMENTS)) == (-1, 0)
+    assert (settled_through(lake, PAYMENTS), rows_merged(lake, PAYMENTS)) == (-1, 0)
     assert fold().rows == len(payments.late)

@@ -10,9 +10,9 @@ import pytest
 
 import rivermark.backfill.downstream
 from rivermark.backfill.affected_days import whole_days
-from rivermark.backfill.late.run import FoldReport, fold_late
-from rivermark.backfill.pending_days import owed_days
-from rivermark.backfill.replace_changed import MendedTable
+from rivermark.backfill.late.run import MergeReport, merge_late
+from rivermark.backfill.pending import pending_days
+from rivermark.backfill.replace_changed import RecomputedTable
 from rivermark.lake.schema import create_table
 from rivermark.model.stream import Stream
 from rivermark.model.table import Table
@@ -62,23 +62,23 @@ class Lineage:
 
     def mend(
         self, _spark: object, _lake: object, stream: Stream, days: Collection[date], **_: Any
-    ) -> list[MendedTable]:
+    ) -> list[RecomputedTable]:
         if stream.name == self.killed_at:
             raise KilledError
         self.computed.append(stream.name)
-        table = MendedTable(stream.tables[0].name, tuple(sorted(days)))
+        table = RecomputedTable(stream.tables[0].name, tuple(sorted(days)))
         if stream.name not in self.replaced:
             table.changed = whole_days(stream.tables[0], days)
         self.replaced.add(stream.name)
         return [table]
 
-    def fold(self) -> FoldReport:
+    def fold(self) -> MergeReport:
         self.computed = []
         ingests = [ORDERS, PAYMENTS]
-        return fold_late(self.settings, TOPOLOGY, ingests, lambda: None, run_id="r")  # type: ignore[arg-type,return-value]
+        return merge_late(self.settings, TOPOLOGY, ingests, lambda: None, run_id="r")  # type: ignore[arg-type,return-value]
 
     def owed(self) -> dict[str, set[date]]:
-        return owed_days(self.settings.lake(), TOPOLOGY)
+        return pending_days(self.settings.lake(), TOPOLOGY)
 
 
 @pytest.fixture

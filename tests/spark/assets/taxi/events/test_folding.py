@@ -15,7 +15,7 @@ from assets.taxi.cleansing import CLEAN_FARES
 from assets.taxi.ingest import FARE_EVENTS
 from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
 from rivermark.backfill import replace_changed as mend
-from rivermark.backfill.pending_days import owed_days
+from rivermark.backfill.pending import pending_days
 from rivermark.backfill.registry import newest_records
 from rivermark.lake.log import CommitLog
 from rivermark.lake.replace import replace_days
@@ -67,10 +67,10 @@ def test_what_follows_from_late_rows_is_computed_again_also_after_a_kill(
         assert world.rows("taxi/hourly_winners", "window_end", "tips") != before
         (day,) = judge_days(settings, world.topology, DRIVER_TIPS, FIRST, FIRST)
         assert (day.state, day.owed) == ("complete", False)
-        assert owed_days(settings.lake(), world.topology) == {}
+        assert pending_days(settings.lake(), world.topology) == {}
         # Only days whose rows differ were replaced, and folding again computes nothing.
-        assert all(set(t.changed.days) <= {FIRST} for t in report.mended)
-        assert world.fold().mended == []
+        assert all(set(t.changed.days) <= {FIRST} for t in report.recomputed)
+        assert world.fold().recomputed == []
         # What was replaced is in the register, with the versions read and the fold that caused it.
         records = {r.table: r for r in newest_records(settings.lake())}
         assert set(records) == {t.name for s in STREAMS[1:] for t in s.tables}
