@@ -33,11 +33,12 @@ from rivermark.backfill.registry import Record, new_id, remember
 from rivermark.ingest.file_outcomes import INGEST_FILES
 from rivermark.lake.commit_metadata import noted
 from rivermark.lake.schema import create_table
+from rivermark.lake.system_tables import rows_of
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
 from rivermark.monitor.dashboard.refresh import refresh
-from rivermark.runtime.supervision.progress_log import ARROW, STREAM_PROGRESS
+from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
 
 TOPOLOGY: Final = Topology([RIDE_EVENTS, FARE_EVENTS, CLEAN_RIDES, CLEAN_FARES, RIDES_WITH_FARES])
@@ -163,7 +164,7 @@ def _progress(settings: Settings, days: int) -> None:
             for n in range(86_400 // BATCH_SECONDS)
         ]
         path = settings.lake().path(STREAM_PROGRESS)
-        write_deltalake(path, pa.Table.from_pylist(rows, ARROW), mode="append")
+        write_deltalake(path, rows_of(STREAM_PROGRESS, rows), mode="append")
 
 
 def _reprocessings(settings: Settings, days: int) -> None:

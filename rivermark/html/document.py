@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 from rivermark.html.markup import Child, Markup, tag
@@ -24,11 +23,3 @@ def document(title: str, *body: Child) -> str:
         tag("style", Markup(STYLE)),
     )
     return f"<!doctype html>\n{tag('html', head, tag('body', *body), lang='en')}\n"
-
-
-def write_page(text: str, path: Path) -> Path:
-    """Write the page beside and rename, so that nobody opens half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.part")
-    unfinished.write_text(text, encoding="utf-8")
-    return unfinished.replace(path)

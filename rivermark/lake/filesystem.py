@@ -1,7 +1,10 @@
-"""Small files beside the tables, on any storage that Arrow reaches (disk, S3, GCS, HDFS)."""
+"""Files on any storage that Arrow reaches (disk, S3, GCS, HDFS), written whole or not at all."""
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyarrow import fs
@@ -19,3 +22,44 @@ def is_local(uri: str) -> bool:
     """Whether the path lies on this machine's own file system."""
     # By the text alone: to open an object store may ask the network where the bucket lies.
     return "://" not in uri or uri.startswith("file:")
+
+
+def write_file(uri: str, content: bytes) -> None:
+    """Put the content into a file in one step: a reader sees the old content or the new one.
+
+    Creates the folders. No fsync: what has to outlast a power cut is a Delta commit or a landed
+    file, which sync for themselves.
+    """
+    store, path = filesystem(uri)
+    folder = path.rsplit("/", 1)[0]
+    store.create_dir(folder, recursive=True)
+    put_file(store, path, content)
+
+
+def put_file(store: fs.FileSystem, path: str, content: bytes) -> None:
+    """As `write_file`, into a folder that exists."""
+    folder, name = path.rsplit("/", 1)
+    draft = f"{folder}/{draft_name(name)}"
+    with store.open_output_stream(draft) as file:
+        file.write(content)
+    store.move(draft, path)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A hidden path beside `path` on this machine's disk, for whatever wants to write by itself.
+
+    Renamed to `path` at the end of the block, and removed where the block fails.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(draft_name(path.name))
+    try:
+        yield draft
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def draft_name(name: str) -> str:
+    """A hidden name that no other writer of the same file uses; maintenance removes old ones."""
+    return f".{name}.{uuid.uuid4().hex}.tmp"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import pyarrow as pa
 from deltalake import DeltaTable, Schema
 from deltalake.schema import Field as DeltaField
 from pyspark.sql.types import DataType, StructType
@@ -20,6 +21,14 @@ PROPERTIES: Final = {
 }
 """A table checkpoint each 50 commits instead of 10, because each is a pause of the stream. How long
 old versions are kept is the promise's affair (rivermark/lake/retention.py)."""
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The Arrow schema of rows with these columns, as a Delta table keeps them.
+
+    Timestamps are of microseconds in UTC; texts, lists and maps are those with 32-bit offsets.
+    """
+    return pa.schema(Schema.from_json(schema.json()).to_arrow())
 
 
 def create_table(lake: Lake, table: Table) -> None:

@@ -11,17 +11,13 @@ from deltalake import write_deltalake
 from rivermark.lake.commit_metadata import noted
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
-from rivermark.lake.schema import create_table
+from rivermark.lake.schema import arrow_schema, create_table
 from rivermark.model.table import Table
 
 
 def rows_of(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """The rows with the columns and types that the table declares; moments are UTC."""
-    # Here, because it is slow to import and most processes only read these tables.
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    schema: pa.Schema = to_arrow_schema(table.schema, timezone="UTC")
-    return pa.Table.from_pylist([*rows], schema)
+    return pa.Table.from_pylist([*rows], arrow_schema(table.schema))
 
 
 def append_rows(

@@ -13,6 +13,8 @@ from typing import Final
 
 import msgspec
 
+from rivermark.lake.filesystem import write_file
+
 Declaration = Mapping[str, str | int | float | bool | None]
 
 
@@ -98,9 +100,7 @@ class Manifest:
         """Begin the manifest, or cut what a kill left half done."""
         lines = [msgspec.json.encode({"declaration": dict(declaration)})]
         lines += [msgspec.json.encode(file) for file in files]
-        hidden = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        hidden.write_bytes(b"".join(line + b"\n" for line in lines))
-        hidden.rename(self._path)
+        write_file(str(self._path), b"".join(line + b"\n" for line in lines))
 
     def _append(self, line: bytes) -> None:
         with self._path.open("ab") as file:

@@ -12,13 +12,12 @@ Format: "Version Checksum File" of the Delta protocol. Only its required fields 
 from __future__ import annotations
 
 import json
-import uuid
 from typing import Any, Final
 
 from deltalake import DeltaTable
 from pyarrow import fs
 
-from rivermark.lake.filesystem import filesystem
+from rivermark.lake.filesystem import filesystem, put_file
 from rivermark.lake.statistics import file_sizes
 
 Actions = list[dict[str, Any]]
@@ -47,10 +46,7 @@ def write_checksum(table_path: str, version: int) -> bool:
 def put_checksum(store: fs.FileSystem, folder: str, version: int, sums: Sums) -> None:
     """Write the sums of a version beside its commit."""
     # Whole or not at all: a reader that finds half a file would have to distrust the version.
-    draft = f"{folder}/.{version:020d}.{uuid.uuid4().hex}.tmp"
-    with store.open_output_stream(draft) as file:
-        file.write(json.dumps(sums, separators=(",", ":")).encode())
-    store.move(draft, _place(folder, version))
+    put_file(store, _place(folder, version), json.dumps(sums, separators=(",", ":")).encode())
 
 
 def sums_of(table_path: str, version: int) -> Sums | None:

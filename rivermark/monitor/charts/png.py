@@ -14,6 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from rivermark.lake.filesystem import replacing
 from rivermark.model.rule import in_rows
 
 if TYPE_CHECKING:
@@ -190,8 +191,7 @@ def panels_of(figure: Figure, count: int) -> list[Axes]:
 
 
 def write_png(figure: Figure, path: Path) -> Path:
-    """Write beside and rename, so that a page that shows the picture never reads half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.part")
-    figure.savefig(unfinished, format="png", metadata={"Software": None})
-    return unfinished.replace(path)
+    """Write the picture in one step, so that a page that shows it never reads half of it."""
+    with replacing(path) as draft:
+        figure.savefig(draft, format="png", metadata={"Software": None})
+    return path

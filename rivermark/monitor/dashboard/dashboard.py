@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from rivermark.html.document import document, write_page
+from rivermark.html.document import document
 from rivermark.html.markup import Child, Markup, tag
+from rivermark.lake.filesystem import write_file
 from rivermark.monitor.dashboard.formatting import anchor
 from rivermark.monitor.dashboard.gather import Facts, StreamFacts
 from rivermark.monitor.dashboard.stream_card import stream_card
@@ -88,7 +89,8 @@ def draw(facts: Facts) -> str:
 
 def write(facts: Facts, path: Path) -> Path:
     """Draw the page into a file."""
-    return write_page(draw(facts), path)
+    write_file(str(path), draw(facts).encode())
+    return path
 
 
 def newest(moments: Sequence[datetime | None]) -> datetime | None:

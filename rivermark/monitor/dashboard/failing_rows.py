@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rivermark.html.document import document, write_page
+from rivermark.html.document import document
 from rivermark.html.markup import Markup, table, tag
+from rivermark.lake.filesystem import write_file
 from rivermark.model.table import Table
 from rivermark.quality.duckdb_evaluator import BadRows
 from rivermark.quality.failing_rows import Evidence
@@ -23,7 +24,8 @@ def page_path(settings: Settings, of: Table) -> Path:
 
 def write(evidence: Evidence, path: Path) -> Path:
     """Draw the page into a file."""
-    return write_page(draw(evidence), path)
+    write_file(str(path), draw(evidence).encode())
+    return path
 
 
 def draw(evidence: Evidence) -> str:

@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from rivermark.lake.filesystem import write_file
+
 POLICY: Final = (
     '<meta http-equiv="Content-Security-Policy" '
     "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
@@ -82,7 +84,7 @@ def make_self_contained(page: Path) -> None:
     """Rewrite a page in its place so that it loads nothing; one that was rewritten stays."""
     text = page.read_text(encoding="utf-8")
     if MARK not in text:
-        _write(page, self_contained(text))
+        write_file(str(page), self_contained(text).encode())
 
 
 def self_contained(text: str) -> str:
@@ -145,22 +147,14 @@ def write_index(pages: Path, runs: Iterable[StoredRun]) -> None:
             caption, ("suite", "result", "rules", "of", "at (UTC)"), rows, numeric=("rules",)
         )
 
-    _write(
-        pages / "index.html",
-        document(
-            "rivermark: expectations",
-            tag("header", tag("h1", "What is expected of the tables, and what was found")),
-            tag(
-                "main",
-                listed("The newest run of each suite", latest),
-                listed("All runs that are kept, the newest first", ordered),
-            ),
+    index = document(
+        "rivermark: expectations",
+        tag("header", tag("h1", "What is expected of the tables, and what was found")),
+        tag(
+            "main",
+            listed("The newest run of each suite", latest),
+            listed("All runs that are kept, the newest first", ordered),
         ),
     )
-
-
-def _write(path: Path, text: str) -> None:
-    # Beside and renamed: several processes draw one site, and readers may look.
-    unfinished = path.with_name(f".{path.name}.part")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(path)
+    # In one step each: several processes draw one site, and readers may look.
+    write_file(str(pages / "index.html"), index.encode())

@@ -7,6 +7,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from rivermark.lake.filesystem import write_file
 from rivermark.lake.lake import Lake
 from rivermark.lake.statistics import smallest
 from rivermark.model.stream import AnyStream, Stream
@@ -55,11 +56,8 @@ class ClosedDays:
         self._path(stream).unlink(missing_ok=True)
 
     def _remember(self, stream: str, day: date) -> None:
-        path = self._path(stream)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_suffix(".new")
-        new.write_text(json.dumps({"through": day.isoformat()}))
-        new.replace(path)
+        content = json.dumps({"through": day.isoformat()})
+        write_file(str(self._path(stream)), content.encode())
 
     def _path(self, stream: str) -> Path:
         return self._folder / f"{stream.replace('/', '.')}.json"

@@ -11,7 +11,7 @@ from typing import Any
 from pyarrow import fs
 
 from rivermark.lake.batch_writer import Origin, TableWriter
-from rivermark.lake.filesystem import filesystem
+from rivermark.lake.filesystem import filesystem, write_file
 from rivermark.lake.lake import Lake
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import AnyStream
@@ -87,17 +87,14 @@ def write_generation(
     lake: Lake, stream: AnyStream, made: Generation, *, unfinished: bool = False
 ) -> None:
     """Write a generation down, whole or not at all."""
-    store, path = filesystem(f"{lake.root}/checkpoints/{stream.name}/generation.json")
-    store.create_dir(path.rsplit("/", 1)[0], recursive=True)
-    text = {
+    content = {
         "number": made.number,
         "since": made.since.isoformat(),
         "shuffle_partitions": made.shuffle_partitions,
         **({"resetting": True} if unfinished else {}),
     }
-    with store.open_output_stream(f"{path}.new") as file:
-        file.write(json.dumps(text).encode())
-    store.move(f"{path}.new", path)
+    path = f"{lake.root}/checkpoints/{stream.name}/generation.json"
+    write_file(path, json.dumps(content).encode())
 
 
 def check_checkpoint(lake: Lake, stream: AnyStream, origin: Origin) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from rivermark.lake.filesystem import filesystem
+from rivermark.lake.filesystem import filesystem, write_file
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.process.api.declaration import Declaration
 from rivermark.process.evolution.compatibility import check_compatible
@@ -44,11 +44,7 @@ def read_record(checkpoint: str) -> ProcessRecord | None:
 
 def write_record(checkpoint: str, record: ProcessRecord) -> None:
     """Write a record down, whole or not at all."""
-    store, path = filesystem(f"{checkpoint}/{FILE}")
-    store.create_dir(path.rsplit("/", 1)[0], recursive=True)
-    with store.open_output_stream(f"{path}.new") as file:
-        file.write(msgspec.json.encode(record))
-    store.move(f"{path}.new", path)
+    write_file(f"{checkpoint}/{FILE}", msgspec.json.encode(record))
 
 
 def admit(stream: str, checkpoint: str, declared: Declaration, buckets: int) -> ProcessRecord:

@@ -7,7 +7,6 @@ import queue
 from dataclasses import asdict
 from typing import Any, ClassVar, Final
 
-import pyarrow as pa
 from deltalake import write_deltalake
 from pyspark import SparkContext
 from pyspark.sql.streaming.listener import StreamingQueryListener
@@ -26,36 +25,36 @@ from rivermark.lake.commit_metadata import noted
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import create_table
+from rivermark.lake.system_tables import rows_of
 from rivermark.model.table import Table
 from rivermark.runtime.batch_metrics import BatchTally
 
 COLUMNS: Final = {
-    "stream": (StringType(), pa.string()),
-    "generation": (IntegerType(), pa.int32()),
-    "run_id": (StringType(), pa.string()),
-    "batch_id": (LongType(), pa.int64()),
-    "started_at": (Timestamp(), pa.timestamp("us", "UTC")),
-    "duration_ms": (LongType(), pa.int64()),
-    "rows_in": (LongType(), pa.int64()),
-    "rows_out": (LongType(), pa.int64()),
-    "admitted": (LongType(), pa.int64()),
-    "late": (LongType(), pa.int64()),
-    "quarantined": (LongType(), pa.int64()),
-    "files": (LongType(), pa.int64()),
-    "watermark": (Timestamp(), pa.timestamp("us", "UTC")),
-    "state_rows": (LongType(), pa.int64()),
-    "state_bytes": (LongType(), pa.int64()),
-    "dropped_by_watermark": (LongType(), pa.int64()),
-    "duplicates": (LongType(), pa.int64()),
-    "counters": (MapType(StringType(), LongType()), pa.map_(pa.string(), pa.int64())),
-    "gauges": (MapType(StringType(), DoubleType()), pa.map_(pa.string(), pa.float64())),
+    "stream": StringType(),
+    "generation": IntegerType(),
+    "run_id": StringType(),
+    "batch_id": LongType(),
+    "started_at": Timestamp(),
+    "duration_ms": LongType(),
+    "rows_in": LongType(),
+    "rows_out": LongType(),
+    "admitted": LongType(),
+    "late": LongType(),
+    "quarantined": LongType(),
+    "files": LongType(),
+    "watermark": Timestamp(),
+    "state_rows": LongType(),
+    "state_bytes": LongType(),
+    "dropped_by_watermark": LongType(),
+    "duplicates": LongType(),
+    "counters": MapType(StringType(), LongType()),
+    "gauges": MapType(StringType(), DoubleType()),
 }
 STREAM_PROGRESS: Final = Table(
     name="ops/stream_progress",
-    schema=StructType([StructField(n, kind) for n, (kind, _) in COLUMNS.items()]),
+    schema=StructType([StructField(n, kind) for n, kind in COLUMNS.items()]),
     description="One row a micro-batch of every stream: rows, durations, watermark, state.",
 )
-ARROW: Final = pa.schema([(n, kind) for n, (_, kind) in COLUMNS.items()])
 
 WRAPPER: Final = "org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper"
 
@@ -116,7 +115,7 @@ class ProgressLog:
         """Append what was kept."""
         if not self._rows:
             return
-        rows = pa.Table.from_pylist([asdict(t) for t in self._rows], ARROW)
+        rows = rows_of(STREAM_PROGRESS, [asdict(t) for t in self._rows])
         with commit_lock(self._path):
             write_deltalake(self._path, rows, mode="append", commit_properties=noted({}))
         self._rows.clear()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
 
+from rivermark.lake.filesystem import write_file
 from rivermark.model.errors import UnknownStream
 
 T = TypeVar("T")
@@ -37,17 +37,9 @@ def name_of(path: Path) -> str:
 
 
 def write(path: Path, value: object) -> None:
-    """Put `value` into the file in one step: a reader sees the old content or the new.
-
-    No fsync: the content is a sign of life, and a machine that stops takes the life with it.
-    """
+    """Put `value` into the file in one step: a reader sees the old content or the new."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    try:
-        temporary.write_bytes(msgspec.json.encode(value))
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_file(str(path), msgspec.json.encode(value))
 
 
 def read(path: Path, kind: type[T]) -> T | None:

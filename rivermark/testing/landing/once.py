@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from rivermark.lake.filesystem import replacing
 from rivermark.testing.landing.folder import files_in_landing_order
 from rivermark.testing.landing.writer import land
 
@@ -50,8 +51,6 @@ def copy_once(file: Path, folder: Path) -> bool:
     target = folder / file.name
     if target.exists():
         return False
-    folder.mkdir(parents=True, exist_ok=True)
-    hidden = folder / f".{file.name}.part"
-    shutil.copyfile(file, hidden)
-    hidden.rename(target)
+    with replacing(target) as draft:
+        shutil.copyfile(file, draft)
     return True

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from rivermark.lake.filesystem import replacing
+
 TEXT_ENDINGS = (".json", ".jsonl", ".csv", ".txt")
 
 
@@ -38,19 +40,14 @@ def land(path: Path, content: Iterable[str] | pa.Table, *, after_ms: int | None 
     """
     if path.exists():
         raise FileExistsError(f"{path} has landed already; land under another name")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    hidden = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with hidden.open("xb") as file:
+    with replacing(path) as draft:
+        with draft.open("xb") as file:
             rows = _write(file, path.name, content)
             file.flush()
             os.fsync(file.fileno())
-        size = hidden.stat().st_size
+        size = draft.stat().st_size
         modified_ms = max(time.time_ns() // 1_000_000, -1 if after_ms is None else after_ms + 1)
-        os.utime(hidden, ns=(modified_ms * 1_000_000,) * 2)
-        hidden.rename(path)
-    finally:
-        hidden.unlink(missing_ok=True)
+        os.utime(draft, ns=(modified_ms * 1_000_000,) * 2)
     _sync_folder(path.parent)
     return Landed(path, rows, size, modified_ms)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql.types import (
@@ -17,7 +18,7 @@ from pyspark.sql.types import (
 )
 
 from rivermark.lake.lake import Lake
-from rivermark.lake.schema import create_table
+from rivermark.lake.schema import arrow_schema, create_table
 from rivermark.model.errors import TableSchemaMismatch
 from rivermark.model.table import Table
 from tests.unit.lake.conftest import RIDES
@@ -85,3 +86,15 @@ def test_the_order_of_columns_is_no_difference(lake: Lake) -> None:
 
     assert DeltaTable(lake.path("test/fares")).version() == 0
     assert lake.exists(RIDES)
+
+
+def test_an_arrow_schema_follows_from_the_declared_columns() -> None:
+    declared = table(("fare", MONEY), ("at", TimestampType()), ("flags", ArrayType(TEXT)))
+
+    assert arrow_schema(declared.schema) == pa.schema(
+        [
+            ("fare", pa.decimal128(12, 2)),
+            ("at", pa.timestamp("us", "UTC")),
+            ("flags", pa.list_(pa.string())),
+        ]
+    )
