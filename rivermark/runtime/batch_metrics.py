@@ -1,20 +1,42 @@
-"""What a batch did, told by whoever wrote it and by Spark's own report, and the sum over a run."""
+"""Figures of a batch, joined from its result and from Spark's report, and their sum over a run."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import date, datetime
-from typing import Final
+from datetime import UTC, date, datetime
+from typing import Any, Final
 
 METRICS: Final = "metrics/"
 """A process's own numbers are reported by their names with this before them."""
 
 
 @dataclass
-class BatchTally:
+class BatchResult:
+    """Result of one batch: what the writing side knows and Spark's report does not say.
+
+    A number that is None is taken from Spark's report.
+    """
+
+    rows_in: int | None = None
+    rows_out: int = 0
+    admitted: int | None = None
+    late: int | None = None
+    quarantined: int | None = None
+    files: int | None = None
+    watermark: datetime | None = None
+    touched: frozenset[date] = frozenset()
+    duration_ms: int | None = None
+    state_rows: int | None = None
+    state_bytes: int | None = None
+    counters: dict[str, int] = field(default_factory=dict)
+    gauges: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class BatchMetrics:
     """One micro-batch of a stream in figures; times are UTC, sizes in bytes, durations in ms.
 
-    `counters` and `gauges` are the numbers that a process function gave itself.
+    `counters` and `gauges` are the metrics that a process function reports by itself.
     """
 
     stream: str
@@ -67,7 +89,7 @@ class StreamSummary:
     pending: list[str] = field(default_factory=list)
     error: str | None = None
 
-    def add(self, batch: BatchTally) -> None:
+    def add(self, batch: BatchMetrics) -> None:
         """Count a finished batch in."""
         self.batches += 1
         self.rows_in += batch.rows_in
@@ -90,3 +112,57 @@ class StreamSummary:
     def metrics(self) -> dict[str, int | float]:
         """The process's own numbers as they are reported: sums of the run, newest values."""
         return {f"{METRICS}{name}": n for name, n in (self.counters | self.gauges).items()}
+
+
+def batch_metrics(
+    identity: tuple[str, int, str], progress: dict[str, Any], result: BatchResult
+) -> BatchMetrics:
+    """Join Spark's report of a batch with the batch's own result.
+
+    `identity` is the stream's name, its generation and the run's id.
+    """
+    stream, generation, run_id = identity
+    operators = progress.get("stateOperators") or []
+
+    def summed(name: str) -> int:
+        return sum(int(o.get(name, 0)) for o in operators)
+
+    def chosen(own: int | None, reported: int) -> int:
+        return reported if own is None else own
+
+    watermark = (progress.get("eventTime") or {}).get("watermark")
+    return BatchMetrics(
+        stream=stream,
+        generation=generation,
+        run_id=run_id,
+        batch_id=int(progress["batchId"]),
+        started_at=_instant(progress["timestamp"]) or datetime.now(UTC),
+        duration_ms=chosen(result.duration_ms, int(progress.get("batchDuration", 0))),
+        rows_in=chosen(result.rows_in, _rows_read(progress)),
+        rows_out=result.rows_out,
+        admitted=result.admitted,
+        late=result.late,
+        quarantined=result.quarantined,
+        files=result.files,
+        watermark=result.watermark or (_instant(watermark) if watermark else None),
+        state_rows=chosen(result.state_rows, summed("numRowsTotal")),
+        state_bytes=chosen(result.state_bytes, summed("memoryUsedBytes")),
+        dropped_by_watermark=summed("numRowsDroppedByWatermark"),
+        duplicates=sum(
+            int((o.get("customMetrics") or {}).get("numDroppedDuplicateRows", 0)) for o in operators
+        ),
+        counters=result.counters,
+        gauges=result.gauges,
+    )
+
+
+def _rows_read(progress: dict[str, Any]) -> int:
+    """Rows of input tables; the source that only tells a process function the time is none."""
+    tables = [s for s in progress["sources"] if s["description"].startswith("DeltaSource")]
+    return sum(int(s["numInputRows"]) for s in tables)
+
+
+def _instant(text: str) -> datetime | None:
+    """An instant of Spark's report; the epoch means that there is none yet."""
+    at = datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
+    return at if at.year > 1970 else None

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.filesystem import filesystem
+from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.schema import create_table
 from rivermark.lake.statistics import largest
@@ -19,11 +19,11 @@ from rivermark.model.stream import Stream, lateness_of, table_of
 from rivermark.model.table import Table
 from rivermark.quality.publish_gate import audit
 from rivermark.quality.publish_staging import staged
-from rivermark.runtime.batch_metrics import BatchTally
+from rivermark.runtime.batch_metrics import BatchResult
 from rivermark.runtime.checkpoint.generation import newest_entry
 from rivermark.runtime.checkpoint.watermarks import batch_watermark, last_reached, reached
 from rivermark.runtime.query.backlog import shares, unread_bytes
-from rivermark.runtime.query.base import QueryHost, Written
+from rivermark.runtime.query.base import QueryHost, Watermark
 from rivermark.runtime.spark.join_state_check import check_joins
 from rivermark.settings import Settings
 
@@ -42,37 +42,62 @@ LEAST_BYTES: Final = BATCH_BYTES // 16
 """An input of which little waited at the start may have more of it later."""
 
 
+class StreamWatermark(Watermark):
+    """As the checkpoint and the statistics of the inputs tell it."""
+
+    def __init__(self, lake: Lake, stream: Stream, checkpoint: str) -> None:
+        self._lake = lake
+        self._stream = stream
+        self._checkpoint = checkpoint
+
+    def reached(self) -> datetime | None:
+        """The watermark of the last batch that was finished."""
+        return last_reached(self._lake, self._stream)
+
+    def after(self, batch: int) -> datetime | None:
+        """The moment up to which all results are written."""
+        return reached(self._checkpoint, self._stream, batch)
+
+    def of_inputs(self) -> dict[str, datetime]:
+        """The oldest of them holds the results back."""
+        tables = [table_of(read) for read in self._stream.reads]
+        if len(tables) < 2:
+            return {}
+        newest = {t.name: largest(self._lake, t, t.event_time) for t in tables if t.event_time}
+        return {name: at for name, at in newest.items() if isinstance(at, datetime)}
+
+
 class AppendHost(QueryHost):
     """Hosts an append stream: one query, one watermark an input, one commit a batch and table."""
 
     def __init__(
         self, spark: SparkSession, settings: Settings, stream: Stream, run_id: str
     ) -> None:
-        """Create the written tables where needed."""
         super().__init__(spark, settings, stream, run_id)
         self.declared = stream
+        self.build = stream.build
+        # State store by declaration; batches without data only where they close something.
+        closes = stream.volume == "results"
+        self.conf |= {
+            "spark.sql.streaming.stateStore.providerClass": STORES[stream.state_store],
+            "spark.sql.streaming.noDataMicroBatches.enabled": str(closes).lower(),
+        }
+        self.trigger.inputs += [self.lake.path(table_of(read)) for read in stream.reads]
+        self.watermark = StreamWatermark(self.lake, stream, self.checkpoint)
+        self._holding = [True] * len(stream.reads)
+        """Which inputs hold the watermark back."""
         for table in stream.tables:
             create_table(self.lake, table)
         self._checked = len(stream.reads) < 2
         self._writers = [TableWriter(self.lake, t, self.origin) for t in stream.tables]
 
-    def conf(self) -> dict[str, str]:
-        """State store by declaration; batches without data only where they close something."""
-        closes = self.declared.volume == "results"
-        return super().conf() | {
-            "spark.sql.streaming.stateStore.providerClass": STORES[self.declared.state_store],
-            "spark.sql.streaming.noDataMicroBatches.enabled": str(closes).lower(),
-        }
-
-    def frame(self) -> DataFrame:
+    def read(self) -> DataFrame:
         """The built stream, with a column for each further condition of its outputs."""
         tables = [table_of(read) for read in self.declared.reads]
-        inputs = [
-            self.watermarked(place, table, self._read(table, most))
-            for place, (table, most) in enumerate(
-                zip(tables, self._most_bytes(tables), strict=True)
-            )
-        ]
+        inputs = []
+        for table, most, holds in zip(tables, self._most_bytes(tables), self._holding, strict=True):
+            rows = self._read(table, most)
+            inputs.append(self._watermarked(table, rows) if holds else rows)
         lookups = [
             self.spark.read.format("delta").load(self.lake.path(table_of(s)))
             for s in self.declared.static
@@ -85,12 +110,7 @@ class AppendHost(QueryHost):
         }
         return built.withColumns(conditions) if conditions else built
 
-    def build(self, *frames: DataFrame) -> DataFrame:
-        """The stream's rows from its inputs."""
-        return self.declared.build(*frames)
-
-    def watermarked(self, place: int, table: Table, rows: DataFrame) -> DataFrame:
-        """The rows of the input at that place with the stream's watermark on them."""
+    def _watermarked(self, table: Table, rows: DataFrame) -> DataFrame:
         assert table.event_time is not None  # noqa: S101 - checked by the declaration
         delay = f"{lateness_of(self.declared) // timedelta(milliseconds=1)} milliseconds"
         return rows.withWatermark(table.event_time, delay)
@@ -131,25 +151,7 @@ class AppendHost(QueryHost):
         started = newest_entry(store, f"{checkpoint}/offsets") is not None
         return log.complete() if started else log.only_appends()
 
-    def recalled(self) -> datetime | None:
-        """As the checkpoint tells it."""
-        return last_reached(self.lake, self.declared)
-
-    def inputs_reached(self) -> dict[str, datetime]:
-        """By the statistics of the tables; the oldest of them holds the results back."""
-        tables = [table_of(r) for r in self.declared.reads]
-        if len(tables) < 2:
-            return {}
-        found = {t.name: largest(self.lake, t, t.event_time) for t in tables if t.event_time}
-        return {name: at for name, at in found.items() if isinstance(at, datetime)}
-
-    def tally(self, progress: dict[str, Any]) -> BatchTally:
-        """With the moment up to which all results are written as the watermark."""
-        found = super().tally(progress)
-        passed = reached(self.checkpoint, self.declared, found.batch_id)
-        return replace(found, watermark=passed or found.watermark)
-
-    def write(self, frame: DataFrame, batch: int) -> Written:
+    def write(self, frame: DataFrame, batch: int) -> BatchResult:
         """Commit the batch's rows to each table that takes them.
 
         In a bounded run they are audited before the first commit, of any table.
@@ -162,7 +164,7 @@ class AppendHost(QueryHost):
         if all(w.has(batch) for w in self._writers):
             # The rows are there already, but the state of this batch is not: run it into nothing.
             frame.write.format("noop").mode("append").save()
-            return Written(watermark=watermark)
+            return BatchResult(watermark=watermark)
         if self._is_large(frame):
             writer = self._writers[0]
             rows = frame.select(*writer.table.schema.fieldNames())
@@ -172,7 +174,7 @@ class AppendHost(QueryHost):
                     writer.append_once(kept, batch, metadata=told)
             else:
                 writer.append_once(rows, batch, metadata=told)
-            return Written(rows_out=writer.rows_written(batch), watermark=watermark)
+            return BatchResult(rows_out=writer.rows_written(batch), watermark=watermark)
         found = frame.toArrow()
         parts = []
         for i, (writer, output) in enumerate(
@@ -188,7 +190,7 @@ class AppendHost(QueryHost):
             if rows.num_rows:
                 writer.append_once(rows, batch, metadata=told)
         total = sum(rows.num_rows for _, rows in parts)
-        return Written(rows_out=total, watermark=watermark)
+        return BatchResult(rows_out=total, watermark=watermark)
 
     def _is_large(self, frame: DataFrame) -> bool:
         """Whether executors should write the batch, because the driver could not hold it.

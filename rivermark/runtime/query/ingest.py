@@ -13,7 +13,9 @@ from rivermark.ingest.source.arrivals import Lister, Poll
 from rivermark.ingest.source.spark_reader import Arrived
 from rivermark.lake.log import CommitLog
 from rivermark.model.stream import Ingest
-from rivermark.runtime.query.base import QueryHost, Written
+from rivermark.runtime.batch_metrics import BatchResult
+from rivermark.runtime.query.base import QueryHost, Watermark
+from rivermark.runtime.query.trigger_policy import Trigger
 from rivermark.settings import Settings
 
 ARRIVALS_PER_TRIGGER: Final = 2
@@ -27,43 +29,32 @@ FULL_LOOK_SECONDS: Final = 30.0
 """How often a running query asks whether files that were read have changed."""
 
 
-class IngestHost(QueryHost):
-    """Hosts an ingest. `poll` looks into the landing folder and writes new arrivals down."""
+class FileBacklog:
+    """Files of the landing folder: `poll` writes those that are complete down as arrivals."""
 
-    def __init__(
-        self, spark: SparkSession, settings: Settings, stream: Ingest, run_id: str
-    ) -> None:
-        """Open the door and the lister."""
-        super().__init__(spark, settings, stream, run_id)
-        self.ingest = stream
-        self.door = Door(spark, self.lake, stream, self.origin)
-        self.lister = Lister(self.lake, settings.landing_root, stream, run_id)
-        self.last_poll = Poll()
-        self._reached = self.lister.arrival
+    def __init__(self, lister: Lister, ingest: Ingest) -> None:
+        self.lister = lister
+        self.ingest = ingest
+        self.running = False
+        self.read = lister.arrival
+        """The last arrival that a batch has taken."""
+        self._last = Poll()
         self._full_look = 0.0
 
     def poll(self) -> int:
         """Take the files that are ready; while the query runs, as many as it can take soon."""
-        if self.query is None:
-            self.last_poll = self.lister.poll()
-            return self.last_poll.taken
+        if not self.running:
+            self._last = self.lister.poll()
+            return self._last.taken
         quick = time.monotonic() - self._full_look < FULL_LOOK_SECONDS
-        room = max(ARRIVALS_AHEAD - (self.lister.arrival - self._reached), 0)
-        found = self.lister.poll(most=room, quick=quick)
+        room = max(ARRIVALS_AHEAD - (self.lister.arrival - self.read), 0)
+        poll = self.lister.poll(most=room, quick=quick)
         if quick:
-            found.changed = self.last_poll.changed
+            poll.changed = self._last.changed
         else:
             self._full_look = time.monotonic()
-        self.last_poll = found
-        return found.taken
-
-    def least_seconds(self) -> float:
-        """Sooner than others: everybody waits for the door, and its batches cost little."""
-        return min(INGEST_SECONDS, super().least_seconds())
-
-    def watched(self) -> list[str]:
-        """The arrivals."""
-        return [self.lake.path(self.lister.table)]
+        self._last = poll
+        return poll.taken
 
     def settle(self) -> None:
         """Poll until no file is waiting for being quiet; what cannot be read stays waiting."""
@@ -72,42 +63,67 @@ class IngestHost(QueryHost):
         deadline = time.monotonic() + longest + 1
         while True:
             self.poll()
-            waits = [w for w in self.last_poll.waiting if not w.reason.startswith("cannot be read")]
+            waits = [w for w in self._last.waiting if not w.reason.startswith("cannot be read")]
             if not waits or time.monotonic() > deadline:
                 return
             time.sleep(0.2)
 
-    def recalled(self) -> datetime | None:
-        """The door's clock, less the lateness."""
-        newest, lateness = self.door.clock.newest, self.ingest.lateness
-        return newest - lateness if newest and lateness is not None else newest
-
     def waiting(self) -> int:
         """How many files are there and not taken."""
-        return len(self.last_poll.waiting) + self.last_poll.held
+        return len(self._last.waiting) + self._last.held
 
-    def pending(self) -> list[str]:
+    def describe(self) -> list[str]:
         """Files that are there and not taken, or not as they are now."""
-        found = [*self.last_poll.waiting, *self.last_poll.changed]
-        held = self.last_poll.held
-        told = [f"{held} files are ready and wait for the batches before them"] if held else []
-        return [*told, *(f"file {w.path}: {w.reason}" for w in found)]
+        held = self._last.held
+        lines = [f"{held} files are ready and wait for the batches before them"] if held else []
+        files = (*self._last.waiting, *self._last.changed)
+        return [*lines, *(f"file {w.path}: {w.reason}" for w in files)]
 
-    def frame(self) -> DataFrame:
+
+class IngestWatermark(Watermark):
+    """The newest event time that was admitted, less the lateness."""
+
+    def __init__(self, door: Door, ingest: Ingest) -> None:
+        self._door = door
+        self._lateness = ingest.lateness
+
+    def reached(self) -> datetime | None:
+        """The watermark now."""
+        newest = self._door.clock.newest
+        return newest - self._lateness if newest and self._lateness is not None else newest
+
+
+class IngestHost(QueryHost):
+    """Hosts an ingest: arrivals in, its four tables out."""
+
+    def __init__(
+        self, spark: SparkSession, settings: Settings, stream: Ingest, run_id: str
+    ) -> None:
+        super().__init__(spark, settings, stream, run_id)
+        self.door = Door(spark, self.lake, stream, self.origin)
+        lister = Lister(self.lake, settings.landing_root, stream, run_id)
+        self._arrivals = self.lake.path(lister.table)
+        self.backlog = self._files = FileBacklog(lister, stream)
+        self.watermark = IngestWatermark(self.door, stream)
+        # Sooner than others: every stream waits for admission, and its batches cost little.
+        interval = min(INGEST_SECONDS, settings.trigger_seconds)
+        self.trigger = Trigger(interval, [self._arrivals])
+
+    def read(self) -> DataFrame:
         """The arrivals, some at a time."""
-        path = self.lake.path(self.lister.table)
+        self._files.running = True
         reader = self.spark.readStream.format("delta")
         reader = reader.option("maxFilesPerTrigger", str(ARRIVALS_PER_TRIGGER))
-        if CommitLog(path).complete():
+        if CommitLog(self._arrivals).complete():
             # In the order of commits; a snapshot would be read by the times of the clock.
             reader = reader.option("startingVersion", "0")
-        return reader.load(path)
+        return reader.load(self._arrivals)
 
-    def write(self, frame: DataFrame, batch: int) -> Written:
+    def write(self, frame: DataFrame, batch: int) -> BatchResult:
         """Take the files of the batch through the door."""
         rows = frame.collect()
         if not rows:
-            return Written(rows_in=0)
+            return BatchResult(rows_in=0)
         files = []
         for row in rows:
             found = row.asDict()
@@ -115,13 +131,13 @@ class IngestHost(QueryHost):
                 found[name] = found[name].astimezone(UTC)
             files.append(Arrived(**cast(dict[str, str], found)))  # type: ignore[arg-type]
         done = self.door.admit(files, batch)
-        self._reached = max(self._reached, *(f.arrival for f in files))
-        return Written(
+        self._files.read = max(self._files.read, *(f.arrival for f in files))
+        return BatchResult(
             rows_in=done.rows,
             rows_out=done.admitted,
             admitted=done.admitted,
             late=done.late,
             quarantined=done.quarantined,
             files=done.files,
-            watermark=self.recalled(),
+            watermark=self.watermark.reached(),
         )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -12,20 +11,48 @@ from pyspark.sql import functions as F
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.schema import create_table
 from rivermark.model.stream import Stream
-from rivermark.model.table import Table
 from rivermark.process.instants import Millis
 from rivermark.process.spark import ProcessBuild
 from rivermark.process.spark.meter import Meter
 from rivermark.process.spark.replaying import replays_of
-from rivermark.runtime.batch_metrics import BatchTally
+from rivermark.runtime.batch_metrics import BatchResult
 from rivermark.runtime.checkpoint.generation import newest_entry
 from rivermark.runtime.checkpoint.process_schema import admit, write_record
 from rivermark.runtime.query.append import STORES, AppendHost
-from rivermark.runtime.query.base import Written
+from rivermark.runtime.query.trigger_policy import Trigger
 from rivermark.settings import Settings
 
 ROWS_PER_ARROW_BATCH = 100_000
 """Rows that cross to Python at once: a packet a bucket is made of each such batch."""
+
+
+@dataclass
+class ProcessTrigger(Trigger):
+    """Starts batches for timers of the wall clock too.
+
+    With a `clock` each look at the input makes a batch, so a batch without events is no reason to
+    look again. `wakes` is, by bucket, when its next timer is due (ms).
+    """
+
+    clock: bool = False
+    events: int = 0
+    wakes: dict[int, Millis | None] = field(default_factory=dict)
+    _due_second: int = 0
+
+    def again(self) -> bool:
+        """Whether a batch may have left something."""
+        return not self.clock or self.events > 0
+
+    def timer(self) -> int:
+        """The second in which a timer was due last.
+
+        Until the first batch of a run has reported the timers, it may be each.
+        """
+        now = time.time_ns() // 1_000_000
+        due = any(at is not None and at <= now for at in self.wakes.values())
+        if self.clock and (due or not self.wakes):
+            self._due_second = now // 1_000
+        return self._due_second
 
 
 class ProcessHost(AppendHost):
@@ -35,105 +62,72 @@ class ProcessHost(AppendHost):
     the start, not a batch.
     """
 
-    # Spark starts a Python process in the first batch of a run, and ends the query when that has
-    # not answered within ten seconds, which nobody can set. Beside the first batches of ten other
-    # queries on two cores it does not.
-    alone_at_first = True
-
     def __init__(
         self, spark: SparkSession, settings: Settings, stream: Stream, run_id: str
     ) -> None:
-        """Look whether the state fits; raises CheckpointIncompatible."""
+        """Raises CheckpointIncompatible where the process cannot read its state."""
         super().__init__(spark, settings, stream, run_id)
         self._checked = True
         declared = stream.build
         assert isinstance(declared, ProcessBuild)  # noqa: S101  # chosen by host_for
-        record = admit(stream.name, self.checkpoint, declared.declared, declared.buckets)
+        self._record = admit(stream.name, self.checkpoint, declared.declared, declared.buckets)
         self._meter = Meter(spark.sparkContext)
-        self._record = record
-        self._build = replace(
-            declared, buckets=record.buckets, meter=self._meter, placing=record.placing
+        self._process = replace(
+            declared,
+            buckets=self._record.buckets,
+            meter=self._meter,
+            placing=self._record.placing,
         )
-        self._clocked = declared.clock
-        self._wakes: dict[int, Millis | None] = {}
-        self._tick = 0
-        self._given = 0
-        store, path = filesystem(self.checkpoint)
-        self._begun = newest_entry(store, f"{path}/commits") is not None
-        self._sizes: dict[int, tuple[int, int]] = {}
-        self._replays = replays_of(stream.name) if record.replays else None
-        if self._replays is not None:
-            create_table(self.lake, self._replays)
-
-    def conf(self) -> dict[str, str]:
-        """The store that Spark wants for it; timers fire in batches without data."""
-        return super().conf() | {
+        self.build = self._build_process
+        self._holding = [declared.leads(place) for place in range(len(stream.reads))]
+        # The store that Spark wants for it; timers fire in batches without data.
+        self.conf |= {
             "spark.sql.streaming.stateStore.providerClass": STORES["rocksdb"],
             "spark.sql.streaming.noDataMicroBatches.enabled": "true",
             "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_PER_ARROW_BATCH),
         }
+        self._replays = replays_of(stream.name) if self._record.replays else None
+        inputs = [*self.trigger.inputs]
+        if self._replays is not None:
+            create_table(self.lake, self._replays)
+            inputs.append(self.lake.path(self._replays))
+        # Spark starts a Python process in the first batch of a run, and ends the query when that
+        # has not answered within ten seconds, which cannot be configured. Beside the first batches
+        # of ten other queries on two cores it does not.
+        self.trigger = self._timers = ProcessTrigger(
+            settings.trigger_seconds, inputs, first_batch_alone=True, clock=declared.clock
+        )
+        store, path = filesystem(self.checkpoint)
+        self._resumed = newest_entry(store, f"{path}/commits") is not None
+        self._sizes: dict[int, tuple[int, int]] = {}
 
-    def watermarked(self, place: int, table: Table, rows: DataFrame) -> DataFrame:
-        """With the watermark, but for inputs that are not to hold it back."""
-        if not self._build.leads(place):
-            return rows
-        return super().watermarked(place, table, rows)
-
-    def write(self, frame: DataFrame, batch: int) -> Written:
-        """Commit the batch's rows, and take what the process counted meanwhile."""
-        self._meter.take()
-        written = super().write(frame, batch)
-        told = self._meter.take()
-        written.counters, written.gauges = told.counters, told.gauges
-        self._wakes |= told.wakes
-        self._sizes |= told.sizes
-        self._given = told.events
-        return written
-
-    def goes_on(self) -> bool:
-        """Whether a batch may have left something; with a clock every look makes a batch."""
-        return not self._clocked or self._given > 0
-
-    def tally(self, progress: dict[str, Any]) -> BatchTally:
-        """With what is in the buckets, without what only tells that time has passed.
+    def write(self, frame: DataFrame, batch: int) -> BatchResult:
+        """Commit the batch's rows, with the metrics and timers that the buckets reported.
 
         Rows of state are keys that have some and events that wait: Spark sees a row a bucket. A run
-        that goes on where another ended knows all buckets once each has had an event; until then
-        the numbers are Spark's.
+        that resumes another knows all buckets once each has had an event; until then the numbers
+        are Spark's.
         """
-        found = super().tally(progress)
-        if not self._begun or len(self._sizes) == self._build.buckets:
-            rows, sizes = zip(*(self._sizes.values() or [(0, 0)]), strict=True)
-            found = replace(found, state_rows=sum(rows), state_bytes=sum(sizes))
-        if not self._clocked:
-            return found
-        tables = [s for s in progress["sources"] if s["description"].startswith("DeltaSource")]
-        return replace(found, rows_in=sum(int(s["numInputRows"]) for s in tables))
+        self._meter.take()
+        result = super().write(frame, batch)
+        metrics = self._meter.take()
+        result.counters, result.gauges = metrics.counters, metrics.gauges
+        self._timers.wakes |= metrics.wakes
+        self._timers.events = metrics.events
+        self._sizes |= metrics.sizes
+        if not self._resumed or len(self._sizes) == self._process.buckets:
+            result.state_rows = sum(rows for rows, _ in self._sizes.values())
+            result.state_bytes = sum(size for _, size in self._sizes.values())
+        return result
 
-    def ticks(self) -> int:
-        """The second in which a timer of the wall clock was due last, as the buckets told.
-
-        Before they told, which the first batch of a run makes them do, it may be each.
-        """
-        now = time.time_ns() // 1_000_000
-        due = [at for at in self._wakes.values() if at is not None and at <= now]
-        if self._clocked and (due or not self._wakes):
-            self._tick = now // 1_000
-        return self._tick
-
-    def build(self, *frames: DataFrame) -> DataFrame:
+    def _build_process(self, *frames: DataFrame) -> DataFrame:
         """The process's rows, by as many buckets as the checkpoint has, keys in those of old."""
         if self._record.placing is None:
-            self._record = replace(self._record, placing=self._build.placing_of(*frames))
+            self._record = replace(self._record, placing=self._process.placing_of(*frames))
             write_record(self.checkpoint, self._record)
         if self._replays is None:
-            return self._build(*frames)
+            return self._process(*frames)
         # Those of an earlier generation were for a state that is gone.
-        mine = F.col("generation") == self.generation.number
-        replays = self._read(self._replays).where(mine)
-        return replace(self._build, replays=replays)(*frames)
-
-    def watched(self) -> list[str]:
-        """Its inputs, dead letters to handle again among them."""
-        more = [] if self._replays is None else [self.lake.path(self._replays)]
-        return super().watched() + more
+        current = F.col("generation") == self.generation.number
+        replays = self._read(self._replays).where(current)
+        return replace(self._process, replays=replays)(*frames)

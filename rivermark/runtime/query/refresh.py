@@ -21,7 +21,8 @@ from rivermark.model.stream import Stream, table_of
 from rivermark.model.table import Table
 from rivermark.quality.publish_gate import audit
 from rivermark.quality.publish_staging import staged
-from rivermark.runtime.query.base import QueryHost, Written
+from rivermark.runtime.batch_metrics import BatchResult
+from rivermark.runtime.query.base import QueryHost
 from rivermark.settings import Settings
 
 if TYPE_CHECKING:
@@ -37,13 +38,13 @@ class RefreshHost(QueryHost):
     def __init__(
         self, spark: SparkSession, settings: Settings, stream: Stream, run_id: str
     ) -> None:
-        """Create the written tables where needed."""
         super().__init__(spark, settings, stream, run_id)
         self.declared = stream
         for table in stream.tables:
             create_table(self.lake, table)
+        self.trigger.inputs += [self.lake.path(table_of(read)) for read in stream.reads]
 
-    def frame(self) -> DataFrame:
+    def read(self) -> DataFrame:
         """New rows of the first input, by their day.
 
         Where days of the input were replaced, their rows come again: those days are computed again
@@ -56,7 +57,7 @@ class RefreshHost(QueryHost):
         away = F.abs(F.datediff(day, event_time)) if event_time else F.lit(0)
         return rows.select(day.alias("day"), away.alias("away"))
 
-    def write(self, frame: DataFrame, batch: int) -> Written:
+    def write(self, frame: DataFrame, batch: int) -> BatchResult:
         """Compute the touched days again from the whole input, and replace them."""
         counted = (
             frame.groupBy("day").agg(F.count(F.lit(1)).alias("n"), F.max("away").alias("away"))
@@ -64,7 +65,7 @@ class RefreshHost(QueryHost):
         days = sorted(r["day"] for r in counted if r["day"] is not None)
         rows_in = sum(int(r["n"]) for r in counted)
         if not days:
-            return Written(rows_in=rows_in)
+            return BatchResult(rows_in=rows_in)
         away = timedelta(days=max(r["away"] or 0 for r in counted))
         if away > reach(self.declared):
             raise RivermarkError(
@@ -81,7 +82,7 @@ class RefreshHost(QueryHost):
         with days_lock(self.lake.path(self.declared.tables[0])):
             built = build_days(self.spark, self.lake, self.declared, days)
             rows_out = write_days(self.lake, self.declared, built, days, told, audited=self.bounded)
-        return Written(rows_in=rows_in, rows_out=rows_out, touched=frozenset(days))
+        return BatchResult(rows_in=rows_in, rows_out=rows_out, touched=frozenset(days))
 
 
 def reach(stream: Stream) -> timedelta:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Final, Self
 
-from rivermark.runtime.query.base import QueryHost
+from rivermark.runtime.query.base import Backlog
 
 POLL_SECONDS: Final = 0.1
 """Seconds between two looks into a landing folder."""
@@ -17,15 +17,14 @@ SHARE: Final = 0.05
 
 
 class Poller:
-    """Polls the hosts of a run in turn, between entering and leaving it as a context."""
+    """Polls the backlogs of a run in turn, between entering and leaving it as a context."""
 
-    def __init__(self, hosts: Mapping[str, QueryHost]) -> None:
-        """Remember whom to ask."""
-        self._hosts = hosts
+    def __init__(self, backlogs: Mapping[str, Backlog]) -> None:
+        self._backlogs = backlogs
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="poller", daemon=True)
         self.failed: tuple[str, Exception] | None = None
-        """The first host that raised, after which nobody is asked any more."""
+        """The first stream whose backlog raised; nothing is polled after it."""
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -43,14 +42,14 @@ class Poller:
         self._thread.join()
 
     def _run(self) -> None:
-        due = dict.fromkeys(self._hosts, 0.0)
+        due = dict.fromkeys(self._backlogs, 0.0)
         while not self._ending.wait(POLL_SECONDS):
-            for name, host in self._hosts.items():
+            for name, backlog in self._backlogs.items():
                 began = time.monotonic()
                 if began < due[name]:
                     continue
                 try:
-                    host.poll()
+                    backlog.poll()
                 except Exception as error:
                     self.failed = name, error
                     return

@@ -27,7 +27,7 @@ from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
 from rivermark.model.table import Table
-from rivermark.runtime.batch_metrics import BatchTally
+from rivermark.runtime.batch_metrics import BatchMetrics
 
 COLUMNS: Final = {
     "stream": StringType(),
@@ -105,9 +105,9 @@ class ProgressLog:
         """Create the table where needed."""
         create_table(lake, STREAM_PROGRESS)
         self._path = lake.path(STREAM_PROGRESS)
-        self._rows: list[BatchTally] = []
+        self._rows: list[BatchMetrics] = []
 
-    def add(self, tally: BatchTally) -> None:
+    def add(self, tally: BatchMetrics) -> None:
         """Keep a batch for the next flush."""
         self._rows.append(tally)
 

@@ -157,13 +157,14 @@ def run_continuous(
     with Supervisor(spark, settings, streams, run_id) as supervisor:
         reporter = _Reporter(supervisor, on_report, ClosedDays(settings.lake(), settings.state))
         ordered = [s for level in levels(topology, streams) for s in level]
-        for stream in sorted(ordered, key=lambda s: not supervisor.hosts[s.name].alone_at_first):
+        alone = {n: h.trigger.first_batch_alone for n, h in supervisor.hosts.items()}
+        for stream in sorted(ordered, key=lambda s: not alone[s.name]):
             supervisor.start(stream.name, bounded=False)
-            if supervisor.hosts[stream.name].alone_at_first:
+            if alone[stream.name]:
                 _wait_for_first_look(supervisor, stream)
         supervisor.beat(force=True)
         due = time.monotonic() + report_every.total_seconds()
-        with Poller(supervisor.hosts) as poller:
+        with Poller(supervisor.backlogs()) as poller:
             while not stop.is_set():
                 _step(supervisor, LOOK_SECONDS)
                 if poller.failed is not None:
@@ -208,7 +209,8 @@ def _startable(
 
     `beside` is the number of queries that run now.
     """
-    side_by_side = [s for s in ready if not supervisor.hosts[s.name].alone_at_first]
+    hosts = supervisor.hosts
+    side_by_side = [s for s in ready if not hosts[s.name].trigger.first_batch_alone]
     return side_by_side or list(ready[: max(FIRST_BATCHES - beside, 0)])
 
 
@@ -246,11 +248,11 @@ def _note_pending(supervisor: Supervisor, stream: AnyStream) -> None:
 def pending_of(supervisor: Supervisor, stream: AnyStream) -> list[str]:
     """What waits, in words: files that cannot be read yet, open windows, the slowest input."""
     summary, host = supervisor.summaries[stream.name], supervisor.hosts[stream.name]
-    found = host.pending()
+    found = host.backlog.describe() if host.backlog else []
     if summary.state_rows:
         past = summary.watermark.isoformat() if summary.watermark else "all that was seen"
         found.append(f"{summary.state_rows} rows of state wait for event time past {past}")
-    inputs = sorted(host.inputs_reached().items(), key=lambda item: item[1])
+    inputs = sorted(host.watermark.of_inputs().items(), key=lambda item: item[1])
     if summary.state_rows and inputs and inputs[0][1] < inputs[-1][1]:
         stand = ", ".join(f"{name} at {at.isoformat()}" for name, at in inputs)
         found.append(f"its inputs have come to {stand}: results wait for {inputs[0][0]}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rivermark.runtime.query.base import QueryHost
-from rivermark.runtime.supervision.trigger_policy import Inputs, Pace
+from rivermark.runtime.query.trigger_policy import Inputs, Pace
 
 LOG = logging.getLogger("rivermark")
 TICK: Final = 0.05
@@ -39,9 +39,9 @@ class Pacer:
 
     def add(self, host: QueryHost) -> None:
         """Pace a query that was just started: it is looking already."""
-        inputs = Inputs(host.watched())
-        newest = (*inputs.newest(), host.ticks())
-        pace = Pace(host.least_seconds(), time.monotonic(), newest)
+        inputs = Inputs(host.trigger.inputs)
+        newest = (*inputs.newest(), host.trigger.timer())
+        pace = Pace(host.trigger.min_interval, time.monotonic(), newest)
         # Commits since the start of the query may be missed by its first look.
         pace.worked = True
         self._paced.append(_Paced(host, inputs, pace))
@@ -76,20 +76,20 @@ class Pacer:
                 return
             worked = host.batches != paced.batches
             pace.ended(now, worked=worked)
-            pace.worked = worked and host.goes_on()
+            pace.worked = worked and host.trigger.again()
             paced.batches = host.batches
             self._release(paced)
         if now < pace.rests_until or (not paced.inputs.local and now - paced.asked < FAR_TICK):
             return
         paced.asked = now
-        newest = (*paced.inputs.newest(), host.ticks())
+        newest = (*paced.inputs.newest(), host.trigger.timer())
         if pace.due(now, newest) and self._has_room(paced):
             pace.begin(now, newest)
             host.wake()
 
     def _has_room(self, paced: _Paced) -> bool:
         """Whether a query may begin: not beside a first batch that has to be alone."""
-        if paced.host.alone_at_first and not paced.batches and self._alone is None:
+        if paced.host.trigger.first_batch_alone and not paced.batches and self._alone is None:
             self._alone = paced
         if self._alone is None:
             return True

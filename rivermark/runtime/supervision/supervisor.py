@@ -20,9 +20,8 @@ from rivermark.lake.schema import create_table
 from rivermark.model.errors import StreamFailed
 from rivermark.model.stream import AnyStream, inputs_of
 from rivermark.runtime.batch_metrics import StreamSummary
-from rivermark.runtime.query.base import QueryHost
+from rivermark.runtime.query.base import Backlog, QueryHost
 from rivermark.runtime.query.factory import host_for
-from rivermark.runtime.query.ingest import IngestHost
 from rivermark.runtime.spark.session import engine_pid
 from rivermark.runtime.supervision.error_classes import explain, is_slow_worker
 from rivermark.runtime.supervision.heartbeat import WAITING, Heartbeat, HeartbeatStore
@@ -90,7 +89,7 @@ class Supervisor:
                 except Exception as error:
                     raise self.fail(stream.name, error) from error
                 self.hosts[stream.name] = host
-                self.summaries[stream.name].watermark = host.recalled()
+                self.summaries[stream.name].watermark = host.watermark.reached()
         except BaseException:
             self._end()
             self._stack.close()
@@ -137,7 +136,6 @@ class Supervisor:
         """Start a stream's query; `again` where the pacer of the run has its host already."""
         try:
             host = self.hosts[name]
-            host.error = None
             host.start(bounded=bounded)
             if not (bounded or again):
                 self.pacer.add(host)
@@ -145,13 +143,17 @@ class Supervisor:
             raise self.fail(name, error) from error
         self._states[name] = "running"
 
+    def backlogs(self) -> dict[str, Backlog]:
+        """The input outside Spark's sources, of the streams that have some."""
+        return {n: h.backlog for n, h in self.hosts.items() if h.backlog is not None}
+
     def settle(self, names: Sequence[str]) -> None:
         """Let ingests take what has landed; all wait together for what is still being written."""
-        ingests = {n: h for n in names if isinstance(h := self.hosts[n], IngestHost)}
-        if not ingests:
+        backlogs = {n: b for n, b in self.backlogs().items() if n in names}
+        if not backlogs:
             return
-        with ThreadPoolExecutor(len(ingests), "settle") as threads:
-            looks = {name: threads.submit(host.settle) for name, host in ingests.items()}
+        with ThreadPoolExecutor(len(backlogs), "settle") as threads:
+            looks = {name: threads.submit(backlog.settle) for name, backlog in backlogs.items()}
         for name, look in looks.items():
             error = look.exception()
             if error is not None:
@@ -175,7 +177,7 @@ class Supervisor:
             if host is None or "batchId" not in progress:
                 continue
             touched = host.written.get(int(progress["batchId"]))
-            tally = host.tally(progress)
+            tally = host.metrics(progress)
             summary = self.summaries[host.stream.name]
             if touched is not None:
                 summary.touched_days |= touched.touched
@@ -232,6 +234,7 @@ class Supervisor:
         if not force and time.monotonic() - self._last_beat < BEAT_SECONDS:
             return
         self._last_beat = time.monotonic()
+        backlogs = self.backlogs()
         for name, state in self._states.items():
             summary = self.summaries[name]
             self._beats.beat(
@@ -254,7 +257,7 @@ class Supervisor:
                         "rows_out": summary.rows_out,
                         "late": summary.late,
                         "quarantined": summary.quarantined,
-                        WAITING: self.hosts[name].waiting() if name in self.hosts else 0,
+                        WAITING: backlogs[name].waiting() if name in backlogs else 0,
                     },
                 )
             )

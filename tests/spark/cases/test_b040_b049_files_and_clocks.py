@@ -20,7 +20,7 @@ from rivermark.ingest.source.file_probe import Screening, screen
 from rivermark.model.field_readers import Reader, decimal, integer, local_timestamp
 from rivermark.model.file_source import FileSource
 from rivermark.runtime.batch_metrics import StreamSummary
-from rivermark.runtime.query.ingest import IngestHost
+from rivermark.runtime.query.ingest import FileBacklog
 from rivermark.settings import Settings
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import (
@@ -79,7 +79,7 @@ def test_b040_a_file_is_not_taken_while_it_is_written_and_whole_afterwards(
 def run_without_waiting(spark: SparkSession, settings: Settings, ingest: Ingest) -> StreamSummary:
     """A bounded run that looks into the folder once and does not wait for files to settle."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(IngestHost, "settle", lambda self: self.poll())
+        patch.setattr(FileBacklog, "settle", lambda self: self.poll())
         return run(spark, settings, ingest)[ingest.name]
 
 

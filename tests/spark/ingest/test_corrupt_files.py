@@ -13,7 +13,7 @@ from pyspark.sql.types import StringType, TimestampType
 from rivermark import Field, Ingest, Rule
 from rivermark.ingest.file_outcomes import INGEST_FILES
 from rivermark.model.field_readers import epoch_millis
-from rivermark.runtime.query.ingest import IngestHost
+from rivermark.runtime.query.ingest import FileBacklog
 from rivermark.settings import Settings
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import FOLDER, READINGS, TEN, reading, readings, rows, run
@@ -61,14 +61,14 @@ def test_damaged_and_vanished_files_do_not_keep_the_others_out(
         landing.put(f"{FOLDER}/gone.json", *GOOD),
         landing.put_parquet(f"{FOLDER}/gone.parquet", table),
     ]
-    settle = IngestHost.settle
+    settle = FileBacklog.settle
 
-    def lose(self: IngestHost) -> None:
+    def lose(self: FileBacklog) -> None:
         settle(self)
         for path in gone:
             path.unlink()
 
-    monkeypatch.setattr(IngestHost, "settle", lose)
+    monkeypatch.setattr(FileBacklog, "settle", lose)
     door = run(spark, settings, READINGS)[READINGS.name]
 
     assert (door.admitted, door.files) == (5000, 4)

@@ -15,7 +15,7 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.maintenance.reader_positions import Reader
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import UnknownStream
-from rivermark.runtime.batch_metrics import BatchTally
+from rivermark.runtime.batch_metrics import BatchMetrics
 from rivermark.runtime.checkpoint.positions import readers_of
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS, ProgressLog
 from rivermark.settings import Settings
@@ -90,7 +90,7 @@ def test_old_rows_leave_the_log_of_batches(settings: Settings) -> None:
     log = ProgressLog(lake)
     for days in (40, 31, 29, 0):
         at = now - timedelta(days=days)
-        log.add(BatchTally(stream="a", generation=0, run_id="r", batch_id=days, started_at=at))
+        log.add(BatchMetrics(stream="a", generation=0, run_id="r", batch_id=days, started_at=at))
         log.flush()
 
     [dry] = upkeep(settings, TOPOLOGY, [STREAM_PROGRESS.name], run_id="u", dry_run=True)

@@ -6,28 +6,33 @@ import time
 from typing import Any, cast
 
 from rivermark.runtime.query.base import QueryHost
+from rivermark.runtime.query.trigger_policy import Inputs, Pace, Trigger
 from rivermark.runtime.supervision.scheduler import Pacer, _Paced
-from rivermark.runtime.supervision.trigger_policy import Inputs, Pace
+
+
+class Timer(Trigger):
+    """A trigger whose answers a test sets."""
+
+    tick = 0
+    left = True
+
+    def timer(self) -> int:
+        """When time alone was a reason to look."""
+        return self.tick
+
+    def again(self) -> bool:
+        """Whether its last batch left something."""
+        return self.left
 
 
 class Host:
     """A query as the pacer sees it."""
 
     def __init__(self, *, alone: bool = False) -> None:
-        self.alone_at_first = alone
+        self.trigger = Timer(0.0, first_batch_alone=alone)
         self.batches = 0
         self.woken = 0
         self.is_active = False
-        self.tick = 0
-        self.left = True
-
-    def ticks(self) -> int:
-        """When time alone was something to look at."""
-        return self.tick
-
-    def goes_on(self) -> bool:
-        """Whether its last batch left something."""
-        return self.left
 
     def wake(self) -> None:
         """Begin a batch."""
@@ -144,12 +149,12 @@ def test_a_query_by_the_clock_looks_when_a_timer_is_due_and_rests_otherwise() ->
     look()
     look()
     assert clocked.woken == 2, "its batch took rows: what they allow to close comes next"
-    clocked.left = False
+    clocked.trigger.left = False
     clocked.end()
     look()
     look()
     assert clocked.woken == 2, "nothing is left, though every look makes a batch"
 
-    clocked.tick = 1
+    clocked.trigger.tick = 1
     look()
     assert clocked.woken == 3

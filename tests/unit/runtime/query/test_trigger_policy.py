@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rivermark.runtime.supervision.trigger_policy import LONGEST, Inputs, Pace
+from rivermark.runtime.query.trigger_policy import LONGEST, Inputs, Pace
 
 
 def at_rest(*versions: int) -> Pace:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,29 @@ LONGEST: Final = 30.0
 """Seconds after which a query looks although nothing was seen to come."""
 
 Versions = tuple[int, ...]
+
+
+@dataclass
+class Trigger:
+    """What lets a continuous query start a batch; each kind of query sets its own.
+
+    `min_interval`: seconds between the starts of two batches at least. `inputs`: paths of the
+    tables whose commits are its input. `first_batch_alone`: the first batch of a run must not share
+    the machine with many others; a continuous run starts such a query alone, a bounded one beside
+    one other.
+    """
+
+    min_interval: float
+    inputs: list[str] = field(default_factory=list)
+    first_batch_alone: bool = False
+
+    def again(self) -> bool:
+        """Whether to look again after a batch: for what it left, or what it allowed to close."""
+        return True
+
+    def timer(self) -> int:
+        """A number that changes when the passing of time alone is a reason to look."""
+        return 0
 
 
 @dataclass
