@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import inspect
+import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from types import CodeType
@@ -54,9 +55,16 @@ def _literal_tags(code: CodeType) -> Iterator[tuple[str, int]]:
     line = code.co_firstlineno
     for instruction, following in pairwise(dis.get_instructions(code)):
         line = instruction.starts_line or line
-        written = (instruction.opname, instruction.argval) == ("LOAD_METHOD", "output")
-        if written and following.opname == "LOAD_CONST" and isinstance(following.argval, str):
+        calls = _loads_method(instruction) and instruction.argval == "output"
+        if calls and following.opname == "LOAD_CONST" and isinstance(following.argval, str):
             yield following.argval, line
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _literal_tags(constant)
+
+
+def _loads_method(instruction: dis.Instruction) -> bool:
+    if sys.version_info >= (3, 12):
+        # One instruction loads attributes and methods; its lowest bit says which.
+        return instruction.opname == "LOAD_ATTR" and bool((instruction.arg or 0) & 1)
+    return instruction.opname == "LOAD_METHOD"
