@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from rivermark.model import expectations as expect
+    from rivermark.model.column_type import ColumnType
     from rivermark.model.contract import Contract, Field, Rule
     from rivermark.model.domain import Domain
     from rivermark.model.errors import DeclarationError, RivermarkError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnyStream",
+    "ColumnType",
     "Contract",
     "Daily",
     "DeclarationError",
@@ -48,6 +50,7 @@ __all__ = [
 
 _MODULES: Final = {
     "AnyStream": "stream",
+    "ColumnType": "column_type",
     "Contract": "contract",
     "Daily": "table",
     "DeclarationError": "errors",

@@ -20,6 +20,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from rivermark.model.columns import TextOr
+from rivermark.model.ddl import data_type
 from rivermark.model.errors import DeclarationError
 from rivermark.model.field_readers import Reader, has_reader
 
@@ -38,6 +40,7 @@ META: Final = (
 class Field:
     """One typed column of an event and the names under which sources spell it.
 
+    `type` is a Spark type or DDL text such as `decimal(12,2)`.
     `names` are looked up in any letter case, after `name` itself. A required field that is missing
     or empty sets the row aside; a text that cannot be read as `type` always does, so that no value
     turns null in silence. `read` replaces the reader chosen by type
@@ -46,7 +49,7 @@ class Field:
     """
 
     name: str
-    type: DataType
+    type: TextOr[DataType] = TextOr(data_type)  # noqa: RUF009  # no default: a descriptor
     names: tuple[str, ...] = ()
     required: bool = False
     read: Reader | None = None

@@ -8,8 +8,11 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
+import msgspec
 from pyspark.sql.types import DateType, StructType, TimestampType
 
+from rivermark.model.columns import TextOr, schema_of
+from rivermark.model.ddl import struct_type
 from rivermark.model.errors import DeclarationError
 
 NAME: Final = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)+")
@@ -55,6 +58,14 @@ def days_between(first: date, last: date) -> list[date]:
 class Table:
     """A Delta table with a declared schema.
 
+        TIPS = Table(
+            name="taxi/tips",
+            schema="driver_id long, event_time timestamp, tip decimal(12,2) COMMENT 'USD'",
+            description="Tips as they were paid.",
+            event_time="event_time",
+        )
+
+    `schema` is a StructType or DDL text (rivermark.model.ddl); `Table.of` derives it from a record.
     `event_time` names the timestamp column (UTC) that readers window and order by. `keys` are the
     columns that identify a row. `personal` columns never appear as samples on pages. `promise` is
     how long each version stays readable, where it is not as the platform's setting says.
@@ -62,7 +73,7 @@ class Table:
     """
 
     name: str
-    schema: StructType
+    schema: TextOr[StructType] = TextOr(struct_type)  # noqa: RUF009  # no default: a descriptor
     description: str
     event_time: str | None = None
     keys: tuple[str, ...] = ()
@@ -87,3 +98,35 @@ class Table:
             raise DeclarationError(
                 f"table '{self.name}': '{self.days.column}' is not a timestamp or date column"
             )
+
+    @classmethod
+    def of(
+        cls,
+        record: type[msgspec.Struct],
+        *,
+        name: str,
+        description: str,
+        event_time: str | None = None,
+        keys: tuple[str, ...] = (),
+        days: Daily | None = None,
+        personal: tuple[str, ...] = (),
+    ) -> Table:
+        """A table of the records that a process function emits: a column for each field.
+
+            Table.of(LongRide, name="taxi/long_rides", description="Rides over two hours.")
+
+        An instant in milliseconds must be a `rivermark.process.Millis`, or it is stored as a
+        number; `rivermark.model.columns.schema_of` says how other types are stored.
+
+        Raises:
+            DeclarationError: A field's type has no column type.
+        """
+        return cls(
+            name=name,
+            schema=schema_of(record),
+            description=description,
+            event_time=event_time,
+            keys=keys,
+            days=days,
+            personal=personal,
+        )

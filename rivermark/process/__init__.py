@@ -4,6 +4,7 @@ A rule is a subclass of `KeyedProcess`. The `Engine` runs it over the state of m
 `rivermark.testing.ProcessHarness` feeds it events in a test. Nothing here needs a JVM.
 """
 
+from rivermark.model.column_type import ColumnType
 from rivermark.process.api.broadcast import BroadcastState
 from rivermark.process.api.context import Context
 from rivermark.process.api.inputs import Arrivals, Broadcast, Input, on
@@ -29,6 +30,7 @@ __all__ = [
     "Arrivals",
     "Broadcast",
     "BroadcastState",
+    "ColumnType",
     "Context",
     "DeadLetter",
     "Engine",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Annotated, Final
 
+from rivermark.model.column_type import ColumnType
 from rivermark.model.errors import DeclarationError
 
-Millis = int
-"""An instant: milliseconds since the epoch, UTC. Plain, because a clock is read for every event."""
+Millis = Annotated[int, ColumnType("timestamp")]
+"""An instant: milliseconds since the epoch, UTC; a field of this type is stored as a timestamp.
+
+A plain number in Python, because a clock is read for every event.
+"""
 
 BEGINNING: Final[Millis] = -(2**63)
 """The watermark before the first one: nothing is late yet."""
