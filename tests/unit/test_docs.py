@@ -49,6 +49,19 @@ def test_every_link_and_path_of_a_page_exists(page: Path) -> None:
     assert gone - NOT_YET_THERE.get(name, set()) == set()
 
 
+@pytest.mark.parametrize(
+    ("page", "base"), [("cases.md", "tests"), ("features-process.md", "tests/unit/process")]
+)
+def test_the_tests_that_a_page_names_exist(page: str, base: str) -> None:
+    text = (ROOT / "docs" / "operations" / page).read_text()
+    names = re.findall(r"`([\w/]*test_\w+\.py)`", text)
+
+    assert len(names) > 50
+    assert [
+        name for name in names if not ((ROOT / base / name).exists() or (ROOT / name).exists())
+    ] == []
+
+
 def _layers() -> tuple[list[list[str]], list[list[str]]]:
     """The layers of the contracts, top first: those above the library, and its own."""
     project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -58,7 +58,7 @@ def _older_version(old: StateSchema, new: StateSchema) -> Iterator[Incompatibili
         yield Incompatibility(
             "the version",
             f"was {old.version} and is {new.version}",
-            "run the newer code, or restore a savepoint from before it",
+            "run the newer code, or restore a copy of the checkpoint from before it",
         )
 
 
