@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from rivermark.model import expectations as expect
+    from rivermark.model import field_readers as readers
     from rivermark.model.column_type import ColumnType
     from rivermark.model.contract import Contract, Field, Rule
     from rivermark.model.domain import Domain
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from rivermark.model.file_source import FileSource
     from rivermark.model.ingest import Ingest
     from rivermark.model.restart_strategy import FixedDelay, NoRestart
+    from rivermark.model.rule import Expectation
     from rivermark.model.stream import AnyStream, Output, Stream
     from rivermark.model.suite import Suite
     from rivermark.model.table import Daily, Table
@@ -33,6 +35,7 @@ __all__ = [
     "Daily",
     "DeclarationError",
     "Domain",
+    "Expectation",
     "Field",
     "FileSource",
     "FixedDelay",
@@ -46,6 +49,7 @@ __all__ = [
     "Table",
     "Topology",
     "expect",
+    "readers",
 ]
 
 _MODULES: Final = {
@@ -55,6 +59,7 @@ _MODULES: Final = {
     "Daily": "table",
     "DeclarationError": "errors",
     "Domain": "domain",
+    "Expectation": "rule",
     "Field": "contract",
     "FileSource": "file_source",
     "FixedDelay": "restart_strategy",
@@ -67,14 +72,20 @@ _MODULES: Final = {
     "Suite": "suite",
     "Table": "table",
     "Topology": "topology",
-    "expect": "expectations",
 }
 """The module of `rivermark.model` that holds each name."""
 
+_WHOLE: Final = {"expect": "expectations", "readers": "field_readers"}
+"""Modules of `rivermark.model` that are public as a whole, under another name."""
+
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    public: Any
+    if name in _WHOLE:
+        public = import_module(f"rivermark.model.{_WHOLE[name]}")
+    elif name in _MODULES:
+        public = getattr(import_module(f"rivermark.model.{_MODULES[name]}"), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"rivermark.model.{_MODULES[name]}")
-    public = globals()[name] = module if name == "expect" else getattr(module, name)
+    globals()[name] = public
     return public

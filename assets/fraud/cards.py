@@ -8,8 +8,9 @@ from typing import Final
 
 import msgspec
 
+from assets.fraud.events import Amount
 from assets.fraud.once import EachOnce
-from rivermark.process import Context
+from rivermark.process import Context, Millis
 from rivermark.process.patterns import Match, Pattern
 
 RULE_VERSION: Final = 1
@@ -24,22 +25,22 @@ SHORT: Final = timedelta(minutes=1)
 
 
 class Payment(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A card payment (USD); `event_time` in milliseconds since the epoch (UTC)."""
+    """A card payment (USD)."""
 
     card_id: str
     number: int
-    event_time: int
-    amount: Decimal
+    event_time: Millis
+    amount: Amount
 
 
 class CardAlert(msgspec.Struct, frozen=True):
     """A card to be looked at, and the payments that say so: their numbers and their sum (USD)."""
 
     card_id: str
-    event_time: int
-    since: int
+    event_time: Millis
+    since: Millis
     rule: str
-    amount: Decimal
+    amount: Amount
     payments: list[int]
     rule_version: int
 

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Final
+from decimal import Decimal
+from typing import Annotated, Final
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BooleanType,
-    DecimalType,
-    LongType,
-    StringType,
-    TimestampType,
-)
 
-from rivermark.model.contract import Contract, Field, Rule
+from rivermark import ColumnType, Contract, Field, Rule
 
-AMOUNT: Final = DecimalType(12, 2)
+AMOUNT: Final = "decimal(12,2)"
+Amount = Annotated[Decimal, ColumnType(AMOUNT)]
 
 LOGIN: Final = Contract(
     fields=(
-        Field("account_id", StringType(), required=True, description="Whose account."),
-        Field(
-            "number", LongType(), required=True, description="The account's own count of logins."
-        ),
-        Field("event_time", TimestampType(), required=True, description="When it was (UTC)."),
-        Field("succeeded", BooleanType(), required=True, description="Whether it was let in."),
-        Field("country", StringType(), required=True, description="From where, two letters."),
+        Field("account_id", "string", required=True, description="Whose account."),
+        Field("number", "long", required=True, description="The account's own count of logins."),
+        Field("event_time", "timestamp", required=True, description="When it was (UTC)."),
+        Field("succeeded", "boolean", required=True, description="Whether it was let in."),
+        Field("country", "string", required=True, description="From where, two letters."),
     ),
     event_time="event_time",
     keys=("account_id", "number"),
@@ -33,11 +26,11 @@ LOGIN: Final = Contract(
 
 PAYMENT: Final = Contract(
     fields=(
-        Field("card_id", StringType(), required=True, description="The card."),
-        Field("number", LongType(), required=True, description="The card's own count of payments."),
-        Field("event_time", TimestampType(), required=True, description="When it was (UTC)."),
+        Field("card_id", "string", required=True, description="The card."),
+        Field("number", "long", required=True, description="The card's own count of payments."),
+        Field("event_time", "timestamp", required=True, description="When it was (UTC)."),
         Field("amount", AMOUNT, required=True, description="How much (USD)."),
-        Field("merchant", StringType(), required=True, description="To whom."),
+        Field("merchant", "string", required=True, description="To whom."),
     ),
     event_time="event_time",
     keys=("card_id", "number"),

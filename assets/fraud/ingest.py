@@ -3,44 +3,51 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import Final
 
 from assets.fraud.events import LOGIN, PAYMENT
-from assets.fraud.suites import LOGINS_SUITE, PAYMENTS_SUITE
-from rivermark.model.file_source import FileSource
-from rivermark.model.stream import Ingest
-from rivermark.model.table import Daily
+from rivermark import Domain, FileSource, Suite, expect
 
-GROUP: Final = "fraud"
-OWNERS: Final = ("team:fraud",)
+FRAUD: Final = Domain("fraud", owners=("team:fraud",), first_day=date(2020, 1, 1))
 
 LATENESS: Final = timedelta(seconds=30)
 """How far an event may lag behind the newest one. Alerts wait that long for what comes between."""
 
-FIRST_DAY: Final = date(2020, 1, 1)
-
-LOGINS: Final = Ingest(
+LOGINS: Final = FRAUD.ingest(
     name="fraud/logins",
     source=FileSource(folder="fraud/logins", pattern="*.json,*.json.gz"),
     contract=LOGIN,
     lateness=LATENESS,
     description="Logins, refused ones among them, as they came, repeats among them.",
-    group=GROUP,
-    days=Daily(column="event_time", start=FIRST_DAY),
+    days=FRAUD.days("event_time"),
     personal=("account_id", "country"),
-    owners=OWNERS,
-    suite=LOGINS_SUITE,
+    suite=Suite(
+        "fraud/logins",
+        (
+            expect.between("number", 0),
+            expect.matches_regex("country", "[A-Z][A-Z]", severity="warning"),
+        ),
+        # Events land only on request.
+        may_be_empty=True,
+    ),
 )
 
-PAYMENTS: Final = Ingest(
+PAYMENTS: Final = FRAUD.ingest(
     name="fraud/payments",
     source=FileSource(folder="fraud/payments", pattern="*.json,*.json.gz"),
     contract=PAYMENT,
     lateness=LATENESS,
     description="Card payments as they came, repeats among them.",
-    group=GROUP,
-    days=Daily(column="event_time", start=FIRST_DAY),
+    days=FRAUD.days("event_time"),
     personal=("card_id", "merchant"),
-    owners=OWNERS,
-    suite=PAYMENTS_SUITE,
+    suite=Suite(
+        "fraud/payments",
+        (
+            expect.between("number", 0),
+            expect.between("amount", Decimal("0.01")),
+            expect.between("amount", Decimal("0.01"), 100_000, severity="warning"),
+        ),
+        may_be_empty=True,
+    ),
 )

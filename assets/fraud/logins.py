@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from assets.fraud.once import EachOnce
-from rivermark.process import Context
+from rivermark.process import Context, Millis
 from rivermark.process.patterns import Match, Pattern
 
 RULE_VERSION: Final = 1
@@ -19,11 +19,11 @@ WITHIN: Final = timedelta(minutes=10)
 
 
 class Login(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A login; `event_time` in milliseconds since the epoch (UTC)."""
+    """A login."""
 
     account_id: str
     number: int
-    event_time: int
+    event_time: Millis
     succeeded: bool
     country: str
 
@@ -35,8 +35,8 @@ class GuessedPassword(msgspec.Struct, frozen=True):
     """
 
     account_id: str
-    event_time: int
-    since: int
+    event_time: Millis
+    since: Millis
     country: str
     logins: list[int]
     rule_version: int

@@ -6,115 +6,68 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
-from pyspark.sql.types import (
-    ArrayType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
-
-from assets.fraud.cards import CardPattern, ManyPayments, SmallThenLarge
-from assets.fraud.events import AMOUNT
-from assets.fraud.ingest import FIRST_DAY, GROUP, LOGINS, OWNERS, PAYMENTS
-from assets.fraud.logins import WITHIN, GuessedPasswords
-from rivermark.model import expectations as expect
-from rivermark.model.stream import AnyStream, Stream
-from rivermark.model.suite import Suite
-from rivermark.model.table import Daily, Table
+from assets.fraud.cards import CardAlert, CardPattern, ManyPayments, SmallThenLarge
+from assets.fraud.ingest import FRAUD, LOGINS, PAYMENTS
+from assets.fraud.logins import WITHIN, GuessedPassword, GuessedPasswords
+from rivermark import AnyStream, Stream, Suite, Table, expect
 from rivermark.process.spark import run_process
 
-EVENT_TIME: Final = StructField("event_time", TimestampType(), True)
-SINCE: Final = StructField("since", TimestampType(), True)
-VERSION: Final = StructField("rule_version", LongType(), True)
-NUMBERS: Final = ArrayType(LongType(), False)
 
-GUESSED_SHOWN: Final = (
-    "Accounts that three refused logins in a row and then a successful one say may be broken into."
-)
-
-GUESSED_PASSWORDS: Final = Stream(
-    name="fraud/guessed_passwords",
-    reads=(LOGINS,),
-    build=run_process(GuessedPasswords),
-    writes=Table(
-        name="fraud/guessed_passwords",
-        schema=StructType(
-            [
-                StructField("account_id", StringType(), True),
-                EVENT_TIME,
-                SINCE,
-                StructField("country", StringType(), True),
-                StructField("logins", NUMBERS, True),
-                VERSION,
-            ]
-        ),
-        description=GUESSED_SHOWN,
-        event_time="event_time",
-        keys=("account_id", "event_time"),
-        days=Daily(column="event_time", start=FIRST_DAY),
-        personal=("account_id", "country"),
-    ),
-    description=GUESSED_SHOWN,
-    group=GROUP,
-    margin=WITHIN,
-    suite=Suite(
-        name="fraud/guessed_passwords",
-        expectations=(
-            expect.unique(("account_id", "event_time")),
+def alerts_suite(name: str, key: str, events: str, count: int, in_words: str) -> Suite:
+    """What is expected of alerts, of which each is made of so many events."""
+    return Suite(
+        name,
+        (
+            expect.unique((key, "event_time")),
             expect.pair_ordered("since", "event_time"),
-            expect.no_rows_where("size(logins) <> 4", name="four logins make an alert"),
+            expect.no_rows_where(
+                f"size({events}) <> {count}", name=f"{in_words} {events} make an alert"
+            ),
             expect.not_null("rule_version"),
         ),
         may_be_empty=True,
+    )
+
+
+GUESSED_PASSWORDS: Final = FRAUD.stream(
+    reads=(LOGINS,),
+    build=run_process(GuessedPasswords),
+    writes=Table.of(
+        GuessedPassword,
+        name="fraud/guessed_passwords",
+        description=(
+            "Accounts that three refused logins in a row and then a successful one say may be "
+            "broken into."
+        ),
+        event_time="event_time",
+        keys=("account_id", "event_time"),
+        days=FRAUD.days("event_time"),
+        personal=("account_id", "country"),
     ),
-    owners=OWNERS,
+    margin=WITHIN,
+    suite=alerts_suite("fraud/guessed_passwords", "account_id", "logins", 4, "four"),
 )
 
 
-def card_alerts(name: str, make: Callable[[], CardPattern], count: int, shown: str) -> Stream:
+def card_alerts(
+    name: str, make: Callable[[], CardPattern], payments: int, description: str
+) -> Stream:
     """The stream of a card pattern, whose alerts are made of so many payments."""
-    return Stream(
-        name=name,
+    return FRAUD.stream(
         reads=(PAYMENTS,),
         build=run_process(make),
-        writes=Table(
+        writes=Table.of(
+            CardAlert,
             name=name,
-            schema=StructType(
-                [
-                    StructField("card_id", StringType(), True),
-                    EVENT_TIME,
-                    SINCE,
-                    StructField("rule", StringType(), True),
-                    StructField("amount", AMOUNT, True),
-                    StructField("payments", NUMBERS, True),
-                    VERSION,
-                ]
-            ),
-            description=shown,
+            description=description,
             event_time="event_time",
             keys=("card_id", "event_time"),
-            days=Daily(column="event_time", start=FIRST_DAY),
+            days=FRAUD.days("event_time"),
             personal=("card_id",),
         ),
-        description=shown,
-        group=GROUP,
-        # A minute of a card without payments lets its pattern begin anew.
+        # A minute without payments of a card resets its pattern.
         margin=timedelta(hours=1),
-        suite=Suite(
-            name=name,
-            expectations=(
-                expect.unique(("card_id", "event_time")),
-                expect.pair_ordered("since", "event_time"),
-                expect.no_rows_where(
-                    f"size(payments) <> {count}", name=f"{count} payments make an alert"
-                ),
-                expect.not_null("rule_version"),
-            ),
-            may_be_empty=True,
-        ),
-        owners=OWNERS,
+        suite=alerts_suite(name, "card_id", "payments", payments, str(payments)),
     )
 
 

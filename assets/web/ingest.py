@@ -6,28 +6,29 @@ from datetime import date, timedelta
 from typing import Final
 
 from assets.web.page_views import PAGE_VIEW
-from assets.web.suites import PAGE_VIEWS_SUITE
-from rivermark.model.file_source import FileSource
-from rivermark.model.stream import Ingest
-from rivermark.model.table import Daily
+from rivermark import Domain, FileSource, Suite, expect
 
-GROUP: Final = "web"
-OWNERS: Final = ("team:web",)
+WEB: Final = Domain("web", owners=("team:web",), first_day=date(2020, 1, 1))
 
 LATENESS: Final = timedelta(minutes=1)
 """How far a page view may lag behind the newest one: phones send when they have a network."""
 
-FIRST_DAY: Final = date(2020, 1, 1)
-
-PAGE_VIEWS: Final = Ingest(
+PAGE_VIEWS: Final = WEB.ingest(
     name="web/page_views",
     source=FileSource(folder="web/page_views", pattern="*.json,*.json.gz"),
     contract=PAGE_VIEW,
     lateness=LATENESS,
     description="Page views, clicks and purchases as they came, repeats among them.",
-    group=GROUP,
-    days=Daily(column="event_time", start=FIRST_DAY),
+    days=WEB.days("event_time"),
     personal=("user_id",),
-    owners=OWNERS,
-    suite=PAGE_VIEWS_SUITE,
+    suite=Suite(
+        "web/page_views",
+        (
+            expect.between("number", 0),
+            expect.in_set("action", ("view", "click", "purchase"), severity="warning"),
+            expect.in_set("device", ("phone", "desktop"), severity="warning"),
+        ),
+        # Page views land only on request.
+        may_be_empty=True,
+    ),
 )

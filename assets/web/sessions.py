@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from rivermark.process import SideOutput
+from rivermark.process import Millis, SideOutput
 from rivermark.process.windows import Sessions, WindowAggregate, WindowContext
 
 GAPS: Final = {"phone": timedelta(minutes=10), "desktop": timedelta(minutes=30)}
@@ -19,17 +19,17 @@ LONGEST_GAP: Final = max(GAPS.values())
 
 
 class Visit(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A page view as sessions need it; time in milliseconds since the epoch (UTC)."""
+    """A page view as sessions need it."""
 
     user_id: str
     number: int
-    event_time: int
+    event_time: Millis
     action: str
     device: str
 
 
 class Seen(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What is kept of an open session: the numbers of its events, once each, and of purchases."""
+    """State of an open session: the numbers of its events, once each, and of its purchases."""
 
     numbers: tuple[int, ...]
     purchases: tuple[int, ...]
@@ -39,14 +39,14 @@ class Session(msgspec.Struct, frozen=True):
     """A session from its first event to a gap after its last."""
 
     user_id: str
-    session_start: int
-    session_end: int
+    session_start: Millis
+    session_end: Millis
     events: int
     purchases: int
 
 
 def gap_of(visit: Visit) -> timedelta:
-    """How long a session goes on after an event; an unknown device is taken for a desktop."""
+    """How long a session lasts after an event; an unknown device counts as a desktop."""
     return GAPS.get(visit.device, LONGEST_GAP)
 
 
@@ -62,22 +62,22 @@ class UserSessions(WindowAggregate[Visit, Seen, Session]):
     hold = True
     windows = Sessions(gap_of)
     late: ClassVar[SideOutput[Visit] | None] = None
-    """The door admits nothing that would be late here."""
+    """Admission lets nothing pass that would be late here."""
 
     def update(self, value: Seen | None, event: Visit) -> Seen:
-        """One more event."""
+        """Add an event."""
         bought = (event.number,) if event.action == "purchase" else ()
         return self.combine(value or Seen((), ()), Seen((event.number,), bought))
 
     def combine(self, one: Seen, other: Seen) -> Seen:
-        """The events of two sessions that turned out to be one."""
+        """Merge the events of two sessions."""
         return Seen(
             tuple(dict.fromkeys(one.numbers + other.numbers)),
             tuple(dict.fromkeys(one.purchases + other.purchases)),
         )
 
     def on_window(self, value: Seen, ctx: WindowContext[Session]) -> None:
-        """Tell the session."""
+        """Emit the session."""
         window = ctx.window
         ctx.emit(
             Session(ctx.key, window.start, window.end, len(value.numbers), len(value.purchases))
@@ -85,9 +85,9 @@ class UserSessions(WindowAggregate[Visit, Seen, Session]):
 
 
 class CorrectedSessions(UserSessions):
-    """Takes events up to an hour late: a session may be told again, longer, in place of others.
+    """Takes events up to an hour late: a session may be emitted again, longer, replacing others.
 
-    Rows that no longer count are told by the start and end that they had.
+    Rows that no longer count are reported by the start and end that they had.
     """
 
     hold = False
@@ -96,7 +96,7 @@ class CorrectedSessions(UserSessions):
     replaced = SideOutput("replaced_sessions", Session)
 
     def on_window(self, value: Seen, ctx: WindowContext[Session]) -> None:
-        """Tell the session, and those that it takes the place of."""
+        """Emit the session, and those that it replaces."""
         for window in ctx.replaced:
             ctx.output(self.replaced, Session(ctx.key, window.start, window.end, 0, 0))
         super().on_window(value, ctx)

@@ -5,47 +5,41 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
-
-from assets.web.ingest import FIRST_DAY, GROUP, OWNERS, PAGE_VIEWS
-from assets.web.sessions import UserSessions
-from assets.web.suites import SESSIONS_SUITE
-from rivermark.model.stream import AnyStream, Stream
-from rivermark.model.table import Daily, Table
+from assets.web.ingest import PAGE_VIEWS, WEB
+from assets.web.sessions import Session, UserSessions
+from rivermark import AnyStream, Suite, Table, expect
 from rivermark.process.spark import run_process
+from rivermark.quality import no_overlap
 
-SESSIONS_SHOWN: Final = (
-    "Sessions of visitors: events and purchases, ended by ten silent minutes on a phone and thirty "
-    "on a desktop."
-)
-
-SESSIONS: Final = Stream(
-    name="web/sessions",
+SESSIONS: Final = WEB.stream(
     reads=(PAGE_VIEWS,),
     build=run_process(UserSessions),
-    writes=Table(
+    writes=Table.of(
+        Session,
         name="web/sessions",
-        schema=StructType(
-            [
-                StructField("user_id", StringType(), True),
-                StructField("session_start", TimestampType(), True),
-                StructField("session_end", TimestampType(), True),
-                StructField("events", LongType(), True),
-                StructField("purchases", LongType(), True),
-            ]
+        description=(
+            "Sessions of visitors: events and purchases, ended by ten silent minutes on a phone "
+            "and thirty on a desktop."
         ),
-        description=SESSIONS_SHOWN,
         event_time="session_end",
         keys=("user_id", "session_start"),
-        days=Daily(column="session_start", start=FIRST_DAY),
+        days=WEB.days("session_start"),
         personal=("user_id",),
     ),
-    description=SESSIONS_SHOWN,
-    group=GROUP,
     # A session that lasts longer over midnight would be cut in a day that is computed again.
     margin=timedelta(hours=6),
-    suite=SESSIONS_SUITE,
-    owners=OWNERS,
+    suite=Suite(
+        "web/sessions",
+        (
+            expect.unique(("user_id", "session_start")),
+            expect.pair_ordered("session_start", "session_end", strictly=True),
+            no_overlap("user_id", start="session_start", end="session_end", severity="warning"),
+            expect.between("events", 1),
+            expect.pair_ordered("purchases", "events"),
+        ),
+        # Page views land only on request.
+        may_be_empty=True,
+    ),
 )
 
 WEB_STREAMS: Final[tuple[AnyStream, ...]] = (PAGE_VIEWS, SESSIONS)
