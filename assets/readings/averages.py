@@ -7,19 +7,17 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from assets.readings.ingest import FIRST_DAY, GROUP, LATENESS, OWNERS, SENSOR_READINGS
+from assets.readings.expected import ORDERED_WINDOW
+from assets.readings.ingest import LATENESS, READINGS, SENSOR_READINGS
 from assets.readings.sensors import SENSOR_READING, TEMPERATURE
-from assets.readings.suites import AVERAGES_5S_SUITE
-from rivermark.model.stream import Stream
-from rivermark.model.table import Daily, Table
-from rivermark.operators.first_of_each import first_of_each
-from rivermark.operators.windows import EventWindow, Tumbling, per_window
+from rivermark import Suite, Table, expect
+from rivermark.operators import EventWindow, Tumbling, first_of_each, per_window
+from rivermark.quality import no_overlap
 
 
 def each_reading_once(sensor_readings: DataFrame) -> DataFrame:
-    """Readings without those that were sent twice, told by sensor and sequence number."""
+    """Readings without repeats, which share sensor and sequence number with their original."""
     repeats = first_of_each(*SENSOR_READING.keys, event_time="event_time", within=LATENESS)
     return sensor_readings.transform(repeats)
 
@@ -49,34 +47,32 @@ def averages_of_five_seconds(sensor_readings: DataFrame) -> DataFrame:
     return sensor_readings.transform(each_reading_once).transform(average_per_sensor, window)
 
 
-AVERAGES: Final = (
-    "Average temperature (C) and readings per sensor and five seconds, repeats left out."
-)
-
-AVERAGES_5S: Final = Stream(
-    name="readings/averages_5s",
+AVERAGES_5S: Final = READINGS.stream(
     reads=(SENSOR_READINGS,),
     build=averages_of_five_seconds,
     writes=Table(
         name="readings/averages_5s",
-        schema=StructType(
-            [
-                StructField("sensor_id", StringType(), True),
-                StructField("window_start", TimestampType(), True),
-                StructField("window_end", TimestampType(), True),
-                StructField("celsius", TEMPERATURE, True),
-                StructField("readings", LongType(), True),
-            ]
+        schema=(
+            "sensor_id string, window_start timestamp, window_end timestamp, "
+            f"celsius {TEMPERATURE}, readings long"
         ),
-        description=AVERAGES,
+        description=(
+            "Average temperature (C) and readings per sensor and five seconds, repeats left out."
+        ),
         event_time="window_end",
         keys=("sensor_id", "window_end"),
-        days=Daily(column="window_start", start=FIRST_DAY),
+        days=READINGS.days("window_start"),
     ),
-    description=AVERAGES,
-    group=GROUP,
     lateness=LATENESS,
     margin=LATENESS,
-    suite=AVERAGES_5S_SUITE,
-    owners=OWNERS,
+    suite=Suite(
+        "readings/averages_5s",
+        (
+            expect.unique(("sensor_id", "window_end")),
+            ORDERED_WINDOW,
+            no_overlap("sensor_id"),
+            expect.between("celsius", -60, 120, severity="warning"),
+            expect.between("readings", 1),
+        ),
+    ),
 )

@@ -1,41 +1,32 @@
-"""What controls the alerts on readings: thresholds and smoke levels, as they are told.
+"""What controls the alerts on readings: thresholds and smoke levels.
 
-Both are told again and again, changed or not: who begins to listen at any time soon knows them, and
-their silence never holds back the clock of those who wait for them.
+Both are sent again and again, changed or not: a reader that starts at any time soon knows them, and
+their silence never holds back the watermark of the streams that read them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from hashlib import blake2b
-from itertools import count
-from typing import Final
+from typing import Annotated, Final
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType, LongType, StringType, TimestampType
 
-from rivermark.model.contract import Contract, Field, Rule
-from rivermark.testing.landing.json_lines import json_line
+from rivermark import ColumnType, Contract, Field, Rule
 
-DEGREES: Final = DecimalType(9, 4)
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+DEGREES: Final = "decimal(9,4)"
+Degrees = Annotated[Decimal, ColumnType(DEGREES)]
 
 THRESHOLD: Final = Contract(
     fields=(
-        Field(
-            "sensor_id", StringType(), required=True, description="The sensor; * for all others."
-        ),
-        Field("event_time", TimestampType(), required=True, description="From when on (UTC)."),
+        Field("sensor_id", "string", required=True, description="The sensor; * for all others."),
+        Field("event_time", "timestamp", required=True, description="From when on (UTC)."),
         Field(
             "degrees",
             DEGREES,
             required=True,
             description="More than so many degrees Fahrenheit are a jump; 0 for none.",
         ),
-        Field("version", LongType(), required=True, description="Version of the thresholds."),
+        Field("version", "long", required=True, description="Version of the thresholds."),
     ),
     event_time="event_time",
     keys=("sensor_id", "event_time"),
@@ -51,8 +42,8 @@ THRESHOLD: Final = Contract(
 
 SMOKE_LEVEL: Final = Contract(
     fields=(
-        Field("event_time", TimestampType(), required=True, description="From when on (UTC)."),
-        Field("level", StringType(), required=True, description="High or Low."),
+        Field("event_time", "timestamp", required=True, description="From when on (UTC)."),
+        Field("level", "string", required=True, description="High or Low."),
     ),
     event_time="event_time",
     keys=("event_time",),
@@ -65,87 +56,3 @@ SMOKE_LEVEL: Final = Contract(
         ),
     ),
 )
-
-TOLD_EVERY: Final = timedelta(seconds=5)
-VERSION_TIME: Final = timedelta(minutes=2)
-"""How long a version of the thresholds lasts in the generated world."""
-
-SMOKE_SHARE: Final = 212
-"""Of a thousand seconds so many have smoke: as often as a standard gaussian is above 0.8."""
-
-
-@dataclass(frozen=True, slots=True)
-class ThresholdUpdate:
-    """A threshold as it is told; sensor 0 stands for all that have none of their own."""
-
-    sensor: int
-    event_time: datetime
-    degrees: Decimal
-    version: int
-
-    @property
-    def key(self) -> tuple[int, ...]:
-        """What two copies of it share."""
-        return (self.sensor, (self.event_time - EPOCH) // timedelta(milliseconds=1))
-
-
-@dataclass(frozen=True, slots=True)
-class SmokeUpdate:
-    """A smoke level as it is told."""
-
-    event_time: datetime
-    level: str
-
-    @property
-    def key(self) -> tuple[int, ...]:
-        """What two copies of it share."""
-        return ((self.event_time - EPOCH) // timedelta(milliseconds=1),)
-
-
-def thresholds(beginning: datetime, length: timedelta | None = None) -> Iterator[ThresholdUpdate]:
-    """Every five seconds the threshold of all, which each version changes, and of two sensors."""
-    for at in _instants(beginning, length, TOLD_EVERY):
-        version = (at - EPOCH) // VERSION_TIME
-        for_all = Decimal("1.7") if version % 2 else Decimal("1.1")
-        yield ThresholdUpdate(0, at, for_all, version)
-        yield ThresholdUpdate(1, at, Decimal("2.5"), version)
-        yield ThresholdUpdate(2, at, Decimal(0), version)
-
-
-def smoke_levels(
-    beginning: datetime, length: timedelta | None = None, seed: int = 0
-) -> Iterator[SmokeUpdate]:
-    """A level each second, high in about a fifth of them."""
-    for at in _instants(beginning, length, timedelta(seconds=1)):
-        second = (at - EPOCH) // timedelta(seconds=1)
-        drawn = int.from_bytes(blake2b(f"{seed}/{second}".encode(), digest_size=6).digest())
-        yield SmokeUpdate(at, "High" if drawn % 1_000 < SMOKE_SHARE else "Low")
-
-
-def threshold_line(update: ThresholdUpdate) -> str:
-    """The threshold as the JSON line that lands."""
-    return json_line(
-        {
-            "sensor_id": f"sensor_{update.sensor}" if update.sensor else "*",
-            "event_time": update.event_time,
-            "degrees": update.degrees,
-            "version": update.version,
-        }
-    )
-
-
-def smoke_line(update: SmokeUpdate) -> str:
-    """The smoke level as the JSON line that lands."""
-    return json_line({"event_time": update.event_time, "level": update.level})
-
-
-def _instants(
-    beginning: datetime, length: timedelta | None, every: timedelta
-) -> Iterator[datetime]:
-    """The multiples of `every` since 1970, from `beginning` on."""
-    first = -((EPOCH - beginning) // every)
-    for number in count(first):
-        at = EPOCH + number * every
-        if length is not None and at >= beginning + length:
-            return
-        yield at

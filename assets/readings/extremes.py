@@ -7,15 +7,14 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from assets.readings.averages import each_reading_once
-from assets.readings.ingest import FIRST_DAY, GROUP, LATENESS, OWNERS, SENSOR_READINGS
+from assets.readings.expected import ORDERED_EXTREMES, ORDERED_WINDOW
+from assets.readings.ingest import LATENESS, READINGS, SENSOR_READINGS
 from assets.readings.sensors import TEMPERATURE
-from assets.readings.suites import MINUTE_EXTREMES_SUITE
-from rivermark.model.stream import Stream
-from rivermark.model.table import Daily, Table
-from rivermark.operators.windows import EventWindow, Tumbling, per_window
+from rivermark import Suite, Table, expect
+from rivermark.operators import EventWindow, Tumbling, per_window
+from rivermark.quality import no_overlap
 
 
 def extremes_per_sensor(readings: DataFrame, window: EventWindow) -> DataFrame:
@@ -37,33 +36,30 @@ def extremes_of_each_minute(sensor_readings: DataFrame) -> DataFrame:
     return sensor_readings.transform(each_reading_once).transform(extremes_per_sensor, window)
 
 
-EXTREMES: Final = "Lowest and highest temperature (F) and readings per sensor and minute."
-
-MINUTE_EXTREMES: Final = Stream(
-    name="readings/minute_extremes",
+MINUTE_EXTREMES: Final = READINGS.stream(
     reads=(SENSOR_READINGS,),
     build=extremes_of_each_minute,
     writes=Table(
         name="readings/minute_extremes",
-        schema=StructType(
-            [
-                StructField("sensor_id", StringType(), True),
-                StructField("window_start", TimestampType(), True),
-                StructField("window_end", TimestampType(), True),
-                StructField("minimum", TEMPERATURE, True),
-                StructField("maximum", TEMPERATURE, True),
-                StructField("readings", LongType(), True),
-            ]
+        schema=(
+            "sensor_id string, window_start timestamp, window_end timestamp, "
+            f"minimum {TEMPERATURE}, maximum {TEMPERATURE}, readings long"
         ),
-        description=EXTREMES,
+        description="Lowest and highest temperature (F) and readings per sensor and minute.",
         event_time="window_end",
         keys=("sensor_id", "window_end"),
-        days=Daily(column="window_start", start=FIRST_DAY),
+        days=READINGS.days("window_start"),
     ),
-    description=EXTREMES,
-    group=GROUP,
     lateness=LATENESS,
     margin=LATENESS,
-    suite=MINUTE_EXTREMES_SUITE,
-    owners=OWNERS,
+    suite=Suite(
+        "readings/minute_extremes",
+        (
+            expect.unique(("sensor_id", "window_end")),
+            ORDERED_WINDOW,
+            no_overlap("sensor_id"),
+            ORDERED_EXTREMES,
+            expect.between("readings", 1),
+        ),
+    ),
 )

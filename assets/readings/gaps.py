@@ -1,31 +1,20 @@
 """Where recorded series have holes: each gap once, with how many readings are missing in it.
 
 A hole of many days has no reading on most of them, and a file that comes later may fill its middle.
-So gaps are computed by the year: whatever comes for a year, its gaps are looked for anew.
+So gaps are computed by the year: whatever comes for a year, all its gaps are computed again.
 """
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    DateType,
-    DoubleType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
 
 from assets.readings.hourly import sensor_of
-from assets.readings.ingest import ARCHIVE, OWNERS, TEMPERATURES
-from assets.readings.suites import GAPS_SUITE
-from rivermark.model.stream import Stream
-from rivermark.model.table import Daily, Table
+from assets.readings.ingest import ARCHIVE, TEMPERATURES
+from rivermark import Suite, Table, expect
 
 TOLERANCE: Final = 1.5
 """A step of so many usual intervals is a gap; shorter ones are the jitter of a clock."""
@@ -66,34 +55,33 @@ def find_gaps(temperatures: DataFrame) -> DataFrame:
     )
 
 
-GAPS_SHOWN: Final = "Each gap in the recorded series: between which readings, how many are missing."
-
-GAPS: Final = Stream(
-    name="readings/gaps",
+GAPS: Final = ARCHIVE.stream(
     reads=(TEMPERATURES,),
     build=find_gaps,
     writes=Table(
         name="readings/gaps",
-        schema=StructType(
-            [
-                StructField("sensor_id", StringType(), True),
-                StructField("year", DateType(), True),
-                StructField("last_before", TimestampType(), True),
-                StructField("first_after", TimestampType(), True),
-                StructField("interval_seconds", DoubleType(), True),
-                StructField("missing", LongType(), True),
-            ]
+        schema=(
+            "sensor_id string, year date, last_before timestamp, first_after timestamp, "
+            "interval_seconds double, missing long"
         ),
-        description=GAPS_SHOWN,
+        description=(
+            "Each gap in the recorded series: between which readings, how many are missing."
+        ),
         event_time="first_after",
         keys=("sensor_id", "first_after"),
-        days=Daily(column="year", start=date(2013, 1, 1)),
+        days=ARCHIVE.days("year"),
     ),
-    description=GAPS_SHOWN,
-    group=ARCHIVE,
     kind="refresh",
     touches=lambda: year_of("event_time"),
     margin=timedelta(days=366),
-    suite=GAPS_SUITE,
-    owners=OWNERS,
+    suite=Suite(
+        "readings/gaps",
+        (
+            expect.unique(("sensor_id", "first_after")),
+            expect.pair_ordered("last_before", "first_after", strictly=True),
+            expect.between("missing", 1),
+            expect.between("missing", None, 24, severity="info"),
+        ),
+        may_be_empty=True,
+    ),
 )

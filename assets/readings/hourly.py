@@ -7,14 +7,13 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from assets.readings.ingest import ARCHIVE, FIRST_DAY, OWNERS, TEMPERATURES
+from assets.readings.expected import ORDERED_EXTREMES, ORDERED_WINDOW, usual_in_the_archive
+from assets.readings.ingest import ARCHIVE, TEMPERATURES
 from assets.readings.recorded import RECORDED
-from assets.readings.suites import HOURLY_SUITE
-from rivermark.model.stream import Stream
-from rivermark.model.table import Daily, Table
-from rivermark.operators.windows import Tumbling, per_window
+from rivermark import Suite, Table, expect
+from rivermark.operators import Tumbling, per_window
+from rivermark.quality import no_overlap
 
 FILE_NAME: Final = r"([^/]+?)\.csv(?:\.gz)?$"
 
@@ -27,8 +26,8 @@ def sensor_of(file: Column) -> Column:
 def resample_to_hours(temperatures: DataFrame) -> DataFrame:
     """Average, extremes (F) and number of readings per sensor and hour.
 
-    Readings are not told apart by their time: where a logger set its clock back, an hour holds the
-    readings of two.
+    Readings of one time all count: where a logger set its clock back, an hour holds the readings of
+    two.
     """
     count = F.count("temperature")
     return per_window(
@@ -43,33 +42,33 @@ def resample_to_hours(temperatures: DataFrame) -> DataFrame:
     )
 
 
-HOURS: Final = "Average, lowest and highest temperature (F) per recorded sensor and hour."
-
-HOURLY: Final = Stream(
-    name="readings/hourly",
+HOURLY: Final = ARCHIVE.stream(
     reads=(TEMPERATURES,),
     build=resample_to_hours,
     writes=Table(
         name="readings/hourly",
-        schema=StructType(
-            [
-                StructField("sensor_id", StringType(), True),
-                StructField("window_start", TimestampType(), True),
-                StructField("window_end", TimestampType(), True),
-                StructField("readings", LongType(), True),
-                StructField("average", RECORDED, True),
-                StructField("minimum", RECORDED, True),
-                StructField("maximum", RECORDED, True),
-            ]
+        schema=(
+            "sensor_id string, window_start timestamp, window_end timestamp, readings long, "
+            f"average {RECORDED}, minimum {RECORDED}, maximum {RECORDED}"
         ),
-        description=HOURS,
+        description="Average, lowest and highest temperature (F) per recorded sensor and hour.",
         event_time="window_end",
         keys=("sensor_id", "window_end"),
-        days=Daily(column="window_start", start=FIRST_DAY),
+        days=ARCHIVE.days("window_start"),
     ),
-    description=HOURS,
-    group=ARCHIVE,
     kind="refresh",
-    suite=HOURLY_SUITE,
-    owners=OWNERS,
+    suite=Suite(
+        "readings/hourly",
+        (
+            expect.unique(("sensor_id", "window_end")),
+            expect.matches_regex("sensor_id", ".+"),
+            ORDERED_WINDOW,
+            no_overlap("sensor_id"),
+            ORDERED_EXTREMES,
+            expect.pair_ordered("minimum", "average"),
+            expect.pair_ordered("average", "maximum"),
+            expect.between("readings", 1),
+            usual_in_the_archive("window_start"),
+        ),
+    ),
 )

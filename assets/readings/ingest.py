@@ -2,87 +2,98 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import Final
 
 from assets.readings.controls import SMOKE_LEVEL, THRESHOLD
+from assets.readings.expected import usual_in_the_archive
 from assets.readings.library_messages import LIBRARY_COLUMNS, LIBRARY_MESSAGE
 from assets.readings.recorded import RECORDED_TEMPERATURE
 from assets.readings.room import OCCUPANCY_COLUMNS, ROOM_READING
 from assets.readings.sensors import SENSOR_READING
-from assets.readings.suites import (
-    LIBRARY_SUITE,
-    ROOM_SUITE,
-    SENSOR_READINGS_SUITE,
-    SMOKE_LEVELS_SUITE,
-    TEMPERATURES_SUITE,
-    THRESHOLDS_SUITE,
-)
-from rivermark.model.file_source import FileSource
-from rivermark.model.stream import Ingest
-from rivermark.model.table import Daily
+from rivermark import Domain, FileSource, Suite, expect
 
-GROUP: Final = "readings"
-ARCHIVE: Final = "readings_archive"
-ALERTS: Final = "reading_alerts"
 OWNERS: Final = ("team:readings",)
+FIRST_DAY: Final = date(2013, 1, 1)
+
+READINGS: Final = Domain("readings", owners=OWNERS, first_day=FIRST_DAY)
+ALERTS: Final = Domain("reading_alerts", owners=OWNERS, first_day=FIRST_DAY)
+ARCHIVE: Final = Domain("readings_archive", owners=OWNERS, first_day=FIRST_DAY)
+LIBRARY_ARCHIVE: Final = Domain("readings_archive", owners=OWNERS, first_day=date(2006, 11, 1))
 
 LATENESS: Final = timedelta(seconds=5)
 """How far a reading may lag behind the newest one, as in the book's first pipeline."""
 
-FIRST_DAY: Final = date(2013, 1, 1)
-FIRST_LIBRARY_DAY: Final = date(2006, 11, 1)
+COLDEST: Final = -60
+HOTTEST: Final = 250
+"""Degrees Fahrenheit beyond which no sensor here has been; the machine's reached 108."""
 
-SENSOR_READINGS: Final = Ingest(
+SENSOR_READINGS: Final = READINGS.ingest(
     name="readings/sensor_readings",
     source=FileSource(folder="readings/sensors", pattern="*.json,*.json.gz"),
     contract=SENSOR_READING,
     lateness=LATENESS,
     description="Temperatures of many sensors as they came, repeats among them.",
-    group=GROUP,
-    days=Daily(column="event_time", start=FIRST_DAY),
-    owners=OWNERS,
-    suite=SENSOR_READINGS_SUITE,
+    days=READINGS.days("event_time"),
+    suite=Suite(
+        "readings/sensor_readings",
+        (
+            expect.between("sequence", 0),
+            expect.between("temperature", Decimal("-459.67")),
+            expect.between("temperature", COLDEST, HOTTEST, severity="warning"),
+            expect.matches_regex("sensor_id", ".+"),
+        ),
+        may_be_empty=True,
+    ),
 )
 
-THRESHOLDS: Final = Ingest(
+THRESHOLDS: Final = ALERTS.ingest(
     name="readings/thresholds",
     source=FileSource(folder="readings/thresholds", pattern="*.json,*.json.gz"),
     contract=THRESHOLD,
     lateness=LATENESS,
     description="From how many degrees on a change is a jump, told again and again.",
-    group=ALERTS,
-    days=Daily(column="event_time", start=FIRST_DAY),
-    owners=OWNERS,
-    suite=THRESHOLDS_SUITE,
+    days=ALERTS.days("event_time"),
+    suite=Suite(
+        "readings/thresholds",
+        (expect.between("degrees", 0), expect.between("version", 0)),
+        may_be_empty=True,
+    ),
 )
 
-SMOKE_LEVELS: Final = Ingest(
+SMOKE_LEVELS: Final = ALERTS.ingest(
     name="readings/smoke_levels",
     source=FileSource(folder="readings/smoke_levels", pattern="*.json,*.json.gz"),
     contract=SMOKE_LEVEL,
     lateness=LATENESS,
     description="Whether there is much smoke, told each second.",
-    group=ALERTS,
-    days=Daily(column="event_time", start=FIRST_DAY),
-    owners=OWNERS,
-    suite=SMOKE_LEVELS_SUITE,
+    days=ALERTS.days("event_time"),
+    suite=Suite(
+        "readings/smoke_levels",
+        (expect.in_set("level", ("High", "Low"), severity="warning"),),
+        may_be_empty=True,
+    ),
 )
 
-TEMPERATURES: Final = Ingest(
+TEMPERATURES: Final = ARCHIVE.ingest(
     name="readings/temperatures",
     source=FileSource(folder="readings/temperatures", pattern="*.csv,*.csv.gz", format="csv"),
     contract=RECORDED_TEMPERATURE,
     lateness=None,
     description="Recorded temperature series, one file a sensor, whose name is the sensor's.",
-    group=ARCHIVE,
-    days=Daily(column="event_time", start=FIRST_DAY),
-    owners=OWNERS,
-    suite=TEMPERATURES_SUITE,
+    days=ARCHIVE.days("event_time"),
+    suite=Suite(
+        "readings/temperatures",
+        (
+            expect.between("temperature", COLDEST, HOTTEST, severity="warning"),
+            usual_in_the_archive("event_time"),
+        ),
+        may_be_empty=True,
+    ),
 )
 
-LIBRARY: Final = Ingest(
+LIBRARY: Final = LIBRARY_ARCHIVE.ingest(
     name="readings/library",
     source=FileSource(
         folder="readings/library",
@@ -96,38 +107,52 @@ LIBRARY: Final = Ingest(
     contract=LIBRARY_MESSAGE,
     lateness=None,
     description="Messages of the sensor nodes in a library, repeats among them.",
-    group=ARCHIVE,
-    days=Daily(column="event_time", start=FIRST_LIBRARY_DAY),
-    owners=OWNERS,
-    suite=LIBRARY_SUITE,
+    days=LIBRARY_ARCHIVE.days("event_time"),
+    suite=Suite(
+        "readings/library",
+        (expect.between("node", 1), expect.between("sequence", 0)),
+        may_be_empty=True,
+    ),
 )
 
-OCCUPANCY: Final = Ingest(
+
+def room_suite(name: str) -> Suite:
+    """What is expected of the room's climate, in either spelling of its dates."""
+    return Suite(
+        name,
+        (
+            expect.between("temperature", -10, 50, severity="warning"),
+            expect.between("humidity", 0, 100, allow_null_share=0.01),
+            expect.between("light", 0, allow_null_share=0.01),
+            expect.between("co2", 0, allow_null_share=0.01),
+            expect.between("occupancy", 0, 1, allow_null_share=0.01),
+        ),
+        may_be_empty=True,
+    )
+
+
+OCCUPANCY: Final = ARCHIVE.ingest(
     name="readings/occupancy",
     source=FileSource(
         folder="readings/occupancy",
         pattern="*.txt,*.txt.gz",
         format="csv",
-        # Their header names seven columns, their rows have eight: the header line is set aside.
+        # Their header names seven columns, their rows have eight: the header line is quarantined.
         columns=OCCUPANCY_COLUMNS,
     ),
     contract=ROOM_READING,
     lateness=None,
     description="Climate of an office room, about once a minute.",
-    group=ARCHIVE,
-    days=Daily(column="event_time", start=FIRST_DAY),
-    owners=OWNERS,
-    suite=ROOM_SUITE,
+    days=ARCHIVE.days("event_time"),
+    suite=room_suite("readings/occupancy"),
 )
 
-OCCUPANCY_RESAVED: Final = Ingest(
+OCCUPANCY_RESAVED: Final = ARCHIVE.ingest(
     name="readings/occupancy_resaved",
     source=FileSource(folder="readings/occupancy_resaved", pattern="*.csv,*.csv.gz", format="csv"),
     contract=ROOM_READING,
     lateness=None,
     description="Climate of an office room after a spreadsheet saved it: dates to the minute.",
-    group=ARCHIVE,
-    days=Daily(column="event_time", start=FIRST_DAY),
-    owners=OWNERS,
-    suite=replace(ROOM_SUITE, name="readings/occupancy_resaved"),
+    days=ARCHIVE.days("event_time"),
+    suite=room_suite("readings/occupancy_resaved"),
 )

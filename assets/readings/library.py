@@ -1,4 +1,4 @@
-"""How complete the radio messages of the library's nodes are, told by their sequence numbers.
+"""How complete the radio messages of the library's nodes are, by their sequence numbers.
 
 Radio loses messages and delivers others twice, a moment later. All nodes count in step, a message a
 minute: the messages of one number are a round, and a node that was not heard in a round lost it,
@@ -12,30 +12,20 @@ from typing import Final
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    DecimalType,
-    IntegerType,
-    LongType,
-    StructField,
-    StructType,
-    TimestampType,
-)
 
-from assets.readings.ingest import ARCHIVE, FIRST_LIBRARY_DAY, LIBRARY, OWNERS
-from assets.readings.suites import LIBRARY_HOURS_SUITE
-from rivermark.model.stream import Stream
-from rivermark.model.table import Daily, Table
-from rivermark.operators.first_of_each import ARRIVAL
-from rivermark.operators.windows import Tumbling, per_window
+from assets.readings.expected import ORDERED_WINDOW
+from assets.readings.ingest import LIBRARY, LIBRARY_ARCHIVE
+from rivermark import Suite, Table, expect
+from rivermark.operators import ARRIVAL, Tumbling, per_window
 
-CELSIUS: Final = DecimalType(8, 4)
+CELSIUS: Final = "decimal(8,4)"
 
 
 def count_messages(library: DataFrame) -> DataFrame:
     """Per node and hour: messages expected, used, sent twice and missing, and the average (C).
 
     A round belongs to the hour of its first message; one that no node was heard in, to the hour of
-    the round before. Every node of the given messages is expected in every round between the first
+    the round before. Every node of the messages is expected in every round between the first
     and the last. Of copies the first to arrive is used.
     """
     messages = library.groupBy("node", "sequence").agg(
@@ -70,38 +60,41 @@ def rounds(messages: DataFrame) -> DataFrame:
     )
 
 
-COMPLETENESS: Final = (
-    "Messages expected, used, sent twice and missing, and the average temperature (C), "
-    "per node of the library and hour."
-)
-
-LIBRARY_HOURS: Final = Stream(
-    name="readings/library_hours",
+LIBRARY_HOURS: Final = LIBRARY_ARCHIVE.stream(
     reads=(LIBRARY,),
     build=count_messages,
     writes=Table(
         name="readings/library_hours",
-        schema=StructType(
-            [
-                StructField("node", IntegerType(), True),
-                StructField("window_start", TimestampType(), True),
-                StructField("window_end", TimestampType(), True),
-                StructField("expected", LongType(), True),
-                StructField("used", LongType(), True),
-                StructField("duplicates", LongType(), True),
-                StructField("missing", LongType(), True),
-                StructField("average", CELSIUS, True),
-            ]
+        schema=(
+            "node int, window_start timestamp, window_end timestamp, expected long, used long, "
+            f"duplicates long, missing long, average {CELSIUS}"
         ),
-        description=COMPLETENESS,
+        description=(
+            "Messages expected, used, sent twice and missing, and the average temperature (C), "
+            "per node of the library and hour."
+        ),
         event_time="window_end",
         keys=("node", "window_end"),
-        days=Daily(column="window_start", start=FIRST_LIBRARY_DAY),
+        days=LIBRARY_ARCHIVE.days("window_start"),
     ),
-    description=COMPLETENESS,
-    group=ARCHIVE,
     kind="refresh",
     margin=timedelta(hours=1),
-    suite=LIBRARY_HOURS_SUITE,
-    owners=OWNERS,
+    suite=Suite(
+        "readings/library_hours",
+        (
+            expect.unique(("node", "window_end")),
+            ORDERED_WINDOW,
+            expect.no_rows_where(
+                "expected <> used + missing OR duplicates < 0",
+                name="every message is accounted for",
+            ),
+            expect.no_rows_where(
+                "missing > 0.25 * expected AND expected >= 30",
+                name="no node loses a quarter of an hour",
+                severity="warning",
+            ),
+        ),
+        # The library's files may not be redistributed: most installations do not have them.
+        may_be_empty=True,
+    ),
 )

@@ -6,17 +6,13 @@ from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType, IntegerType, TimestampType
 
-from rivermark.model.contract import Contract, Field
-from rivermark.model.field_readers import Reader, decimal, epoch_millis, integer
-
-HUNDREDTHS: Final = DecimalType(8, 2)
+from rivermark import Contract, Field, readers
 
 
-def grouped_integer() -> Reader:
+def grouped_integer() -> readers.Reader:
     """Whole numbers whose thousands may be set apart by a no-break space, as in 1 000."""
-    read = integer()
+    read = readers.integer()
 
     def without_marks(text: Column) -> Column:
         return read(F.replace(text, F.lit("\N{NO-BREAK SPACE}"), F.lit("")))
@@ -25,7 +21,8 @@ def grouped_integer() -> Reader:
 
 
 def _measured(name: str, description: str) -> Field:
-    return Field(name, HUNDREDTHS, read=decimal(8, 2, decimal_comma=True), description=description)
+    read = readers.decimal(8, 2, decimal_comma=True)
+    return Field(name, "decimal(8,2)", read=read, description=description)
 
 
 LIBRARY_COLUMNS: Final = (
@@ -44,16 +41,16 @@ LIBRARY_MESSAGE: Final = Contract(
     fields=(
         Field(
             "event_time",
-            TimestampType(),
+            "timestamp",
             ("arrival_ms",),
             required=True,
-            read=epoch_millis(),
+            read=readers.epoch_millis(),
             description="When it reached the base station (UTC); nothing tells when it was sent.",
         ),
-        Field("node", IntegerType(), required=True, description="The node that sent it."),
+        Field("node", "int", required=True, description="The node that sent it."),
         Field(
             "sequence",
-            IntegerType(),
+            "int",
             required=True,
             read=grouped_integer(),
             description="The node's count of its messages; all nodes count in step.",
@@ -62,8 +59,8 @@ LIBRARY_MESSAGE: Final = Contract(
         _measured("internal_temperature", "Degrees Celsius, of the node itself."),
         _measured("humidity", "Per cent."),
         _measured("voltage", "Volts of the battery."),
-        Field("par", IntegerType(), read=grouped_integer(), description="Light, raw."),
-        Field("tsr", IntegerType(), read=grouped_integer(), description="Light, raw."),
+        Field("par", "int", read=grouped_integer(), description="Light, raw."),
+        Field("tsr", "int", read=grouped_integer(), description="Light, raw."),
     ),
     event_time="event_time",
     keys=("node", "sequence"),

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql.types import DecimalType, TimestampType
-
 from assets.readings.sensors import BELOW_ABSOLUTE_ZERO
-from rivermark.model.contract import Contract, Field
+from rivermark import Contract, Field
 
-RECORDED: Final = DecimalType(12, 6)
+RECORDED: Final = "decimal(12,6)"
 
 RECORDED_TEMPERATURE: Final = Contract(
     fields=(
         Field(
             "event_time",
-            TimestampType(),
+            "timestamp",
             ("timestamp",),
             required=True,
             description="When it was read; the files name no zone, their clock is taken as UTC.",

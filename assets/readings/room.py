@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql.types import DecimalType, IntegerType, TimestampType
+from rivermark import Contract, Field, readers
 
-from rivermark.model.contract import Contract, Field
-from rivermark.model.field_readers import local_timestamp
-
-MEASURED: Final = DecimalType(12, 6)
+MEASURED: Final = "decimal(12,6)"
 
 OCCUPANCY_COLUMNS: Final = (
     "number",
@@ -26,11 +23,11 @@ ROOM_READING: Final = Contract(
     fields=(
         Field(
             "event_time",
-            TimestampType(),
+            "timestamp",
             ("date", "Time"),
             required=True,
             # The second is what a spreadsheet of an American made of the first: month before day.
-            read=local_timestamp("UTC", "yyyy-MM-dd HH:mm:ss", "M/d/yy H:mm"),
+            read=readers.local_timestamp("UTC", "yyyy-MM-dd HH:mm:ss", "M/d/yy H:mm"),
             description="When it was read; the files name no zone, their clock is taken as UTC.",
         ),
         Field(
@@ -43,7 +40,7 @@ ROOM_READING: Final = Contract(
         Field("humidity", MEASURED, ("Humidity [%]",), description="Per cent."),
         Field("light", MEASURED, ("Light [Lux]",), description="Lux."),
         Field("co2", MEASURED, ("CO2 [PPM]",), description="Parts per million."),
-        Field("occupancy", IntegerType(), ("Occupancy [Binary]",), description="1 if occupied."),
+        Field("occupancy", "int", ("Occupancy [Binary]",), description="1 if occupied."),
     ),
     event_time="event_time",
 )

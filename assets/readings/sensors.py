@@ -7,14 +7,16 @@ Readings may be lost, come twice or out of order.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Final
+from decimal import Decimal
+from typing import Annotated, Final
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType, LongType, StringType, TimestampType
 
-from rivermark.model.contract import Contract, Field, Rule
+from rivermark import ColumnType, Contract, Field, Rule
 
-TEMPERATURE: Final = DecimalType(9, 4)
+TEMPERATURE: Final = "decimal(9,4)"
+Temperature = Annotated[Decimal, ColumnType(TEMPERATURE)]
+"""Degrees Fahrenheit."""
 
 LONGEST_JUMP: Final = timedelta(hours=12)
 """How far one file may run ahead: one sensor with a wrong date must not make all others late."""
@@ -28,12 +30,12 @@ BELOW_ABSOLUTE_ZERO: Final = Rule(
 
 SENSOR_READING: Final = Contract(
     fields=(
-        Field("sensor_id", StringType(), required=True, description="The sensor."),
-        Field("event_time", TimestampType(), required=True, description="When it read (UTC)."),
+        Field("sensor_id", "string", required=True, description="The sensor."),
+        Field("event_time", "timestamp", required=True, description="When it read (UTC)."),
         Field("temperature", TEMPERATURE, required=True, description="Degrees Fahrenheit."),
         Field(
             "sequence",
-            LongType(),
+            "long",
             required=True,
             description="The sensor's own count of its readings: a gap is a lost one.",
         ),

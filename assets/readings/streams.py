@@ -16,7 +16,7 @@ from assets.readings.ingest import (
     TEMPERATURES,
 )
 from assets.readings.library import LIBRARY_HOURS
-from rivermark.model.stream import AnyStream
+from rivermark import AnyStream
 
 READING_STREAMS: Final[tuple[AnyStream, ...]] = (
     SENSOR_READINGS,

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from assets.readings.controls import smoke_levels, smoke_line, threshold_line, thresholds
 from assets.readings.ingest import SENSOR_READINGS, SMOKE_LEVELS, THRESHOLDS
 from rivermark.testing.landing.json_lines import json_line
 from rivermark.testing.landing.pace import Pace, Paced, Progress
 from simulator.feeds import Feed, drip_feeds
+from simulator.readings.controls import smoke_levels, smoke_line, threshold_line, thresholds
 from simulator.readings.world import Reading, SensorWorld
 from simulator.taxi.disorder import Disorder
 

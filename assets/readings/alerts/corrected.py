@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
 from assets.readings.alerts.reading import Reading
-from rivermark.process import SideOutput
+from rivermark.process import ColumnType, Millis, SideOutput
 from rivermark.process.windows import Tumbling, WindowAggregate, WindowContext
 
 SIZE: Final = timedelta(seconds=10)
@@ -30,10 +30,10 @@ class CorrectedCount(msgspec.Struct, frozen=True):
     """
 
     sensor_id: str
-    window_start: int
-    window_end: int
+    window_start: Millis
+    window_end: Millis
     readings: int
-    total: Decimal
+    total: Annotated[Decimal, ColumnType("decimal(18,4)")]
     mark: str
     revision: int
 
@@ -52,7 +52,7 @@ class CorrectedCounts(WindowAggregate[Reading, Tally, CorrectedCount]):
     late = SideOutput("readings_too_late", Reading)
 
     def update(self, value: Tally | None, event: Reading) -> Tally:
-        """One more reading."""
+        """Add a reading."""
         if value is None:
             return Tally((event.sequence,), event.temperature)
         if event.sequence in value.sequences:
@@ -60,7 +60,7 @@ class CorrectedCounts(WindowAggregate[Reading, Tally, CorrectedCount]):
         return Tally((*value.sequences, event.sequence), value.total + event.temperature)
 
     def on_window(self, value: Tally, ctx: WindowContext[CorrectedCount]) -> None:
-        """Tell the count, and that it is corrected."""
+        """Emit the count, and whether it is a correction."""
         revision = int(ctx.state.get("revision") or 0) + 1
         ctx.state["revision"] = revision
         ctx.emit(

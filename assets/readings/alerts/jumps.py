@@ -13,6 +13,8 @@ from typing import Final
 import msgspec
 
 from assets.readings.alerts.reading import Reading
+from assets.readings.controls import Degrees
+from assets.readings.sensors import Temperature
 from rivermark.process import (
     TTL,
     Broadcast,
@@ -20,6 +22,7 @@ from rivermark.process import (
     Context,
     Input,
     KeyedProcess,
+    Millis,
     ValueState,
 )
 
@@ -30,26 +33,25 @@ SILENCE: Final = timedelta(hours=1)
 class Threshold(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A threshold (degrees Fahrenheit) of a sensor, or of `*`: every one without its own.
 
-    Zero removes it. Who publishes thresholds numbers their versions and tells those that hold again
-    from time to time, so that a replay from any day on knows them. `event_time` in milliseconds
-    since the epoch (UTC).
+    Zero removes it. The publisher of thresholds numbers their versions and sends those in force
+    again from time to time, so that a replay from any day on knows them.
     """
 
     sensor_id: str
-    event_time: int
-    degrees: Decimal
+    event_time: Millis
+    degrees: Degrees
     version: int
 
 
 class Jump(msgspec.Struct, frozen=True):
-    """A jump from one reading to the next, and the rule that calls it one."""
+    """A jump from one reading to the next, and the threshold that it exceeds."""
 
     sensor_id: str
-    event_time: int
-    temperature: Decimal
-    before: Decimal
-    difference: Decimal
-    threshold: Decimal
+    event_time: Millis
+    temperature: Temperature
+    before: Temperature
+    difference: Temperature
+    threshold: Degrees
     rule_version: int
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import msgspec
+
+from assets.readings.sensors import Temperature
+from rivermark.process import Millis
 
 
 class Reading(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Degrees Fahrenheit, exact; `event_time` in milliseconds since the epoch (UTC).
-
-    Two readings of one sensor and `sequence` are one that was sent twice.
-    """
+    """A temperature, exact; two of one sensor and `sequence` are one that was sent twice."""
 
     sensor_id: str
-    event_time: int
-    temperature: Decimal
+    event_time: Millis
+    temperature: Temperature
     sequence: int

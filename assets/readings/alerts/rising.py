@@ -9,7 +9,8 @@ from typing import Final
 import msgspec
 
 from assets.readings.alerts.reading import Reading
-from rivermark.process import TTL, Context, KeyedProcess, ValueState
+from assets.readings.sensors import Temperature
+from rivermark.process import TTL, Context, KeyedProcess, Millis, ValueState
 
 RISE: Final = 1_000
 """Milliseconds that a rise must last."""
@@ -20,26 +21,26 @@ MEMORY: Final = timedelta(hours=1)
 class Rise(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A rise under way: when it began, from what, and the instant at which it will have lasted."""
 
-    since: int
-    from_temperature: Decimal
-    deadline: int
+    since: Millis
+    from_temperature: Temperature
+    deadline: Millis
 
 
 class Rising(msgspec.Struct, frozen=True):
     """A temperature has risen without a break from `since` on; `event_time` is a second later."""
 
     sensor_id: str
-    event_time: int
-    since: int
-    from_temperature: Decimal
-    temperature: Decimal
+    event_time: Millis
+    since: Millis
+    from_temperature: Temperature
+    temperature: Temperature
 
 
 class RisingTemperatures(KeyedProcess[Reading, Rising]):
     """Keeps a sensor's last temperature for an hour, and the rise that is under way.
 
-    A lower reading calls the alert off; an equal one changes nothing; the next rise after an alert
-    starts anew. Having no reading is something else than having read 0. A reading at the very
+    A lower reading cancels the alert; an equal one changes nothing; after an alert the next rise is
+    a new one. Having no reading is something else than having read 0. A reading at the very
     instant of the deadline still counts.
     """
 
@@ -52,7 +53,7 @@ class RisingTemperatures(KeyedProcess[Reading, Rising]):
     rise: ValueState[Rise]
 
     def on_event(self, event: Reading, ctx: Context[Rising]) -> None:
-        """Begin a rise or break one."""
+        """Start a rise or end one."""
         last, rise = self.last.value, self.rise.value
         self.last.value = event.temperature
         if last is None or event.temperature < last:
@@ -64,7 +65,7 @@ class RisingTemperatures(KeyedProcess[Reading, Rising]):
             ctx.timers.event.register(event.event_time + RISE)
 
     def on_timer(self, at: int, ctx: Context[Rising]) -> None:
-        """Tell a rise that has lasted."""
+        """Emit a rise that has lasted."""
         rise, last = self.rise.value, self.last.value
         self.rise.clear()
         if rise is not None and last is not None:

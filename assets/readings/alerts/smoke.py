@@ -12,6 +12,7 @@ from typing import Final, Literal
 import msgspec
 
 from assets.readings.alerts.reading import Reading
+from assets.readings.sensors import Temperature
 from rivermark.process import (
     TTL,
     Broadcast,
@@ -19,6 +20,7 @@ from rivermark.process import (
     Context,
     Input,
     KeyedProcess,
+    Millis,
     ValueState,
 )
 
@@ -29,9 +31,9 @@ Level = Literal["High", "Low"]
 
 
 class SmokeLevel(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The smoke level from `event_time` on, milliseconds since the epoch (UTC)."""
+    """The smoke level from `event_time` on."""
 
-    event_time: int
+    event_time: Millis
     level: Level
 
 
@@ -39,9 +41,9 @@ class SmokeAlert(msgspec.Struct, frozen=True):
     """A hot reading in smoke; `level_time` is that of the level that held."""
 
     sensor_id: str
-    event_time: int
-    temperature: Decimal
-    level_time: int
+    event_time: Millis
+    temperature: Temperature
+    level_time: Millis
 
 
 class SmokeAlerts(KeyedProcess[Reading, SmokeAlert]):
