@@ -30,7 +30,7 @@ from bench.cold_start import cost_of, told
 from bench.figures import write_figures
 from rivermark.backfill.maintenance import upkeep
 from rivermark.backfill.registry import Record, new_id, remember
-from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.commit_metadata import noted
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of

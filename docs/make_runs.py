@@ -67,7 +67,7 @@ def land(settings: Settings) -> None:
             (FARE_EVENTS, list(fares(1, RIDES, clock))),
         ):
             hours = Counter(f"{e.event_time:%Y-%m-%dT%H:00Z}" for e in events)
-            said = {"folder": ingest.source.folder, "file": "all", "hours": hours}
+            said = {"folder": ingest.source.name, "file": "all", "hours": hours}
             file.write(json.dumps(said) + "\n")
             came = [
                 e

@@ -65,10 +65,10 @@ def progress_spec(topology: Topology, group: str) -> dg.AssetSpec:
 
 
 def landing_spec(ingest: Ingest) -> dg.AssetSpec:
-    """The folder that somebody else fills: the beginning of the lineage."""
+    """The source that others fill: the beginning of the lineage."""
     return dg.AssetSpec(
         key=landing_key(ingest),
-        description=f"Files `{ingest.source.pattern}` that land in `{ingest.source.folder}`.",
+        description=ingest.source.description,
         group_name=ingest.group,
         kinds={"file"},
     )
@@ -76,7 +76,7 @@ def landing_spec(ingest: Ingest) -> dg.AssetSpec:
 
 def landing_key(ingest: Ingest) -> dg.AssetKey:
     """The asset of a landing folder."""
-    return dg.AssetKey(["landing", *ingest.source.folder.split("/")])
+    return dg.AssetKey(ingest.source.asset)
 
 
 def lineage(topology: Topology, stream: AnyStream, table: Table) -> list[dg.AssetDep]:

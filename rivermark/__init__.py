@@ -13,16 +13,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from rivermark.ingest.source.files.source import FileSource
     from rivermark.model import expectations as expect
     from rivermark.model import field_readers as readers
     from rivermark.model.column_type import ColumnType
     from rivermark.model.contract import Contract, Field, Rule
     from rivermark.model.domain import Domain
     from rivermark.model.errors import DeclarationError, RivermarkError
-    from rivermark.model.file_source import FileSource
     from rivermark.model.ingest import Ingest
     from rivermark.model.restart_strategy import FixedDelay, NoRestart
     from rivermark.model.rule import Expectation
+    from rivermark.model.source import Source, SourceReader
     from rivermark.model.stream import AnyStream, Output, Stream
     from rivermark.model.suite import Suite
     from rivermark.model.table import Daily, Table
@@ -44,6 +45,8 @@ __all__ = [
     "Output",
     "RivermarkError",
     "Rule",
+    "Source",
+    "SourceReader",
     "Stream",
     "Suite",
     "Table",
@@ -53,27 +56,29 @@ __all__ = [
 ]
 
 _MODULES: Final = {
-    "AnyStream": "stream",
-    "ColumnType": "column_type",
-    "Contract": "contract",
-    "Daily": "table",
-    "DeclarationError": "errors",
-    "Domain": "domain",
-    "Expectation": "rule",
-    "Field": "contract",
-    "FileSource": "file_source",
-    "FixedDelay": "restart_strategy",
-    "Ingest": "ingest",
-    "NoRestart": "restart_strategy",
-    "Output": "stream",
-    "RivermarkError": "errors",
-    "Rule": "contract",
-    "Stream": "stream",
-    "Suite": "suite",
-    "Table": "table",
-    "Topology": "topology",
+    "AnyStream": "model.stream",
+    "ColumnType": "model.column_type",
+    "Contract": "model.contract",
+    "Daily": "model.table",
+    "DeclarationError": "model.errors",
+    "Domain": "model.domain",
+    "Expectation": "model.rule",
+    "Field": "model.contract",
+    "FileSource": "ingest.source.files.source",
+    "FixedDelay": "model.restart_strategy",
+    "Ingest": "model.ingest",
+    "NoRestart": "model.restart_strategy",
+    "Output": "model.stream",
+    "RivermarkError": "model.errors",
+    "Rule": "model.contract",
+    "Source": "model.source",
+    "SourceReader": "model.source",
+    "Stream": "model.stream",
+    "Suite": "model.suite",
+    "Table": "model.table",
+    "Topology": "model.topology",
 }
-"""The module of `rivermark.model` that holds each name."""
+"""The module of `rivermark` that holds each name."""
 
 _WHOLE: Final = {"expect": "expectations", "readers": "field_readers"}
 """Modules of `rivermark.model` that are public as a whole, under another name."""
@@ -84,7 +89,7 @@ def __getattr__(name: str) -> Any:
     if name in _WHOLE:
         public = import_module(f"rivermark.model.{_WHOLE[name]}")
     elif name in _MODULES:
-        public = getattr(import_module(f"rivermark.model.{_MODULES[name]}"), name)
+        public = getattr(import_module(f"rivermark.{_MODULES[name]}"), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = public

@@ -56,7 +56,7 @@ def drip_feeds(
     They land at the given pace (default: as fast as possible) until the events end, `stop` is set
     or Ctrl-C is pressed. What lands in which file depends on events, disorder and `every` alone.
     """
-    folders = {f.ingest.name: LandingFolder(landing / f.ingest.source.folder) for f in feeds}
+    folders = {f.ingest.name: LandingFolder(landing / f.ingest.source.name) for f in feeds}
 
     def deliver(parcel: _Addressed) -> Landed:
         lines = (parcel.feed.line(row.event) for row in parcel.rows if row.kind != "lost")

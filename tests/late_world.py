@@ -62,9 +62,9 @@ class World:
     def land(self, through: datetime) -> None:
         """Land what happened before that moment, and wait until every stream has come near it."""
         for ingest in (RIDE_EVENTS, FARE_EVENTS):
-            target = self.landing / ingest.source.folder
+            target = self.landing / ingest.source.name
             target.mkdir(parents=True, exist_ok=True)
-            for file in sorted(self.dripped.glob(f"{ingest.source.folder}/*")):
+            for file in sorted(self.dripped.glob(f"{ingest.source.name}/*")):
                 if _newest(file) < through:
                     file.rename(target / file.name)
         wait_until(
@@ -148,7 +148,7 @@ def _drip(
         for ingest in ingests:
             sent = events[ingest.name]
             hours = Counter(f"{e.event_time:%Y-%m-%dT%H:00Z}" for e in sent)
-            said = {"folder": ingest.source.folder, "file": "all", "hours": hours}
+            said = {"folder": ingest.source.name, "file": "all", "hours": hours}
             file.write(json.dumps(said) + "\n")
             if outage is not None and ingest is FARE_EVENTS:
                 sent = [e for e in sent if not outage[0] <= e.event_time < outage[1]]

@@ -13,7 +13,7 @@ from assets.taxi.event_suites import (
 from assets.taxi.fares import FARE_EVENT
 from assets.taxi.rides import RIDE_EVENT
 from assets.taxi.trip_events import TRIP_EVENT
-from rivermark.model.file_source import FileSource
+from rivermark import FileSource
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Daily
 

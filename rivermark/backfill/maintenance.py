@@ -8,7 +8,7 @@ from typing import Final
 
 from rivermark.backfill.pending import FOLDS
 from rivermark.backfill.registry import REPROCESSINGS
-from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.maintenance.compaction import TARGET_BYTES
 from rivermark.lake.maintenance.maintain import Kept, look_after
 from rivermark.model.errors import UnknownStream

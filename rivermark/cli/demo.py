@@ -21,7 +21,6 @@ from rivermark.cli.run import INTERRUPTED, new_run_id
 from rivermark.cli.session import engine, stop_on_signals
 from rivermark.cli.show import newest_rows, print_rows
 from rivermark.cli.volume_chart import draw_inflow
-from rivermark.ingest.source.listing import LandedFiles
 from rivermark.lake.statistics import row_count
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.topology import Topology
@@ -103,7 +102,7 @@ def with_input(settings: Settings, found: Topology) -> list[AnyStream]:
     chosen: list[AnyStream] = []
     for stream in found.streams:
         if isinstance(stream, Ingest):
-            if LandedFiles(settings.landing_root, stream.source).unknown(()):
+            if stream.source.open(settings.landing_root).backlog().splits:
                 chosen.append(stream)
         elif any(upstream in chosen for upstream in found.upstreams(stream)):
             chosen.append(stream)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Final
 
 import typer
@@ -12,11 +12,11 @@ from deltalake import DeltaTable
 
 from rivermark.cli.console import grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
-from rivermark.ingest.file_outcomes import INGEST_FILES
-from rivermark.ingest.source.arrivals import arrivals_of
-from rivermark.ingest.source.listing import LandedFiles
+from rivermark.ingest.plan import open_source, plan_table
+from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.sql import ask
 from rivermark.model.errors import RivermarkError
+from rivermark.model.source import Split, Waiting
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 from rivermark.settings import Settings
@@ -62,7 +62,7 @@ def files(
         )
     out().print(table)
     shown = min(limit, len(fates))
-    folder = f"{settings.landing_root}/{found.source.folder}"
+    folder = f"{settings.landing_root}/{found.source.name}"
     out().print(plain(f"{shown} of {len(fates)} files below {folder}"))
 
 
@@ -86,7 +86,7 @@ def fates_of(settings: Settings, ingest: Ingest) -> Iterator[FileFate]:
             set_aside=row["quarantined"],
         )
     decided = {row["path"] for row in done}
-    arrived = _rows(settings, arrivals_of(ingest), "SELECT * FROM found ORDER BY arrival, path", {})
+    arrived = _rows(settings, plan_table(ingest), "SELECT * FROM found ORDER BY arrival, path", {})
     for row in arrived:
         if row["path"] not in decided:
             yield FileFate(
@@ -95,16 +95,17 @@ def fates_of(settings: Settings, ingest: Ingest) -> Iterator[FileFate]:
                 size=row["size"],
                 landed_at=row["modified_at"],
             )
-    known = {row["name"] for row in arrived}
-    landed = LandedFiles(settings.landing_root, ingest.source)
-    for info in sorted(landed.unknown(known), key=lambda info: (info.mtime_ns, info.path)):
-        verdict = landed.judge(info)
-        why = verdict.reason or "ready for the next run"
+    discovery = open_source(settings.lake(), settings.landing_root, ingest).discover(full=False)
+    unplanned: list[tuple[Split | Waiting, str]] = [
+        *((split, split.reason or "ready for the next run") for split in discovery.ready),
+        *((waiting, waiting.reason) for waiting in discovery.waiting),
+    ]
+    for each, why in sorted(unplanned, key=lambda u: (u[0].modified_at, u[0].path)):
         yield FileFate(
-            name=landed.name(info),
+            name=each.name,
             state=f"waiting: {why}",
-            size=info.size,
-            landed_at=datetime.fromtimestamp(info.mtime_ns / 1e9, UTC),
+            size=each.size,
+            landed_at=each.modified_at,
         )
 
 

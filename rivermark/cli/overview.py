@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from deltalake import DeltaTable
 
-from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.sql import ask
 from rivermark.lake.statistics import row_count
 from rivermark.model.stream import AnyStream, Ingest

@@ -1,1 +1,1 @@
-"""The door: every event is admitted, set aside with a reason, or kept as late. Nothing else."""
+"""Records of a source become admitted, late or quarantined rows. Nothing is lost in between."""

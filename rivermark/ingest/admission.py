@@ -1,14 +1,16 @@
-"""The door: takes a batch of landed files, and writes each of their rows to exactly one place.
+"""Admission: takes a batch of splits, and writes each of their rows to exactly one table.
 
-Raw first, then the verdicts: admitted, late, set aside. Each is one commit, skipped when a run
-before this one made it already. A replay that finds the raw commit decides again from the raw table
-and from the verdicts written beside it, never from the files, which may have changed since.
+Raw rows come first, then the admitted, the late and the quarantined ones. Each is one commit,
+skipped when a run before this one made it already. A replay that finds the raw commit reads the
+raw table and repeats the decision recorded beside it; it never reads the source, which may have
+changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -16,29 +18,25 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rivermark.ingest.batch.arrow_batch import CollectedBatch
+from rivermark.ingest.batch.arrow_batch import ArrowBatch
 from rivermark.ingest.batch.base import ParsedBatch, Rows
-from rivermark.ingest.batch.spark_batch import SpreadBatch
-from rivermark.ingest.corrupt_files import damaged_files
-from rivermark.ingest.file_outcomes import INGEST_FILES, FileOutcome, write_outcomes
-from rivermark.ingest.file_statistics import FileFacts
-from rivermark.ingest.file_watermarks import judge_files
-from rivermark.ingest.late_rows import may_miss
-from rivermark.ingest.parse.driver_parser import ParserHere
+from rivermark.ingest.batch.spark_batch import SparkBatch
+from rivermark.ingest.decision import Decision, ReadBatch, decide
+from rivermark.ingest.late_rows import may_exceed
+from rivermark.ingest.parse.driver_parser import DriverParser
 from rivermark.ingest.parse.parser import Head, Parser, is_record
-from rivermark.ingest.source.driver_reader import lines_of
-from rivermark.ingest.source.spark_reader import Arrived, read_files, uri_of
-from rivermark.ingest.watermark import Verdict
-from rivermark.ingest.watermark_recovery import recall_clock
+from rivermark.ingest.split_outcomes import INGEST_FILES, SplitOutcome, write_outcomes
+from rivermark.ingest.split_statistics import SplitStatistics
+from rivermark.ingest.watermark_recovery import recover_watermark
 from rivermark.lake.batch_writer import Origin, TableWriter
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
-from rivermark.model.contract import QUARANTINE_ARROW
-from rivermark.model.file_source import weight_of
+from rivermark.lake.system_tables import rows_of
+from rivermark.model.source import PlannedSplit, SourceReader
 from rivermark.model.stream import Ingest
 
 COLLECTED_BYTES: Final = 48 << 20
-"""Batches of files up to this size (Parquet and gzip counted eightfold) come to the driver."""
+"""Batches up to this size as text come to the driver."""
 
 KNOWN: Final = pa.schema(
     [
@@ -52,17 +50,20 @@ KNOWN: Final = pa.schema(
         ("_head", pa.string()),
     ]
 )
-"""What is known of a file before its first row is read. Data and not literals: a literal
-becomes part of the generated code, which would then be compiled anew for every batch."""
+"""What is known of a split before its first row is read. Data and not literals: a literal becomes
+part of the generated code, which would then be compiled for every batch."""
 
 ARROW_ROWS: Final = 200_000
 """Up to so many rows a table the driver commits them itself, without a Spark job: measured 5 ms of
 CPU a commit against 150 ms and more. Beyond, memory counts and executors write."""
 
 
-@dataclass
-class Admission:
-    """What the door did with one batch: rows = admitted + late + quarantined."""
+@dataclass(frozen=True)
+class AdmissionResult:
+    """Result of one batch: rows = admitted + late + quarantined; `files` counts its splits.
+
+    `newest` is the newest event time so far (UTC).
+    """
 
     batch: int
     files: int
@@ -71,27 +72,25 @@ class Admission:
     late: int = 0
     quarantined: int = 0
     newest: datetime | None = None
-    outcomes: list[FileOutcome] = field(default_factory=list)
-
-    def add(self, outcome: FileOutcome) -> None:
-        """Count a file in."""
-        self.outcomes.append(outcome)
-        self.rows += outcome.rows
-        self.admitted += outcome.admitted
-        self.late += outcome.late
-        self.quarantined += outcome.quarantined
 
 
-class Door:
-    """The door of one ingest within one run."""
+class Admission:
+    """Admits the rows of one ingest within one run."""
 
-    def __init__(self, spark: SparkSession, lake: Lake, ingest: Ingest, origin: Origin) -> None:
-        """Create the tables where needed, and recall how far event time had come."""
+    def __init__(
+        self,
+        spark: SparkSession,
+        lake: Lake,
+        ingest: Ingest,
+        source: SourceReader,
+        origin: Origin,
+    ) -> None:
+        self.ingest = ingest
         self._spark = spark
         self._lake = lake
-        self.ingest = ingest
+        self._source = source
         self._parser = Parser(ingest.contract, ingest.source.delimiter)
-        self._here = ParserHere(spark, self._parser)
+        self._driver_parser = DriverParser(spark, self._parser)
         for table in (*ingest.tables, INGEST_FILES):
             create_table(lake, table)
         self._raw = TableWriter(lake, ingest.raw, origin)
@@ -102,196 +101,206 @@ class Door:
         self._admitted = TableWriter(lake, ingest.admitted, origin)
         self._late = TableWriter(lake, ingest.late, origin)
         self._quarantine = TableWriter(lake, ingest.quarantine, origin)
-        self._files = TableWriter(lake, INGEST_FILES, origin)
-        # Rows and whole files are set aside by two commits: a crash between them loses neither.
-        self._whole_files = TableWriter(
+        self._outcomes = TableWriter(lake, INGEST_FILES, origin)
+        # Rows and whole splits are quarantined by two commits: a crash between them loses neither.
+        self._whole_splits = TableWriter(
             lake, ingest.quarantine, replace(origin, stream=f"{origin.stream}:files")
         )
         self.collected_bytes = COLLECTED_BYTES
-        self.clock = recall_clock(lake, ingest)
+        self.progress = recover_watermark(lake, ingest)
 
-    def admit(self, files: Sequence[Arrived], batch: int) -> Admission:
-        """Take the files of one batch through the door; safe to call again with the same batch."""
-        ordered = sorted(files, key=lambda f: (f.arrival, f.modified_at, f.path))
-        if not self._raw.has(batch):
-            return self._first(ordered, batch)
-        kept = self._raw.metadata_of(batch)
-        if kept is None:
-            return Admission(
-                batch, len(files)
-            )  # A later batch is in, so nothing of this one misses.
-        return self._again(ordered, batch, kept)
+    def admit(self, splits: Sequence[PlannedSplit], batch: int) -> AdmissionResult:
+        """Admit the rows of the splits; safe to call again with the same batch."""
+        ordered = sorted(splits, key=lambda s: (s.batch, s.modified_at, s.path))
+        recorded = self._raw.metadata_of(batch)
+        if self._raw.has(batch) and recorded is None:
+            # A later batch is in the tables, so nothing of this one is missing.
+            return AdmissionResult(batch, len(splits))
+        read = (
+            self._read(ordered)
+            if recorded is None
+            else self._read_raw(ordered, Decision.from_json(recorded))
+        )
+        with closing(read.rows):
+            decision = (
+                decide(read, self.progress, self.ingest)
+                if recorded is None
+                else Decision.from_json(recorded)
+            )
+            result = self._commit(read, decision, ordered, batch)
+        self.progress = decision.progress
+        self._source.committed(read.splits)
+        return result
 
-    def _first(self, files: list[Arrived], batch: int) -> Admission:
-        result = Admission(batch, len(files))
-        unread = {f.name: f.reason or "file_unreadable" for f in files if f.status != "ready"}
+    def _read(self, splits: Sequence[PlannedSplit]) -> ReadBatch:
+        """Read and parse the splits; those that cannot be read do not keep the others out."""
+        unreadable = {s.name: s.reason or "file_unreadable" for s in splits if s.status != "ready"}
         now = datetime.now(UTC)
         while True:
-            ready = [f for f in files if f.name not in unread]
+            ready = [s for s in splits if s.name not in unreadable]
             try:
-                rows = self._read(ready, now)
-                facts = rows.facts()
+                rows, statistics = self._parse(ready, now)
             except Exception:
-                damaged = self._damaged(ready, now)
+                damaged = self._source.diagnose(
+                    self._spark, ready, lambda split: self._parse_alone(split, now)
+                )
                 if not damaged:
                     raise
-                unread |= damaged
-                continue
-            try:
-                names = [f.name for f in ready]
-                verdicts, after = judge_files(names, facts, rows, self.clock, self.ingest)
-                metadata = {
-                    "clock": after.to_json(),
-                    "verdicts": {name: v.to_json() for name, v in verdicts.items()},
-                    "unread": unread,
-                    "at": now.isoformat(),
-                }
-                count = sum(f.rows for f in facts.values())
-                self._write(self._raw, rows.raw(), count, batch, metadata)
-                self.clock = after
-                self._decide(rows, files, facts, verdicts, unread, result, now)
-            finally:
-                rows.close()
-            return result
+                unreadable |= damaged
+            else:
+                return ReadBatch(ready, rows, statistics, unreadable, now)
 
-    def _again(self, files: list[Arrived], batch: int, kept: dict[str, Any]) -> Admission:
-        """Repeat the decisions of a batch whose raw rows are committed already."""
-        result = Admission(batch, len(files))
-        verdicts = {name: Verdict.from_json(v) for name, v in kept["verdicts"].items()}
-        first, last = min(f.arrival for f in files), max(f.arrival for f in files)
+    def _read_raw(self, splits: Sequence[PlannedSplit], decision: Decision) -> ReadBatch:
+        """Read the rows of a batch whose raw rows are committed already."""
+        first, last = min(s.batch for s in splits), max(s.batch for s in splits)
         raw = self._spark.read.format("delta").load(self._lake.path(self.ingest.raw))
         lines = raw.where(F.col("_ingest_batch").between(first, last)).withColumns(
             {"_record": F.lit(True), "_part": F.lit(0), "_mid": F.col("_row")}
         )
-        rows = self._open(lines, [f for f in files if f.name in verdicts])
-        try:
-            now = datetime.fromisoformat(kept["at"])
-            self._decide(rows, files, rows.facts(), verdicts, kept["unread"], result, now)
-        finally:
-            rows.close()
+        ready = [s for s in splits if s.name in decision.bounds]
+        rows, statistics = counted(self._open(lines, ready))
+        return ReadBatch(ready, rows, statistics, decision.unreadable, decision.at)
+
+    def _parse(
+        self, splits: Sequence[PlannedSplit], now: datetime, *, on_spark: bool = False
+    ) -> tuple[ParsedBatch, dict[str, SplitStatistics]]:
+        """Read and parse the splits: small ones in the driver, all others by a Spark job."""
+        small = self._is_small(splits) and not on_spark
+        records = self._source.read(self._spark, splits, small=small)
+        known = known_of(splits, now)
+        if isinstance(records.rows, pa.Table):
+            lines = known.take(records.rows["_split"])
+            for name in ("_row", "payload"):
+                lines = lines.append_column(name, records.rows[name])
+            parsed = self._driver_parser.parse(lines, heads_of(splits))
+            return counted(ArrowBatch(parsed, self.ingest))
+        keys = pa.array(records.keys, pa.string())
+        beside = self._spark.createDataFrame(known.append_column("_split", keys))
+        joined = records.rows.join(F.broadcast(beside), "_split")
+        return counted(self._open(joined.withColumn("_record", is_record()), splits))
+
+    def _parse_alone(self, split: PlannedSplit, now: datetime) -> None:
+        rows, _ = self._parse([split], now, on_spark=True)
+        rows.close()
+
+    def _open(self, lines: DataFrame, splits: Sequence[PlannedSplit]) -> ParsedBatch:
+        """Parse the lines; a batch of everyday size comes to the driver, a large one stays out."""
+        parsed = self._parser.parse(lines, heads_of(splits))
+        if self._is_small(splits):
+            return ArrowBatch(parsed.toArrow(), self.ingest)
+        return SparkBatch(parsed, self.ingest)
+
+    def _is_small(self, splits: Sequence[PlannedSplit]) -> bool:
+        weight = sum(s.weight for s in splits)
+        return self.collected_bytes > 0 and weight <= self.collected_bytes
+
+    def _commit(
+        self,
+        read: ReadBatch,
+        decision: Decision,
+        splits: Sequence[PlannedSplit],
+        batch: int,
+    ) -> AdmissionResult:
+        """Write each row to the table that the decision sends it to, and count."""
+        rows, statistics = read.rows, read.statistics
+        bounds = decision.bounds
+        marked = rows.mark({n: b for n, b in bounds.items() if may_exceed(statistics.get(n), b)})
+        outcomes = [
+            SplitOutcome(split, reason=decision.unreadable[split.name])
+            if split.name in decision.unreadable
+            else outcome_of(split, statistics.get(split.name), *marked.get(split.name, (0, 0)))
+            for split in splits
+        ]
+        result = AdmissionResult(
+            batch,
+            len(splits),
+            rows=sum(o.rows for o in outcomes),
+            admitted=sum(o.admitted for o in outcomes),
+            late=sum(o.late for o in outcomes),
+            quarantined=sum(o.quarantined for o in outcomes),
+            newest=decision.progress.newest,
+        )
+        write(self._raw, rows.raw, result.rows, batch, decision.to_json())
+        for writer, select, count in (
+            (self._admitted, rows.admitted, result.admitted),
+            (self._late, rows.late, result.late),
+            (self._quarantine, rows.quarantined, result.quarantined),
+        ):
+            if count:
+                write(writer, select, count, batch)
+        whole = [o for o in outcomes if o.reason]
+        if whole:
+            write(self._whole_splits, lambda: self._whole(whole, decision.at), len(whole), batch)
+        write_outcomes(self._outcomes, self.ingest.name, batch, outcomes)
         return result
 
-    def _read(self, files: list[Arrived], now: datetime) -> ParsedBatch:
-        """Read and parse the files: small text ones here, all others by a Spark job."""
-        lines = lines_of(files, self.ingest.source) if self.collected_bytes else None
-        if lines is None:
-            return self._open(self._lines(files, now), files)
-        known = self._known(files, now)
-        numbers = [n for each in lines for n in range(1, len(each) + 1)]
-        mine = pa.array([code for code, each in enumerate(lines) for _ in each], pa.int32())
-        table = (
-            known.take(mine)
-            .append_column("_row", pa.array(numbers, pa.int64()))
-            .append_column(
-                "payload", pa.array([text for each in lines for text in each]).cast("string")
-            )
-        )
-        heads = {Head(f.format, f.columns) for f in files}
-        return CollectedBatch(self._here.parse(table, heads), self.ingest)
-
-    def _damaged(self, files: list[Arrived], now: datetime) -> dict[str, str]:
-        def parse(file: Arrived) -> None:
-            rows = self._open(self._lines([file], now), [file])
-            try:
-                rows.facts()
-            finally:
-                rows.close()
-
-        return damaged_files(self._spark, files, self.ingest.source, parse)
-
-    def _open(self, lines: DataFrame, files: list[Arrived]) -> ParsedBatch:
-        """Parse the lines; a batch of everyday size comes to the driver, a large one stays out."""
-        heads = {Head(f.format, f.columns) for f in files}
-        parsed = self._parser.parse(lines, heads)
-        small = sum(weight_of(f.name, f.format, f.size) for f in files) <= self.collected_bytes
-        if small:
-            return CollectedBatch(parsed.toArrow(), self.ingest)
-        return SpreadBatch(parsed, self.ingest)
-
-    def _lines(self, files: list[Arrived], now: datetime) -> DataFrame:
-        """Every line of the files, with what is known of its file beside it."""
-        uris = pa.array([uri_of(self._spark, f.path) for f in files], pa.string())
-        facts = self._known(files, now).append_column("_uri", uris)
-        known = self._spark.createDataFrame(facts)
-        rows = read_files(self._spark, files, self.ingest.source)
-        return rows.join(F.broadcast(known), "_uri").withColumn("_record", is_record())
-
-    def _known(self, files: list[Arrived], now: datetime) -> pa.Table:
-        facts = [
-            {
-                "_file": f.name,
-                "_ingest_batch": f.arrival,
-                "_arrival": f.arrival,
-                "_landed_at": f.landed_at,
-                "_ingested_at": now,
-                "_format": f.format,
-                "_columns": f.columns,
-                "_head": f.head,
-            }
-            for f in files
-        ]
-        return pa.Table.from_pylist(facts, KNOWN)
-
-    def _decide(
-        self,
-        rows: ParsedBatch,
-        files: list[Arrived],
-        facts: dict[str, FileFacts],
-        verdicts: dict[str, Verdict],
-        unread: dict[str, str],
-        result: Admission,
-        now: datetime,
-    ) -> None:
-        """Send each row to the admitted, the late or the quarantine table, and count."""
-        bounds = {n: v for n, v in verdicts.items() if may_miss(facts.get(n), v)}
-        missed = rows.judge(bounds)
-        for file in files:
-            if file.name in unread:
-                result.add(FileOutcome.unread(file, unread[file.name]))
-                continue
-            found = facts.get(file.name, FileFacts())
-            late, ahead = missed.get(file.name, (0, 0))
-            aside = found.quarantined + ahead
-            result.add(FileOutcome(file, found.rows, found.rows - aside - late, late, aside))
-        result.newest = self.clock.newest
-        batch = result.batch
-        if result.admitted:
-            self._write(self._admitted, rows.admitted(), result.admitted, batch)
-        if result.late:
-            self._write(self._late, rows.late(), result.late, batch)
-        if result.quarantined:
-            self._write(self._quarantine, rows.set_aside(), result.quarantined, batch)
-        if unread:
-            self._set_files_aside(result, now)
-        write_outcomes(self._files, self.ingest.name, batch, result.outcomes)
-
-    def _set_files_aside(self, result: Admission, now: datetime) -> None:
-        """Write one row for each file that could not be read as a whole."""
+    def _whole(self, outcomes: Sequence[SplitOutcome], at: datetime) -> pa.Table:
+        """One quarantined row for each split that could not be read as a whole."""
         rows = [
             {
-                "_file": o.file.name,
-                "_ingest_batch": o.file.arrival,
-                "_ingested_at": now,
+                "_file": o.split.name,
+                "_ingest_batch": o.split.batch,
+                "_ingested_at": at,
                 "reasons": [o.reason],
-                "details": f"{o.file.size} bytes",
+                "details": f"{o.split.size} bytes",
             }
-            for o in result.outcomes
-            if o.reason
+            for o in outcomes
         ]
-        table = pa.Table.from_pylist(rows, QUARANTINE_ARROW)
-        self._write(self._whole_files, table, len(rows), result.batch)
+        return rows_of(self.ingest.quarantine, rows)
 
-    def _write(
-        self,
-        writer: TableWriter,
-        rows: Rows,
-        count: int,
-        batch: int,
-        metadata: dict[str, Any] | None = None,
-    ) -> None:
-        """Commit, once. What is small goes through the driver."""
-        if writer.has(batch):
-            return
-        if isinstance(rows, DataFrame) and count <= ARROW_ROWS:
-            rows = rows.toArrow()
-        writer.append_once(rows, batch, metadata=metadata)
+
+def heads_of(splits: Iterable[PlannedSplit]) -> set[Head]:
+    """The shapes of the splits' payloads."""
+    return {Head(s.format or "", s.columns) for s in splits}
+
+
+def known_of(splits: Sequence[PlannedSplit], now: datetime) -> pa.Table:
+    """What is known of each split, a row each."""
+    rows = [
+        {
+            "_file": s.name,
+            "_ingest_batch": s.batch,
+            "_arrival": s.batch,
+            "_landed_at": s.landed_at,
+            "_ingested_at": now,
+            "_format": s.format,
+            "_columns": s.columns,
+            "_head": s.head,
+        }
+        for s in splits
+    ]
+    return pa.Table.from_pylist(rows, KNOWN)
+
+
+def counted(rows: ParsedBatch) -> tuple[ParsedBatch, dict[str, SplitStatistics]]:
+    """The batch with its statistics; a batch that cannot be evaluated is released."""
+    try:
+        return rows, rows.statistics()
+    except Exception:
+        rows.close()
+        raise
+
+
+def outcome_of(
+    split: PlannedSplit, statistics: SplitStatistics | None, late: int, ahead: int
+) -> SplitOutcome:
+    """Where the rows of a split go, given how many are late and how many ahead of the stream."""
+    rows = statistics.rows if statistics else 0
+    quarantined = ahead + (statistics.quarantined if statistics else 0)
+    return SplitOutcome(split, rows, rows - quarantined - late, late, quarantined)
+
+
+def write(
+    writer: TableWriter,
+    select: Callable[[], Rows],
+    count: int,
+    batch: int,
+    metadata: dict[str, Any] | None = None,
+) -> None:
+    """Commit the selected rows, once. What is small goes through the driver."""
+    if writer.has(batch):
+        return
+    rows = select()
+    if isinstance(rows, DataFrame) and count <= ARROW_ROWS:
+        rows = rows.toArrow()
+    writer.append_once(rows, batch, metadata=metadata)

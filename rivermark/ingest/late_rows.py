@@ -1,4 +1,4 @@
-"""Rows judged by the verdict on their file."""
+"""Rows on Spark that are marked as late or ahead by the bounds of their split."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from rivermark.ingest.file_statistics import FileFacts
 from rivermark.ingest.parse.parser import PROBLEMS
-from rivermark.ingest.watermark import Verdict
+from rivermark.ingest.split_statistics import SplitStatistics
+from rivermark.ingest.watermark import Bounds
 
 
-def judged(rows: DataFrame, event_time: str, bounds: Mapping[str, Verdict]) -> DataFrame:
-    """Add `_ahead`, `_is_late` and `_watermark`; only the files in `bounds` have any such row."""
+def mark_rows(rows: DataFrame, event_time: str, bounds: Mapping[str, Bounds]) -> DataFrame:
+    """Add `_ahead`, `_is_late` and `_watermark`; only splits in `bounds` have any such row."""
     watermark = lookup({name: v.watermark for name, v in bounds.items()})
     ceiling = lookup({name: v.ceiling for name, v in bounds.items()})
     valid = F.size(PROBLEMS) == 0
@@ -25,25 +25,25 @@ def judged(rows: DataFrame, event_time: str, bounds: Mapping[str, Verdict]) -> D
 
 
 def lookup(moments: Mapping[str, datetime | None]) -> Column:
-    """The moment that belongs to a row's file, or null."""
-    found = {name: at for name, at in moments.items() if at is not None}
-    if not found:
+    """The moment that belongs to a row's split, or null."""
+    known = {name: at for name, at in moments.items() if at is not None}
+    if not known:
         return F.lit(None).cast("timestamp")
-    pairs = [F.lit(v) for name, at in found.items() for v in (name, at)]
+    pairs = [F.lit(v) for name, at in known.items() for v in (name, at)]
     return F.create_map(*pairs)[F.col("_file")]
 
 
-def may_miss(facts: FileFacts | None, verdict: Verdict) -> bool:
-    """Whether a file can hold late rows or rows ahead of the stream, by its span of event times."""
-    if facts is None or facts.oldest is None or facts.newest is None:
+def may_exceed(statistics: SplitStatistics | None, bounds: Bounds) -> bool:
+    """Whether a split can hold late rows or rows ahead, by its span of event times."""
+    if statistics is None or statistics.oldest is None or statistics.newest is None:
         return False
-    behind = verdict.watermark is not None and facts.oldest <= verdict.watermark
-    ahead = verdict.ceiling is not None and facts.newest > verdict.ceiling
+    behind = bounds.watermark is not None and statistics.oldest <= bounds.watermark
+    ahead = bounds.ceiling is not None and statistics.newest > bounds.ceiling
     return behind or ahead
 
 
-def count_missed(rows: DataFrame) -> dict[str, tuple[int, int]]:
-    """For each file, its late rows and its rows ahead of the stream."""
+def count_marked(rows: DataFrame) -> dict[str, tuple[int, int]]:
+    """For each split, its late rows and its rows ahead of the stream."""
     counted = rows.groupBy("_file").agg(
         F.count_if("_is_late").alias("late"), F.count_if("_ahead").alias("ahead")
     )

@@ -1,7 +1,8 @@
-"""The event-time clock of the door: how far the stream has come, told by the files before.
+"""How far an ingest has come in event time, as the splits before tell it.
 
-A file's rows are judged by the newest event time of *earlier* files, so the verdict on a row is a
-function of the order of arrival alone: it is the same however files are grouped into batches.
+The rows of a split (a file) are evaluated by the newest event time of *earlier* splits, so whether
+a row is late is a function of the order of splits alone: it is the same however splits are grouped
+into batches.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Clock:
+class Progress:
     """The newest admitted event time so far (UTC), or None before the first.
 
-    `doubted` remembers that the file before ran ahead by more than the contract's `max_jump`.
+    `doubted` remembers that the split before ran ahead by more than the contract's `max_jump`.
     """
 
     newest: datetime | None = None
@@ -27,18 +28,18 @@ class Clock:
         return {"newest": newest, "doubted": self.doubted}
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Clock:
+    def from_json(cls, values: dict[str, Any]) -> Progress:
         """As `to_json` wrote it."""
-        newest = datetime.fromisoformat(found["newest"]) if found.get("newest") else None
-        return cls(newest, bool(found.get("doubted")))
+        newest = datetime.fromisoformat(values["newest"]) if values.get("newest") else None
+        return cls(newest, bool(values.get("doubted")))
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """By what the rows of one file are judged; None means: no bound.
+class Bounds:
+    """The bounds that the event times of one split's rows are compared with; None: no bound.
 
-    Rows at or before `watermark` are late. Rows after `ceiling` run ahead of the stream and are set
-    aside. Both are instants in UTC.
+    Rows at or before `watermark` are late. Rows after `ceiling` run ahead of the stream and are
+    quarantined. Both are instants in UTC.
     """
 
     watermark: datetime | None = None
@@ -49,38 +50,38 @@ class Verdict:
         return [t.isoformat() if t else None for t in (self.watermark, self.ceiling)]
 
     @classmethod
-    def from_json(cls, found: list[str | None]) -> Verdict:
+    def from_json(cls, values: list[str | None]) -> Bounds:
         """As `to_json` wrote it."""
-        watermark, ceiling = (datetime.fromisoformat(t) if t else None for t in found)
+        watermark, ceiling = (datetime.fromisoformat(t) if t else None for t in values)
         return cls(watermark, ceiling)
 
 
-def judge(
-    clock: Clock,
+def evaluate_split(
+    progress: Progress,
     oldest: datetime | None,
     newest_below: datetime | None,
     newest: datetime | None,
     lateness: timedelta | None,
     max_jump: timedelta | None,
-) -> tuple[Verdict, Clock]:
-    """The verdict on a file's rows, and the clock after it.
+) -> tuple[Bounds, Progress]:
+    """The bounds of a split's rows, and the progress after it.
 
-    `oldest` and `newest` are the file's valid event times; `newest_below` is the newest that is not
-    beyond `clock.newest + max_jump`. Where even the oldest row is beyond, the whole file jumps: the
-    first such file is doubted and set aside, the second in a row is believed.
+    `oldest` and `newest` are the split's valid event times; `newest_below` is the newest that is
+    not beyond `progress.newest + max_jump`. Where even the oldest row is beyond, the whole split
+    jumps: the first such split is doubted and quarantined, the second in a row is believed.
     """
-    watermark = clock.newest - lateness if clock.newest and lateness is not None else None
+    watermark = progress.newest - lateness if progress.newest and lateness is not None else None
     if newest is None:
-        return Verdict(watermark), clock
-    if max_jump is None or clock.newest is None:
-        return Verdict(watermark), Clock(later(clock.newest, newest))
-    ceiling = clock.newest + max_jump
+        return Bounds(watermark), progress
+    if max_jump is None or progress.newest is None:
+        return Bounds(watermark), Progress(later(progress.newest, newest))
+    ceiling = progress.newest + max_jump
     jumps = oldest is not None and oldest > ceiling
-    if jumps and clock.doubted:
-        return Verdict(watermark), Clock(newest)
+    if jumps and progress.doubted:
+        return Bounds(watermark), Progress(newest)
     if jumps:
-        return Verdict(watermark, ceiling), replace(clock, doubted=True)
-    return Verdict(watermark, ceiling), Clock(later(clock.newest, newest_below))
+        return Bounds(watermark, ceiling), replace(progress, doubted=True)
+    return Bounds(watermark, ceiling), Progress(later(progress.newest, newest_below))
 
 
 def later(left: datetime | None, right: datetime | None) -> datetime | None:
@@ -91,5 +92,5 @@ def later(left: datetime | None, right: datetime | None) -> datetime | None:
 
 
 def utc(moment: datetime | None) -> datetime | None:
-    """A moment that Spark gave without a zone (its session is in UTC), with it."""
+    """A moment that Spark returned without a zone (its session is in UTC), with it."""
     return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment

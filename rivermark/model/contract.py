@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, Literal
 
-import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql.types import (
     ArrayType,
@@ -33,7 +32,8 @@ META: Final = (
     StructField("_ingest_batch", LongType(), True),
     StructField("_ingested_at", TimestampType(), True),
 )
-"""Where a row came from: file and line (from 1), the ingest batch, and when it was taken (UTC)."""
+"""Where a row came from: split (file) and place in it (line, from 1), the planned batch, and when
+it was read (UTC)."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Field:
     """One typed column of an event and the names under which sources spell it.
 
     `type` is a Spark type or DDL text such as `decimal(12,2)`.
-    `names` are looked up in any letter case, after `name` itself. A required field that is missing
-    or empty sets the row aside; a text that cannot be read as `type` always does, so that no value
-    turns null in silence. `read` replaces the reader chosen by type
-    (rivermark.model.field_readers). `nulls` are the words that mean "no
-    value"; by default only the empty text, so 'NA' is text.
+    `names` are looked up in any letter case, after `name` itself. A row whose required field is
+    missing or empty is quarantined, and so is one with a text that cannot be read as `type`: no
+    value turns null in silence. `read` replaces the reader chosen by type
+    (rivermark.model.field_readers). `nulls` are the words that mean "no value"; by default only the
+    empty text, so 'NA' is text.
     """
 
     name: str
@@ -61,9 +61,9 @@ class Field:
 class Rule:
     """A named statement about a row that can be broken.
 
-    `broken` gives a condition over the typed fields; null counts as not broken. What happens then:
-    `quarantine` sets the row aside under the rule's name; `flag` admits it with the name in its
-    `flags`, so that whoever aggregates decides in the open.
+    `broken` returns a condition over the typed fields; null counts as not broken. What happens
+    then: `quarantine` quarantines the row under the rule's name; `flag` admits it with the name in
+    its `flags`, and readers decide what to do with it.
     """
 
     name: str
@@ -77,9 +77,9 @@ class Contract:
     """The shape of an admitted event.
 
     `event_time` names a required timestamp field (UTC). A row whose event time lies more than
-    `max_ahead` beyond the moment its file landed is set aside as `event_time_ahead` and never moves
-    the watermark. `max_jump`, where given, also bounds how far one file may run ahead of the event
-    time seen so far; a jump is believed when the next file agrees (a real gap in the stream).
+    `max_ahead` beyond the moment its file landed is quarantined as `event_time_ahead` and never
+    moves the watermark. `max_jump`, where set, also bounds how far one file may run ahead of the
+    event time seen so far; a jump is believed when the next file agrees (a real gap).
     """
 
     fields: tuple[Field, ...]
@@ -90,7 +90,6 @@ class Contract:
     max_jump: timedelta | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a contract without a usable event time, or with a field that cannot be."""
         names = [f.name for f in self.fields]
         if len({n.lower() for n in names}) != len(names):
             raise DeclarationError(f"two fields of one name in {names}, whatever the letter case")
@@ -110,7 +109,7 @@ class Contract:
         for key in self.keys:
             if key not in by_name or not by_name[key].required:
                 raise DeclarationError(
-                    f"key '{key}' must be a required field: a row without it is set aside"
+                    f"key '{key}' must be a required field: a row without it is quarantined"
                 )
         rules = [r.name for r in self.rules]
         if len(set(rules)) != len(rules):
@@ -142,7 +141,7 @@ RAW_SCHEMA: Final = StructType(
         StructField("payload", StringType(), True),
     ]
 )
-"""What came, untouched: the line (or a Parquet row as JSON), and the head of its file."""
+"""What came, untouched: the line (or a record as JSON), and the columns of its split."""
 
 QUARANTINE_SCHEMA: Final = StructType(
     [
@@ -153,18 +152,4 @@ QUARANTINE_SCHEMA: Final = StructType(
         StructField("payload", StringType(), True),
     ]
 )
-"""What was set aside: one row an event, or one row without `_row` for a whole file."""
-
-QUARANTINE_ARROW: Final = pa.schema(
-    [
-        ("_file", pa.string()),
-        ("_row", pa.int64()),
-        ("_ingest_batch", pa.int64()),
-        ("_ingested_at", pa.timestamp("us", "UTC")),
-        ("reasons", pa.list_(pa.string())),
-        ("details", pa.string()),
-        ("event_time", pa.timestamp("us", "UTC")),
-        ("payload", pa.string()),
-    ]
-)
-"""The same, for rows that are made without Spark."""
+"""What was quarantined: one row an event, or one row without `_row` for a whole split."""

@@ -1,8 +1,7 @@
-"""How the text of a value becomes a typed one: every reader gives null for what it cannot read.
+"""How the text of a value becomes a typed one: every reader returns null for what it cannot read.
 
-Readers expect a Spark session whose time zone is UTC (rivermark.runtime.spark.session makes no
-other).
-They never raise, although Spark 4 is ANSI by default: a text that fails is set aside by the door.
+Readers expect a Spark session whose time zone is UTC, as rivermark.runtime.spark.session makes it.
+They never raise, although Spark 4 is ANSI by default: a row whose text fails is quarantined.
 """
 
 from __future__ import annotations
@@ -36,7 +35,11 @@ FIRST_MILLIS, LAST_MILLIS = -62_135_596_800_000, 253_402_300_799_999
 
 
 def reader_for(kind: DataType) -> Reader:
-    """The reader of a type where a field names none; DeclarationError is the caller's to raise."""
+    """The reader of a type where a field names none.
+
+    Raises:
+        TypeError: for a type without a reader.
+    """
     if isinstance(kind, StringType):
         return lambda text: text
     if isinstance(kind, ShortType | IntegerType | LongType):
@@ -92,7 +95,7 @@ def decimal(precision: int = 12, scale: int = 2, *, decimal_comma: bool = False)
 
 
 def number(*, decimal_comma: bool = False) -> Reader:
-    """Finite doubles; NaN and infinities are no numbers here: they poison every average."""
+    """Finite doubles; NaN and infinities are not read: they poison every average."""
 
     def read(text: Column) -> Column:
         plain = short(F.regexp_replace(text, ",", ".") if decimal_comma else text)

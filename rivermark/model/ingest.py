@@ -10,7 +10,7 @@ from pyspark.sql.types import DecimalType
 
 from rivermark.model.contract import QUARANTINE_SCHEMA, RAW_SCHEMA, Contract
 from rivermark.model.errors import DeclarationError
-from rivermark.model.file_source import FileSource
+from rivermark.model.source import Source
 from rivermark.model.table import Daily, Table, check_name
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Ingest:
     """
 
     name: str
-    source: FileSource
+    source: Source
     contract: Contract
     lateness: timedelta | None
     description: str

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Final
 
 from rivermark.backfill.late.merged import ADMITTED_ON_TIME
-from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.snapshot import opened
 from rivermark.lake.sql import ask, quoted
 from rivermark.model.ingest import MILLI, Ingest

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from rivermark.ingest.watermark_recovery import door_watermark
+from rivermark.ingest.watermark_recovery import admission_watermark
 from rivermark.lake.lake import Lake
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import AnyStream, Ingest, Stream, table_of
@@ -41,7 +41,7 @@ def marks(settings: Settings, streams: Iterable[AnyStream]) -> dict[str, datetim
 
 def _reached(lake: Lake, stream: AnyStream) -> datetime | None:
     if isinstance(stream, Ingest):
-        return door_watermark(lake, stream)
+        return admission_watermark(lake, stream)
     try:
         return last_reached(lake, stream)
     except CheckpointIncompatible:

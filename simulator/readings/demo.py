@@ -36,14 +36,14 @@ def land(landing: Path) -> list[LandedInput]:
 
 def _land_recorded(landing: Path) -> Iterator[LandedInput]:
     for name, (what, rows) in RECORDED.items():
-        new = copy_once(SAMPLES / "nab" / name, landing / TEMPERATURES.source.folder)
+        new = copy_once(SAMPLES / "nab" / name, landing / TEMPERATURES.source.name)
         yield LandedInput(what, 1, rows, int(new))
 
 
 def _land_controls(landing: Path) -> Iterator[LandedInput]:
     for feed in control_feeds(BEGINNING, LENGTH):
         lines = ([feed.line(a.event) for a in p.rows] for p in feed.parcels(FILE_SPAN))
-        done = land_parts_once(landing / feed.ingest.source.folder, "generated", lines)
+        done = land_parts_once(landing / feed.ingest.source.name, "generated", lines)
         what = f"generated {feed.ingest.name.partition('/')[2].replace('_', ' ')}"
         yield LandedInput(what, done.files, done.rows, done.new_files)
 
@@ -52,7 +52,7 @@ def _land_sensors(landing: Path) -> LandedInput:
     arrivals = RADIO.as_they_come(SensorWorld().readings(BEGINNING, LENGTH))
     parcels = keep_late_back(cut(arrivals, FILE_SPAN), LATENESS)
     lines = ((to_line(a.event) for a in p.rows if a.kind != "lost") for p in parcels)
-    done = land_parts_once(landing / SENSOR_READINGS.source.folder, "generated", lines)
+    done = land_parts_once(landing / SENSOR_READINGS.source.name, "generated", lines)
     what = "generated sensors: some readings late, lost or sent twice"
     return LandedInput(what, done.files, done.rows, done.new_files)
 

@@ -52,7 +52,7 @@ def land(landing: Path) -> list[LandedInput]:
 
 def _land_records(landing: Path) -> Iterator[LandedInput]:
     for name, (what, rows) in RECORDED.items():
-        new = copy_once(SAMPLES / "tlc" / name, landing / TRIP_RECORDS.source.folder)
+        new = copy_once(SAMPLES / "tlc" / name, landing / TRIP_RECORDS.source.name)
         yield LandedInput(what, 1, rows, int(new))
 
 

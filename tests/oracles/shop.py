@@ -19,7 +19,7 @@ from pyspark.sql.types import DecimalType, LongType, StringType, StructField, St
 from pyspark.sql.types import TimestampType as Timestamp
 
 from rivermark import Contract, Daily, Field, FileSource, Ingest, Output, Stream, Table, Topology
-from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.schema import create_table
 from rivermark.model.stream import AnyStream
 from rivermark.runtime.checkpoint.generation import open_generation
@@ -283,7 +283,7 @@ def announce(settings: Settings, ingest: Ingest, files: Sequence[File]) -> None:
         for event in (*file.events, *file.lost):
             hour = f"{event.at:%Y-%m-%dT%H:00Z}"
             hours[hour] = hours.get(hour, 0) + 1
-        said = {"folder": ingest.source.folder, "file": file.name, "rows": len(file.events)}
+        said = {"folder": ingest.source.name, "file": file.name, "rows": len(file.events)}
         lines.append(json.dumps({**said, "hours": hours}))
     path.write_text("\n".join(lines) + "\n")
 

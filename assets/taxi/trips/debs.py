@@ -17,9 +17,9 @@ from assets.taxi.trips.contract import MILES, MONEY
 from assets.taxi.trips.ingest import GROUP
 from assets.taxi.trips.new_york import ZONE
 from assets.taxi.trips.suites import DEBS_TRIPS_SUITE
+from rivermark import FileSource
 from rivermark.model.contract import Contract, Field, Rule
 from rivermark.model.field_readers import local_timestamp
-from rivermark.model.file_source import FileSource
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Daily
 

@@ -8,7 +8,7 @@ from typing import Final
 from assets.taxi.trips.contract import TRIP_RECORD
 from assets.taxi.trips.new_york import ZONE
 from assets.taxi.trips.suites import TRIP_RECORDS_SUITE
-from rivermark.model.file_source import FileSource
+from rivermark import FileSource
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Daily
 

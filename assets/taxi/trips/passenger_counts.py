@@ -11,9 +11,9 @@ from pyspark.sql.types import LongType, TimestampType
 from assets.taxi.trips.ingest import GROUP
 from assets.taxi.trips.new_york import ZONE, wall_clock
 from assets.taxi.trips.suites import PASSENGER_COUNTS_SUITE
+from rivermark import FileSource
 from rivermark.model.contract import Contract, Field, Rule
 from rivermark.model.field_readers import local_timestamp
-from rivermark.model.file_source import FileSource
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Daily
 

@@ -12,9 +12,9 @@ from assets.taxi.trips.ingest import GROUP
 from assets.taxi.trips.new_york import ZONE
 from assets.taxi.trips.payment import payment_code
 from assets.taxi.trips.suites import SEABORN_TRIPS_SUITE
+from rivermark import FileSource
 from rivermark.model.contract import Contract, Field
 from rivermark.model.field_readers import local_timestamp
-from rivermark.model.file_source import FileSource
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Daily
 

@@ -16,8 +16,8 @@ from bench.peers.jobs.long_rides import LongRides
 from bench.peers.jobs.ride_fares import RideFares
 from bench.peers.schemas import TYPES, table_schema
 from bench.peers.workloads import LATENESS_SECONDS, RIDES, SCHEMAS, WORKLOADS, in_city
+from rivermark import FileSource
 from rivermark.model.contract import Contract, Field
-from rivermark.model.file_source import FileSource
 from rivermark.model.stream import AnyStream, Ingest, Stream
 from rivermark.model.table import Table
 from rivermark.operators.keep import keep

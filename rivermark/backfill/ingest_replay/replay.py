@@ -18,12 +18,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark.backfill.late.hours import bounds
-from rivermark.ingest.batch.arrow_batch import CollectedBatch
-from rivermark.ingest.file_outcomes import INGEST_FILES
-from rivermark.ingest.file_watermarks import judge_files
-from rivermark.ingest.late_rows import may_miss
+from rivermark.ingest.batch.arrow_batch import ArrowBatch
+from rivermark.ingest.decision import evaluate_splits
+from rivermark.ingest.late_rows import may_exceed
 from rivermark.ingest.parse.parser import Head, Parser
-from rivermark.ingest.watermark import Clock
+from rivermark.ingest.split_outcomes import INGEST_FILES
+from rivermark.ingest.watermark import Progress
 from rivermark.lake.commit_metadata import noted
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
@@ -153,7 +153,7 @@ def _parts(files: Sequence[_File]) -> Iterator[list[_File]]:
         yield part
 
 
-def _clock_before(lake: Lake, ingest: Ingest, batch: int) -> Clock:
+def _clock_before(lake: Lake, ingest: Ingest, batch: int) -> Progress:
     """How far event time had come when an arrival came, by the rows admitted before it."""
     time = quoted(ingest.contract.event_time)
     newest = ask(
@@ -161,7 +161,7 @@ def _clock_before(lake: Lake, ingest: Ingest, batch: int) -> Clock:
         {"found": DeltaTable(lake.path(ingest.admitted)).to_pyarrow_dataset()},
         [batch],
     )[0]["newest"]
-    return Clock(newest.astimezone(UTC) if newest else None)
+    return Progress(newest.astimezone(UTC) if newest else None)
 
 
 def _parsed(parser: Parser, lines: DataFrame, heads: set[Head]) -> pa.Table:
@@ -175,20 +175,20 @@ def _decide(
     side: SideTables,
     parsed: pa.Table,
     files: Sequence[_File],
-    clock: Clock,
+    clock: Progress,
     run_id: str,
-) -> tuple[Clock, int]:
+) -> tuple[Progress, int]:
     """Judge a part of the files as the door does, and append its rows to the side tables."""
-    batch = CollectedBatch(parsed, ingest)
-    facts = batch.facts()
+    batch = ArrowBatch(parsed, ingest)
+    statistics = batch.statistics()
     names = [file.name for file in files]
-    verdicts, after = judge_files(names, facts, batch, clock, ingest)
-    batch.judge({n: v for n, v in verdicts.items() if may_miss(facts.get(n), v)})
+    bounds, after = evaluate_splits(names, statistics, batch, clock, ingest)
+    batch.mark({n: b for n, b in bounds.items() if may_exceed(statistics.get(n), b)})
     told: dict[str, Any] = {"readmission": ingest.name, "run": run_id}
     for table, rows in (
         (side.admitted, batch.admitted()),
         (side.late, batch.late()),
-        (side.quarantine, batch.set_aside()),
+        (side.quarantine, batch.quarantined()),
     ):
         if rows.num_rows:
             write_deltalake(lake.path(table), rows, mode="append", commit_properties=noted(told))

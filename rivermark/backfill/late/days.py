@@ -10,7 +10,7 @@ from decimal import Decimal
 from rivermark.backfill.late.hours import bounds, day_of
 from rivermark.backfill.late.merged import LateHour, unmerged_by_hour
 from rivermark.backfill.pending import settled_through
-from rivermark.ingest.watermark_recovery import door_watermark
+from rivermark.ingest.watermark_recovery import admission_watermark
 from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import Ingest
 from rivermark.model.topology import Topology
@@ -57,7 +57,7 @@ def late_days(
     found: dict[date, list[LateHour]] = {}
     for hour in unmerged_by_hour(settings, ingest, after=after).values():
         found.setdefault(day_of(hour.hour, ingest.days), []).append(hour)
-    through = door_watermark(lake, ingest)
+    through = admission_watermark(lake, ingest)
     return [
         LateDay(ingest.name, day, _over(ingest, day, through), tuple(hours))
         for day, hours in sorted(found.items())

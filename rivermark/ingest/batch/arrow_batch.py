@@ -1,7 +1,7 @@
 """A parsed batch in the driver's memory, column by column. For batches of everyday size.
 
 Each further Spark job over a small batch costs tens of milliseconds warm and seconds cold, whatever
-its size; counting, numbering and sorting out 200,000 rows in Arrow costs less than one of them.
+its size; counting, numbering and dividing 200,000 rows in Arrow costs less than one of them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rivermark.ingest.batch.base import AHEAD, META_COLUMNS, RAW_COLUMNS, ParsedBatch
-from rivermark.ingest.file_statistics import FileFacts
 from rivermark.ingest.parse.parser import DETAILS, PROBLEMS
-from rivermark.ingest.watermark import Verdict
+from rivermark.ingest.split_statistics import SplitStatistics
+from rivermark.ingest.watermark import Bounds
 from rivermark.model.stream import Ingest
 
 Mask = npt.NDArray[np.bool_]
@@ -29,7 +29,7 @@ NEVER: Final = np.iinfo(np.int64).min
 ALWAYS: Final = np.iinfo(np.int64).max
 
 
-class CollectedBatch(ParsedBatch):
+class ArrowBatch(ParsedBatch):
     """Holds the rows as one Arrow table, and marks them with numpy."""
 
     def __init__(self, rows: pa.Table, ingest: Ingest) -> None:
@@ -40,7 +40,7 @@ class CollectedBatch(ParsedBatch):
     def _take(self, rows: pa.Table) -> None:
         self._rows = rows
         names = rows["_file"].combine_chunks().dictionary_encode()
-        self._files: list[str] = names.dictionary.to_pylist()
+        self._splits: list[str] = names.dictionary.to_pylist()
         self._code = names.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         self._good: Mask = _bools(pc.equal(pc.list_value_length(rows[PROBLEMS]), 0))
         times = rows[self.time].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
@@ -49,18 +49,18 @@ class CollectedBatch(ParsedBatch):
         self._late, self._ahead = none, none
         self._watermark: Micros = np.full(rows.num_rows, NEVER)
 
-    def facts(self) -> dict[str, FileFacts]:
-        """Count along each file, number its lines, and leave out what is no event."""
+    def statistics(self) -> dict[str, SplitStatistics]:
+        """Count along each split, number its records, and leave out what is no event."""
         record = _bools(self._rows["_record"])
-        found = {}
-        for code, name in enumerate(self._files):
-            mine = self._code == code
-            good = mine & record & self._good
+        statistics = {}
+        for code, name in enumerate(self._splits):
+            own = self._code == code
+            good = own & record & self._good
             times = self._micros[good]
-            rows = int((mine & record).sum())
+            rows = int((own & record).sum())
             if not rows:
                 continue
-            found[name] = FileFacts(
+            statistics[name] = SplitStatistics(
                 rows=rows,
                 quarantined=rows - int(good.sum()),
                 oldest=_moment(times.min()) if times.size else None,
@@ -70,10 +70,10 @@ class CollectedBatch(ParsedBatch):
             self._rows = self._rows.append_column("_row", pa.array(self._line_numbers()))
         if not record.all():
             self._take(self._rows.filter(pa.array(record)))
-        return found
+        return statistics
 
     def _line_numbers(self) -> npt.NDArray[np.int64]:
-        """Line numbers from 1: parts of a file follow each other in the order of their `_mid`."""
+        """Places from 1: parts of a split follow each other in the order of their `_mid`."""
         mid: Micros = self._rows["_mid"].to_numpy()
         order = np.lexsort((mid, self._code))
         codes = self._code[order]
@@ -82,25 +82,25 @@ class CollectedBatch(ParsedBatch):
         numbers[order] = np.arange(len(mid)) - starts + 1
         return numbers
 
-    def newest_until(self, file: str, ceiling: datetime) -> datetime | None:
-        """The largest of the file's good times that the ceiling allows."""
-        mine = self._code == self._files.index(file)
-        times = self._micros[mine & self._good & (self._micros <= _micros(ceiling))]
+    def newest_until(self, split: str, ceiling: datetime) -> datetime | None:
+        """The largest of the split's good times that the ceiling allows."""
+        own = self._code == self._splits.index(split)
+        times = self._micros[own & self._good & (self._micros <= _micros(ceiling))]
         return _moment(times.max()) if times.size else None
 
-    def judge(self, bounds: Mapping[str, Verdict]) -> dict[str, tuple[int, int]]:
-        """Compare each row's time with the bounds of its file."""
+    def mark(self, bounds: Mapping[str, Bounds]) -> dict[str, tuple[int, int]]:
+        """Compare each row's time with the bounds of its split."""
         if not bounds:
             return {}
-        verdicts = [bounds.get(name, Verdict()) for name in self._files]
-        low = np.array([_micros(v.watermark) if v.watermark else NEVER for v in verdicts])
-        high = np.array([_micros(v.ceiling) if v.ceiling else ALWAYS for v in verdicts])
+        by_code = [bounds.get(name, Bounds()) for name in self._splits]
+        low = np.array([_micros(b.watermark) if b.watermark else NEVER for b in by_code])
+        high = np.array([_micros(b.ceiling) if b.ceiling else ALWAYS for b in by_code])
         self._watermark = low[self._code]
         self._ahead = self._good & (self._micros > high[self._code])
         self._late = self._good & ~self._ahead & (self._micros <= self._watermark)
         return {
             name: (int(self._late[self._code == c].sum()), int(self._ahead[self._code == c].sum()))
-            for c, name in enumerate(self._files)
+            for c, name in enumerate(self._splits)
             if name in bounds
         }
 
@@ -122,13 +122,13 @@ class CollectedBatch(ParsedBatch):
         times = pa.array(watermark, pa.int64()).cast(pa.timestamp("us", "UTC"))
         return rows.append_column("_watermark", times).append_column("_late_by_ms", pa.array(by))
 
-    def set_aside(self) -> pa.Table:
+    def quarantined(self) -> pa.Table:
         """With a problem, or ahead."""
         mask = ~self._good | self._ahead
         rows = self._rows.filter(pa.array(mask))
         ahead = self._ahead[mask]
-        given = rows[PROBLEMS].to_pylist()
-        reasons = [[AHEAD] if a else r for a, r in zip(ahead, given, strict=True)]
+        problems = rows[PROBLEMS].to_pylist()
+        reasons = [[AHEAD] if a else p for a, p in zip(ahead, problems, strict=True)]
         columns = {
             **{name: rows[name] for name in META_COLUMNS},
             "reasons": pa.array(reasons, pa.list_(pa.string())),
@@ -140,8 +140,8 @@ class CollectedBatch(ParsedBatch):
 
 
 def _bools(values: Any) -> Mask:
-    found: Mask = pc.fill_null(values, False).to_numpy(zero_copy_only=False).astype(np.bool_)
-    return found
+    mask: Mask = pc.fill_null(values, False).to_numpy(zero_copy_only=False).astype(np.bool_)
+    return mask
 
 
 def _micros(moment: datetime) -> int:

@@ -1,4 +1,4 @@
-"""A parsed batch that stays spread over the executors: for batches too large for the driver."""
+"""A parsed batch that stays on the executors: for batches too large for the driver."""
 
 from __future__ import annotations
 
@@ -9,61 +9,60 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rivermark.ingest.batch.base import AHEAD, META_COLUMNS, RAW_COLUMNS, ParsedBatch
-from rivermark.ingest.file_statistics import FileFacts, gather, line_numbers
-from rivermark.ingest.late_rows import count_missed, judged
+from rivermark.ingest.late_rows import count_marked, mark_rows
 from rivermark.ingest.parse.parser import DETAILS, PROBLEMS
-from rivermark.ingest.watermark import Verdict, utc
+from rivermark.ingest.split_statistics import SplitStatistics, gather, line_numbers
+from rivermark.ingest.watermark import Bounds, utc
 from rivermark.model.stream import Ingest
 
 
-class SpreadBatch(ParsedBatch):
-    """Holds the rows in Spark's cache, and looks at them with one job a question."""
+class SparkBatch(ParsedBatch):
+    """Holds the rows in Spark's cache, and evaluates them with one job a question."""
 
     def __init__(self, rows: DataFrame, ingest: Ingest) -> None:
-        """Keep the rows for several passes."""
         super().__init__(ingest)
         self._rows = rows.persist()
-        self._judged = self._rows
+        self._marked = self._rows
 
-    def facts(self) -> dict[str, FileFacts]:
+    def statistics(self) -> dict[str, SplitStatistics]:
         """One aggregation over the batch."""
-        found, parts = gather(self._rows, self.time)
+        statistics, parts = gather(self._rows, self.time)
         numbered = self._rows
-        if parts:
+        if parts and "_row" not in numbered.columns:
             numbered = numbered.withColumn("_row", line_numbers(parts))
-        self._judged = numbered.where("_record")
-        return found
+        self._marked = numbered.where("_record")
+        return statistics
 
-    def newest_until(self, file: str, ceiling: datetime) -> datetime | None:
-        """One more aggregation over the file's rows."""
-        good = (F.col("_file") == file) & F.col("_record") & (F.size(PROBLEMS) == 0)
+    def newest_until(self, split: str, ceiling: datetime) -> datetime | None:
+        """One more aggregation over the split's rows."""
+        good = (F.col("_file") == split) & F.col("_record") & (F.size(PROBLEMS) == 0)
         inside = good & (F.col(self.time) <= F.lit(ceiling))
         row = self._rows.where(inside).agg(F.max(self.time)).first()
         return utc(row[0]) if row else None
 
-    def judge(self, bounds: Mapping[str, Verdict]) -> dict[str, tuple[int, int]]:
+    def mark(self, bounds: Mapping[str, Bounds]) -> dict[str, tuple[int, int]]:
         """Add the marks, and count them where there can be any."""
-        self._judged = judged(self._judged, self.time, bounds)
-        return count_missed(self._judged) if bounds else {}
+        self._marked = mark_rows(self._marked, self.time, bounds)
+        return count_marked(self._marked) if bounds else {}
 
     def raw(self) -> DataFrame:
         """Every event as it came."""
-        return self._judged.select(*RAW_COLUMNS)
+        return self._marked.select(*RAW_COLUMNS)
 
     def admitted(self) -> DataFrame:
         """Good, and neither late nor ahead."""
         good = (F.size(PROBLEMS) == 0) & ~F.col("_ahead") & ~F.col("_is_late")
-        return self._judged.where(good).select(*self.admitted_columns)
+        return self._marked.where(good).select(*self.admitted_columns)
 
     def late(self) -> DataFrame:
         """Late, with the watermark they missed."""
         by = (F.unix_millis("_watermark") - F.unix_millis(self.time)).alias("_late_by_ms")
-        return self._judged.where("_is_late").select(*self.admitted_columns, "_watermark", by)
+        return self._marked.where("_is_late").select(*self.admitted_columns, "_watermark", by)
 
-    def set_aside(self) -> DataFrame:
+    def quarantined(self) -> DataFrame:
         """With a problem, or ahead."""
         reasons = F.when(F.col("_ahead"), F.array(F.lit(AHEAD))).otherwise(F.col(PROBLEMS))
-        return self._judged.where((F.size(PROBLEMS) > 0) | F.col("_ahead")).select(
+        return self._marked.where((F.size(PROBLEMS) > 0) | F.col("_ahead")).select(
             *META_COLUMNS,
             reasons.alias("reasons"),
             F.col(DETAILS).alias("details"),

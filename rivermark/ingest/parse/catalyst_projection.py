@@ -20,7 +20,7 @@ ROWS: Final = 20_000
 BYTES: Final = 64 << 20
 
 
-class Planned:
+class PlannedProjection:
     """Projections over rows of one schema. `told` says whether Spark can compute them so."""
 
     def __init__(

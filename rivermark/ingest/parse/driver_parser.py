@@ -14,18 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from rivermark.ingest.parse.catalyst_projection import Planned
+from rivermark.ingest.parse.catalyst_projection import PlannedProjection
 from rivermark.ingest.parse.parser import PLACE, Head, Parser
 
 
-class ParserHere:
+class DriverParser:
     """Parses lines that the driver holds; what Spark plans for a set of heads is used again."""
 
     def __init__(self, spark: SparkSession, parser: Parser) -> None:
         """Remember the parser, whose expressions these are."""
         self._spark = spark
         self._parser = parser
-        self._planned: dict[tuple[frozenset[Head], pa.Schema], Planned] = {}
+        self._planned: dict[tuple[frozenset[Head], pa.Schema], PlannedProjection] = {}
 
     def parse(self, lines: pa.Table, heads: Iterable[Head]) -> pa.Table:
         """The lines with what the parser makes of them, in their order."""
@@ -47,7 +47,7 @@ class ParserHere:
 
         which = (heads, sent.schema)
         if which not in self._planned:
-            self._planned[which] = Planned(self._spark, build, rows)
+            self._planned[which] = PlannedProjection(self._spark, build, rows)
         planned = self._planned[which]
         found = planned.of(rows) if planned.told else None
         return build(rows).toArrow() if found is None else found

@@ -1,1 +1,1 @@
-"""Where events come from."""
+"""The sources of records: one module each, behind `rivermark.model.source`."""

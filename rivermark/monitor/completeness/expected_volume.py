@@ -77,7 +77,7 @@ def announced(settings: Settings, ingest: Ingest) -> dict[datetime, int]:
                 hours = {datetime.fromisoformat(text): n for text, n in said.hours.items()}
             except (msgspec.DecodeError, ValueError):
                 continue
-            if said.folder != ingest.source.folder:
+            if said.folder != ingest.source.name:
                 continue
             for hour, rows in hours.items():
                 at = (hour if hour.tzinfo else hour.replace(tzinfo=UTC)).astimezone(UTC)

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.snapshot import one_look
 from rivermark.model.topology import Topology
 from rivermark.monitor.checks.check import Claim

@@ -8,7 +8,7 @@ from typing import Any
 from deltalake import DeltaTable
 from pyarrow import fs
 
-from rivermark.ingest.source.arrivals import arrivals_of
+from rivermark.ingest.plan import plan_table
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.maintenance.reader_positions import Reader
@@ -43,7 +43,7 @@ def readers_of(lake: Lake, topology: Topology, table: Table) -> list[Reader]:
 def read_by_stream(stream: AnyStream) -> tuple[Table, ...]:
     """The tables whose commits a stream follows; others it looks up whole, as they are."""
     if isinstance(stream, Ingest):
-        return (arrivals_of(stream),)
+        return (plan_table(stream),)
     reads = stream.reads[:1] if stream.kind == "refresh" else stream.reads
     replays = replayed_into(stream)
     return (*(table_of(read) for read in reads), *([] if replays is None else [replays]))

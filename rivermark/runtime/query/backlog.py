@@ -1,4 +1,4 @@
-"""How much waits for a bounded run, told before any engine starts, and the JVM that it asks for."""
+"""How much input waits for a bounded run, measured before Spark starts, and the JVM for it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from typing import Final
 
 from deltalake import DeltaTable
 
-from rivermark.ingest.source.arrivals import arrived
-from rivermark.ingest.source.file_probe import format_of
-from rivermark.ingest.source.listing import LandedFiles
+from rivermark.ingest.plan import open_source
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.statistics import file_sizes
-from rivermark.model.file_source import weight_of
+from rivermark.model.source import weight_of
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.table import Table
 from rivermark.runtime.checkpoint.positions import position, read_by_stream
@@ -30,7 +28,7 @@ than the quick one alone (docs/decisions/0007-what-a-start-costs.md)."""
 def kind_of_run(settings: Settings, streams: Iterable[AnyStream]) -> Kind:
     """The JVM for a bounded run of these streams: that for large ones where much waits for them.
 
-    Never raises: what is wrong with a stream's tables or checkpoint the run itself says better.
+    Never raises: what is wrong with a stream's tables or checkpoint the run reports better.
     """
     waiting = 0
     for stream in streams:
@@ -44,10 +42,10 @@ def kind_of_run(settings: Settings, streams: Iterable[AnyStream]) -> Kind:
 
 
 def waiting_bytes(settings: Settings, stream: AnyStream) -> int:
-    """Bytes as text, about, that the stream has not read: files that landed, commits of tables."""
+    """Bytes as text, approximately, that the stream has not read: of its source, or of tables."""
     lake = settings.lake()
     if isinstance(stream, Ingest):
-        return _landed(settings, lake, stream)
+        return open_source(lake, settings.landing_root, stream).backlog().weight
     tables = read_by_stream(stream)
     return sum(weight_of(t.name, "parquet", unread_bytes(lake, stream, t)) for t in tables)
 
@@ -60,10 +58,10 @@ def unread_bytes(lake: Lake, stream: AnyStream, table: Table) -> int:
     if not lake.exists(table):
         return 0
     path = lake.path(table)
-    opened = DeltaTable(path)
-    reader = position(lake, stream, str(opened.metadata().id))
+    delta = DeltaTable(path)
+    reader = position(lake, stream, str(delta.metadata().id))
     if reader is None or reader.snapshot:
-        return sum(file_sizes(opened))
+        return sum(file_sizes(delta))
     return CommitLog(path).bytes_added(reader.version)
 
 
@@ -71,15 +69,9 @@ def shares(waiting: Sequence[int], *, most: int, least: int) -> list[int]:
     """Bytes that a batch takes of each input: `most` of the one of which most waits.
 
     The others get as much less as less waits of them, but `least` at least. Where one batch can
-    take all that waits, nobody is held back.
+    take all that waits, no input is held back.
     """
     largest = max(waiting)
     if largest <= most:
         return [most] * len(waiting)
     return [max(most * size // largest, least) for size in waiting]
-
-
-def _landed(settings: Settings, lake: Lake, ingest: Ingest) -> int:
-    known, _ = arrived(lake, ingest)
-    found = LandedFiles(settings.landing_root, ingest.source).unknown(known)
-    return sum(weight_of(f.path, format_of(f.path, ingest.source), f.size) for f in found)

@@ -1,16 +1,15 @@
-"""The query of an ingest: arrivals in, the door's four tables out."""
+"""The query of an ingest: planned batches in, the tables of admission out."""
 
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
-from typing import Final, cast
+from datetime import datetime
+from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from rivermark.ingest.admission import Door
-from rivermark.ingest.source.arrivals import Lister, Poll
-from rivermark.ingest.source.spark_reader import Arrived
+from rivermark.ingest.admission import Admission
+from rivermark.ingest.plan import BatchPlanner, Poll, planned_split
 from rivermark.lake.log import CommitLog
 from rivermark.model.stream import Ingest
 from rivermark.runtime.batch_metrics import BatchResult
@@ -18,126 +17,115 @@ from rivermark.runtime.query.base import QueryHost, Watermark
 from rivermark.runtime.query.trigger_policy import Trigger
 from rivermark.settings import Settings
 
-ARRIVALS_PER_TRIGGER: Final = 2
-"""How many arrivals make a batch at most; the source's `max_files` and `max_bytes` bound each."""
-ARRIVALS_AHEAD: Final = 2
-"""How many arrivals a running query may have before it. What lands meanwhile is held, and becomes
-one arrival: else a slow batch would leave a row of small ones behind it."""
+PLANNED_PER_TRIGGER: Final = 2
+"""How many planned batches make a micro-batch at most; the source's limit bounds each."""
+PLANNED_AHEAD: Final = 2
+"""How many planned batches a running query may have before it. What comes meanwhile is held, and
+becomes one batch: else a slow batch would leave a row of small ones behind it."""
 INGEST_SECONDS: Final = 0.25
 """Seconds between the beginnings of two batches of an ingest at least."""
-FULL_LOOK_SECONDS: Final = 30.0
-"""How often a running query asks whether files that were read have changed."""
+FULL_POLL_SECONDS: Final = 30.0
+"""How often a running query checks whether what was read has changed at its source."""
 
 
-class FileBacklog:
-    """Files of the landing folder: `poll` writes those that are complete down as arrivals."""
+class SourceBacklog:
+    """What a source holds beyond the plan: `poll` plans what is ready."""
 
-    def __init__(self, lister: Lister, ingest: Ingest) -> None:
-        self.lister = lister
-        self.ingest = ingest
+    def __init__(self, planner: BatchPlanner) -> None:
+        self.planner = planner
         self.running = False
-        self.read = lister.arrival
-        """The last arrival that a batch has taken."""
+        self.read = planner.newest
+        """The newest planned batch that was read."""
         self._last = Poll()
-        self._full_look = 0.0
+        self._full_poll = 0.0
 
     def poll(self) -> int:
-        """Take the files that are ready; while the query runs, as many as it can take soon."""
+        """Plan what is ready; while the query runs, as many batches as it can take soon."""
         if not self.running:
-            self._last = self.lister.poll()
-            return self._last.taken
-        quick = time.monotonic() - self._full_look < FULL_LOOK_SECONDS
-        room = max(ARRIVALS_AHEAD - (self.lister.arrival - self.read), 0)
-        poll = self.lister.poll(most=room, quick=quick)
-        if quick:
-            poll.changed = self._last.changed
+            self._last = self.planner.poll()
+            return self._last.planned
+        full = time.monotonic() - self._full_poll >= FULL_POLL_SECONDS
+        room = max(PLANNED_AHEAD - (self.planner.newest - self.read), 0)
+        poll = self.planner.poll(most=room, full=full)
+        if full:
+            self._full_poll = time.monotonic()
         else:
-            self._full_look = time.monotonic()
+            poll.changed = self._last.changed
         self._last = poll
-        return poll.taken
+        return poll.planned
 
     def settle(self) -> None:
-        """Poll until no file is waiting for being quiet; what cannot be read stays waiting."""
-        source = self.ingest.source
-        longest = max(source.settle, source.unterminated_settle).total_seconds()
-        deadline = time.monotonic() + longest + 1
+        """Poll until nothing becomes ready by waiting; what cannot be read stays waiting."""
+        deadline = time.monotonic() + self.planner.source.settle_time.total_seconds() + 1
         while True:
             self.poll()
-            waits = [w for w in self._last.waiting if not w.reason.startswith("cannot be read")]
-            if not waits or time.monotonic() > deadline:
+            if not any(w.settling for w in self._last.waiting) or time.monotonic() > deadline:
                 return
             time.sleep(0.2)
 
     def waiting(self) -> int:
-        """How many files are there and not taken."""
+        """How many splits are known and not planned."""
         return len(self._last.waiting) + self._last.held
 
     def describe(self) -> list[str]:
-        """Files that are there and not taken, or not as they are now."""
+        """Splits that are not planned, or have changed since they were read."""
         held = self._last.held
         lines = [f"{held} files are ready and wait for the batches before them"] if held else []
-        files = (*self._last.waiting, *self._last.changed)
-        return [*lines, *(f"file {w.path}: {w.reason}" for w in files)]
+        listed = (*self._last.waiting, *self._last.changed)
+        return [*lines, *(f"file {w.path}: {w.reason}" for w in listed)]
 
 
 class IngestWatermark(Watermark):
     """The newest event time that was admitted, less the lateness."""
 
-    def __init__(self, door: Door, ingest: Ingest) -> None:
-        self._door = door
-        self._lateness = ingest.lateness
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
 
     def reached(self) -> datetime | None:
         """The watermark now."""
-        newest = self._door.clock.newest
-        return newest - self._lateness if newest and self._lateness is not None else newest
+        newest, lateness = self._admission.progress.newest, self._admission.ingest.lateness
+        return newest - lateness if newest and lateness is not None else newest
 
 
 class IngestHost(QueryHost):
-    """Hosts an ingest: arrivals in, its four tables out."""
+    """Hosts an ingest: planned batches in, its four tables out."""
 
     def __init__(
         self, spark: SparkSession, settings: Settings, stream: Ingest, run_id: str
     ) -> None:
         super().__init__(spark, settings, stream, run_id)
-        self.door = Door(spark, self.lake, stream, self.origin)
-        lister = Lister(self.lake, settings.landing_root, stream, run_id)
-        self._arrivals = self.lake.path(lister.table)
-        self.backlog = self._files = FileBacklog(lister, stream)
-        self.watermark = IngestWatermark(self.door, stream)
+        planner = BatchPlanner(self.lake, settings.landing_root, stream, run_id)
+        self.admission = Admission(spark, self.lake, stream, planner.source, self.origin)
+        self._plan = self.lake.path(planner.table)
+        self.backlog = self._source = SourceBacklog(planner)
+        self.watermark = IngestWatermark(self.admission)
         # Sooner than others: every stream waits for admission, and its batches cost little.
         interval = min(INGEST_SECONDS, settings.trigger_seconds)
-        self.trigger = Trigger(interval, [self._arrivals])
+        self.trigger = Trigger(interval, [self._plan])
 
     def read(self) -> DataFrame:
-        """The arrivals, some at a time."""
-        self._files.running = True
+        """The planned batches, some at a time."""
+        self._source.running = True
         reader = self.spark.readStream.format("delta")
-        reader = reader.option("maxFilesPerTrigger", str(ARRIVALS_PER_TRIGGER))
-        if CommitLog(self._arrivals).complete():
+        reader = reader.option("maxFilesPerTrigger", str(PLANNED_PER_TRIGGER))
+        if CommitLog(self._plan).complete():
             # In the order of commits; a snapshot would be read by the times of the clock.
             reader = reader.option("startingVersion", "0")
-        return reader.load(self._arrivals)
+        return reader.load(self._plan)
 
     def write(self, frame: DataFrame, batch: int) -> BatchResult:
-        """Take the files of the batch through the door."""
-        rows = frame.collect()
-        if not rows:
+        """Admit the rows of the planned splits."""
+        splits = [planned_split(row.asDict()) for row in frame.collect()]
+        if not splits:
             return BatchResult(rows_in=0)
-        files = []
-        for row in rows:
-            found = row.asDict()
-            for name in ("modified_at", "landed_at"):
-                found[name] = found[name].astimezone(UTC)
-            files.append(Arrived(**cast(dict[str, str], found)))  # type: ignore[arg-type]
-        done = self.door.admit(files, batch)
-        self._files.read = max(self._files.read, *(f.arrival for f in files))
+        result = self.admission.admit(splits, batch)
+        self._source.read = max(self._source.read, *(s.batch for s in splits))
         return BatchResult(
-            rows_in=done.rows,
-            rows_out=done.admitted,
-            admitted=done.admitted,
-            late=done.late,
-            quarantined=done.quarantined,
-            files=done.files,
+            rows_in=result.rows,
+            rows_out=result.admitted,
+            admitted=result.admitted,
+            late=result.late,
+            quarantined=result.quarantined,
+            files=result.files,
             watermark=self.watermark.reached(),
         )

@@ -10,8 +10,8 @@ from functools import partial
 
 from deltalake import DeltaTable
 
-from rivermark.ingest.file_outcomes import INGEST_FILES
-from rivermark.ingest.source.arrivals import arrivals_of
+from rivermark.ingest.plan import plan_table
+from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.archive import put_aside
 from rivermark.lake.locks import commit_lock
 from rivermark.model.errors import RivermarkError
@@ -52,7 +52,7 @@ def resets_with(topology: Topology, stream: AnyStream) -> tuple[AnyStream, ...]:
 def tables_of(stream: AnyStream) -> tuple[Table, ...]:
     """Every table that belongs to a stream alone; an ingest's list of arrived files is one."""
     if isinstance(stream, Ingest):
-        return (*stream.tables, arrivals_of(stream))
+        return (*stream.tables, plan_table(stream))
     return stream.tables
 
 

@@ -16,11 +16,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, TimestampType
 
 from rivermark import Field, Ingest, Rule
-from rivermark.ingest.source.file_probe import Screening, screen
+from rivermark.ingest.source.files.file_probe import FileProbe, probe_file
+from rivermark.ingest.source.files.options import FileOptions
 from rivermark.model.field_readers import Reader, decimal, integer, local_timestamp
-from rivermark.model.file_source import FileSource
 from rivermark.runtime.batch_metrics import StreamSummary
-from rivermark.runtime.query.ingest import FileBacklog
+from rivermark.runtime.query.ingest import SourceBacklog
 from rivermark.settings import Settings
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import (
@@ -79,7 +79,7 @@ def test_b040_a_file_is_not_taken_while_it_is_written_and_whole_afterwards(
 def run_without_waiting(spark: SparkSession, settings: Settings, ingest: Ingest) -> StreamSummary:
     """A bounded run that looks into the folder once and does not wait for files to settle."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(FileBacklog, "settle", lambda self: self.poll())
+        patch.setattr(SourceBacklog, "settle", lambda self: self.poll())
         return run(spark, settings, ingest)[ingest.name]
 
 
@@ -108,12 +108,12 @@ def test_b042_a_file_that_may_not_be_read_waits_until_it_may(
 ) -> None:
     landing.put(f"{FOLDER}/good.json", *[reading(n) for n in range(50)])
 
-    def refuse(files: fs.FileSystem, path: str, size: int, source: FileSource) -> Screening:
+    def refuse(files: fs.FileSystem, path: str, size: int, options: FileOptions) -> FileProbe:
         # As without permission; a test may run as root, whom none is denied.
-        return screen(Refusing(), path, size, source)
+        return probe_file(Refusing(), path, size, options)
 
     with monkeypatch.context() as patch:
-        patch.setattr("rivermark.ingest.source.listing.screen", refuse)
+        patch.setattr("rivermark.ingest.source.files.listing.probe_file", refuse)
         for _ in range(2):
             door = run(spark, settings, READINGS)[READINGS.name]
             assert door.rows_in == 0

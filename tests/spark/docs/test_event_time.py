@@ -27,7 +27,7 @@ def test_the_rows_of_the_page_are_admitted_or_late_as_it_says(
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     exec(compile(code, str(PAGE), "exec"), page)  # noqa: S102 - our own page
     ingest = page["READINGS"]
-    folder = Path(settings.landing_root) / ingest.source.folder
+    folder = Path(settings.landing_root) / ingest.source.name
     for file in sorted({row[0] for row in rows}):
         lines = [
             json.dumps({"id": name, "at": f"2026-03-01T{at}:00Z", "celsius": 20.5})

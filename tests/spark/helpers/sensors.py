@@ -48,15 +48,17 @@ READING: Final = Contract(
     ),
 )
 
+FILES: Final = FileSource(
+    folder=FOLDER,
+    pattern="*.json,*.json.gz,*.csv,*.parquet",
+    format=None,
+    settle=timedelta(0),
+    unterminated_settle=timedelta(seconds=0.3),
+)
+
 READINGS: Final = Ingest(
     name="test/readings",
-    source=FileSource(
-        folder=FOLDER,
-        pattern="*.json,*.json.gz,*.csv,*.parquet",
-        format=None,
-        settle=timedelta(0),
-        unterminated_settle=timedelta(seconds=0.3),
-    ),
+    source=FILES,
     contract=READING,
     lateness=MINUTE,
     description="Readings of sensors.",
@@ -71,7 +73,7 @@ def readings(**changes: Any) -> Ingest:
     contract = {k: changes.pop(k) for k in [*changes] if k in Contract.__dataclass_fields__}
     return replace(
         READINGS,
-        source=replace(READINGS.source, **source),
+        source=replace(FILES, **source),
         contract=replace(READING, **contract),
         **changes,
     )
@@ -79,8 +81,12 @@ def readings(**changes: Any) -> Ingest:
 
 def one_file_a_batch(patch: pytest.MonkeyPatch, *ingests: Ingest) -> list[Ingest]:
     """The ingests, with each file as a batch and a commit of its own within one run."""
-    patch.setattr("rivermark.runtime.query.ingest.ARRIVALS_PER_TRIGGER", 1)
-    return [replace(i, source=replace(i.source, max_files=1)) for i in ingests]
+    patch.setattr("rivermark.runtime.query.ingest.PLANNED_PER_TRIGGER", 1)
+    return [
+        replace(i, source=replace(i.source, max_files=1))
+        for i in ingests
+        if isinstance(i.source, FileSource)
+    ]
 
 
 def reading(

@@ -13,12 +13,12 @@ from pyspark.sql.types import BooleanType, StringType, StructField, StructType, 
 from rivermark import Daily, Ingest, Stream, Table
 from rivermark.operators.first_of_each import first_of_each
 from tests.spark.helpers.landing import Landing
-from tests.spark.helpers.sensors import FIRST_DAY, FOLDER, MINUTE, READINGS, reading
+from tests.spark.helpers.sensors import FILES, FIRST_DAY, FOLDER, MINUTE, READINGS, reading
 
 ECHOES: Final = replace(
     READINGS,
     name="test/echoes",
-    source=replace(READINGS.source, folder="echoes"),
+    source=replace(FILES, folder="echoes"),
     description="Answers to readings, by their note.",
 )
 APART: Final = 2 * MINUTE

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from rivermark import Output, Stream, Table
-from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.errors import StreamFailed
 from rivermark.settings import Settings
 from tests.spark.helpers.crashes import crash_once, forget_last_commit

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
@@ -11,9 +9,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, TimestampType
 
 from rivermark import Field, Ingest, Rule
-from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.field_readers import epoch_millis
-from rivermark.runtime.query.ingest import FileBacklog
+from rivermark.runtime.query.ingest import SourceBacklog
 from rivermark.settings import Settings
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import FOLDER, READINGS, TEN, reading, readings, rows, run
@@ -61,14 +59,14 @@ def test_damaged_and_vanished_files_do_not_keep_the_others_out(
         landing.put(f"{FOLDER}/gone.json", *GOOD),
         landing.put_parquet(f"{FOLDER}/gone.parquet", table),
     ]
-    settle = FileBacklog.settle
+    settle = SourceBacklog.settle
 
-    def lose(self: FileBacklog) -> None:
+    def lose(self: SourceBacklog) -> None:
         settle(self)
         for path in gone:
             path.unlink()
 
-    monkeypatch.setattr(FileBacklog, "settle", lose)
+    monkeypatch.setattr(SourceBacklog, "settle", lose)
     door = run(spark, settings, READINGS)[READINGS.name]
 
     assert (door.admitted, door.files) == (5000, 4)
@@ -194,7 +192,7 @@ def test_lines_are_numbered_from_the_start_of_a_file_that_several_tasks_read(
 def test_files_of_several_formats_and_shapes_make_one_batch(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
-    small = replace(READINGS, source=replace(READINGS.source, max_files=9))
+    small = readings(max_files=9)
     landing.put(f"{FOLDER}/1.csv", "temperature,sensor,at", f"1,csv,{AT}")
     landing.put(f"{FOLDER}/2.csv", "at;sensor;temperature", f"{AT};other;2")
     landing.put(f"{FOLDER}/3.json.gz", reading(0, "gzip"))

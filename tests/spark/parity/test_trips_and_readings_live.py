@@ -29,7 +29,7 @@ OF_THE_RUN = ("_ingested_at", "_landed_at", "_ingest_batch", "_arrival")
 def land_readings(landing: Path) -> None:
     """Five minutes of twenty sensors, and a year of one office."""
     readings_demo.land(landing)
-    for file in (landing / TEMPERATURES.source.folder).iterdir():
+    for file in (landing / TEMPERATURES.source.name).iterdir():
         if file.name.startswith("machine"):
             file.unlink()
 

@@ -74,7 +74,7 @@ class Domains:
         """Fields of what the door must admit of an ingest, in order of landing."""
         ingest = ingest_of(name)
         assert ingest.lateness is not None
-        folder = Path(self.settings.landing_root) / ingest.source.folder
+        folder = Path(self.settings.landing_root) / ingest.source.name
         admitted = accept(folder, ingest.lateness).admitted
         return [tuple(plain(row[field]) for field in fields) for row in admitted]
 
@@ -102,7 +102,7 @@ def domains(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Do
     feeds += fraud_feeds(FraudWorld(accounts=30), BEGINNING, BUSY_LENGTH)
     drip_feeds(root, feeds, every=timedelta(minutes=10))
     for name, row in LAST_ROWS.items():
-        folder = root / ingest_of(name).source.folder
+        folder = root / ingest_of(name).source.name
         # A file that is hours ahead of all before it is doubted until another one says the same.
         for number in (1, 2):
             last = json_line({**row, "event_time": LATER + number * timedelta(seconds=1)})

@@ -11,10 +11,10 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 from typer.testing import CliRunner, Result
 
+from rivermark import FileSource
 from rivermark.cli.main import app
 from rivermark.lake.schema import create_table
 from rivermark.model.contract import Contract, Field
-from rivermark.model.file_source import FileSource
 from rivermark.model.stream import Ingest, Stream
 from rivermark.model.table import Daily, Table
 from rivermark.model.topology import Topology

@@ -3,8 +3,8 @@ import time
 from pathlib import Path
 
 from rivermark.cli.files import FileFate, fates_of
-from rivermark.ingest.file_outcomes import INGEST_FILES
-from rivermark.ingest.source.arrivals import Lister, arrivals_of
+from rivermark.ingest.plan import BatchPlanner, plan_table
+from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.topology import Topology
 from rivermark.settings import Settings
 from tests.unit.cli.conftest import ORDERS, Put, Run
@@ -25,7 +25,7 @@ def fates(settings: Settings) -> dict[str, FileFate]:
 def test_each_file_is_read_arrived_or_waiting(settings: Settings, put: Put) -> None:
     read = drop(settings, "a.json", "{}\n", age_seconds=60)
     drop(settings, "b.json", "{}\n", age_seconds=50)
-    Lister(settings.lake(), settings.landing_root, ORDERS, "run-1").poll()
+    BatchPlanner(settings.lake(), settings.landing_root, ORDERS, "run-1").poll()
     drop(settings, "c.json", "{}\n", age_seconds=40)
     drop(settings, "half.json", '{"order_id": 1', age_seconds=5)
     drop(settings, "fresh.json", "{}\n", age_seconds=0)
@@ -64,7 +64,7 @@ def test_looking_takes_nothing(rivermark: Run, shop: Topology, settings: Setting
 
     assert "waiting: ready for the next run" in result.stdout
     assert "1 of 1 files" in result.stdout
-    assert not settings.lake().exists(arrivals_of(ORDERS))
+    assert not settings.lake().exists(plan_table(ORDERS))
 
 
 def test_only_the_newest_files_are_shown(

@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from rivermark.cli.overview import life, overview
-from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore

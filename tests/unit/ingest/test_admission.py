@@ -1,4 +1,4 @@
-"""A door opens whatever became of the logs of its rarely written tables."""
+"""Admission opens whatever became of the logs of its rarely written tables."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql.types import LongType, TimestampType
 
-from rivermark.ingest.admission import Door
-from rivermark.ingest.file_outcomes import INGEST_FILES
-from rivermark.ingest.watermark import Clock
+from rivermark import FileSource
+from rivermark.ingest.admission import Admission
+from rivermark.ingest.split_outcomes import INGEST_FILES
+from rivermark.ingest.watermark import Progress
 from rivermark.lake.batch_writer import Origin, TableWriter
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.model.contract import Contract, Field
 from rivermark.model.errors import ReplayUnprovable
-from rivermark.model.file_source import FileSource
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 
@@ -65,24 +65,26 @@ def trim(lake: Lake, table: Table) -> None:
         path.unlink()
 
 
-def open_door(lake: Lake) -> Door:
-    """No engine is asked before the first batch."""
-    return Door(cast(Any, None), lake, RIDES, ORIGIN)
+def open_admission(lake: Lake) -> Admission:
+    """Spark is not used before the first batch."""
+    return Admission(cast(Any, None), lake, RIDES, RIDES.source.open(str(lake.root)), ORIGIN)
 
 
-def test_a_new_door_knows_no_time(lake: Lake) -> None:
-    assert open_door(lake).clock == Clock()
+def test_a_new_ingest_has_no_progress(lake: Lake) -> None:
+    assert open_admission(lake).progress == Progress()
 
 
-def test_a_door_recalls_the_clock_that_the_newest_raw_commit_left(lake: Lake) -> None:
+def test_the_progress_is_that_of_the_newest_raw_commit(lake: Lake) -> None:
     for batch in range(3):
-        clock = Clock(NOON + timedelta(hours=batch), doubted=batch == 2)
+        clock = Progress(NOON + timedelta(hours=batch), doubted=batch == 2)
         commit(lake, RIDES.raw, batch, clock=clock.to_json())
 
-    assert open_door(lake).clock == Clock(NOON + timedelta(hours=2), doubted=True)
+    assert open_admission(lake).progress == Progress(NOON + timedelta(hours=2), doubted=True)
 
 
-def test_a_trimmed_log_of_a_shared_or_rare_table_does_not_keep_the_door_shut(lake: Lake) -> None:
+def test_a_trimmed_log_of_a_shared_or_rare_table_does_not_stop_admission(
+    lake: Lake,
+) -> None:
     commit(lake, INGEST_FILES, 0)
     for batch in range(4):
         commit(lake, INGEST_FILES, batch, stream="test/busy")
@@ -92,10 +94,10 @@ def test_a_trimmed_log_of_a_shared_or_rare_table_does_not_keep_the_door_shut(lak
     with pytest.raises(ReplayUnprovable):
         TableWriter(lake, INGEST_FILES, ORIGIN)
     # The batch that may be unfinished began long after what the logs still show.
-    commit(lake, RIDES.raw, 9, clock=Clock(NOON).to_json())
+    commit(lake, RIDES.raw, 9, clock=Progress(NOON).to_json())
     days_later(lake, RIDES.raw, timedelta(days=2))
 
-    assert open_door(lake).clock == Clock(NOON)
+    assert open_admission(lake).progress == Progress(NOON)
 
 
 def days_later(lake: Lake, table: Table, by: timedelta) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
+from rivermark import FileSource
 from rivermark.model.contract import Contract, Field
-from rivermark.model.file_source import FileSource
 from rivermark.model.stream import Ingest, Stream
 from rivermark.model.table import Daily, Table
 

@@ -10,9 +10,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
+from rivermark import FileSource
 from rivermark.lake.schema import create_table
 from rivermark.model.contract import Contract, Field
-from rivermark.model.file_source import FileSource
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Daily, Table
 from rivermark.settings import Settings

@@ -5,7 +5,7 @@ from deltalake import DeltaTable
 
 import rivermark.lake.snapshot
 from rivermark.backfill.late.hours import newest_moment
-from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.snapshot import once, one_look, opened
 from rivermark.model.stream import Ingest
 from rivermark.monitor.checks.row_conservation import rows_accounted_for

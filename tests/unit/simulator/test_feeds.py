@@ -36,7 +36,7 @@ def test_what_lands_is_what_was_sent_with_some_of_it_late_and_twice(
     rows = 0
     for feed in feeds():
         assert feed.ingest.lateness is not None
-        landed = accept(tmp_path / feed.ingest.source.folder, feed.ingest.lateness)
+        landed = accept(tmp_path / feed.ingest.source.name, feed.ingest.lateness)
         keys = feed.ingest.contract.keys
         found = once(landed.admitted + landed.late, *keys)
         sent = len(list(feed.events))

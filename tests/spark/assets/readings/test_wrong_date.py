@@ -27,7 +27,7 @@ def line(sensor: int, at: datetime) -> str:
 def test_a_wrong_date_makes_no_honest_reading_late(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
-    folder = SENSOR_READINGS.source.folder
+    folder = SENSOR_READINGS.source.name
     landing.put(f"{folder}/1.json", *[line(1, TEN + n * MINUTE) for n in range(10)])
     landing.put(f"{folder}/2.json", line(9, TEN + timedelta(days=1) - MINUTE))
     landing.put(f"{folder}/3.json", *[line(1, TEN + n * MINUTE) for n in range(10, 20)])

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rivermark.ingest.parse.catalyst_projection import ROWS, Planned
+from rivermark.ingest.parse.catalyst_projection import ROWS, PlannedProjection
 
 pytestmark = pytest.mark.spark
 
@@ -40,7 +40,7 @@ def read(rows: DataFrame) -> DataFrame:
 
 
 def test_each_batch_is_told_as_spark_tells_it(spark: SparkSession) -> None:
-    planned = Planned(spark, read, spark.createDataFrame(lines(0, 1)))
+    planned = PlannedProjection(spark, read, spark.createDataFrame(lines(0, 1)))
     assert planned.told
 
     for first, count in ((0, 1), (1, 20), (100, 3), (0, ROWS + 7)):
@@ -56,24 +56,24 @@ def test_what_tells_the_time_is_planned_anew(spark: SparkSession) -> None:
     def build(rows: DataFrame) -> DataFrame:
         return rows.select("id", F.current_timestamp().alias("now"))
 
-    assert not Planned(spark, build, spark.createDataFrame(lines(0, 1))).told
+    assert not PlannedProjection(spark, build, spark.createDataFrame(lines(0, 1))).told
 
 
 def test_what_is_more_than_a_projection_is_planned_anew(spark: SparkSession) -> None:
     def build(rows: DataFrame) -> DataFrame:
         return rows.groupBy("payload").count()
 
-    assert not Planned(spark, build, spark.createDataFrame(lines(0, 1))).told
+    assert not PlannedProjection(spark, build, spark.createDataFrame(lines(0, 1))).told
 
 
 def test_rows_that_are_not_in_memory_are_told_apart(spark: SparkSession) -> None:
-    planned = Planned(spark, read, spark.createDataFrame(lines(0, 1)))
+    planned = PlannedProjection(spark, read, spark.createDataFrame(lines(0, 1)))
 
     assert planned.of(spark.range(3).select("id", F.lit(None).alias("at"))) is None
 
 
 def test_rows_of_another_schema_are_told_apart(spark: SparkSession) -> None:
-    planned = Planned(spark, read, spark.createDataFrame(lines(0, 1)))
+    planned = PlannedProjection(spark, read, spark.createDataFrame(lines(0, 1)))
     other = lines(0, 1).set_column(0, "id", pa.array([1], pa.int32()))
 
     assert planned.of(spark.createDataFrame(other)) is None

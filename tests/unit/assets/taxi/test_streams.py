@@ -28,7 +28,7 @@ def test_winners_are_chosen_from_the_tips_of_fares_that_count_once() -> None:
 
 
 def test_the_world_lands_where_the_ingests_look() -> None:
-    folders = {s.source.folder for s in EVENT_STREAMS if isinstance(s, Ingest)}
+    folders = {s.source.name for s in EVENT_STREAMS if isinstance(s, Ingest)}
 
     assert {RIDES_FOLDER, FARES_FOLDER} <= folders
 

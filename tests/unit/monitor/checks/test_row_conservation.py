@@ -1,6 +1,6 @@
 from typing import Any
 
-from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.stream import Ingest
 from rivermark.monitor.checks.row_conservation import rows_accounted_for
 from rivermark.settings import Settings

@@ -66,7 +66,7 @@ def admitted(landing: Path, ingest: object) -> list[Row]:
     """What the door must admit, times in microseconds."""
     assert isinstance(ingest, Ingest)
     assert ingest.lateness is not None
-    rows = accept(landing / ingest.source.folder, ingest.lateness).admitted
+    rows = accept(landing / ingest.source.name, ingest.lateness).admitted
     return [{**row, "event_time": (row["event_time"] - EPOCH) // MICRO} for row in rows]
 
 

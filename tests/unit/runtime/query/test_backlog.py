@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from rivermark import Contract, Field, FileSource, Ingest, Stream, Table
-from rivermark.ingest.source.arrivals import Lister
+from rivermark.ingest.plan import BatchPlanner
 from rivermark.lake.maintenance.compaction import compact
 from rivermark.lake.schema import create_table
 from rivermark.lake.statistics import file_sizes
@@ -100,7 +100,7 @@ def test_files_wait_until_they_have_arrived(settings: Settings) -> None:
     (folder / "b.json.gz").write_bytes(b"12345")
     assert waiting_bytes(settings, DOOR) == len(line) + 8 * 5
     (folder / "b.json.gz").unlink()
-    Lister(settings.lake(), settings.landing_root, DOOR, "run").poll()
+    BatchPlanner(settings.lake(), settings.landing_root, DOOR, "run").poll()
     assert waiting_bytes(settings, DOOR) == 0
 
 

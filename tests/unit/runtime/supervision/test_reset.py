@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from rivermark.ingest.file_outcomes import INGEST_FILES
+from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.schema import create_table
 from rivermark.lake.statistics import row_count
 from rivermark.model.errors import CheckpointIncompatible, RivermarkError, StreamAlreadyRunning

@@ -15,7 +15,7 @@ RECENT: Final = 20_000
 ROW: Final = np.dtype([("high", "<u8"), ("low", "<u8"), ("size", "<i8")])
 
 
-class KnownFiles:
+class SeenFiles:
     """Names and sizes of millions of files: a name is kept as a digest of 128 bits.
 
     Two names of one digest would hide the second file; among 100 million names the odds are one in

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from rivermark.ingest.source.seen_files import KnownFiles
+from rivermark.ingest.source.files.seen_files import SeenFiles
 
 
 def test_every_name_is_known_with_its_size_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rivermark.ingest.source.seen_files.RECENT", 7)
-    known = KnownFiles((f"{n}.json", n) for n in range(100))
+    monkeypatch.setattr("rivermark.ingest.source.files.seen_files.RECENT", 7)
+    known = SeenFiles((f"{n}.json", n) for n in range(100))
     known.add("\udcff.json", 3)
 
     assert len(known) == 101
@@ -20,8 +20,10 @@ def test_every_name_is_known_with_its_size_and_no_other(monkeypatch: pytest.Monk
 
 
 def test_names_whose_digests_begin_alike_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rivermark.ingest.source.seen_files.RECENT", 2)
-    monkeypatch.setattr("rivermark.ingest.source.seen_files.digest", lambda name: (1, ord(name)))
-    known = KnownFiles([("a", 1), ("b", 2), ("c", 3), ("d", 4)])
+    monkeypatch.setattr("rivermark.ingest.source.files.seen_files.RECENT", 2)
+    monkeypatch.setattr(
+        "rivermark.ingest.source.files.seen_files.digest", lambda name: (1, ord(name))
+    )
+    known = SeenFiles([("a", 1), ("b", 2), ("c", 3), ("d", 4)])
 
     assert [known.size_of(name) for name in "abcde"] == [1, 2, 3, 4, None]

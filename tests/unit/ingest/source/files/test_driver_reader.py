@@ -8,30 +8,40 @@ from pathlib import Path
 
 import pytest
 
-from rivermark.ingest.source.driver_reader import lines_of
-from rivermark.ingest.source.spark_reader import Arrived
-from rivermark.model.file_source import FileSource
+from rivermark import FileSource
+from rivermark.ingest.source.files.driver_reader import records_of
+from rivermark.model.source import PlannedSplit
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SOURCE = FileSource(folder="f")
 
 
-def file(path: Path, content: bytes, kind: str = "json") -> Arrived:
+def file(path: Path, content: bytes, kind: str = "json") -> PlannedSplit:
     path.write_bytes(content)
     size = len(content)
-    return Arrived(1, str(path), path.name, size, NOW, NOW, kind, None, None, "ready", None)
+    return PlannedSplit(
+        batch=1,
+        name=path.name,
+        path=str(path),
+        size=size,
+        modified_at=NOW,
+        landed_at=NOW,
+        format=kind,
+    )
 
 
 def test_a_line_ends_where_the_engine_ends_it(tmp_path: Path) -> None:
     text = "\ufeffa\r\n\nb\rc\u2028d\x0be\n".encode()
 
-    assert lines_of([file(tmp_path / "a.json", text)], SOURCE) == [["a", "", "b", "c\u2028d\x0be"]]
+    assert records_of([file(tmp_path / "a.json", text)], SOURCE) == [
+        ["a", "", "b", "c\u2028d\x0be"]
+    ]
 
 
 def test_packed_files_of_several_members_are_read_to_their_end(tmp_path: Path) -> None:
     packed = file(tmp_path / "a.json.gz", gzip.compress(b"a\n") + gzip.compress(b"b"))
 
-    assert lines_of([packed], SOURCE) == [["a", "b"]]
+    assert records_of([packed], SOURCE) == [["a", "b"]]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +60,7 @@ def test_the_engine_reads_what_is_not_plain(
 ) -> None:
     good = file(tmp_path / "good.json", b"a\n")
 
-    assert lines_of([good, file(tmp_path / name, content, kind)], SOURCE) is None
+    assert records_of([good, file(tmp_path / name, content, kind)], SOURCE) is None
 
 
 def test_the_engine_reads_what_is_large_or_in_another_encoding(
@@ -59,13 +69,13 @@ def test_the_engine_reads_what_is_large_or_in_another_encoding(
     files = [file(tmp_path / f"{n}.json", b"abc\n") for n in range(2)]
     latin = FileSource(folder="f", encoding="ISO-8859-1")
 
-    assert lines_of(files, latin) is None
-    monkeypatch.setattr("rivermark.ingest.source.driver_reader.MOST_BYTES", 7)
-    assert lines_of(files, SOURCE) is None
+    assert records_of(files, latin) is None
+    monkeypatch.setattr("rivermark.ingest.source.files.driver_reader.MOST_BYTES", 7)
+    assert records_of(files, SOURCE) is None
 
 
 def test_a_file_that_went_away_is_left_to_the_engine(tmp_path: Path) -> None:
     gone = file(tmp_path / "a.json", b"a\n")
     Path(gone.path).unlink()
 
-    assert lines_of([gone], SOURCE) is None
+    assert records_of([gone], SOURCE) is None

@@ -1,4 +1,4 @@
-"""What one pass over a batch tells about each of its files: lines, problems, event times."""
+"""The statistics of each split of a batch, by one pass: records, problems, event times."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from rivermark.ingest.watermark import utc
 
 @dataclass(frozen=True)
 class Part:
-    """What one task read of a file: its smallest `_mid`, and the lines of the file before it."""
+    """What one task read of a split: its smallest `_mid`, and the records of the split before."""
 
-    file: str
+    split: str
     part: int
     first_mid: int
-    lines_before: int
+    records_before: int
 
 
 @dataclass
-class FileFacts:
-    """A file in figures: its records, those set aside, the span of its valid event times (UTC)."""
+class SplitStatistics:
+    """A split in figures: its records, those quarantined, the span of valid event times (UTC)."""
 
     rows: int = 0
     quarantined: int = 0
@@ -33,10 +33,10 @@ class FileFacts:
     newest: datetime | None = None
 
 
-def gather(parsed: DataFrame, event_time: str) -> tuple[dict[str, FileFacts], list[Part]]:
-    """Count each file's rows and find its event-time span, with one job over the parsed batch.
+def gather(parsed: DataFrame, event_time: str) -> tuple[dict[str, SplitStatistics], list[Part]]:
+    """Count each split's rows and find its event-time span, with one job over the parsed batch.
 
-    `parsed` holds every line, also headers and empty ones, with `_record` telling the events apart:
+    `parsed` holds every line, also headers and empty ones, marked by `_record`:
     line numbers count them all.
     """
     record = F.col("_record")
@@ -53,19 +53,19 @@ def gather(parsed: DataFrame, event_time: str) -> tuple[dict[str, FileFacts], li
         )
         .collect()
     )
-    files: dict[str, FileFacts] = {}
+    splits: dict[str, SplitStatistics] = {}
     parts: list[Part] = []
     lines: dict[str, int] = {}
     for row in sorted(rows, key=lambda r: (r["_file"], r["mid"])):
         name = row["_file"]
         parts.append(Part(name, row["_part"], row["mid"], lines.get(name, 0)))
         lines[name] = lines.get(name, 0) + row["lines"]
-        facts = files.setdefault(name, FileFacts())
-        facts.rows += row["rows"]
-        facts.quarantined += row["quarantined"]
-        facts.oldest = pick(min, facts.oldest, utc(row["oldest"]))
-        facts.newest = pick(max, facts.newest, utc(row["newest"]))
-    return files, parts
+        figures = splits.setdefault(name, SplitStatistics())
+        figures.rows += row["rows"]
+        figures.quarantined += row["quarantined"]
+        figures.oldest = pick(min, figures.oldest, utc(row["oldest"]))
+        figures.newest = pick(max, figures.newest, utc(row["newest"]))
+    return splits, parts
 
 
 def pick(
@@ -78,8 +78,12 @@ def pick(
 
 
 def line_numbers(parts: list[Part]) -> Column:
-    """Line number (from 1) of a row in its file, from `_file`, `_part` and `_mid`."""
+    """The place (from 1) of a row in its split, from `_file`, `_part` and `_mid`."""
     offset = F.create_map(
-        *[F.lit(v) for p in parts for v in (f"{p.part}|{p.file}", p.lines_before + 1 - p.first_mid)]
+        *[
+            F.lit(v)
+            for p in parts
+            for v in (f"{p.part}|{p.split}", p.records_before + 1 - p.first_mid)
+        ]
     )
     return F.col("_mid") + offset[F.concat_ws("|", F.col("_part").cast("string"), F.col("_file"))]

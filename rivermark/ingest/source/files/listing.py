@@ -1,4 +1,4 @@
-"""What lies in the landing folder of an ingest: files not taken yet, and whether each is ready."""
+"""The landing folder of an ingest: the files that lie in it, and whether each is ready."""
 
 from __future__ import annotations
 
@@ -9,25 +9,24 @@ from fnmatch import fnmatchcase
 
 from pyarrow import fs
 
-from rivermark.ingest.source.file_probe import Screening, screen
+from rivermark.ingest.source.files.file_probe import FileProbe, probe_file
+from rivermark.ingest.source.files.options import FileOptions
 from rivermark.lake.filesystem import filesystem, is_local
-from rivermark.model.file_source import FileSource
 
 
 class LandedFiles:
-    """A look into `<landing root>/<folder>`; takes nothing and writes nothing."""
+    """Lists `<landing root>/<folder>`, which need not exist yet; writes nothing."""
 
-    def __init__(self, landing_root: str, source: FileSource) -> None:
-        """Name the folder, which need not exist yet."""
-        self.source = source
-        self._patterns = [p.strip() for p in source.pattern.split(",")]
-        self._root = root = f"{landing_root.rstrip('/')}/{source.folder}"
+    def __init__(self, landing_root: str, options: FileOptions) -> None:
+        self._options = options
+        self._patterns = [p.strip() for p in options.pattern.split(",")]
+        self._root = root = f"{landing_root.rstrip('/')}/{options.folder}"
         self._fs, self.folder = filesystem(root)
         self._prefix = self.folder if is_local(root) else root
-        self._seen: dict[str, tuple[int, int, float]] = {}
+        self._watched: dict[str, tuple[int, int, float]] = {}
 
     def unknown(self, known: Container[str]) -> list[fs.FileInfo]:
-        """The files for this source whose name (as `name` tells it) is not known.
+        """The files for this source whose name (as `name` spells it) is not in `known`.
 
         On a disk only those are looked at: a thousand known names cost less than a millisecond.
         """
@@ -64,37 +63,36 @@ class LandedFiles:
         """The file's path below the folder."""
         return str(info.path[len(self.folder) + 1 :])
 
-    def judge(self, info: fs.FileInfo) -> Screening:
-        """Whether the file is ready, set aside with a reason, or to be waited for."""
-        stamp = (info.size, info.mtime_ns)
-        before = self._seen.get(info.path)
+    def probe(self, info: fs.FileInfo) -> FileProbe:
+        """Whether the file is ready, rejected with a reason, or has to wait."""
+        name, stamp = self.name(info), (info.size, info.mtime_ns)
+        before = self._watched.get(name)
         if before is None or before[:2] != stamp:
-            self._seen[info.path] = (*stamp, time.monotonic())
-        watched = time.monotonic() - self._seen[info.path][2]
-        # A copied file keeps an old modification time; a clock that went back gives a future one.
+            self._watched[name] = (*stamp, time.monotonic())
+        watched = time.monotonic() - self._watched[name][2]
+        # A copied file keeps an old modification time; a clock that went back makes a future one.
         quiet = max(time.time() - info.mtime_ns / 1e9, watched)
-        if quiet < self.source.settle.total_seconds():
-            return Screening("waiting", reason="changed a moment ago")
-        verdict = screen(self._fs, info.path, info.size, self.source)
-        if verdict.doubtful and quiet < self.source.unterminated_settle.total_seconds():
-            return Screening(
-                "waiting", reason=f"looks unfinished: {verdict.reason or 'no line end'}"
-            )
-        return verdict
+        if quiet < self._options.settle.total_seconds():
+            return FileProbe("waiting", reason="changed a moment ago", settling=True)
+        probe = probe_file(self._fs, info.path, info.size, self._options)
+        if probe.doubtful and quiet < self._options.unterminated_settle.total_seconds():
+            reason = f"looks unfinished: {probe.reason or 'no line end'}"
+            return FileProbe("waiting", reason=reason, settling=True)
+        return probe
 
-    def forget(self, info: fs.FileInfo) -> None:
-        """Stop watching a file that was taken."""
-        self._seen.pop(info.path, None)
+    def forget(self, name: str) -> None:
+        """Stop watching a file."""
+        self._watched.pop(name, None)
 
 
 def walk(folder: str) -> Iterator[str]:
     """Paths of all that is no folder below a folder of this machine, hidden folders left out."""
     try:
         with os.scandir(folder) as entries:
-            found = [*entries]
+            listed = [*entries]
     except FileNotFoundError:
         return
-    for entry in found:
+    for entry in listed:
         if not entry.is_dir():
             yield entry.path
         elif not hidden(entry.name):

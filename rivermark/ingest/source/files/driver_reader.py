@@ -1,8 +1,8 @@
-"""The lines of small text files, read here instead of by a Spark job. The same lines, to the byte.
+"""The records of small files, read in the driver instead of by a Spark job. The same, to the byte.
 
 Listing, planning and running a job to read a few hundred kilobytes costs more than parsing them.
-What Spark's text source would change or refuse is not read here: `lines_of` gives None, and the
-files take the way through Spark (rivermark.ingest.source.spark_reader), which stays the reference.
+What Spark's text source would change or refuse is not read here: `records_of` returns None, and the
+files are read by Spark (rivermark.ingest.source.files.spark_reader), which stays the reference.
 """
 
 from __future__ import annotations
@@ -13,39 +13,46 @@ import zlib
 from collections.abc import Sequence
 from typing import Final
 
-from rivermark.ingest.source.spark_reader import Arrived
+from rivermark.ingest.source.files.avro import avro_payloads
+from rivermark.ingest.source.files.options import FileOptions
 from rivermark.lake.filesystem import filesystem
-from rivermark.model.file_source import FileSource
+from rivermark.model.source import PlannedSplit
 
 MOST_BYTES: Final = 16 << 20
 """Beyond so many bytes of text (gzip unpacked) the executors read."""
-TEXT: Final = (".json", ".jsonl", ".ndjson", ".csv", ".txt")
+TEXT: Final = (".json", ".jsonl", ".ndjson", ".csv", ".txt", ".log")
 
 
-def lines_of(files: Sequence[Arrived], source: FileSource) -> list[list[str]] | None:
-    """The lines of each file, empty ones included; None where Spark has to read them.
+def records_of(files: Sequence[PlannedSplit], options: FileOptions) -> list[list[str]] | None:
+    """The payloads of each file, empty lines included; None where Spark has to read them.
 
     That is: Parquet, encodings other than UTF-8, bytes that are not UTF-8 (Spark replaces them),
-    more than MOST_BYTES, other endings, files that cannot be read or opened (Spark tells why).
+    more than MOST_BYTES, other endings, files that cannot be read or opened (Spark says why).
     """
-    if source.encoding.upper().replace("-", "") != "UTF8":
+    utf8 = options.encoding.upper().replace("-", "") == "UTF8"
+    if any(not (f.format == "avro" or (utf8 and plain(f))) for f in files):
         return None
-    if any(f.format == "parquet" or not plain(f.name) for f in files):
-        return None
-    found, left = [], MOST_BYTES
+    records, left = [], MOST_BYTES
     for file in files:
+        if file.format == "avro":
+            left -= file.weight
+            if left < 0:
+                return None
+            records.append([*avro_payloads(file.path)])
+            continue
         text = text_of(file.path, left)
         if text is None:
             return None
         left -= len(text)
         # The three line ends of Hadoop's line reader, and no others, as bytes are split here.
-        found.append([line.decode() for line in text.splitlines()])
-    return found
+        records.append([line.decode() for line in text.splitlines()])
+    return records
 
 
-def plain(name: str) -> bool:
+def plain(file: PlannedSplit) -> bool:
     """Whether the file is text or gzip to Hadoop too, and has a name that it can open."""
-    return name.removesuffix(".gz").lower().endswith(TEXT) and ":" not in name
+    ending = file.name.removesuffix(".gz").lower().endswith(TEXT)
+    return ending and file.format != "parquet" and ":" not in file.name
 
 
 def text_of(path: str, most: int) -> bytes | None:

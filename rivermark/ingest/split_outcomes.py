@@ -1,4 +1,4 @@
-"""What became of each file of a batch, kept for whoever asks where a file's rows are."""
+"""What became of each split of a batch, such as a file: how many of its rows went where."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from rivermark.ingest.source.spark_reader import Arrived
 from rivermark.lake.batch_writer import TableWriter
+from rivermark.lake.system_tables import rows_of
+from rivermark.model.source import PlannedSplit
 from rivermark.model.table import Table
 
 INGEST_FILES: Final = Table(
@@ -33,49 +33,27 @@ INGEST_FILES: Final = Table(
             StructField("at", TimestampType()),
         ]
     ),
-    description="One row a file: how many of its rows were admitted, late and set aside.",
-)
-ARROW: Final = pa.schema(
-    [
-        ("stream", pa.string()),
-        ("file", pa.string()),
-        ("path", pa.string()),
-        ("size", pa.int64()),
-        ("modified_at", pa.timestamp("us", "UTC")),
-        ("ingest_batch", pa.int64()),
-        ("rows", pa.int64()),
-        ("admitted", pa.int64()),
-        ("late", pa.int64()),
-        ("quarantined", pa.int64()),
-        ("status", pa.string()),
-        ("reason", pa.string()),
-        ("at", pa.timestamp("us", "UTC")),
-    ]
+    description="One row a split (a file): how many of its rows were admitted, late, quarantined.",
 )
 
 
 @dataclass(frozen=True)
-class FileOutcome:
-    """A file and where its rows went: rows = admitted + late + quarantined.
+class SplitOutcome:
+    """A split and where its rows went: rows = admitted + late + quarantined.
 
-    A file that could not be read has no rows, and the reason.
+    A split that could not be read has no rows, and the reason.
     """
 
-    file: Arrived
-    rows: int
-    admitted: int
-    late: int
-    quarantined: int
+    split: PlannedSplit
+    rows: int = 0
+    admitted: int = 0
+    late: int = 0
+    quarantined: int = 0
     reason: str | None = None
-
-    @classmethod
-    def unread(cls, file: Arrived, reason: str) -> FileOutcome:
-        """The outcome of a file that is set aside as a whole."""
-        return cls(file, 0, 0, 0, 0, reason)
 
 
 def write_outcomes(
-    writer: TableWriter, stream: str, batch: int, outcomes: Sequence[FileOutcome]
+    writer: TableWriter, stream: str, batch: int, outcomes: Sequence[SplitOutcome]
 ) -> None:
     """Append the outcomes of a batch, once."""
     if not outcomes:
@@ -84,11 +62,11 @@ def write_outcomes(
     rows = [
         {
             "stream": stream,
-            "file": o.file.name,
-            "path": o.file.path,
-            "size": o.file.size,
-            "modified_at": o.file.modified_at,
-            "ingest_batch": o.file.arrival,
+            "file": o.split.name,
+            "path": o.split.path,
+            "size": o.split.size,
+            "modified_at": o.split.modified_at,
+            "ingest_batch": o.split.batch,
             "rows": o.rows,
             "admitted": o.admitted,
             "late": o.late,
@@ -99,4 +77,4 @@ def write_outcomes(
         }
         for o in outcomes
     ]
-    writer.append_once(pa.Table.from_pylist(rows, ARROW), batch)
+    writer.append_once(rows_of(INGEST_FILES, rows), batch)

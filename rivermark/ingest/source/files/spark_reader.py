@@ -1,11 +1,8 @@
-"""Landed files as raw rows: one row a line, or a Parquet row as JSON, each with its place."""
+"""Landed files as raw rows on Spark: a line, or a Parquet row as JSON, each with its place."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from functools import reduce
 
 import pyarrow as pa
@@ -13,8 +10,10 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from rivermark.ingest.source.files.avro import read_avro
+from rivermark.ingest.source.files.options import FileOptions
 from rivermark.lake.filesystem import filesystem
-from rivermark.model.file_source import FileSource
+from rivermark.model.source import PlannedSplit
 
 TO_JSON = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
@@ -22,48 +21,36 @@ TO_JSON = {
 }
 
 
-@dataclass(frozen=True)
-class Arrived:
-    """One file of an arrival, as the arrivals table holds it (times in UTC)."""
-
-    arrival: int
-    path: str
-    name: str
-    size: int
-    modified_at: datetime
-    landed_at: datetime
-    format: str
-    columns: str | None
-    head: str | None
-    status: str
-    reason: str | None
-
-
-def read_files(spark: SparkSession, files: Sequence[Arrived], source: FileSource) -> DataFrame:
-    """Rows of the files: `_uri`, `payload`, `_mid` and `_part`, empty lines included.
+def read_files(
+    spark: SparkSession, files: Sequence[PlannedSplit], options: FileOptions
+) -> DataFrame:
+    """Rows of the files: `_split` (its URI), `payload`, `_mid` and `_part`, empty lines included.
 
     `_mid` rises along a file within `_part`; together they give line numbers once each part's
-    smallest one is known (rivermark.ingest.admission). Reading is lazy: a file that turns out to be
+    smallest one is known. Reading is lazy: a file that turns out to be
     damaged raises when rows are fetched.
     """
     frames = []
-    text = [f for f in files if f.format != "parquet"]
+    text = [f for f in files if f.format not in ("parquet", "avro")]
     if text:
-        lines = read_lines(spark, text, source.encoding)
+        lines = read_lines(spark, text, options.encoding)
         frames.append(place(lines, F.make_valid_utf8("value")))
     for group in by_schema([f for f in files if f.format == "parquet"]):
         frame = spark.read.parquet(*[escape(f.path) for f in group])
         frames.append(place(frame, as_json(frame, group[0])))
+    avro = [f for f in files if f.format == "avro"]
+    if avro:
+        frames.append(read_avro(spark, {uri_of(spark, f.path): f.path for f in avro}))
     if not frames:
-        return spark.createDataFrame([], "_uri string, payload string, _mid long, _part int")
+        return spark.createDataFrame([], "_split string, payload string, _mid long, _part int")
     return reduce(DataFrame.unionByName, frames)
 
 
-def read_lines(spark: SparkSession, files: Sequence[Arrived], encoding: str) -> DataFrame:
+def read_lines(spark: SparkSession, files: Sequence[PlannedSplit], encoding: str) -> DataFrame:
     """The lines of text files in a column `value`, whatever their line ends.
 
     Spark's text source knows UTF-8 only and keeps other bytes as they are, which no Arrow reader
-    takes: they become replacement characters, and the door sets such rows aside. Other encodings go
+    takes: they become replacement characters, and such rows are quarantined. Other encodings go
     through the CSV source with quoting and splitting switched off.
     """
     paths = [escape(f.path) for f in files]
@@ -81,16 +68,16 @@ def read_lines(spark: SparkSession, files: Sequence[Arrived], encoding: str) -> 
 
 
 def place(frame: DataFrame, payload: Column) -> DataFrame:
-    """Keep the payload and where it stood."""
+    """The payload, its file and its place."""
     return frame.select(
-        F.col("_metadata.file_path").alias("_uri"),
+        F.col("_metadata.file_path").alias("_split"),
         payload.alias("payload"),
         F.monotonically_increasing_id().alias("_mid"),
         F.spark_partition_id().alias("_part"),
     )
 
 
-def as_json(frame: DataFrame, file: Arrived) -> Column:
+def as_json(frame: DataFrame, file: PlannedSplit) -> Column:
     """A Parquet row as one JSON object; nanosecond times, which Spark reads as longs, as times."""
     nanos = {f.name for f in arrow_schema(file.path) if str(f.type).startswith("timestamp[ns")}
     columns = [
@@ -102,9 +89,9 @@ def as_json(frame: DataFrame, file: Arrived) -> Column:
     return F.to_json(F.struct(*columns), TO_JSON)
 
 
-def by_schema(files: Sequence[Arrived]) -> list[list[Arrived]]:
+def by_schema(files: Sequence[PlannedSplit]) -> list[list[PlannedSplit]]:
     """Parquet files of one physical schema together: Spark would read others by the first one's."""
-    groups: dict[str, list[Arrived]] = {}
+    groups: dict[str, list[PlannedSplit]] = {}
     for file in files:
         schema = arrow_schema(file.path).remove_metadata()
         groups.setdefault(str(schema), []).append(file)
@@ -121,15 +108,10 @@ def arrow_schema(path: str) -> pa.Schema:
 def uri_of(spark: SparkSession, path: str) -> str:
     """A path as Spark's file metadata spells it, for example 'file:/a%20b' for '/a b'."""
     java = spark.sparkContext._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
-    found = java("file", None, path) if path.startswith("/") else java(path)
-    return str(found.toUri().toString())
+    hadoop = java("file", None, path) if path.startswith("/") else java(path)
+    return str(hadoop.toUri().toString())
 
 
 def escape(path: str) -> str:
     """A path in which no character is taken for a pattern."""
     return "".join(f"\\{c}" if c in "[]{}*?\\" else c for c in path)
-
-
-def columns_of(file: Arrived) -> list[str]:
-    """The column names of a file; none where its head told none."""
-    return list(json.loads(file.columns)) if file.columns else []

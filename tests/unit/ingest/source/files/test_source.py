@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rivermark.ingest.source.file_probe import format_of
+from rivermark import FileSource
+from rivermark.ingest.source.files.file_probe import format_of
 from rivermark.model.errors import DeclarationError
-from rivermark.model.file_source import FileSource
 
 
 @pytest.mark.parametrize("folder", ["/etc", "../up", "taxi/../../up", "taxi//rides", "taxi/", ""])

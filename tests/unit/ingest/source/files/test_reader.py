@@ -17,16 +17,19 @@ from deltalake import DeltaTable
 from pyarrow import fs
 from pyspark.sql.types import LongType, TimestampType
 
-from rivermark.ingest.source.arrivals import Lister
-from rivermark.ingest.source.file_probe import Screening, screen
+from rivermark import FileSource
+from rivermark.ingest.plan import BatchPlanner
+from rivermark.ingest.source.files.file_probe import FileProbe, probe_file
+from rivermark.ingest.source.files.listing import LandedFiles
+from rivermark.ingest.source.files.options import FileOptions
 from rivermark.lake.lake import Lake
 from rivermark.model.contract import Contract, Field
-from rivermark.model.file_source import FileSource
 from rivermark.model.stream import Ingest
 
 LINE = b'{"id":1,"at":"2024-03-01T10:00:00Z"}\n'
 HOUR_AGO = 3600.0
 Put = Callable[..., Path]
+Open = Callable[..., BatchPlanner]
 
 
 def ingest(**source: Any) -> Ingest:
@@ -60,11 +63,11 @@ def put(tmp_path: Path) -> Put:
 
 
 @pytest.fixture
-def lister(tmp_path: Path) -> Callable[..., Lister]:
-    """A lister as a new run opens it."""
+def planner(tmp_path: Path) -> Open:
+    """A planner as a new run opens it."""
 
-    def opened(**source: Any) -> Lister:
-        return Lister(lake(tmp_path), str(tmp_path / "landing"), ingest(**source), "run")
+    def opened(**source: Any) -> BatchPlanner:
+        return BatchPlanner(lake(tmp_path), str(tmp_path / "landing"), ingest(**source), "run")
 
     return opened
 
@@ -91,7 +94,7 @@ def parquet(rows: int = 3) -> bytes:
 
 
 def test_files_come_in_the_order_of_their_times_then_of_their_paths(
-    put: Put, lister: Callable[..., Lister], tmp_path: Path
+    put: Put, planner: Open, tmp_path: Path
 ) -> None:
     now = time()
     for name, age in (("c.json", 30), ("a.json", 10), ("b.json", 20)):
@@ -99,115 +102,111 @@ def test_files_come_in_the_order_of_their_times_then_of_their_paths(
     for name in ("z/e.json", "d.json"):
         os.utime(put(name), (now - 5, now - 5))
 
-    assert lister().poll().taken == 5
+    assert planner().poll().planned == 5
     assert names(tmp_path) == ["c.json", "b.json", "a.json", "d.json", "z/e.json"]
 
 
 def test_times_that_differ_by_less_than_a_microsecond_are_one(
-    put: Put, lister: Callable[..., Lister], tmp_path: Path
+    put: Put, planner: Open, tmp_path: Path
 ) -> None:
     second = 1_700_000_000_000_000_000
     os.utime(put("b.json"), ns=(second + 1, second + 1))
     os.utime(put("a.json"), ns=(second + 999, second + 999))
 
-    lister(max_files=1).poll()
+    planner(max_files=1).poll()
     assert names(tmp_path) == ["a.json", "b.json"]
 
 
-def test_hidden_names_are_never_taken(
-    put: Put, lister: Callable[..., Lister], tmp_path: Path
-) -> None:
+def test_hidden_names_are_never_taken(put: Put, planner: Open, tmp_path: Path) -> None:
     for name in (".a.json", "_b.json", ".tmp/c.json", "x/_d/e.json", "f.json"):
         put(name)
 
-    assert lister().poll().taken == 1
+    assert planner().poll().planned == 1
     assert names(tmp_path) == ["f.json"]
 
 
 def test_only_names_that_fit_one_of_the_patterns_are_taken(
-    put: Put, lister: Callable[..., Lister], tmp_path: Path
+    put: Put, planner: Open, tmp_path: Path
 ) -> None:
     for name in ("a.json", "a.json.gz", "a.JSON", "b.csv", "deep/down/c.csv"):
         put(name, gzip.compress(LINE) if name.endswith(".gz") else LINE)
 
-    lister(pattern="*.json, *.csv").poll()
+    planner(pattern="*.json, *.csv").poll()
     assert sorted(names(tmp_path)) == ["a.json", "b.csv", "deep/down/c.csv"]
 
 
-def test_at_most_max_files_make_an_arrival(
-    put: Put, lister: Callable[..., Lister], tmp_path: Path
-) -> None:
+def test_at_most_max_files_make_an_arrival(put: Put, planner: Open, tmp_path: Path) -> None:
     for n in range(5):
         put(f"{n}.json", age=100 - n)
 
-    lister(max_files=2).poll()
+    planner(max_files=2).poll()
     assert [r["arrival"] for r in arrivals(tmp_path)] == [0, 0, 1, 1, 2]
 
 
 def test_an_arrival_ends_when_its_bytes_pass_the_bound_and_a_packed_file_weighs_eightfold(
-    put: Put, lister: Callable[..., Lister], tmp_path: Path
+    put: Put, planner: Open, tmp_path: Path
 ) -> None:
     packed = gzip.compress(LINE)
     for n, name in enumerate(("a.json", "b.json", "c.json.gz", "d.json", "e.json")):
         put(name, packed if name.endswith(".gz") else LINE, age=100 - n)
 
-    lister(max_bytes=2 * len(LINE)).poll()
+    planner(max_bytes=2 * len(LINE)).poll()
     assert [r["arrival"] for r in arrivals(tmp_path)] == [0, 0, 1, 2, 2]
 
 
 def test_what_a_running_query_cannot_take_soon_is_held_and_comes_in_order(
-    put: Put, lister: Callable[..., Lister], tmp_path: Path
+    put: Put, planner: Open, tmp_path: Path
 ) -> None:
     for n in range(5):
         put(f"{n}.json", age=100 - n)
-    listed = lister(max_files=2)
+    opened = planner(max_files=2)
 
-    first = listed.poll(most=1, quick=True)
-    assert (first.taken, first.held) == (2, 3)
-    assert listed.poll(most=0, quick=True).held == 3
-    last = listed.poll(most=2, quick=True)
-    assert (last.taken, last.held) == (3, 0)
+    first = opened.poll(most=1, full=False)
+    assert (first.planned, first.held) == (2, 3)
+    assert opened.poll(most=0, full=False).held == 3
+    last = opened.poll(most=2, full=False)
+    assert (last.planned, last.held) == (3, 0)
     assert names(tmp_path) == [f"{n}.json" for n in range(5)]
 
 
-def test_a_quick_look_finds_what_a_full_one_does(put: Put, lister: Callable[..., Lister]) -> None:
+def test_a_quick_look_finds_what_a_full_one_does(put: Put, planner: Open) -> None:
     for name in (".a.json", "_b/c.json", "x/.y/d.json", "x/y/e.json", "f.json", "g.xml"):
         put(name)
 
-    assert lister(pattern="*.json").poll(quick=True).taken == 2
-    assert lister(pattern="*.json").poll().taken == 0
-    assert lister(folder="nowhere").poll(quick=True).taken == 0
+    assert planner(pattern="*.json").poll(full=False).planned == 2
+    assert planner(pattern="*.json").poll().planned == 0
+    assert planner(folder="nowhere").poll(full=False).planned == 0
 
 
-def test_a_file_that_changed_a_moment_ago_waits(put: Put, lister: Callable[..., Lister]) -> None:
+def test_a_file_that_changed_a_moment_ago_waits(put: Put, planner: Open) -> None:
     put("a.json", age=0)
-    found = lister().poll()
+    found = planner().poll()
 
-    assert found.taken == 0
+    assert found.planned == 0
     assert [w.reason for w in found.waiting] == ["changed a moment ago"]
 
 
 def test_a_file_dated_in_the_future_is_taken_once_it_was_watched_for_long_enough(
-    put: Put, lister: Callable[..., Lister]
+    put: Put, planner: Open
 ) -> None:
     put("a.json", age=-HOUR_AGO)
-    watching = lister(settle=timedelta(0))
+    watching = planner(settle=timedelta(0))
 
-    assert watching.poll().taken == 1
+    assert watching.poll().planned == 1
 
 
 def test_an_unterminated_last_line_waits_and_is_taken_when_nobody_goes_on(
-    put: Put, lister: Callable[..., Lister]
+    put: Put, planner: Open
 ) -> None:
     put("a.json", LINE + LINE[:9], age=5)
-    waits = lister().poll()
-    assert (waits.taken, [w.reason for w in waits.waiting]) == (
+    waits = planner().poll()
+    assert (waits.planned, [w.reason for w in waits.waiting]) == (
         0,
         ["looks unfinished: no line end"],
     )
 
     put("a.json", LINE + LINE[:9], age=25)
-    assert lister().poll().taken == 1
+    assert planner().poll().planned == 1
 
 
 @pytest.mark.parametrize(
@@ -222,54 +221,57 @@ def test_an_unterminated_last_line_waits_and_is_taken_when_nobody_goes_on(
     ],
 )
 def test_a_file_without_an_end_waits_first_and_is_then_set_aside_with_the_reason(
-    name: str, content: bytes, reason: str, put: Put, lister: Callable[..., Lister], tmp_path: Path
+    name: str,
+    content: bytes,
+    reason: str,
+    put: Put,
+    planner: Open,
+    tmp_path: Path,
 ) -> None:
     put(name, content, age=5)
-    early = lister().poll()
-    assert early.taken == 0
+    early = planner().poll()
+    assert early.planned == 0
     assert early.waiting[0].reason.startswith(f"looks unfinished: {reason}")
 
     put(name, content)
-    assert lister().poll().taken == 1
+    assert planner().poll().planned == 1
     (row,) = arrivals(tmp_path)
     assert row["status"] == "rejected"
     assert row["reason"].startswith(reason)
 
 
-def test_an_ending_that_says_nothing_is_set_aside(
-    put: Put, lister: Callable[..., Lister], tmp_path: Path
-) -> None:
+def test_an_ending_that_says_nothing_is_set_aside(put: Put, planner: Open, tmp_path: Path) -> None:
     put("a.xml")
-    lister().poll()
+    planner().poll()
 
     (row,) = arrivals(tmp_path)
     assert (row["status"], row["reason"]) == ("rejected", "file_unknown_format")
 
 
 def test_a_file_that_cannot_be_read_waits_and_the_others_do_not(
-    put: Put, lister: Callable[..., Lister], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    put: Put, planner: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     put("a.json")
     put("b.json")
-    listed = lister()
+    opened = planner()
     with monkeypatch.context() as patch:
         forbid(patch, "a.json")
-        found = listed.poll()
-        assert found.taken == 1
+        found = opened.poll()
+        assert found.planned == 1
         assert [w.reason for w in found.waiting] == ["cannot be read yet: PermissionError"]
-        assert listed.poll().taken == 0
+        assert opened.poll().planned == 0
 
-    assert listed.poll().taken == 1
+    assert opened.poll().planned == 1
     assert names(tmp_path) == ["b.json", "a.json"]
 
 
 def forbid(patch: pytest.MonkeyPatch, name: str) -> None:
     """Let opening that file fail as it does without permission; a test may run as root."""
 
-    def refusing(files: fs.FileSystem, path: str, size: int, source: FileSource) -> Screening:
-        return screen(Refusing(files, name), path, size, source)
+    def refusing(files: fs.FileSystem, path: str, size: int, options: FileOptions) -> FileProbe:
+        return probe_file(Refusing(files, name), path, size, options)
 
-    patch.setattr("rivermark.ingest.source.listing.screen", refusing)
+    patch.setattr("rivermark.ingest.source.files.listing.probe_file", refusing)
 
 
 class Refusing:
@@ -285,62 +287,60 @@ class Refusing:
 
 
 def test_a_folder_that_cannot_be_listed_waits(
-    put: Put, lister: Callable[..., Lister], monkeypatch: pytest.MonkeyPatch
+    put: Put, planner: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put("a.json")
-    listed = lister()
+    opened = planner()
 
-    def fail() -> list[fs.FileInfo]:
+    def fail(_: LandedFiles) -> list[fs.FileInfo]:
         raise OSError("the network is away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(listed._landed, "all", fail)
-        found = listed.poll()
+        patch.setattr(LandedFiles, "all", fail)
+        found = opened.poll()
     assert [w.reason for w in found.waiting] == ["cannot be read yet: the network is away"]
-    assert listed.poll().taken == 1
+    assert opened.poll().planned == 1
 
 
 def test_a_restart_knows_the_files_also_when_the_root_is_mounted_elsewhere(
-    put: Put, lister: Callable[..., Lister], tmp_path: Path
+    put: Put, planner: Open, tmp_path: Path
 ) -> None:
     put("a.json", age=50)
-    lister().poll()
-    assert lister().poll().taken == 0
+    planner().poll()
+    assert planner().poll().planned == 0
 
     (tmp_path / "landing").rename(tmp_path / "moved")
-    moved = Lister(lake(tmp_path), str(tmp_path / "moved"), ingest(), "run")
-    assert moved.poll().taken == 0
+    moved = BatchPlanner(lake(tmp_path), str(tmp_path / "moved"), ingest(), "run")
+    assert moved.poll().planned == 0
     (tmp_path / "moved" / "rides" / "b.json").write_bytes(LINE)
     os.utime(tmp_path / "moved" / "rides" / "b.json", (1, 1))
-    assert moved.poll().taken == 1
+    assert moved.poll().planned == 1
     assert [r["arrival"] for r in arrivals(tmp_path)] == [0, 1]
 
 
 def test_a_file_that_grew_after_it_was_taken_is_told_and_not_read_again(
-    put: Put, lister: Callable[..., Lister]
+    put: Put, planner: Open
 ) -> None:
     path = put("a.json")
-    listed = lister()
-    listed.poll()
+    opened = planner()
+    opened.poll()
     put("a.json", LINE * 3)
 
-    for each in (listed, lister()):
+    for each in (opened, planner()):
         found = each.poll()
-        assert (found.taken, found.waiting) == (0, [])
+        assert (found.planned, found.waiting) == (0, [])
         assert [c.path for c in found.changed] == [str(path)]
         assert found.changed[0].reason == "had 37 bytes when it was read and has 111 now"
 
 
-def test_the_first_line_tells_the_columns(
-    put: Put, lister: Callable[..., Lister], tmp_path: Path
-) -> None:
+def test_the_first_line_tells_the_columns(put: Put, planner: Open, tmp_path: Path) -> None:
     put("1.csv", b"\xef\xbb\xbfid, At \r\n1,2024-03-01T10:00:00Z\r\n", age=9)
     put("2.json", b"\n" + LINE, age=8)
     put("3.json", b"[1]\n", age=7)
     put("4.parquet", parquet(), age=6)
     put("5.json.gz", gzip.compress(LINE), age=5)
 
-    lister().poll()
+    planner().poll()
     assert [(r["columns"], r["head"]) for r in arrivals(tmp_path)] == [
         ('["id", "At"]', "id, At "),
         ('["id", "at"]', None),

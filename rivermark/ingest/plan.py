@@ -1,0 +1,160 @@
+"""The plan of an ingest: which splits of its source make which batch, written down before reading.
+
+A split becomes a row of the plan's table when it can be read. The streaming query of an ingest
+reads that table, so the order and the grouping of splits are decided once and are the same in every
+replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+
+from rivermark.lake.batch_writer import Origin, TableWriter
+from rivermark.lake.lake import Lake
+from rivermark.lake.schema import create_table
+from rivermark.lake.system_tables import rows_of
+from rivermark.model.source import Limit, PlannedSplit, SourceReader, Split, Waiting
+from rivermark.model.stream import Ingest
+from rivermark.model.table import Table
+
+PLAN_SCHEMA: Final = StructType(
+    [
+        StructField("arrival", LongType()),
+        StructField("path", StringType()),
+        StructField("name", StringType()),
+        StructField("size", LongType()),
+        StructField("modified_at", TimestampType()),
+        StructField("landed_at", TimestampType()),
+        StructField("format", StringType()),
+        StructField("columns", StringType()),
+        StructField("head", StringType()),
+        StructField("status", StringType()),
+        StructField("reason", StringType()),
+    ]
+)
+"""The fields of `PlannedSplit`; `arrival` is the number of the planned batch."""
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def plan_table(ingest: Ingest) -> Table:
+    """The table of an ingest's planned splits: one commit a planned batch, in order."""
+    return Table(
+        name=f"ops/arrivals/{ingest.name}",
+        schema=PLAN_SCHEMA,
+        description=f"Splits planned for '{ingest.name}', in the order in which they are read.",
+    )
+
+
+def planned_split(row: dict[str, Any]) -> PlannedSplit:
+    """A row of the plan's table, with times in any zone."""
+    values = dict(row)
+    batch = values.pop("arrival")
+    for name in ("modified_at", "landed_at"):
+        values[name] = values[name].astimezone(UTC)
+    return PlannedSplit(batch=batch, **values)
+
+
+def open_source(lake: Lake, landing_root: str, ingest: Ingest) -> SourceReader:
+    """Open an ingest's source behind all that is planned, without writing anything."""
+    reader = ingest.source.open(landing_root)
+    table = plan_table(ingest)
+    if lake.exists(table):
+        dataset = DeltaTable(lake.path(table)).to_pyarrow_dataset()
+
+        def plan(*columns: str) -> Iterable[tuple[Any, ...]]:
+            for rows in dataset.to_batches(columns=list(columns)):
+                yield from zip(*(column.to_pylist() for column in rows.columns), strict=True)
+
+        reader.restore(plan)
+    return reader
+
+
+@dataclass
+class Poll:
+    """The result of one poll of a source.
+
+    `planned` counts new splits of the plan, `held` those that are ready and wait for the batches
+    before them. `waiting` are not ready; `changed` have changed since they were read, which the
+    tables do not show.
+    """
+
+    planned: int = 0
+    held: int = 0
+    waiting: list[Waiting] = field(default_factory=list)
+    changed: list[Waiting] = field(default_factory=list)
+
+
+class BatchPlanner:
+    """Plans the batches of one ingest; one instance a run, under the stream's lease."""
+
+    def __init__(self, lake: Lake, landing_root: str, ingest: Ingest, run_id: str) -> None:
+        self.ingest = ingest
+        self.table = plan_table(ingest)
+        create_table(lake, self.table)
+        origin = Origin(f"{ingest.name}:arrivals", 0, EPOCH, run_id)
+        self._writer = TableWriter(lake, self.table, origin)
+        self.source = open_source(lake, landing_root, ingest)
+        dataset = DeltaTable(lake.path(self.table)).to_pyarrow_dataset()
+        newest = pc.max(dataset.to_table(columns=["arrival"])["arrival"]).as_py()
+        self._newest: int = -1 if newest is None else newest
+
+    @property
+    def newest(self) -> int:
+        """The newest planned batch's number; -1 before the first."""
+        return self._newest
+
+    def poll(self, *, most: int | None = None, full: bool = True) -> Poll:
+        """Plan what is ready, as `most` batches at most; a poll that is not full sees no changes.
+
+        Not full polls are cheaper: files are listed by name, and only new ones are opened.
+        """
+        discovery = self.source.discover(full=full)
+        groups = [*grouped(discovery.ready, self.source.limit)]
+        planned = 0
+        for group in groups[:most]:
+            self._commit(group)
+            planned += len(group)
+        return Poll(planned, len(discovery.ready) - planned, discovery.waiting, discovery.changed)
+
+    def _commit(self, splits: Sequence[Split]) -> None:
+        self._newest += 1
+        now = datetime.now(UTC)
+        rows = [
+            {
+                "arrival": self._newest,
+                "path": split.path,
+                "name": split.name,
+                "size": split.size,
+                "modified_at": split.modified_at,
+                "landed_at": now,
+                "format": split.format,
+                "columns": split.columns,
+                "head": split.head,
+                "status": split.status,
+                "reason": split.reason,
+            }
+            for split in splits
+        ]
+        self._writer.append_once(rows_of(self.table, rows), self._newest)
+        self.source.planned(splits)
+
+
+def grouped(splits: Sequence[Split], limit: Limit) -> Iterator[list[Split]]:
+    """Cut splits into batches within the limit; a larger split is a batch of its own."""
+    group: list[Split] = []
+    weight = 0
+    for split in splits:
+        if group and (len(group) == limit.splits or weight + split.weight > limit.weight):
+            yield group
+            group, weight = [], 0
+        group.append(split)
+        weight += split.weight
+    if group:
+        yield group

@@ -1,0 +1,89 @@
+"""Finding the damaged files of a batch that could not be read, so that the others still are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from py4j.protocol import Py4JJavaError
+from pyarrow import fs
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import SparkSession
+
+from rivermark.ingest.source.files.options import FileOptions
+from rivermark.ingest.source.files.spark_reader import read_files
+from rivermark.lake.filesystem import filesystem
+from rivermark.model.source import Diagnose, PlannedSplit
+
+PASSING: Final = (
+    "Permission denied",
+    "AccessControl",
+    "Connection",
+    "timed out",
+    "Too many open",
+    "OutOfMemory",
+    "Input/output error",
+    "cancelled",
+)
+"""Errors that say nothing about the file: the batch is tried again, and no file is quarantined."""
+
+# A failed job comes as an error of the bridge, unless PySpark has a class of its own for it.
+SPARK_ERRORS: Final = (PySparkException, Py4JJavaError, OSError, ValueError)
+
+
+def damaged_files(
+    spark: SparkSession,
+    files: Sequence[PlannedSplit],
+    options: FileOptions,
+    parse: Diagnose,
+) -> dict[str, str]:
+    """Read each file alone; returns the reason for each that can never be read.
+
+    A file that can be read but not parsed, because a row of it makes an expression raise, has a
+    reason of its own; a plan that Spark refuses is a fault of the declaration, not of a file.
+    """
+    damaged: dict[str, str] = {}
+    for file in files:
+        if vanished(file.path):
+            damaged[file.name] = "file_vanished"
+            continue
+        try:
+            read_files(spark, [file], options).write.format("noop").mode("overwrite").save()
+        except SPARK_ERRORS as error:
+            blame(damaged, file, "file_corrupt", error)
+            continue
+        try:
+            parse(file)
+        except AnalysisException:
+            continue
+        except SPARK_ERRORS as error:
+            blame(damaged, file, "file_unparsable", error)
+    return damaged
+
+
+def blame(damaged: dict[str, str], file: PlannedSplit, what: str, error: BaseException) -> None:
+    """Note the file's fault, unless the error may pass."""
+    lines = message_lines(str(error))
+    if not any(sign in line for sign in PASSING for line in lines):
+        damaged[file.name] = f"{what}: {first_cause(lines)}"
+
+
+def vanished(path: str) -> bool:
+    """Whether the file is gone from a folder that is still there."""
+    files, inside = filesystem(path)
+    folder = inside.rsplit("/", 1)[0]
+    file, parent = files.get_file_info([inside, folder])
+    gone: bool = file.type == fs.FileType.NotFound and parent.type == fs.FileType.Directory
+    return gone
+
+
+def message_lines(message: str) -> list[str]:
+    """The lines of an error message, without its stack."""
+    lines = [line.strip() for line in message.splitlines()]
+    return [line for line in lines if line and not line.startswith(("at ", "...", "An error occ"))]
+
+
+def first_cause(message: Sequence[str]) -> str:
+    """The line that names the cause, short enough for a table."""
+    causes = [line for line in message if line.startswith("Caused by")]
+    return (causes[-1:] or [*message, "unreadable"])[0].removeprefix("Caused by: ")[:200]

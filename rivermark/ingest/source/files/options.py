@@ -1,0 +1,60 @@
+"""How the files of a landing folder are found, and how they are spelled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+from rivermark.model.errors import DeclarationError
+
+FileFormat = Literal["json", "csv", "text", "parquet", "avro"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """The options of a `FileSource`, which documents them."""
+
+    folder: str
+    pattern: str = "*"
+    format: FileFormat | None = "json"
+    columns: tuple[str, ...] = ()
+    delimiter: str = ","
+    encoding: str = "UTF-8"
+    settle: timedelta = timedelta(seconds=1)
+    unterminated_settle: timedelta = timedelta(seconds=20)
+    max_files: int = 200
+    max_bytes: int = 8 << 20
+    archive: str | None = None
+
+    def __post_init__(self) -> None:
+        for what, folder in (("landing", self.folder), ("archive", self.archive)):
+            if folder is not None and not is_below(folder):
+                raise DeclarationError(f"{what} folder {folder!r}: a relative path, without '..'")
+        if self.archive is not None and f"{self.archive}/".startswith(f"{self.folder}/"):
+            raise DeclarationError(
+                f"archive folder {self.archive!r} lies in the landing folder: its files would be "
+                "read again"
+            )
+        if len(self.delimiter) != 1:
+            raise DeclarationError(f"delimiter {self.delimiter!r}: exactly one character")
+        if not plain_lines(self.encoding):
+            raise DeclarationError(
+                f"encoding {self.encoding!r}: not known, or its lines do not end with the byte 10"
+            )
+        if self.max_files < 1 or self.max_bytes < 1:
+            raise DeclarationError("max_files, max_bytes: at least 1")
+
+
+def is_below(folder: str) -> bool:
+    """Whether a path is relative and leads nowhere but below its root."""
+    parts = folder.split("/")
+    return not folder.startswith("/") and ".." not in parts and "" not in parts
+
+
+def plain_lines(encoding: str) -> bool:
+    """Whether an encoding is known and writes a line's end as one byte, as the readers expect."""
+    try:
+        return "\n".encode(encoding) == b"\n"
+    except LookupError:
+        return False

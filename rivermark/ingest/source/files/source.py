@@ -1,0 +1,54 @@
+"""A landing folder as a source: files are read once each, in the order in which they landed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rivermark.ingest.source.files.options import FileOptions
+from rivermark.model.source import Source, SourceReader
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileSource(FileOptions, Source):
+    """Files below `<landing root>/<folder>` whose names fit `pattern`.
+
+    Formats: `json` is one object a line; `csv` is one record a line, with a header line unless
+    `columns` names the columns of a file without one; `text` is one record a line, in a column
+    `text`; `parquet`; `avro`. Text files may be gzipped (.gz). A pattern may list alternatives by
+    commas: "*.json,*.json.gz". Where a folder holds several formats set `format=None`: the file's
+    ending decides (.parquet, .avro, .csv, .txt as CSV, .json, .jsonl, .ndjson, .log as text).
+
+    A file is taken when it has not changed for `settle`; a text file whose last line has no end
+    waits for `unterminated_settle` instead, because it may still be written. Names that begin with
+    '.' or '_' are never taken: write under such a name, then rename. Files are read in the order of
+    (modification time, path). A planned batch ends with `max_files` files, or when their bytes pass
+    `max_bytes` (Parquet, Avro and gzip counted eightfold). How files are grouped changes no result.
+
+    `archive` names a folder below the landing root. A file that was read is moved there once its
+    rows are in the tables; files that were quarantined as a whole stay where they are.
+
+    Raises:
+        DeclarationError: for folders outside the landing root, and limits below 1.
+    """
+
+    @property
+    def name(self) -> str:
+        """The folder."""
+        return self.folder
+
+    @property
+    def asset(self) -> tuple[str, ...]:
+        """The folder, below `landing`."""
+        return ("landing", *self.folder.split("/"))
+
+    @property
+    def description(self) -> str:
+        """Which files land where."""
+        return f"Files `{self.pattern}` that land in `{self.folder}`."
+
+    def open(self, landing_root: str) -> SourceReader:
+        """Open the folder, which need not exist yet."""
+        # The reader loads Arrow and Spark, which a declaration does not need.
+        from rivermark.ingest.source.files.reader import FileReader
+
+        return FileReader(landing_root, self)

@@ -1,0 +1,198 @@
+"""The seam between an ingest and where its records come from.
+
+A source is cut into splits: a file, a version of a table, a range of offsets. Splits are planned
+(their positions are written down, in order) before they are read, so that a batch that is read
+again reads the same records. A source is a declaration that a user writes; `open` gives the reader
+that a run works with. To add a source, write both in one module of `rivermark.ingest.source`
+(docs/sources/).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+UNPACKED: Final = 8
+"""Parquet and gzip take about so many times their size in memory, as text."""
+PACKED: Final = ("parquet", "avro", "delta")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """A piece of a source that is planned and read as a whole.
+
+    Its rows carry `name` as `_file` and their place within it as `_row`; `name` is unique within
+    the stream. `path` says to the source where the records are: a path, or its position as JSON.
+    `size` is in bytes, 0 where it is unknown. Times are in UTC. `format`, `columns` (a JSON list)
+    and `head` (a header line) say how payloads are spelled. A split whose `status` is not `ready`
+    is quarantined as a whole with its `reason`.
+    """
+
+    name: str
+    path: str
+    size: int
+    modified_at: datetime
+    format: str | None
+    columns: str | None = None
+    head: str | None = None
+    status: str = "ready"
+    reason: str | None = None
+
+    @property
+    def weight(self) -> int:
+        """Bytes as text, approximately."""
+        return weight_of(self.path, self.format, self.size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedSplit(Split):
+    """A split of the plan: `batch` numbers the planned batches of a stream from 0."""
+
+    batch: int
+    landed_at: datetime
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Something that cannot be planned yet, or is no longer as it was when it was planned.
+
+    `settling` tells what becomes ready by itself within the reader's `settle_time`.
+    """
+
+    name: str
+    path: str
+    reason: str
+    size: int
+    modified_at: datetime
+    settling: bool = False
+
+
+@dataclass
+class Discovery:
+    """What a source holds beyond the plan: `ready` in order of reading, and what has to wait.
+
+    `changed` was planned before and has changed since; each split is read once.
+    """
+
+    ready: list[Split] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)
+    changed: list[Waiting] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """How much a source holds beyond the plan: splits, bytes as text, and the oldest one's time."""
+
+    splits: int = 0
+    weight: int = 0
+    oldest: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Limit:
+    """When a planned batch is full: after so many splits, or before so many bytes as text."""
+
+    splits: int = 200
+    weight: int = 8 << 20
+
+
+@dataclass(frozen=True)
+class Records:
+    """The records of some splits, one row each: `_split`, `payload` and their places.
+
+    In the driver (Arrow) `_split` is the index of the split, in their order, and `_row` the place
+    of the record in it. On Spark `_split` is the split's entry in `keys`; places are either `_row`,
+    or `_part` and `_mid`: `_mid` rises along a split within `_part` and places are numbered from 1.
+    """
+
+    rows: pa.Table | DataFrame
+    keys: Sequence[str] = ()
+
+
+PlanRows: TypeAlias = "Callable[..., Iterable[tuple[Any, ...]]]"
+"""Yields the named columns (fields of `Split`) of every planned split, in any order."""
+
+Diagnose: TypeAlias = "Callable[[PlannedSplit], object]"
+"""Parses one split alone, and raises where that cannot be done."""
+
+
+class SourceReader(ABC):
+    """An opened source. One reader serves a run, under the stream's lease."""
+
+    limit: Limit = Limit()
+    settle_time: timedelta = timedelta(0)
+    """How long what is `settling` may take to become ready."""
+
+    @abstractmethod
+    def restore(self, plan: PlanRows) -> None:
+        """Continue behind the splits that were planned before this run."""
+
+    @abstractmethod
+    def planned(self, splits: Sequence[Split]) -> None:
+        """Continue behind these splits: they are in the plan now."""
+
+    @abstractmethod
+    def discover(self, *, full: bool = True) -> Discovery:
+        """Find what can be planned. Without `full`, changes of planned splits may be left out."""
+
+    @abstractmethod
+    def read(self, spark: SparkSession, splits: Sequence[PlannedSplit], *, small: bool) -> Records:
+        """Read planned splits; the same ones give the same records again.
+
+        `small` batches may be read in the driver. Reading on Spark may be lazy.
+        """
+
+    @abstractmethod
+    def backlog(self) -> Backlog:
+        """Measure what is beyond the plan, without Spark and without reading records."""
+
+    def committed(self, splits: Sequence[PlannedSplit]) -> None:  # noqa: B027 - few release anything
+        """Release splits whose rows are in the tables; may be called again for the same ones."""
+
+    def diagnose(
+        self, spark: SparkSession, splits: Sequence[PlannedSplit], parse: Diagnose
+    ) -> Mapping[str, str]:
+        """Name the splits that can never be read, each with its reason, after reading failed."""
+        return {}
+
+
+class Source(ABC):
+    """Declares where the records of an ingest come from. Subclasses are frozen dataclasses."""
+
+    delimiter: str = ","
+    """What stands between the values of CSV payloads."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What the source is called in listings and manifests, such as a folder or a table."""
+
+    @property
+    @abstractmethod
+    def asset(self) -> tuple[str, ...]:
+        """The path of the source in the lineage, such as ('landing', 'taxi', 'rides')."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """What the source holds, in a sentence."""
+
+    @abstractmethod
+    def open(self, landing_root: str) -> SourceReader:
+        """Open the source for a run; relative places lie below the landing root."""
+
+    def producer(self, split: Split) -> str:
+        """Name the producer of a split's rows; rows of one producer share a watermark."""
+        return self.name
+
+
+def weight_of(path: str, kind: str | None, size: int) -> int:
+    """Bytes of a file as text, approximately."""
+    return size * (UNPACKED if kind in PACKED or path.lower().endswith(".gz") else 1)
