@@ -9,7 +9,7 @@ The names are loaded when they are first used, so that a part that needs no Spar
 
 from __future__ import annotations
 
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rivermark.model import field_readers as readers
     from rivermark.model.column_type import ColumnType
     from rivermark.model.contract import Contract, Field, Rule
+    from rivermark.model.ddl import struct_type as columns
     from rivermark.model.domain import Domain
     from rivermark.model.errors import DeclarationError, RivermarkError
     from rivermark.model.ingest import Ingest
@@ -51,6 +52,7 @@ __all__ = [
     "Suite",
     "Table",
     "Topology",
+    "columns",
     "expect",
     "readers",
 ]
@@ -80,16 +82,19 @@ _MODULES: Final = {
 }
 """The module of `rivermark` that holds each name."""
 
-_WHOLE: Final = {"expect": "expectations", "readers": "field_readers"}
-"""Modules of `rivermark.model` that are public as a whole, under another name."""
+_RENAMED: Final = {
+    "columns": "rivermark.model.ddl:struct_type",
+    "expect": "rivermark.model.expectations",
+    "readers": "rivermark.model.field_readers",
+}
+"""A function and whole modules that are public under another name."""
 
 
 def __getattr__(name: str) -> Any:
-    public: Any
-    if name in _WHOLE:
-        public = import_module(f"rivermark.model.{_WHOLE[name]}")
+    if name in _RENAMED:
+        public = resolve_name(_RENAMED[name])
     elif name in _MODULES:
-        public = getattr(import_module(f"rivermark.{_MODULES[name]}"), name)
+        public = resolve_name(f"rivermark.{_MODULES[name]}:{name}")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = public

@@ -10,38 +10,44 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
-from assets.taxi.event_suites import CLEAN_FARES_SUITE, CLEAN_RIDES_SUITE, RIDES_OUTSIDE_SUITE
 from assets.taxi.fares import FARE_EVENT
-from assets.taxi.grid import cell, in_city
-from assets.taxi.ingest import FARE_EVENTS, FIRST_DAY, GROUP, LATENESS, OWNERS, RIDE_EVENTS
+from assets.taxi.grid import EAST, LAST_CELL, NORTH, SOUTH, WEST, cell, in_city
+from assets.taxi.ingest import (
+    FARE_EVENTS,
+    LATENESS,
+    NO_NEGATIVE_PART,
+    ONLY_AN_END_HAS_AN_END,
+    PERSONAL,
+    PLAUSIBLE_FARE,
+    RIDE_EVENTS,
+    TAXI,
+)
 from assets.taxi.rides import RIDE_EVENT
-from rivermark.model.stream import Output, Stream
-from rivermark.model.table import Daily, Table
-from rivermark.operators.first_of_each import first_of_each
+from rivermark import Output, Suite, Table, columns, expect
+from rivermark.operators import first_of_each
 
-RIDE: Final = tuple(StructField(f.name, f.type, True) for f in RIDE_EVENT.fields)
-CELLS: Final = tuple(StructField(c, IntegerType(), True) for c in ("start_cell", "end_cell"))
+RIDE: Final = RIDE_EVENT.columns()
 
 CLEAN_RIDES_TABLE: Final = Table(
     name="taxi/clean_rides",
-    schema=StructType([*RIDE, *CELLS]),
+    schema=StructType([*RIDE, *columns("start_cell int, end_cell int")]),
     description="Ride events inside New York, each once, with the grid cells of start and end.",
     event_time="event_time",
     keys=RIDE_EVENT.keys,
-    days=Daily(column="event_time", start=FIRST_DAY),
-    personal=("driver_id", "taxi_id"),
+    days=TAXI.days("event_time"),
+    personal=PERSONAL,
 )
 
 RIDES_OUTSIDE: Final = Table(
     name="taxi/rides_outside_city",
-    schema=StructType([*RIDE, StructField("outside", StringType(), True)]),
+    schema=StructType([*RIDE, *columns("outside string")]),
     description="Ride events set aside because their start, end or both lie outside New York.",
     event_time="event_time",
     keys=RIDE_EVENT.keys,
-    days=Daily(column="event_time", start=FIRST_DAY),
-    personal=("driver_id", "taxi_id"),
+    days=TAXI.days("event_time"),
+    personal=PERSONAL,
 )
 
 
@@ -50,7 +56,7 @@ def cleanse_rides(ride_events: DataFrame) -> DataFrame:
     repeats = first_of_each(*RIDE_EVENT.keys, event_time="event_time", within=LATENESS)
     starts_in, ends_in = in_city("start_lon", "start_lat"), in_city("end_lon", "end_lat")
     return ride_events.transform(repeats).select(
-        *[f.name for f in RIDE],
+        *RIDE.names,
         cell("start_lon", "start_lat").alias("start_cell"),
         cell("end_lon", "end_lat").alias("end_cell"),
         F.when(~starts_in & ~ends_in, "start and end")
@@ -63,46 +69,64 @@ def cleanse_rides(ride_events: DataFrame) -> DataFrame:
 def cleanse_fares(fare_events: DataFrame) -> DataFrame:
     """Each fare once."""
     repeats = first_of_each(*FARE_EVENT.keys, event_time="event_time", within=LATENESS)
-    return fare_events.transform(repeats).select(*[f.name for f in FARE_EVENT.fields])
+    return fare_events.transform(repeats).select(*FARE_EVENT.columns().names)
 
 
-CLEAN_RIDES: Final = Stream(
-    name="taxi/clean_rides",
+CLEAN_RIDES: Final = TAXI.stream(
     reads=(RIDE_EVENTS,),
     build=cleanse_rides,
     writes=(
         Output(CLEAN_RIDES_TABLE, lambda: F.col("outside").isNull()),
-        Output(RIDES_OUTSIDE, lambda: F.col("outside").isNotNull(), RIDES_OUTSIDE_SUITE),
+        Output(
+            RIDES_OUTSIDE,
+            lambda: F.col("outside").isNotNull(),
+            Suite(
+                "taxi/rides_outside_city",
+                (
+                    expect.no_rows_where(
+                        f"start_lon BETWEEN {WEST} AND {EAST} AND end_lon BETWEEN {WEST} AND "
+                        f"{EAST} AND start_lat BETWEEN {SOUTH} AND {NORTH} AND "
+                        f"end_lat BETWEEN {SOUTH} AND {NORTH}",
+                        name="one end lies outside the city",
+                    ),
+                ),
+                may_be_empty=True,
+            ),
+        ),
     ),
-    description=CLEAN_RIDES_TABLE.description,
-    group=GROUP,
     volume="events",
     lateness=LATENESS,
     margin=LATENESS,
-    suite=CLEAN_RIDES_SUITE,
-    owners=OWNERS,
+    suite=Suite(
+        "taxi/clean_rides",
+        (
+            expect.unique(("ride_id", "is_start")),
+            expect.between("start_lon", WEST, EAST),
+            expect.between("end_lon", WEST, EAST),
+            expect.between("start_lat", SOUTH, NORTH),
+            expect.between("end_lat", SOUTH, NORTH),
+            expect.between("start_cell", 0, LAST_CELL),
+            expect.between("end_cell", 0, LAST_CELL),
+            ONLY_AN_END_HAS_AN_END,
+            expect.between("passenger_count", 1, 6, allow_null_share=0.05, severity="warning"),
+        ),
+    ),
 )
 
-EACH_FARE_ONCE: Final = "What each ride cost, each fare once, wherever its ride went."
-
-CLEAN_FARES: Final = Stream(
-    name="taxi/clean_fares",
+CLEAN_FARES: Final = TAXI.stream(
     reads=(FARE_EVENTS,),
     build=cleanse_fares,
     writes=Table(
         name="taxi/clean_fares",
-        schema=StructType([StructField(f.name, f.type, True) for f in FARE_EVENT.fields]),
-        description=EACH_FARE_ONCE,
+        schema=FARE_EVENT.columns(),
+        description="What each ride cost, each fare once, wherever its ride went.",
         event_time="event_time",
         keys=FARE_EVENT.keys,
-        days=Daily(column="event_time", start=FIRST_DAY),
-        personal=("driver_id", "taxi_id"),
+        days=TAXI.days("event_time"),
+        personal=PERSONAL,
     ),
-    description=EACH_FARE_ONCE,
-    group=GROUP,
     volume="events",
     lateness=LATENESS,
     margin=LATENESS,
-    suite=CLEAN_FARES_SUITE,
-    owners=OWNERS,
+    suite=Suite("taxi/clean_fares", (expect.unique("ride_id"), NO_NEGATIVE_PART, PLAUSIBLE_FARE)),
 )

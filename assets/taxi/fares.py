@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType, LongType, StringType, TimestampType
 
-from rivermark.model.contract import Contract, Field, Rule
+from rivermark import Contract, Field, Rule
 
-MONEY: Final = DecimalType(12, 2)
+MONEY: Final = "decimal(12,2)"
 
 FARE_EVENT: Final = Contract(
     fields=(
-        Field("ride_id", LongType(), required=True, description="The ride that was paid for."),
-        Field("taxi_id", LongType(), required=True, description="The car."),
-        Field("driver_id", LongType(), required=True, description="The driver."),
-        Field("event_time", TimestampType(), required=True, description="Start of the ride (UTC)."),
-        Field("payment_type", StringType(), required=True, description="CARD or CASH."),
+        Field("ride_id", "long", required=True, description="The ride that was paid for."),
+        Field("taxi_id", "long", required=True, description="The car."),
+        Field("driver_id", "long", required=True, description="The driver."),
+        Field("event_time", "timestamp", required=True, description="Start of the ride (UTC)."),
+        Field("payment_type", "string", required=True, description="CARD or CASH."),
         Field("tip", MONEY, required=True, description="Tip (USD)."),
         Field("tolls", MONEY, required=True, description="Tolls (USD)."),
         Field(

@@ -21,6 +21,7 @@ CELL_HEIGHT: Final = 0.00125
 """Degrees of latitude: 139 m."""
 COLUMNS: Final = 250
 ROWS: Final = 400
+LAST_CELL: Final = COLUMNS * ROWS - 1
 
 
 def in_city(lon: str, lat: str) -> Column:

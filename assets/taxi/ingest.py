@@ -5,20 +5,11 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Final
 
-from assets.taxi.event_suites import (
-    FARE_EVENTS_SUITE,
-    RIDE_EVENTS_SUITE,
-    TRIP_EVENTS_SUITE,
-)
 from assets.taxi.fares import FARE_EVENT
 from assets.taxi.rides import RIDE_EVENT
 from assets.taxi.trip_events import TRIP_EVENT
-from rivermark import FileSource
-from rivermark.model.stream import Ingest
-from rivermark.model.table import Daily
-
-GROUP: Final = "taxi_events"
-OWNERS: Final = ("team:taxi",)
+from assets.taxi.trips.zones import LAST as LAST_ZONE
+from rivermark import Domain, Expectation, FileSource, Suite, expect
 
 LATENESS: Final = timedelta(seconds=60)
 """How far a ride or fare may lag behind the newest one: the delay that the training assumes."""
@@ -32,41 +23,80 @@ SETTLE: Final = timedelta(milliseconds=200)
 FIRST_DAY: Final = date(2020, 1, 1)
 FIRST_TRIP_DAY: Final = date(2009, 1, 1)
 
-RIDE_EVENTS: Final = Ingest(
+TAXI: Final = Domain("taxi_events", owners=("team:taxi",), first_day=FIRST_DAY)
+PERSONAL: Final = ("driver_id", "taxi_id")
+
+ONLY_AN_END_HAS_AN_END: Final = expect.no_rows_where(
+    "is_start = (end_time IS NOT NULL)", name="only an END has an end"
+)
+NO_NEGATIVE_PART: Final[Expectation] = (*expect.between("tip", 0), *expect.between("tolls", 0))
+PLAUSIBLE_FARE: Final[Expectation] = (
+    *expect.in_set("payment_type", ("CARD", "CASH"), severity="warning"),
+    *expect.no_rows_where(
+        "total_fare < tip + tolls", name="the total covers its parts", severity="warning"
+    ),
+)
+
+RIDE_EVENTS: Final = TAXI.ingest(
     name="taxi/ride_events",
     source=FileSource(folder="taxi/rides", pattern="*.json,*.json.gz", settle=SETTLE),
     contract=RIDE_EVENT,
     lateness=LATENESS,
     description="The START and the END of each ride as they came, repeats among them.",
-    group=GROUP,
-    days=Daily(column="event_time", start=FIRST_DAY),
-    personal=("driver_id", "taxi_id"),
-    owners=OWNERS,
-    suite=RIDE_EVENTS_SUITE,
+    days=TAXI.days("event_time"),
+    personal=PERSONAL,
+    suite=Suite(
+        "taxi/ride_events",
+        (
+            ONLY_AN_END_HAS_AN_END,
+            expect.pair_ordered("start_time", "end_time", allow_null_share=1.0),
+            expect.between("start_lon", -180, 180),
+            expect.between("start_lat", -90, 90),
+            expect.between("end_lon", -180, 180),
+            expect.between("end_lat", -90, 90),
+            expect.between("passenger_count", 0, 9, allow_null_share=0.05, severity="warning"),
+        ),
+        may_be_empty=True,
+    ),
 )
 
-FARE_EVENTS: Final = Ingest(
+FARE_EVENTS: Final = TAXI.ingest(
     name="taxi/fare_events",
     source=FileSource(folder="taxi/fares", pattern="*.json,*.json.gz", settle=SETTLE),
     contract=FARE_EVENT,
     lateness=LATENESS,
     description="What each ride cost, as it came, repeats among it.",
-    group=GROUP,
-    days=Daily(column="event_time", start=FIRST_DAY),
-    personal=("driver_id", "taxi_id"),
+    days=TAXI.days("event_time"),
+    personal=PERSONAL,
     money="total_fare",
-    owners=OWNERS,
-    suite=FARE_EVENTS_SUITE,
+    suite=Suite(
+        "taxi/fare_events",
+        (NO_NEGATIVE_PART, expect.between("total_fare", 0), PLAUSIBLE_FARE),
+        may_be_empty=True,
+    ),
 )
 
-TRIP_EVENTS: Final = Ingest(
+TRIP_EVENTS: Final = TAXI.ingest(
     name="taxi/trip_events",
     source=FileSource(folder="taxi/trip_events", pattern="*.json,*.json.gz", settle=SETTLE),
     contract=TRIP_EVENT,
     lateness=TRIP_LATENESS,
     description="Recorded TLC trips, replayed as STARTs and ENDs in the order of their happening.",
-    group=GROUP,
-    days=Daily(column="event_time", start=FIRST_TRIP_DAY),
-    owners=OWNERS,
-    suite=TRIP_EVENTS_SUITE,
+    days=TAXI.days("event_time", start=FIRST_TRIP_DAY),
+    suite=Suite(
+        "taxi/trip_events",
+        (
+            expect.no_rows_where(
+                "CASE WHEN is_start THEN pickup_zone ELSE dropoff_zone END IS NULL",
+                name="an event has a zone",
+            ),
+            expect.between("pickup_zone", 1, LAST_ZONE, allow_null_share=1.0, severity="warning"),
+            expect.between("dropoff_zone", 1, LAST_ZONE, allow_null_share=1.0, severity="warning"),
+            expect.no_rows_where(
+                "is_start AND total IS NOT NULL", name="only an END knows what was charged"
+            ),
+        ),
+        # Trips are replayed on demand.
+        may_be_empty=True,
+    ),
 )

@@ -1,7 +1,7 @@
 """Alerts for rides that last longer than two hours, as soon as event time says so.
 
 Either event of a ride may come first, or never. The alert is due when the watermark is two hours
-past the START, long before the END comes; an END that lies too late tells it at once. A ride whose
+past the START, long before the END comes; an END that comes too late gives it at once. A ride whose
 START was lost gives no alert. The training's example, and its published solution without the leak.
 """
 
@@ -11,25 +11,22 @@ from datetime import timedelta
 from typing import Final
 
 import msgspec
-from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from assets.taxi.cleansing import CLEAN_RIDES
-from assets.taxi.event_suites import LONG_RIDES_SUITE
-from assets.taxi.ingest import FIRST_DAY, GROUP, OWNERS
-from rivermark.model.stream import Stream
-from rivermark.model.table import Daily, Table
-from rivermark.process import Context, KeyedProcess, ValueState
+from assets.taxi.ingest import PERSONAL, TAXI
+from rivermark import Suite, Table, expect
+from rivermark.process import Context, KeyedProcess, Millis, ValueState
 from rivermark.process.spark import run_process
 
 LIMIT: Final = timedelta(hours=2)
 
 
 class Ride(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """START or END of a ride; `event_time` in milliseconds since the epoch (UTC)."""
+    """START or END of a ride."""
 
     ride_id: int
     is_start: bool
-    event_time: int
+    event_time: Millis
     taxi_id: int
     driver_id: int
 
@@ -40,8 +37,8 @@ class LongRide(msgspec.Struct, frozen=True, array_like=True, gc=False):
     ride_id: int
     taxi_id: int
     driver_id: int
-    start_time: int
-    alert_time: int
+    start_time: Millis
+    alert_time: Millis
 
 
 class LongRides(KeyedProcess[Ride, LongRide]):
@@ -57,7 +54,7 @@ class LongRides(KeyedProcess[Ride, LongRide]):
     first: ValueState[Ride]
 
     def __init__(self, limit: timedelta = LIMIT) -> None:
-        """Take the span after which a ride is long; at most that by which the stream's days lap."""
+        # At most the margin by which the days of the stream overlap.
         self.limit = limit // timedelta(milliseconds=1)
 
     def on_event(self, event: Ride, ctx: Context[LongRide]) -> None:
@@ -74,43 +71,41 @@ class LongRides(KeyedProcess[Ride, LongRide]):
             self.alert(start, ctx)
 
     def on_timer(self, at: int, ctx: Context[LongRide]) -> None:
-        """Two hours without the other event."""
+        """Alert where the other event did not come within two hours."""
         first = self.first.value
         self.first.clear()
         if first is not None and first.is_start:
             self.alert(first, ctx)
 
     def alert(self, start: Ride, ctx: Context[LongRide]) -> None:
-        """Tell of a long ride."""
+        """Emit a long ride."""
         at = start.event_time + self.limit
         ctx.emit(LongRide(start.ride_id, start.taxi_id, start.driver_id, start.event_time, at))
 
 
-LONG_RIDES: Final = Stream(
-    name="taxi/long_rides",
+LONG_RIDES: Final = TAXI.stream(
     reads=(CLEAN_RIDES,),
     build=run_process(LongRides),
-    writes=Table(
+    writes=Table.of(
+        LongRide,
         name="taxi/long_rides",
-        schema=StructType(
-            [
-                StructField("ride_id", LongType(), True),
-                StructField("taxi_id", LongType(), True),
-                StructField("driver_id", LongType(), True),
-                StructField("start_time", TimestampType(), True),
-                StructField("alert_time", TimestampType(), True),
-            ]
-        ),
         description="Rides inside the city that had not ended two hours after their start.",
         event_time="alert_time",
         keys=("ride_id",),
-        days=Daily(column="alert_time", start=FIRST_DAY),
-        personal=("driver_id", "taxi_id"),
+        days=TAXI.days("alert_time"),
+        personal=PERSONAL,
     ),
-    description="Rides inside the city that had not ended two hours after their start.",
-    group=GROUP,
     margin=LIMIT,
     parameters={"limit": LIMIT},
-    suite=LONG_RIDES_SUITE,
-    owners=OWNERS,
+    suite=Suite(
+        "taxi/long_rides",
+        (
+            expect.unique("ride_id"),
+            expect.not_null("taxi_id"),
+            expect.no_rows_where(
+                f"alert_time <> start_time + INTERVAL {LIMIT // timedelta(hours=1)} HOURS",
+                name="an alert comes after two hours",
+            ),
+        ),
+    ),
 )

@@ -1,22 +1,20 @@
-"""The longest ride from each start cell, told each time that it is beaten: ever, or in a day.
+"""The longest ride from each start cell, emitted each time that it is beaten: ever, or in a day.
 
 The table is by the day: a day can be computed again, and the state forgets those that are over.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 from pyspark.sql import DataFrame
-from pyspark.sql.types import IntegerType, LongType, StructField, StructType, TimestampType
 
 from assets.taxi.cleansing import CLEAN_RIDES
-from assets.taxi.event_suites import LONGEST_RIDES_SUITE
-from assets.taxi.ingest import FIRST_DAY, GROUP, OWNERS
-from rivermark.model.stream import Stream
-from rivermark.model.table import Daily, Table
-from rivermark.process import Context, KeyedProcess, ValueState
+from assets.taxi.grid import LAST_CELL
+from assets.taxi.ingest import TAXI
+from rivermark import Suite, Table, expect
+from rivermark.process import ColumnType, Context, KeyedProcess, Millis, ValueState
 from rivermark.process.spark import run_process
 
 MINUTE: Final = 60_000
@@ -24,25 +22,25 @@ DAY: Final = 24 * 60 * MINUTE
 
 
 class FinishedRide(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A ride at its END; times in milliseconds since the epoch (UTC)."""
+    """A ride at its END."""
 
     ride_id: int
     start_cell: int
-    start_time: int
-    event_time: int
+    start_time: Millis
+    event_time: Millis
 
 
 class LongestRide(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The longest ride from a cell so far, in whole minutes, at the time of its END."""
 
-    start_cell: int
-    event_time: int
+    start_cell: Annotated[int, ColumnType("int")]
+    event_time: Millis
     minutes: int
     ride_id: int
 
 
 class LongestRides(KeyedProcess[FinishedRide, LongestRide]):
-    """Keeps the longest ride of each cell for good: there are at most 100,000 cells.
+    """Keeps the longest ride of each cell without end: there are at most 100,000 cells.
 
     Rides are taken in order of their END. One of equal length does not beat the one before it.
     """
@@ -52,7 +50,7 @@ class LongestRides(KeyedProcess[FinishedRide, LongestRide]):
     order = "event_time"
     hold = True
     again_for_every_ride = False
-    """Whether a ride that beats nothing gives the longest one again, as a rolling maximum does."""
+    """Whether a ride that beats nothing emits the longest one again, as a rolling maximum does."""
 
     longest: ValueState[LongestRide]
 
@@ -84,7 +82,7 @@ class LongestRidesOfDay(LongestRides):
         ctx.timers.event.register((event.event_time // DAY + 1) * DAY)
 
     def on_timer(self, at: int, ctx: Context[LongestRide]) -> None:
-        """The day is over."""
+        """Forget a day that has ended."""
         self.longest.clear()
 
 
@@ -93,31 +91,26 @@ def finished(clean_rides: DataFrame) -> DataFrame:
     return clean_rides.where("NOT is_start")
 
 
-SHOWN: Final = (
-    "The longest ride (whole minutes) from each grid cell and day (UTC), each time it was beaten."
-)
-
-LONGEST_RIDES: Final = Stream(
-    name="taxi/longest_rides",
+LONGEST_RIDES: Final = TAXI.stream(
     reads=(CLEAN_RIDES,),
     build=run_process(LongestRidesOfDay, prepare=finished),
-    writes=Table(
+    writes=Table.of(
+        LongestRide,
         name="taxi/longest_rides",
-        schema=StructType(
-            [
-                StructField("start_cell", IntegerType(), True),
-                StructField("event_time", TimestampType(), True),
-                StructField("minutes", LongType(), True),
-                StructField("ride_id", LongType(), True),
-            ]
+        description=(
+            "The longest ride (whole minutes) from each grid cell and day (UTC), each time it was "
+            "beaten."
         ),
-        description=SHOWN,
         event_time="event_time",
         keys=("start_cell", "ride_id"),
-        days=Daily(column="event_time", start=FIRST_DAY),
+        days=TAXI.days("event_time"),
     ),
-    description=SHOWN,
-    group=GROUP,
-    suite=LONGEST_RIDES_SUITE,
-    owners=OWNERS,
+    suite=Suite(
+        "taxi/longest_rides",
+        (
+            expect.unique(("start_cell", "ride_id")),
+            expect.between("start_cell", 0, LAST_CELL),
+            expect.between("minutes", 0),
+        ),
+    ),
 )

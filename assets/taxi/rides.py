@@ -8,42 +8,33 @@ from __future__ import annotations
 from typing import Final
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BooleanType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    TimestampType,
-)
 
-from rivermark.model.contract import Contract, Field, Rule
+from rivermark import Contract, Field, Rule
 
 IDENTITY: Final = (
-    Field(
-        "ride_id", LongType(), required=True, description="The ride; its START and END share it."
-    ),
-    Field("is_start", BooleanType(), required=True, description="Whether this is the START."),
+    Field("ride_id", "long", required=True, description="The ride; its START and END share it."),
+    Field("is_start", "boolean", required=True, description="Whether this is the START."),
     Field(
         "event_time",
-        TimestampType(),
+        "timestamp",
         required=True,
         description="When it happened (UTC): the start of the ride on a START, its end on an END.",
     ),
 )
 
 COURSE: Final = (
-    Field("start_time", TimestampType(), required=True, description="Start of the ride (UTC)."),
-    Field("end_time", TimestampType(), description="End of the ride (UTC); empty on a START."),
-    Field("start_lon", DoubleType(), required=True, description="Start, degrees east."),
-    Field("start_lat", DoubleType(), required=True, description="Start, degrees north."),
-    Field("end_lon", DoubleType(), required=True, description="Destination, degrees east."),
-    Field("end_lat", DoubleType(), required=True, description="Destination, degrees north."),
+    Field("start_time", "timestamp", required=True, description="Start of the ride (UTC)."),
+    Field("end_time", "timestamp", description="End of the ride (UTC); empty on a START."),
+    Field("start_lon", "double", required=True, description="Start, degrees east."),
+    Field("start_lat", "double", required=True, description="Start, degrees north."),
+    Field("end_lon", "double", required=True, description="Destination, degrees east."),
+    Field("end_lat", "double", required=True, description="Destination, degrees north."),
 )
 
 CREW: Final = (
-    Field("passenger_count", IntegerType(), description="Passengers."),
-    Field("taxi_id", LongType(), required=True, description="The car."),
-    Field("driver_id", LongType(), required=True, description="The driver."),
+    Field("passenger_count", "int", description="Passengers."),
+    Field("taxi_id", "long", required=True, description="The car."),
+    Field("driver_id", "long", required=True, description="The driver."),
 )
 
 RULES: Final = (

@@ -11,7 +11,7 @@ from assets.taxi.long_rides import LONG_RIDES
 from assets.taxi.longest_rides import LONGEST_RIDES
 from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
 from assets.taxi.zone_activity import ZONE_ACTIVITY
-from rivermark.model.stream import AnyStream
+from rivermark import AnyStream
 
 EVENT_STREAMS: Final[tuple[AnyStream, ...]] = (
     RIDE_EVENTS,

@@ -11,17 +11,22 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from assets.taxi.cleansing import CLEAN_FARES
-from assets.taxi.event_suites import DRIVER_TIPS_SUITE, HOURLY_WINNERS_SUITE
 from assets.taxi.fares import MONEY
-from assets.taxi.ingest import FIRST_DAY, GROUP, OWNERS
-from rivermark.model.stream import Stream
-from rivermark.model.table import Daily, Table
-from rivermark.operators.windows import Tumbling, per_window
+from assets.taxi.ingest import TAXI
+from rivermark import Suite, Table, expect
+from rivermark.operators import Tumbling, per_window
+from rivermark.quality import no_overlap
 
 HOUR: Final = Tumbling(timedelta(hours=1))
+MOST_TIPS: Final = 10_000
+"""No driver earns so many dollars of tips in an hour."""
+
+ORDERED_WINDOW: Final = expect.pair_ordered("window_start", "window_end", strictly=True)
+ONE_HOUR: Final = expect.no_rows_where(
+    "window_end <> window_start + INTERVAL 1 HOUR", name="a window is an hour"
+)
 
 
 def tips_per_driver(clean_fares: DataFrame) -> DataFrame:
@@ -51,61 +56,58 @@ def best_of_each_hour(driver_tips: DataFrame) -> DataFrame:
     )
 
 
-SUMS: Final = "Tips (USD) and fares per driver and hour of UTC."
-WINNERS: Final = "The driver with the most tips (USD) in each hour of UTC."
-
-DRIVER_TIPS: Final = Stream(
-    name="taxi/driver_tips",
+DRIVER_TIPS: Final = TAXI.stream(
     reads=(CLEAN_FARES,),
     build=tips_per_driver,
     writes=Table(
         name="taxi/driver_tips",
-        schema=StructType(
-            [
-                StructField("driver_id", LongType(), True),
-                StructField("window_start", TimestampType(), True),
-                StructField("window_end", TimestampType(), True),
-                StructField("tips", MONEY, True),
-                StructField("fares", LongType(), True),
-            ]
+        schema=(
+            "driver_id long, window_start timestamp, window_end timestamp, "
+            f"tips {MONEY}, fares long"
         ),
-        description=SUMS,
+        description="Tips (USD) and fares per driver and hour of UTC.",
         event_time="window_end",
         keys=("driver_id", "window_end"),
-        days=Daily(column="window_start", start=FIRST_DAY),
+        days=TAXI.days("window_start"),
         personal=("driver_id",),
     ),
-    description=SUMS,
-    group=GROUP,
-    suite=DRIVER_TIPS_SUITE,
-    owners=OWNERS,
+    suite=Suite(
+        "taxi/driver_tips",
+        (
+            expect.unique(("driver_id", "window_end")),
+            ORDERED_WINDOW,
+            ONE_HOUR,
+            no_overlap("driver_id"),
+            expect.between("tips", 0, MOST_TIPS),
+            expect.between("fares", 1),
+        ),
+    ),
 )
 
-HOURLY_WINNERS: Final = Stream(
-    name="taxi/hourly_winners",
+HOURLY_WINNERS: Final = TAXI.stream(
     reads=(DRIVER_TIPS,),
     build=best_of_each_hour,
     writes=Table(
         name="taxi/hourly_winners",
-        schema=StructType(
-            [
-                StructField("window_start", TimestampType(), True),
-                StructField("window_end", TimestampType(), True),
-                StructField("driver_id", LongType(), True),
-                StructField("tips", MONEY, True),
-            ]
-        ),
-        description=WINNERS,
+        schema=f"window_start timestamp, window_end timestamp, driver_id long, tips {MONEY}",
+        description="The driver with the most tips (USD) in each hour of UTC.",
         event_time="window_end",
         keys=("window_end",),
-        days=Daily(column="window_start", start=FIRST_DAY),
+        days=TAXI.days("window_start"),
         personal=("driver_id",),
     ),
-    description=WINNERS,
-    group=GROUP,
     lateness=timedelta(0),
-    suite=HOURLY_WINNERS_SUITE,
-    owners=OWNERS,
+    suite=Suite(
+        "taxi/hourly_winners",
+        (
+            expect.unique("window_end"),
+            ORDERED_WINDOW,
+            ONE_HOUR,
+            no_overlap(()),
+            expect.not_null("driver_id"),
+            expect.between("tips", 0, MOST_TIPS),
+        ),
+    ),
 )
 """No lateness: all drivers of an hour are committed together, in the order of hours, so nothing of
 an hour comes after it. With any lateness a winner would be known only when the next hour ends."""

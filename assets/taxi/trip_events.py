@@ -5,35 +5,27 @@ from __future__ import annotations
 from typing import Final
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BooleanType,
-    DecimalType,
-    IntegerType,
-    StringType,
-    TimestampType,
-)
 
-from rivermark.model.contract import Contract, Field, Rule
-
-MONEY: Final = DecimalType(12, 2)
+from assets.taxi.fares import MONEY
+from rivermark import Contract, Field, Rule
 
 TRIP_EVENT: Final = Contract(
     fields=(
-        Field("trip_id", StringType(), required=True, description="The record it was made from."),
-        Field("is_start", BooleanType(), required=True, description="Whether this is the START."),
+        Field("trip_id", "string", required=True, description="The record it was made from."),
+        Field("is_start", "boolean", required=True, description="Whether this is the START."),
         Field(
             "event_time",
-            TimestampType(),
+            "timestamp",
             required=True,
             description="When it happened (UTC): the pickup on a START, the dropoff on an END.",
         ),
-        Field("pickup_zone", IntegerType(), description="Taxi zone of the pickup, 1 to 265."),
-        Field("dropoff_zone", IntegerType(), description="Taxi zone of the dropoff, 1 to 265."),
-        Field("passenger_count", IntegerType(), description="As the driver entered."),
+        Field("pickup_zone", "int", description="Taxi zone of the pickup, 1 to 265."),
+        Field("dropoff_zone", "int", description="Taxi zone of the dropoff, 1 to 265."),
+        Field("passenger_count", "int", description="As the driver entered."),
         Field("fare", MONEY, description="Time and distance (USD); on the END only."),
         Field("tip", MONEY, description="Tip (USD); on the END only."),
         Field("total", MONEY, description="Charged in all (USD); on the END only."),
-        Field("vendor", IntegerType(), description="Who recorded the trip."),
+        Field("vendor", "int", description="Who recorded the trip."),
     ),
     event_time="event_time",
     keys=("trip_id", "is_start"),

@@ -7,15 +7,13 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, LongType, StructField, StructType, TimestampType
 
-from assets.taxi.event_suites import ZONE_ACTIVITY_SUITE
-from assets.taxi.ingest import FIRST_TRIP_DAY, GROUP, OWNERS, TRIP_EVENTS, TRIP_LATENESS
+from assets.taxi.ingest import FIRST_TRIP_DAY, TAXI, TRIP_EVENTS, TRIP_LATENESS
 from assets.taxi.trip_events import TRIP_EVENT
-from rivermark.model.stream import Stream
-from rivermark.model.table import Daily, Table
-from rivermark.operators.first_of_each import first_of_each
-from rivermark.operators.windows import Tumbling, per_window
+from assets.taxi.trips.zones import LAST as LAST_ZONE
+from rivermark import Suite, Table, expect
+from rivermark.operators import Tumbling, first_of_each, per_window
+from rivermark.quality import no_overlap
 
 QUARTER_HOUR: Final = Tumbling(timedelta(minutes=15))
 
@@ -38,32 +36,31 @@ def count_starts_and_ends(trip_events: DataFrame) -> DataFrame:
     )
 
 
-COUNTS: Final = "Trips that began and ended in each taxi zone, per quarter of an hour of UTC."
-
-ZONE_ACTIVITY: Final = Stream(
-    name="taxi/zone_activity",
+ZONE_ACTIVITY: Final = TAXI.stream(
     reads=(TRIP_EVENTS,),
     build=count_starts_and_ends,
     writes=Table(
         name="taxi/zone_activity",
-        schema=StructType(
-            [
-                StructField("zone", IntegerType(), True),
-                StructField("window_start", TimestampType(), True),
-                StructField("window_end", TimestampType(), True),
-                StructField("starts", LongType(), True),
-                StructField("ends", LongType(), True),
-            ]
+        schema="zone int, window_start timestamp, window_end timestamp, starts long, ends long",
+        description=(
+            "Trips that began and ended in each taxi zone, per quarter of an hour of UTC."
         ),
-        description=COUNTS,
         event_time="window_end",
         keys=("zone", "window_end"),
-        days=Daily(column="window_start", start=FIRST_TRIP_DAY),
+        days=TAXI.days("window_start", start=FIRST_TRIP_DAY),
     ),
-    description=COUNTS,
-    group=GROUP,
     lateness=TRIP_LATENESS,
     margin=TRIP_LATENESS,
-    suite=ZONE_ACTIVITY_SUITE,
-    owners=OWNERS,
+    suite=Suite(
+        "taxi/zone_activity",
+        (
+            expect.unique(("zone", "window_end")),
+            expect.pair_ordered("window_start", "window_end", strictly=True),
+            no_overlap("zone"),
+            expect.between("zone", 1, LAST_ZONE),
+            expect.no_rows_where("starts + ends < 1", name="a zone with a row has had a trip"),
+        ),
+        # Trips are replayed on demand.
+        may_be_empty=True,
+    ),
 )

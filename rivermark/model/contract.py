@@ -115,10 +115,14 @@ class Contract:
         if len(set(rules)) != len(rules):
             raise DeclarationError(f"two rules of one name in {rules}")
 
+    def columns(self) -> StructType:
+        """The fields as columns, all nullable."""
+        return StructType([StructField(f.name, f.type, True) for f in self.fields])
+
     def admitted_schema(self) -> StructType:
         """Schema of the admitted table: the fields, the flags, and where the row came from."""
-        fields = [StructField(f.name, f.type, True) for f in self.fields]
-        return StructType([*fields, StructField(FLAGS, ArrayType(StringType()), True), *META])
+        flags = StructField(FLAGS, ArrayType(StringType()), True)
+        return StructType([*self.columns(), flags, *META])
 
     def late_schema(self) -> StructType:
         """Schema of the late table: as admitted, with the watermark that the row missed."""

@@ -6,24 +6,18 @@ from pathlib import Path
 
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from assets.taxi.fares import MONEY
 from assets.taxi.ingest import LATENESS
 from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS, best_of_each_hour, tips_per_driver
+from rivermark import columns
 from rivermark.model.stream import table_of
 from simulator.taxi.fares import fares
 from tests.spark.helpers.micro_batches import Feed, Rows, as_table, plain, streamed
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-FARE = StructType(
-    [
-        StructField("driver_id", LongType()),
-        StructField("event_time", TimestampType()),
-        StructField("tip", MONEY),
-    ]
-)
+FARE = columns(f"driver_id long, event_time timestamp, tip {MONEY}")
 TRAINING_CASE = [(1, 0, 1), (1, 15, 5), (1, 90, 10), (2, 90, 20)]
 TRAINING_CASE += [(3, 70, 0), (4, 70, 0), (4, 80, 1), (5, 100, 10)]
 
