@@ -11,31 +11,30 @@ import sys
 MEASUREMENTS = {
     "all": "every measurement in turn, beside what it was and what it should be",
     "backfill": "a closed day of 1 M events computed again, against streaming it and DuckDB",
-    "baseline": "cold start, a bounded run to hourly winners, idle cost, event-to-table latency",
     "commit_cost": "CPU of a commit by the files that the table has, beside delta-rs",
     "cold_start": "imports, a short bounded run, the demo",
-    "dashboard": "the page of a year of days: every claim asked, every day judged",
+    "dashboard": "the page of a year of days: every check and day evaluated",
     "growth": "a month in minutes: what grows while the load stays the same, upkeep included",
     "latency": "event to admitted table at a fixed rate with all streams live, and the idle cost",
     "peers": "ours, Flink, Spark, DuckDB and Polars in turn on the same files, outputs compared",
     "process_core": "process functions without Spark: events per CPU second, bytes per key",
-    "process_spark": "process functions on Spark: long rides over a Delta table, 1 M live keys",
+    "process_spark": "process functions on Spark: state over a week, 1 M live keys",
     "warm_batch": "CPU of one warm micro-batch by stream and rows, beside Spark's own Delta sink",
 }
 
 
 def main() -> None:
     """Run the named measurement with the arguments that follow its name."""
-    name, rest = "all", sys.argv[1:]
-    if rest == ["short"]:
-        rest = ["--short"]
-    if rest and rest[0] in MEASUREMENTS:
-        name, rest = rest[0], rest[1:]
-    elif rest and rest[0] in ("-h", "--help"):
+    name, options = "all", sys.argv[1:]
+    if options == ["short"]:
+        options = ["--short"]
+    if options and options[0] in MEASUREMENTS:
+        name, options = options[0], options[1:]
+    elif options and options[0] in ("-h", "--help"):
         lines = [f"  {name:14} {what}" for name, what in MEASUREMENTS.items()]
         sys.stdout.write("\n".join([__doc__ or "", *lines, ""]))
         return
-    sys.argv = [f"bench {name}", *rest]
+    sys.argv = [f"bench {name}", *options]
     runpy.run_module(f"bench.{name}", run_name="__main__")
 
 

@@ -1,27 +1,24 @@
 """Every measurement in turn, and their figures beside what they were and what they should be.
 
-    python -m bench all                      measure, then write docs/measures.json and the page
-    python -m bench all --only warm_batch    one of them; the others keep their figures
-    python -m bench all --report             only write the page
+python -m bench all                      measure, then write docs/measures.json and the page
+python -m bench all --only warm_batch    one of them; the others keep their figures
+python -m bench all --report             only write the page
 
-A measurement that this project does not have yet leaves its row empty.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any, Final
 
-from bench.figures import ROOT
+from bench.figures import ROOT, load
 from bench.peers.report import put
 from bench.peers.workloads import USUAL, WORKLOADS
 
@@ -53,22 +50,22 @@ def seconds(*names: str) -> Callable[[Figures], str]:
 
 def warm_batches(figures: Figures) -> str:
     """CPU of a batch of 1,000 rows (or the size next to it) of ours."""
-    told = []
+    costs = []
     for kind in ("stateless", "windowed"):
         ours = [b for b in figures["batches"] if (b["stream"], b["sink"]) == (kind, "ours")]
         if not ours:
             raise KeyError(f"batches of {kind} streams")
         batch = min(ours, key=lambda b: abs(b["rows"] - 1000))
-        told.append(f"{batch['cpu_seconds']:.2f} s")
-    return " / ".join(told)
+        costs.append(f"{batch['cpu_seconds']:.2f} s")
+    return " / ".join(costs)
 
 
 def against(figures: Figures, peer: str, size: int, *, inverted: bool = False) -> str:
     """CPU seconds of ours, by operators or as a process function, over a peer's; or inverted."""
-    told = []
+    ratios = []
     for name in USUAL:
         if name == "door":
-            continue  # No like for like: ours also keeps each line as it came, and judges it.
+            continue  # No like for like: ours also keeps each line as it came, and checks it.
         ours = [
             figures.get(f"{name}_{engine}_{size}_cpu_seconds")
             for engine in ("rivermark", "rivermark-process")
@@ -77,18 +74,18 @@ def against(figures: Figures, peer: str, size: int, *, inverted: bool = False) -
         theirs = figures.get(f"{name}_{peer}_{size}_cpu_seconds")
         if known and theirs:
             ratio = theirs / min(known) if inverted else min(known) / theirs
-            told.append(f"{WORKLOADS[name].title.split()[0]} {ratio:.2g}")
-    if not told:
+            ratios.append(f"{WORKLOADS[name].title.split()[0]} {ratio:.2g}")
+    if not ratios:
         raise KeyError(f"no runs of {peer} at {size:,} events")
-    return ", ".join(told)
+    return ", ".join(ratios)
 
 
 def commits(figures: Figures) -> str:
     """CPU of a commit of ours and of delta-rs, at each number of files."""
-    told: dict[str, list[str]] = {}
+    by_writer: dict[str, list[str]] = {}
     for each in figures["commits"]:
-        told.setdefault(each["writer"], []).append(f"{each['cpu_ms']:.1f}")
-    return ", ".join(f"{writer} {' / '.join(ms)} ms" for writer, ms in told.items())
+        by_writer.setdefault(each["writer"], []).append(f"{each['cpu_ms']:.1f}")
+    return ", ".join(f"{writer} {' / '.join(ms)} ms" for writer, ms in by_writer.items())
 
 
 def cold_window(figures: Figures) -> str:
@@ -156,7 +153,7 @@ ROWS: Final = (
         cold_window,
     ),
     Row(
-        "100,000 events from JSON files through the door to hourly winners, 6 streams, cold",
+        "100,000 events from JSON files through admission to hourly winners, 6 streams, cold",
         "not measured",
         "-",
         "cold_start",
@@ -215,48 +212,48 @@ def modules() -> list[str]:
     return list(dict.fromkeys(row.module for row in ROWS))
 
 
-def take(module: str) -> dict[str, Any] | None:
-    """Run one measurement in a process of its own; None where there is none of that name."""
-    if find_spec(f"bench.{module}") is None:
-        print(f"{module}: not there yet", flush=True)
-        return None
+def take(module: str) -> dict[str, Any]:
+    """Run one measurement in a process of its own."""
     out = ROOT / ".cache" / "bench" / f"{module}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
     out.unlink(missing_ok=True)
-    began, load = time.monotonic(), os.getloadavg()[0]
+    began, before = time.monotonic(), load()
     command = [sys.executable, "-m", f"bench.{module}", "--out", str(out)]
     if module == "peers":
         command += ["--fresh"]
-    print(f"{module}: begins at a load of {load:.1f}", flush=True)
+    print(f"{module}: starts at a load of {before:.1f}", flush=True)
     code = subprocess.run(command, check=False).returncode
     print(f"{module}: ended with {code} after {time.monotonic() - began:.0f} s", flush=True)
     if code or not out.exists():
         raise SystemExit(f"bench.{module} failed")
-    return {"load_before": round(load, 2), **json.loads(out.read_text())}
+    return {"load_before": before, **json.loads(out.read_text())}
 
 
-def peers(found: Mapping[str, Any]) -> dict[str, Any]:
-    """What the peers' report left; the load and the commits are those of its runs."""
-    runs = found["figures"]["runs"]
-    load = statistics.median(run["load"] for run in runs)
+def peers(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """The peers' report; the load and the commits are those of its runs."""
+    runs = kept["figures"]["runs"]
+    median = statistics.median(run["load"] for run in runs)
     commits = ", ".join(sorted({run["commit"] for run in runs}))
-    machine = {**found["machine"], "commit": commits}
-    return {**found, "machine": machine, "load_before": round(load, 2)}
+    return {
+        **kept,
+        "machine": {**kept["machine"], "commit": commits},
+        "load_before": round(median, 2),
+    }
 
 
 def table(kept: Mapping[str, Any]) -> str:
     """The rows as they stand."""
     lines = ["| measure | before | aim | now | load |", "| --- | --- | --- | --- | --- |"]
     for row in ROWS:
-        told = kept.get(row.module)
-        now, load = "not measured", ""
-        if told is not None:
+        measured = kept.get(row.module)
+        now, before = "not measured", ""
+        if measured is not None:
             try:
-                now, load = row.read(told["figures"]), str(told.get("load_before", ""))
+                now, before = row.read(measured["figures"]), str(measured.get("load_before", ""))
             except KeyError as missing:
-                now = f"its measurement gives no {missing}"
-        lines.append(f"| {row.title} | {row.before} | {row.aim} | {now} | {load} |")
-    commits = sorted({told["machine"]["commit"] for told in kept.values()})
+                now = f"its measurement has no {missing}"
+        lines.append(f"| {row.title} | {row.before} | {row.aim} | {now} | {before} |")
+    commits = sorted({measured["machine"]["commit"] for measured in kept.values()})
     return "\n".join([*lines, "", f"Measured at commit {', '.join(commits) or 'none yet'}."])
 
 
@@ -270,16 +267,16 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="compare outputs only, in a minute")
     options = parser.parse_args()
     if options.short:
-        # What differs fails; no time is kept or judged.
+        # What differs fails; no time is kept.
         command = [sys.executable, "-m", "bench.peers", "--short"]
         sys.exit(subprocess.run(command, check=False).returncode)
     kept: dict[str, Any] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     for module in [] if options.report else options.only or modules():
-        found = take(module)
+        measured = take(module)
         if module == "peers":
             subprocess.run([sys.executable, "-m", "bench.peers", "--report"], check=True)
-        elif found is not None:
-            kept[module] = found
+        else:
+            kept[module] = measured
             KEPT.write_text(json.dumps(kept, indent=2) + "\n")
     if PEERS.exists():
         kept["peers"] = peers(json.loads(PEERS.read_text()))

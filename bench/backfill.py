@@ -27,8 +27,8 @@ from deltalake import DeltaTable, write_deltalake
 from assets.taxi.cleansing import CLEAN_FARES
 from assets.taxi.ingest import FIRST_DAY
 from assets.taxi.tips import DRIVER_TIPS
-from bench.cold_start import cost_of, told
-from bench.figures import write_figures
+from bench.figures import load, options_of, report
+from bench.process_tree import Cost, run_measured
 from rivermark.lake.schema import create_table
 from rivermark.model.stream import table_of
 from rivermark.settings import Settings
@@ -79,88 +79,85 @@ def append_fares(path: str, fares: list[tuple[int, datetime]]) -> None:
 
 def rows_of_day(settings: Settings) -> list[tuple[Any, ...]]:
     """The stream's rows of the day, sorted."""
-    found = DeltaTable(settings.lake().path(table_of(DRIVER_TIPS))).to_pyarrow_table()
+    tips = DeltaTable(settings.lake().path(table_of(DRIVER_TIPS))).to_pyarrow_table()
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
-        database.register("found", found)
-        query = "SELECT * FROM found WHERE window_start::DATE = ? ORDER BY ALL"
+        database.register("tips", tips)
+        query = "SELECT * FROM tips WHERE window_start::DATE = ? ORDER BY ALL"
         return database.execute(query, [DAY]).fetchall()
 
 
 def by_duckdb(home: Path) -> None:
     """The same question to DuckDB, on the same files, with as many threads as Spark has cores."""
-    found = DeltaTable(Settings(home=home).lake().path(table_of(CLEAN_FARES)))
+    fares = DeltaTable(Settings(home=home).lake().path(table_of(CLEAN_FARES)))
     start = datetime.combine(DAY, datetime.min.time(), UTC)
-    with duckdb.connect(config={"threads": 2}) as engine:
-        engine.execute("SET TimeZone = 'UTC'")
-        engine.register("fares", found.to_pyarrow_dataset())
+    with duckdb.connect(config={"threads": 2}) as database:
+        database.execute("SET TimeZone = 'UTC'")
+        database.register("fares", fares.to_pyarrow_dataset())
         values = {"start": start, "end": start + timedelta(days=1)}
-        engine.execute(SQL.format(out=home / "duckdb.parquet"), values)
+        database.execute(SQL.format(out=home / "duckdb.parquet"), values)
 
 
 def duckdb_rows(home: Path) -> list[tuple[Any, ...]]:
     """What DuckDB wrote, in the order of `rows_of_day`."""
-    with duckdb.connect() as engine:
-        engine.execute("SET TimeZone = 'UTC'")
+    with duckdb.connect() as database:
+        database.execute("SET TimeZone = 'UTC'")
         path = str(home / "duckdb.parquet")
-        return engine.execute("SELECT * FROM read_parquet(?) ORDER BY ALL", [path]).fetchall()
+        return database.execute("SELECT * FROM read_parquet(?) ORDER BY ALL", [path]).fetchall()
 
 
 def measure(folder: Path, events: int, batches: int) -> dict[str, Any]:
-    """All ways, one after the other; ends with an error where one gives other rows."""
-    home, name, log = folder / "home", DRIVER_TIPS.name, folder / "log"
+    """All ways, one after the other; ends with an error where one has other rows."""
+    home, name = folder / "home", DRIVER_TIPS.name
     settings = Settings(home=home)
     write_fares(settings, events, commits=batches)
     figures: dict[str, Any] = {"backfill_events": events, "streamed_batches": batches}
 
+    def run(way: str, command: list[str]) -> Cost:
+        cost, _ = run_measured(command, folder / "log")
+        figures.update(cost.figures(way))
+        return cost
+
     os.environ["RIVERMARK_FILES_PER_TRIGGER"] = "1"
-    streamed = cost_of([*WORK, "stream", str(home), name], log)
+    streamed = run("streamed", [*WORK, "stream", str(home), name])
     del os.environ["RIVERMARK_FILES_PER_TRIGGER"]
-    figures |= told("streamed", streamed)
     expected = rows_of_day(settings)
     for part in ("checkpoints", f"tables/{name}"):
         shutil.rmtree(Path(settings.lake_root) / part)
-    drained = cost_of([*WORK, "stream", str(home), name], log)
-    figures |= told("drained", drained)
+    drained = run("drained", [*WORK, "stream", str(home), name])
     same(expected, rows_of_day(settings), "the day drained at once")
 
-    again = cost_of([*WORK, "reprocess", str(home), name, DAY.isoformat()], log)
-    figures |= told("reprocess", again)
+    again = run("reprocess", [*WORK, "reprocess", str(home), name, DAY.isoformat()])
     figures["reprocess_times_cheaper_than_streamed"] = round(streamed.cpu / again.cpu, 2)
     figures["reprocess_times_cheaper_than_drained"] = round(drained.cpu / again.cpu, 2)
     same(expected, rows_of_day(settings), "reprocess")
-    command = [sys.executable, "-m", "bench.backfill", "--duckdb", str(home)]
-    figures |= told("duckdb", cost_of(command, log))
+    run("duckdb", [sys.executable, "-m", "bench.backfill", "--duckdb", str(home)])
     same(expected, duckdb_rows(home), "DuckDB")
     return figures | {"backfill_rows": len(expected)}
 
 
-def same(expected: list[tuple[Any, ...]], found: list[tuple[Any, ...]], way: str) -> None:
+def same(expected: list[tuple[Any, ...]], rows: list[tuple[Any, ...]], way: str) -> None:
     """End with an error unless the rows are the same."""
-    if not expected or expected != found:
-        raise SystemExit(f"{way} gave {len(found)} rows, streaming gave {len(expected)}")
+    if not expected or expected != rows:
+        raise SystemExit(f"{way} gave {len(rows)} rows, streaming gave {len(expected)}")
 
 
 def main() -> None:
-    """Measure, print, and keep the figures where it was asked for."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    """Measure and report."""
+    parser = options_of(__doc__)
     parser.add_argument("--day", type=int, default=1_000_000, help="events of the day")
     parser.add_argument("--batches", type=int, default=96, help="commits by which the day comes")
     parser.add_argument("--short", action="store_true", help="a tenth of everything")
     parser.add_argument("--duckdb", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.duckdb:
         by_duckdb(options.duckdb)
         return
     tenth = 10 if options.short else 1
-    figures: dict[str, Any] = {"load_before": round(os.getloadavg()[0], 1)}
+    figures: dict[str, Any] = {"load_before": load()}
     with tempfile.TemporaryDirectory() as name:
         figures |= measure(Path(name), options.day // tenth, max(2, options.batches // tenth))
-    for key, value in figures.items():
-        print(f"{key:40} {value}")
-    if options.out:
-        write_figures(options.out, "backfill", figures)
+    report("backfill", figures, options.out)
 
 
 if __name__ == "__main__":

@@ -1,25 +1,20 @@
 """What starting costs: imports, a short bounded run, the demo.
 
-    python -m bench cold_start [--only imports bounded demo] [--out FILE]
+    python -m bench cold_start [--only imports bounded demo] [--events 1500000] [--out FILE]
 
 Each is a process of its own, cold; CPU seconds and peak memory are those of its whole tree.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-import psutil
-
-from bench.figures import write_figures
-from bench.process_tree import Cost, TreeMeter
+from bench.figures import load, options_of, report
+from bench.process_tree import run_measured
 from rivermark.settings import Settings
 from simulator.taxi.training import land_training
 
@@ -32,36 +27,15 @@ IMPORTS: Final = {
 }
 
 
-def cost_of(command: list[str], log: Path) -> Cost:
-    """What a command costs; ends the measurement when it fails."""
-    with log.open("a") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-        meter = TreeMeter(psutil.Process(process.pid))
-        code = process.wait()
-        cost = meter.stop()
-    if code:
-        raise SystemExit(f"{' '.join(command)} failed:\n{log.read_text()[-2000:]}")
-    return cost
-
-
-def told(name: str, cost: Cost) -> dict[str, float]:
-    """The figures of a cost."""
-    return {
-        f"{name}_wall_seconds": round(cost.wall, 2),
-        f"{name}_cpu_seconds": round(cost.cpu, 2),
-        f"{name}_peak_rss_mb": round(cost.peak_rss / 1e6),
-    }
-
-
 def measure_imports(folder: Path, repeats: int) -> dict[str, float]:
-    """Median of what starts no engine; none of them may load a JVM."""
-    found: dict[str, float] = {}
+    """Median of what starts no Spark session; none of them may load a JVM."""
+    figures: dict[str, float] = {}
     for name, command in IMPORTS.items():
         whole = [*command, str(folder / "nothing")] if command[-1] == "--home" else command
-        costs = [cost_of(whole, folder / "log") for _ in range(repeats)]
-        found[f"{name}_wall_seconds"] = round(statistics.median(c.wall for c in costs), 2)
-        found[f"{name}_cpu_seconds"] = round(statistics.median(c.cpu for c in costs), 2)
-    return found
+        costs = [run_measured(whole, folder / "log")[0] for _ in range(repeats)]
+        figures[f"{name}_wall_seconds"] = round(statistics.median(c.wall for c in costs), 2)
+        figures[f"{name}_cpu_seconds"] = round(statistics.median(c.cpu for c in costs), 2)
+    return figures
 
 
 def measure_bounded(folder: Path, events: int) -> dict[str, float]:
@@ -69,26 +43,26 @@ def measure_bounded(folder: Path, events: int) -> dict[str, float]:
     home = folder / "bounded"
     landing = Path(Settings(home=home).landing_root)
     land_training(landing, events // 3, blocks_a_file=5000, fares_a_file=25_000)
-    cost = cost_of([sys.executable, "-m", "bench.workload", "bounded", str(home)], folder / "log")
-    return {"bounded_events": 3 * (events // 3), **told("bounded", cost)}
+    command = [sys.executable, "-m", "bench.workload", "bounded", str(home)]
+    cost, _ = run_measured(command, folder / "log")
+    return {"bounded_events": 3 * (events // 3), **cost.figures("bounded")}
 
 
 def measure_demo(folder: Path) -> dict[str, float]:
     """The demo as a person runs it; it fails unless all its checks hold."""
     command = [CONSOLE, "demo", "--home", str(folder / "demo")]
-    return told("demo", cost_of(command, folder / "log"))
+    return run_measured(command, folder / "log")[0].figures("demo")
 
 
 def main() -> None:
-    """Measure what was asked for, print it, and keep it where it was asked for."""
+    """Measure the chosen parts and report them."""
     parts = ("imports", "bounded", "demo")
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = options_of(__doc__)
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
     parser.add_argument("--events", type=int, default=100_000, help="of the bounded run")
     parser.add_argument("--repeats", type=int, default=3, help="of the imports")
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    figures: dict[str, Any] = {"load_before": round(os.getloadavg()[0], 1)}
+    figures: dict[str, Any] = {"load_before": load()}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if "imports" in options.only:
@@ -97,10 +71,7 @@ def main() -> None:
             figures |= measure_bounded(folder, options.events)
         if "demo" in options.only:
             figures |= measure_demo(folder)
-    for key, value in figures.items():
-        print(f"{key:34} {value}")
-    if options.out:
-        write_figures(options.out, "cold_start", figures)
+    report("cold_start", figures, options.out)
 
 
 if __name__ == "__main__":

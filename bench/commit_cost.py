@@ -9,19 +9,15 @@ series the table must hold the files and rows of all commits, by delta-rs's own 
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 import tempfile
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 from unittest import mock
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from bench.figures import write_figures
+from bench.figures import options_of, report
 from bench.warm_batch import EVENT, Script, age, table
 from rivermark.lake.append.delta_commit import Appender
 from rivermark.lake.batch_writer import Origin, TableWriter
@@ -33,7 +29,7 @@ ROWS = 1000
 
 def series(files: int, commits: int) -> dict[str, float | int]:
     """Milliseconds of a commit in one series, this process alone."""
-    target = table("appended", *EVENT)
+    target = table("appended", EVENT)
     rows = Script([ROWS]).rows(0).select(target.schema.fieldNames())
     with tempfile.TemporaryDirectory() as folder:
         lake = Lake(folder)
@@ -64,22 +60,17 @@ WRITERS = {"ours": series, "delta-rs": by_delta_rs}
 
 
 def main() -> None:
-    """Measure, print, and keep the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    """Measure and report."""
+    parser = options_of(__doc__)
     parser.add_argument("--files", default="100,10000,100000")
     parser.add_argument("--commits", type=int, default=120)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    found = []
-    for files in map(int, options.files.split(",")):
-        for writer, measure in WRITERS.items():
-            found.append({"writer": writer, **measure(files, options.commits)})
-            sys.stdout.write(json.dumps(found[-1]) + "\n")
-            sys.stdout.flush()
-    if options.out:
-        write_figures(options.out, "commit_cost", {"commits": found})
+    commits = [
+        {"writer": writer, **measure(files, options.commits)}
+        for files in map(int, options.files.split(","))
+        for writer, measure in WRITERS.items()
+    ]
+    report("commit_cost", {"commits": commits}, options.out)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The dashboard of a year: every claim asked, every day judged, the page drawn. No engine.
+"""The dashboard of a year: every check and every day evaluated, the page drawn, without Spark.
 
     python -m bench dashboard [--days N] [--rows ROWS] [--short] [--keep FOLDER] [--out FILE]
 
@@ -11,7 +11,7 @@ its own.
 from __future__ import annotations
 
 import argparse
-import os
+import json
 import sys
 import tempfile
 from datetime import UTC, date, datetime, timedelta
@@ -26,8 +26,8 @@ from deltalake import DeltaTable, write_deltalake
 from assets.taxi.cleansing import CLEAN_FARES, CLEAN_RIDES
 from assets.taxi.enrichment import RIDES_WITH_FARES
 from assets.taxi.ingest import FARE_EVENTS, FIRST_DAY, RIDE_EVENTS
-from bench.cold_start import cost_of, told
-from bench.figures import write_figures
+from bench.figures import load, options_of, report
+from bench.process_tree import run_measured
 from rivermark.backfill.maintenance import upkeep
 from rivermark.backfill.registry import Record, new_id, remember
 from rivermark.ingest.split_outcomes import INGEST_FILES
@@ -51,7 +51,7 @@ class Filled:
     """A table that gets a day's rows a commit; what stays the same each day is made once."""
 
     def __init__(self, settings: Settings, table: Table, numbers: range | list[int]) -> None:
-        """Make the table, and the columns by which days, keys, places and money are told."""
+        """Make the table, and its columns of days, keys, positions and money."""
         create_table(settings.lake(), table)
         self._table = DeltaTable(settings.lake().path(table))
         self._schema = pa.schema(self._table.schema().to_arrow())
@@ -69,7 +69,7 @@ class Filled:
             for f in self._schema
         }
 
-    def add(self, day: int, rows: int, most: int | None = None, **told: object) -> None:
+    def add(self, day: int, rows: int, most: int | None = None, **metadata: object) -> None:
         """A day's rows, evenly spread over so many; the rest of their columns stays empty."""
         start = datetime.combine(FIRST_DAY + timedelta(days=day), datetime.min.time(), UTC)
         step = 86_400_000_000 // rows
@@ -85,8 +85,9 @@ class Filled:
             changing[f.name].cast(f.type) if f.name in changing else self._fixed[f.name]
             for f in self._schema
         ]
-        found = pa.Table.from_arrays(arrays, schema=self._schema).slice(0, most)
-        write_deltalake(self._table, found, mode="append", commit_properties=noted(told))
+        rows_of_day = pa.Table.from_arrays(arrays, schema=self._schema).slice(0, most)
+        properties = noted(metadata)
+        write_deltalake(self._table, rows_of_day, mode="append", commit_properties=properties)
 
 
 def land_year(settings: Settings, days: int, rows: int) -> None:
@@ -194,8 +195,12 @@ def draw(home: Path, days: int) -> None:
     """Draw the page as the hourly run does."""
     now = datetime.combine(FIRST_DAY + timedelta(days=days), datetime.min.time(), UTC)
     drawn = refresh(Settings(home=home), TOPOLOGY, now)
-    judged = sum(len(s.days) + len(s.derived_days) for s in drawn.facts.streams)
-    sys.stdout.write(f"{drawn.path.stat().st_size} {len(drawn.asked)} {judged}\n")
+    figures = {
+        "page_bytes": drawn.path.stat().st_size,
+        "claims": len(drawn.asked),
+        "days_judged": sum(len(s.days) + len(s.derived_days) for s in drawn.facts.streams),
+    }
+    print(json.dumps(figures))
 
 
 def measure(folder: Path, days: int, rows: int) -> dict[str, Any]:
@@ -205,36 +210,31 @@ def measure(folder: Path, days: int, rows: int) -> dict[str, Any]:
         land_year(Settings(home=home), days, rows)
     command = [sys.executable, "-m", "bench.dashboard", "--draw", str(home), "--days", str(days)]
     figures: dict[str, Any] = {"dashboard_days": days, "dashboard_rows": 2 * days * rows}
-    figures |= told("dashboard_as_streams_left_it", cost_of(command, log))
+    figures |= run_measured(command, log)[0].figures("dashboard_as_streams_left_it")
     upkeep(Settings(home=home), TOPOLOGY, run_id="bench")
-    figures |= told("dashboard_after_upkeep", cost_of(command, log))
-    size, asked, judged = log.read_text().splitlines()[-1].split()
-    return figures | {"page_bytes": int(size), "claims": int(asked), "days_judged": int(judged)}
+    cost, (page,) = run_measured(command, log)
+    return figures | cost.figures("dashboard_after_upkeep") | page
 
 
 def main() -> None:
-    """Measure, print, and keep the figures where it was asked for."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    """Measure and report."""
+    parser = options_of(__doc__)
     parser.add_argument("--days", type=int, default=365)
     parser.add_argument("--rows", type=int, default=1440, help="rows a day of each ingest")
     parser.add_argument("--short", action="store_true", help="a month")
     parser.add_argument("--keep", type=Path, help="write the year here, or use the one that is")
     parser.add_argument("--draw", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.draw:
         draw(options.draw, options.days)
         return
-    figures: dict[str, Any] = {"load_before": round(os.getloadavg()[0], 1)}
+    figures: dict[str, Any] = {"load_before": load()}
     days = 30 if options.short else options.days
     with tempfile.TemporaryDirectory() as name:
         folder = options.keep or Path(name)
         folder.mkdir(parents=True, exist_ok=True)
         figures |= measure(folder, days, options.rows)
-    for key, value in figures.items():
-        print(f"{key:40} {value}")
-    if options.out:
-        write_figures(options.out, "dashboard", figures)
+    report("dashboard", figures, options.out)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ JSON object there: `{"measure": NAME, "figures": {NAME: NUMBER or TEXT or LIST},
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -31,10 +32,10 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "memory_gb": round(psutil.virtual_memory().total / 2**30),
         "processor": processor(),
-        "load": round(os.getloadavg()[0], 2),
+        "load": load(),
         "python": platform.python_version(),
         "java": java(),
-        "versions": {name: found for name in PACKAGES if (found := package(name))},
+        "versions": {name: number for name in PACKAGES if (number := package(name))},
     }
 
 
@@ -51,7 +52,7 @@ def java() -> str:
 
 
 def processor() -> str:
-    """The processor's name, where the system tells it."""
+    """The processor's name, where the system has it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -68,11 +69,33 @@ def package(name: str) -> str | None:
         return None
 
 
+def options_of(doc: str | None) -> argparse.ArgumentParser:
+    """A measurement's command line: its module's docstring, and where its figures go."""
+    parser = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, help="also write figures and machine as JSON there")
+    return parser
+
+
+def load() -> float:
+    """The load of the last minute."""
+    return round(os.getloadavg()[0], 2)
+
+
+def report(measure: str, figures: Mapping[str, Any], out: Path | None) -> None:
+    """Print a measurement's figures, and write its file where one is asked for."""
+    for name, value in figures.items():
+        print(f"{name:40} {json.dumps(value)}", flush=True)
+    if out:
+        write_figures(out, measure, figures)
+
+
 def write_figures(out: Path, measure: str, figures: Mapping[str, Any]) -> None:
     """Write a measurement's file."""
-    told = {"measure": measure, "figures": dict(figures), "machine": machine()}
+    content = {"measure": measure, "figures": dict(figures), "machine": machine()}
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(told, indent=2) + "\n")
+    out.write_text(json.dumps(content, indent=2) + "\n")
 
 
 def _first_line(*command: str) -> str:

@@ -1,13 +1,13 @@
 """A month in minutes: what grows while the load stays the same.
 
-    python -m bench.growth [--days 30] [--batches 2] [--out FILE] [--chart FILE.png]
+    python -m bench growth [--days 30] [--batches 2] [--out FILE] [--chart FILE.png]
 
 A stream of fares runs through to the hourly winners in one long-lived process. Each simulated day
 is `--batches` files of `--rows` fares, whose event times fill the day; the next file lands when the
 one before has passed through all streams. At the end of each day the upkeep of all tables and of
-Dagster's event log runs, as the nightly job does. The version promise, the log of batches and the
-reports in Dagster's log are kept for `--promise` seconds, which stand for some days (told in the
-figures); checkpoints keep 10 batches instead of Spark's 100. Measured at the end of each day: CPU
+Dagster's event log runs, as the nightly job does. Old versions, the log of batches and the reports
+in Dagster's log are kept for `--promise` seconds, which stand for some days (`promise_in_days`);
+checkpoints keep 10 batches instead of Spark's 100. Measured at the end of each day: CPU
 per batch (streams, and upkeep apart), memory after a collection of both heaps, state, files, log
 entries, checkpoint folders, the event log. The slopes are those of the last half, in % a day.
 """
@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -34,8 +33,9 @@ import psutil
 from deltalake import DeltaTable
 
 from assets.topology import TOPOLOGY
-from bench.figures import write_figures
+from bench.figures import options_of, report
 from bench.growth_chart import draw_growth, slope
+from bench.process_tree import TreeMeter
 from jobs.event_log import prune_events
 from jobs.names import table_key
 from rivermark.backfill.maintenance import kept_tables, upkeep
@@ -57,7 +57,7 @@ PATIENCE: Final = 120.0
 
 @dataclass
 class Day:
-    """What was there at the end of a simulated day."""
+    """Measured at the end of a simulated day."""
 
     day: int
     wall_seconds: float = 0.0
@@ -82,7 +82,7 @@ class Day:
 
 
 class Workload:
-    """The streams in a process of their own, told what to do by lines on its standard input."""
+    """The streams in a process of their own, which takes commands from its standard input."""
 
     def __init__(self, home: Path, promise_days: float, log: IO[str]) -> None:
         """Start it."""
@@ -91,29 +91,29 @@ class Workload:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
         )
         self._tree = psutil.Process(self._process.pid)
-        self.answer("ready")
+        self._meter = TreeMeter(self._tree)
+        self.wait_for("ready")
 
-    def answer(self, wanted: str) -> dict[str, Any]:
-        """The next line that the process says of that kind."""
+    def wait_for(self, event: str) -> dict[str, Any]:
+        """The next line of that kind that the process prints."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if line.startswith("{"):
-                told: dict[str, Any] = json.loads(line)
-                if told["event"] == wanted:
-                    return told
+                printed: dict[str, Any] = json.loads(line)
+                if printed["event"] == event:
+                    return printed
         raise SystemExit("the streams ended; see the workload's log")
 
-    def ask(self, what: str, wanted: str) -> dict[str, Any]:
-        """Say a word and wait for the answer."""
+    def command(self, command: str, event: str) -> dict[str, Any]:
+        """Send a command and wait for the event that ends it."""
         assert self._process.stdin is not None
-        self._process.stdin.write(what + "\n")
+        self._process.stdin.write(command + "\n")
         self._process.stdin.flush()
-        return self.answer(wanted)
+        return self.wait_for(event)
 
     def cpu(self) -> float:
-        """CPU seconds of the process and its engine so far."""
-        tree = [self._tree, *self._tree.children(recursive=True)]
-        return float(sum(sum(p.cpu_times()[:2]) for p in tree if p.is_running()))
+        """CPU seconds of the whole tree so far."""
+        return self._meter.sample().cpu
 
     def rss(self) -> tuple[float, float]:
         """Resident megabytes: of the whole tree, and of Python alone."""
@@ -128,8 +128,9 @@ class Workload:
     def end(self) -> None:
         """Let it stop between two batches."""
         if self.alive():
-            self.ask("end", "ended")
+            self.command("end", "ended")
         self._process.wait(timeout=120)
+        self._meter.stop()
 
 
 def fares(day: int, part: int, parts: int, rows: int) -> list[str]:
@@ -159,7 +160,6 @@ class Passage:
     """Whether all that has landed went through all streams."""
 
     def __init__(self, settings: Settings) -> None:
-        """Look at nothing yet."""
         self._lake = settings.lake()
         self._ids: dict[str, str] = {}
 
@@ -194,7 +194,7 @@ def wait_for(fact: Callable[[], bool], alive: Callable[[], bool]) -> None:
 
 
 def folder_size(folder: Path, *suffixes: str) -> tuple[int, int]:
-    """Files and bytes below a folder; files may go while it is looked at."""
+    """Files and bytes below a folder; files may go meanwhile."""
     count = size = 0
     for path in folder.rglob("*"):
         try:
@@ -205,8 +205,8 @@ def folder_size(folder: Path, *suffixes: str) -> tuple[int, int]:
     return count, size
 
 
-def look(day: Day, settings: Settings, instance: dg.DagsterInstance, events: Path) -> None:
-    """Everything that lies on disk."""
+def measure_disk(day: Day, settings: Settings, instance: dg.DagsterInstance, events: Path) -> None:
+    """Everything on disk."""
     lake = settings.lake()
     for name in kept_tables(GROWING):
         if not lake.exists(name):
@@ -233,11 +233,11 @@ def look(day: Day, settings: Settings, instance: dg.DagsterInstance, events: Pat
     )
 
 
-def report(instance: dg.DagsterInstance, settings: Settings) -> None:
+def log_reports(instance: dg.DagsterInstance) -> None:
     """One materialization per stream, as a live run logs it each minute."""
     for stream in GROWING.streams:
-        told = dict.fromkeys(("rows_in", "rows_out", "late", "state_rows", "batch_ms"), 1)
-        event = dg.AssetMaterialization(table_key(stream.tables[0]), metadata=told)
+        metadata = dict.fromkeys(("rows_in", "rows_out", "late", "state_rows", "batch_ms"), 1)
+        event = dg.AssetMaterialization(table_key(stream.tables[0]), metadata=metadata)
         instance.report_runless_asset_event(event)
 
 
@@ -269,17 +269,17 @@ def measure(options: argparse.Namespace) -> list[Day]:
                 land(folder / f"{number:03}-{part:03}.json", lines)
                 files += 1
                 wait_for(lambda: passage.done(files), streams.alive)  # noqa: B023
-                report(instance, settings)
+                log_reports(instance)
             day.batches = options.batches * len(NAMES)
             day.stream_cpu_ms_per_batch = 1000 * (streams.cpu() - cpu) / day.batches
-            before = own_cpu()
+            before = time.process_time()
             for kept in upkeep(settings, GROWING, run_id="bench"):
                 day.notes += [f"{kept.table}: {note}" for note in kept.notes]
             prune_events(instance, older_than_days=settings.promise_days)
-            day.upkeep_cpu_ms_per_batch = 1000 * (own_cpu() - before) / day.batches
-            day.heap_mb = float(streams.ask("collect", "collected")["heap_mb"])
+            day.upkeep_cpu_ms_per_batch = 1000 * (time.process_time() - before) / day.batches
+            day.heap_mb = float(streams.command("collect", "collected")["heap_mb"])
             day.rss_mb, day.python_rss_mb = streams.rss()
-            look(day, settings, instance, events)
+            measure_disk(day, settings, instance, events)
             day.wall_seconds = time.monotonic() - began
             days.append(day)
             sys.stderr.write(f"{asdict(day)}\n")
@@ -289,18 +289,12 @@ def measure(options: argparse.Namespace) -> list[Day]:
     return days
 
 
-def own_cpu() -> float:
-    """CPU seconds of this process."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
-
-
 def figures_of(days: list[Day], options: argparse.Namespace) -> dict[str, Any]:
     """The last day's numbers, the slopes of the last half, and the days themselves."""
     rows = [asdict(day) for day in days]
     measured = [k for k in rows[0] if k not in ("day", "notes", "batches", "wall_seconds")]
     later = rows[len(rows) // 2 :]
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "days": len(days),
         "files_a_day": options.batches,
         "rows_a_file": options.rows,
@@ -310,31 +304,27 @@ def figures_of(days: list[Day], options: argparse.Namespace) -> dict[str, Any]:
         ),
     }
     for name in measured:
-        found[name] = round(rows[-1][name], 1)
-        found[f"{name}_slope_percent_a_day"] = slope([r[name] for r in later])
-    return found | {"by_day": {name: [round(r[name], 2) for r in rows] for name in measured}}
+        figures[name] = round(rows[-1][name], 1)
+        figures[f"{name}_slope_percent_a_day"] = slope([r[name] for r in later])
+    return figures | {"by_day": {name: [round(r[name], 2) for r in rows] for name in measured}}
 
 
 def main() -> None:
-    """Measure, print, and keep the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure and report."""
+    parser = options_of(__doc__)
     parser.add_argument("--days", type=int, default=30)
     parser.add_argument("--batches", type=int, default=2, help="files that stand for a day")
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--promise", type=float, default=60.0, help="seconds")
     parser.add_argument("--minutes", type=float, default=60.0, help="end after that, if not before")
-    parser.add_argument("--log", default="/dev/null", help="what the engine says")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--log", default="/dev/null", help="for the error output of Spark")
     parser.add_argument("--chart", type=Path)
     options = parser.parse_args()
     days = measure(options)
-    found = figures_of(days, options)
-    shown = {k: v for k, v in found.items() if k != "by_day"}
-    sys.stdout.write(json.dumps(shown, indent=2) + "\n")
-    if options.out:
-        write_figures(options.out, "growth", found)
+    figures = figures_of(days, options)
+    report("growth", figures, options.out)
     if options.chart:
-        draw_growth(found["by_day"], options.chart)
+        draw_growth(figures["by_day"], options.chart)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""The chart of `bench.growth`: what there was at the end of each simulated day."""
+"""The chart of `bench.growth`: what was measured at the end of each simulated day."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,7 @@ PANELS: Final[tuple[tuple[str, Lines], ...]] = (
         "CPU per batch (ms)",
         {"streams": "stream_cpu_ms_per_batch", "upkeep": "upkeep_cpu_ms_per_batch"},
     ),
-    ("Memory after a collection (MB)", {"all processes": "rss_mb", "engine's heap": "heap_mb"}),
+    ("Memory after a collection (MB)", {"all processes": "rss_mb", "JVM's heap": "heap_mb"}),
     ("State (rows)", {"rows": "state_rows"}),
     ("Table files", {"on disk": "data_files", "of the newest version": "live_files"}),
     (
@@ -28,13 +29,10 @@ PANELS: Final[tuple[tuple[str, Lines], ...]] = (
 
 def slope(values: Sequence[float]) -> float:
     """The straight line through values of successive days: its rise a day in % of their mean."""
-    count, mean = len(values), sum(values) / max(1, len(values))
-    middle = (count - 1) / 2
-    spread = sum((n - middle) ** 2 for n in range(count))
-    if not spread or not mean:
+    if len(values) < 2 or not any(values):
         return 0.0
-    rise = sum((n - middle) * (v - mean) for n, v in enumerate(values)) / spread
-    return round(100 * rise / mean, 2)
+    rise, _ = statistics.linear_regression(range(len(values)), values)
+    return round(100 * rise / statistics.fmean(values), 2)
 
 
 def draw_growth(by_day: Mapping[str, Sequence[float]], path: Path) -> None:
@@ -49,8 +47,8 @@ def draw_growth(by_day: Mapping[str, Sequence[float]], path: Path) -> None:
         for colour, (label, name) in zip((BLUE, ORANGE, GREEN), lines.items(), strict=False):
             values = by_day[name]
             half = values[len(values) // 2 :]
-            told = f"{label} ({slope(half):+.1f} % a day)"
-            axis.plot(range(1, len(values) + 1), values, color=colour, label=told)
+            legend = f"{label} ({slope(half):+.1f} % a day)"
+            axis.plot(range(1, len(values) + 1), values, color=colour, label=legend)
         axis.set_title(title, fontsize=10, loc="left")
         top = max(max(by_day[name]) for name in lines.values())
         axis.set_ylim(0, 1.4 * top or 1)

@@ -1,6 +1,6 @@
 """The streams that `bench.growth` measures: python -m bench.growth_workload HOME PROMISE_DAYS.
 
-Reads words from its standard input: `collect` (garbage of both heaps), `end`.
+Reads commands from its standard input: `collect` (garbage of both heaps), `end`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from rivermark.settings import Settings
 
 
 def say(event: str, **facts: object) -> None:
-    """Answer."""
+    """Print an event for the measuring process."""
     sys.stdout.write(json.dumps({"event": event, **facts}) + "\n")
     sys.stdout.flush()
 
 
 def heap_mb(spark: SparkSession) -> float:
-    """Megabytes of the engine's heap that are in use after a collection."""
+    """Megabytes of the JVM's heap that are in use after a collection."""
     gc.collect()
     assert spark._jvm is not None
     spark._jvm.System.gc()
@@ -35,7 +35,7 @@ def heap_mb(spark: SparkSession) -> float:
 
 
 def main() -> None:
-    """Run the streams until told to end."""
+    """Run the streams until the command `end`."""
     home, promise = Path(sys.argv[1]), float(sys.argv[2])
     settings = Settings(home=home, promise_days=promise, trigger_seconds=1.0)
     spark = open_session(settings, "long")

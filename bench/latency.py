@@ -6,17 +6,16 @@ Three processes that do not wait for each other: the platform with every stream 
 generator, which lands fares in files of half a second on a schedule fixed beforehand; and this one,
 which reads the table's log every 20 ms. A sample is the moment at which a commit is seen less the
 event's scheduled time, for every event, so up to half a second of each is the wait for its file.
-Also told: the cost while nothing arrives, and the cost under load (CPU of the whole process tree),
-once at the trigger of the platform's settings and once at `--slow-trigger`, whose figures begin
-with `slow_`. A new process is slow for minutes, while its JVM compiles what runs often: the first
-`--warm` seconds of load are told apart.
+Also measured: the cost while nothing arrives, and the cost under load (CPU of the whole process
+tree), once at the trigger of the platform's settings and once at `--slow-trigger`, whose figures
+begin with `slow_`. A new process is slow for minutes, while its JVM compiles what runs often: the
+first `--warm` seconds of load are reported apart.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -32,10 +31,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from assets.topology import TOPOLOGY
-from bench.baseline import fare
-from bench.figures import write_figures
+from bench.figures import load, options_of, report
 from bench.process_tree import TreeMeter
 from rivermark.settings import Settings
+from rivermark.testing.landing.json_lines import json_line
 from rivermark.testing.landing.writer import land
 
 STEP: Final = 0.5
@@ -59,7 +58,7 @@ class Reader:
     samples: list[Sample] = field(default_factory=list)
     version: int = 0
 
-    def look(self) -> None:
+    def read_new(self) -> None:
         """Read the commits that were not seen before."""
         while True:
             log = self.table / "_delta_log" / f"{self.version:020d}.json"
@@ -76,10 +75,26 @@ class Reader:
 
     def delays(self, first: float, last: float) -> Any:
         """Seconds from schedule to sight, of all events scheduled in the time between."""
-        found = [
+        delays = [
             s.at - s.scheduled[(s.scheduled >= first) & (s.scheduled < last)] for s in self.samples
         ]
-        return np.concatenate(found) if found else np.array([])
+        return np.concatenate(delays) if delays else np.array([])
+
+
+def fare(ride: int, at: datetime) -> str:
+    """One fare as a JSON line."""
+    return json_line(
+        {
+            "ride_id": ride,
+            "taxi_id": 1 + ride % 200,
+            "driver_id": 1 + ride % 200,
+            "event_time": at,
+            "payment_type": "CARD",
+            "tip": 1,
+            "tolls": 0,
+            "total_fare": 10,
+        }
+    )
 
 
 def generate(folder: Path, rate: int, began: float, seconds: float) -> None:
@@ -97,22 +112,24 @@ def percentiles(delays: Any, name: str) -> dict[str, float]:
     """The figures of a set of samples."""
     if not len(delays):
         return {f"{name}_events": 0}
-    marks = {"p50": 50, "p95": 95, "p99": 99, "max": 100}
-    told = {f"{name}_{m}_s": round(float(np.percentile(delays, p)), 3) for m, p in marks.items()}
-    return {f"{name}_events": len(delays), **told}
+    ranks = {"p50": 50, "p95": 95, "p99": 99, "max": 100}
+    return {f"{name}_events": len(delays)} | {
+        f"{name}_{rank}_s": round(float(np.percentile(delays, percent)), 3)
+        for rank, percent in ranks.items()
+    }
 
 
 def started(process: subprocess.Popen[str], meter: TreeMeter, longest: float) -> float:
-    """Wait until every stream runs and the start's work is done; gives the seconds it took."""
+    """Wait until every stream runs and the start's work is done; returns the seconds it took."""
     began = time.monotonic()
     assert process.stdout is not None
     for line in process.stdout:
         if '"report"' in line:
             break
     while time.monotonic() - began < longest:
-        before = meter.look().cpu
+        before = meter.sample().cpu
         time.sleep(5)
-        if meter.look().cpu - before < 5 * QUIET_CORES:
+        if meter.sample().cpu - before < 5 * QUIET_CORES:
             break
     return time.monotonic() - began
 
@@ -130,9 +147,9 @@ def measure(home: Path, options: argparse.Namespace, trigger: float) -> dict[str
     meter = TreeMeter(psutil.Process(process.pid))
     try:
         start = started(process, meter, options.start)
-        before = meter.look().cpu
+        before = meter.sample().cpu
         time.sleep(options.idle)
-        idle = (meter.look().cpu - before) / options.idle
+        idle = (meter.sample().cpu - before) / options.idle
         reader = Reader(Path(settings.lake().path("taxi/fare_events")))
         began = time.time() + 1
         whole = options.warm + options.seconds
@@ -140,16 +157,16 @@ def measure(home: Path, options: argparse.Namespace, trigger: float) -> dict[str
         generator = subprocess.Popen(
             [sys.executable, "-m", "bench.latency", "--generate", *arguments]
         )
-        before = cpu = meter.look().cpu
+        before = cpu = meter.sample().cpu
         expected = round(options.rate * STEP) * round(whole / STEP)
         deadline = began + whole + options.patience
         warm = ended = False
         while time.time() < deadline:
-            reader.look()
+            reader.read_new()
             if not warm and time.time() >= began + options.warm:
-                warm, before = True, meter.look().cpu
+                warm, before = True, meter.sample().cpu
             if not ended and time.time() >= began + whole:
-                ended, cpu = True, meter.look().cpu
+                ended, cpu = True, meter.sample().cpu
             if ended and sum(len(s.scheduled) for s in reader.samples) >= expected:
                 break
             time.sleep(0.02)
@@ -173,35 +190,32 @@ def measure(home: Path, options: argparse.Namespace, trigger: float) -> dict[str
         **percentiles(reader.delays(middle, began + whole), "latency"),
         **percentiles(reader.delays(began, middle), "warming"),
         "peak_rss_mb": round(meter.cost.peak_rss / 1e6),
-        "load_after": round(os.getloadavg()[0], 2),
+        "load_after": load(),
     }
 
 
 def main() -> None:
-    """Measure, print, and keep the figures."""
+    """Measure and report."""
     if sys.argv[1:2] == ["--generate"]:
         folder, rate, began, seconds = sys.argv[2:]
         generate(Path(folder), int(rate), float(began), float(seconds))
         return
-    parser = argparse.ArgumentParser(prog="python -m bench latency")
+    parser = options_of(__doc__)
     parser.add_argument("--rate", type=int, default=1000, help="events a second")
     parser.add_argument("--trigger", type=float, default=2.0, help="the platform's setting")
     parser.add_argument("--start", type=float, default=180, help="longest wait for quiet")
     parser.add_argument("--idle", type=float, default=30)
     parser.add_argument("--slow-trigger", type=float, default=10.0, help="0: not measured")
-    parser.add_argument("--warm", type=float, default=240, help="seconds of load told apart")
+    parser.add_argument("--warm", type=float, default=240, help="seconds of load reported apart")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--patience", type=float, default=60, help="wait for the last commits")
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         figures = measure(Path(name) / "home", options, options.trigger)
         if options.slow_trigger:
             slow = measure(Path(name) / "slow" / "home", options, options.slow_trigger)
             figures |= {f"slow_{figure}": value for figure, value in slow.items()}
-    sys.stdout.write(json.dumps(figures, indent=2) + "\n")
-    if options.out:
-        write_figures(options.out, "latency", figures)
+    report("latency", figures, options.out)
 
 
 if __name__ == "__main__":

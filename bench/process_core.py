@@ -1,8 +1,8 @@
 """Measures the core of process functions alone: events per CPU second, bytes per key, drift.
 
-    python -m bench.process_core                 all workloads, 1 M events over 200,000 keys
-    python -m bench.process_core --events 5000000 --only long_rides
-    python -m bench.process_core --only long_rides --profile
+    python -m bench process_core                 all workloads, 1 M events over 200,000 keys
+    python -m bench process_core --events 5000000 --only long_rides
+    python -m cProfile -s tottime -m bench.process_core --only long_rides
 
 No Spark: events are dealt to buckets beforehand, as Spark's shuffle would, and only the engine's
 runs are timed (process CPU time, including reading and writing every bucket's state).
@@ -10,23 +10,22 @@ runs are timed (process CPU time, including reading and writing every bucket's s
 
 from __future__ import annotations
 
-import argparse
-import cProfile
-import pstats
 import random
 import resource
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from bench.process_workloads import WORKLOADS, Workload
-from rivermark.process import BEGINNING, END_OF_TIME, Arrivals, Engine, Ran
+from bench.figures import options_of, report
+from bench.process_workloads import WORKLOADS, Workload, end_of, open_rides
+from rivermark.process import BEGINNING, END_OF_TIME, Arrivals, Engine
 
 
 @dataclass
-class Measured:
-    """What a workload came to; bytes are those of all buckets at their largest."""
+class Result:
+    """Result of a workload; bytes are those of all buckets at their largest."""
 
     events: int = 0
     seconds: float = 0.0
@@ -34,6 +33,16 @@ class Measured:
     state_bytes: int = 0
     keys: int = 0
     left_over: int = 0
+
+    def figures(self, name: str) -> dict[str, float]:
+        """As figures whose names begin with `name`."""
+        return {
+            f"{name}_events_per_cpu_second": round(self.events / self.seconds),
+            f"{name}_rows": self.rows,
+            f"{name}_keys": self.keys,
+            f"{name}_bytes_a_key": round(self.state_bytes / max(self.keys, 1), 1),
+            f"{name}_bytes_left": self.left_over,
+        }
 
 
 class Buckets:
@@ -52,12 +61,14 @@ class Buckets:
             parts[hash(key) % len(parts)].append(row)
         return [[self.input.arrivals(part)] for part in parts]
 
-    def run(self, batch: list[list[Arrivals]], watermark: int) -> Iterator[Ran]:
-        """Run a batch over every bucket that has events or state."""
+    def run(self, batch: list[list[Arrivals]], watermark: int) -> tuple[float, int]:
+        """Run a batch over every bucket: CPU seconds, and rows of the main output."""
+        began, rows = time.process_time(), 0
         for place, state in enumerate(self.states):
             ran = self.engine.run(state, batch[place], watermark, 0)
             self.states[place] = ran.state
-            yield ran
+            rows += len(ran.outputs.main)
+        return time.process_time() - began, rows
 
     def size(self) -> int:
         """Bytes of all buckets."""
@@ -68,63 +79,55 @@ class Buckets:
         return sum(len(self.engine.open(each).records) for each in self.states if each is not None)
 
 
-def measure(workload: Workload, events: int, keys: int, buckets: int, batch: int) -> Measured:
+def measure(workload: Workload, events: int, keys: int, buckets: int, batch: int) -> Result:
     """Run a workload to its end."""
-    found = Measured()
+    result = Result()
     stored = Buckets(workload, buckets)
     watermark = newest = BEGINNING
+
+    def run(rows: list[Any], watermark: int) -> None:
+        seconds, written = stored.run(stored.dealt(rows), watermark)
+        result.seconds += seconds
+        result.rows += written
+        result.events += len(rows)
+
     for rows in chunks(workload.events(events, keys), batch):
-        dealt = stored.dealt(rows)
-        began = time.process_time()
-        found.rows += sum(len(ran.outputs.main) for ran in stored.run(dealt, watermark))
-        found.seconds += time.process_time() - began
-        found.events += len(rows)
-        if stored.size() > found.state_bytes:
-            found.state_bytes, found.keys = stored.size(), stored.keys()
-        newest = max(newest, *map(workload.time_of, rows))
+        run(rows, watermark)
+        if stored.size() > result.state_bytes:
+            result.state_bytes, result.keys = stored.size(), stored.keys()
+        newest = max(newest, max(row.event_time for row in rows))
         watermark = newest - workload.delay
-    nothing: list[list[Arrivals]] = [[] for _ in stored.states]
-    began = time.process_time()
-    found.rows += sum(len(ran.outputs.main) for ran in stored.run(nothing, END_OF_TIME))
-    found.seconds += time.process_time() - began
-    found.left_over = stored.size()
-    return found
+    run([], END_OF_TIME)
+    result.left_over = stored.size()
+    return result
 
 
-def touch_one_percent(workload: Workload, keys: int, buckets: int) -> tuple[float, float, int]:
-    """CPU seconds of a batch over 1 % of many live keys, of one over all, and bytes per key."""
-    stored = Buckets(workload, buckets)
-    rows = workload.open_keys(keys)
-    whole = seconds_of(stored, stored.dealt(rows))
+def touch_one_percent(keys: int, buckets: int) -> dict[str, float]:
+    """CPU seconds of a batch over 1 % of many open rides, of one over all, and bytes per key."""
+    stored = Buckets(WORKLOADS["long_rides"], buckets)
+    rows = open_rides(keys)
+    whole, _ = stored.run(stored.dealt(rows), BEGINNING)
     per_key = stored.size() // keys
     chosen = random.Random(7).sample(rows, keys // 100)
-    few = seconds_of(stored, stored.dealt([workload.again(each) for each in chosen]))
-    return few, whole, per_key
-
-
-def seconds_of(stored: Buckets, batch: list[list[Arrivals]]) -> float:
-    """CPU seconds of a batch."""
-    began = time.process_time()
-    for _ in stored.run(batch, BEGINNING):
-        pass
-    return time.process_time() - began
+    few, _ = stored.run(stored.dealt([end_of(ride) for ride in chosen]), BEGINNING)
+    return {
+        "live_keys": keys,
+        "live_bytes_a_key": per_key,
+        "live_cpu_seconds_of_all": round(whole, 3),
+        "live_cpu_seconds_of_1_percent": round(few, 3),
+        "live_peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
 
 
 def chunks(rows: Iterator[Any], size: int) -> Iterator[list[Any]]:
     """Lists of `size` rows."""
-    part: list[Any] = []
-    for row in rows:
-        part.append(row)
-        if len(part) == size:
-            yield part
-            part = []
-    if part:
+    while part := list(islice(rows, size)):
         yield part
 
 
 def main() -> None:
-    """Measure and print one line a workload."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    """Measure and report."""
+    parser = options_of(__doc__)
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--keys", type=int, default=200_000)
     parser.add_argument("--buckets", type=int, default=128)
@@ -134,35 +137,17 @@ def main() -> None:
         "--live", type=int, default=0, help="also touch 1 %% of this many live keys"
     )
     parser.add_argument("--repeat", type=int, default=1, help="runs, of which the best is shown")
-    parser.add_argument("--profile", action="store_true")
-    chosen = parser.parse_args()
-    print(f"{'workload':<26}{'events/CPU-s':>14}{'rows':>9}{'keys':>9}{'bytes/key':>11}{'left':>6}")
-    for name in chosen.only or WORKLOADS:
-        profile = cProfile.Profile()
-        if chosen.profile:
-            profile.enable()
+    options = parser.parse_args()
+    figures: dict[str, float] = {}
+    for name in options.only or WORKLOADS:
         runs = [
-            measure(WORKLOADS[name], chosen.events, chosen.keys, chosen.buckets, chosen.batch)
-            for _ in range(chosen.repeat)
+            measure(WORKLOADS[name], options.events, options.keys, options.buckets, options.batch)
+            for _ in range(options.repeat)
         ]
-        found = min(runs, key=lambda each: each.seconds)
-        profile.disable()
-        per_key = found.state_bytes / max(found.keys, 1)
-        print(
-            f"{name:<26}{found.events / found.seconds:>14,.0f}{found.rows:>9,}{found.keys:>9,}"
-            f"{per_key:>11.1f}{found.left_over:>6}"
-        )
-        if chosen.profile:
-            pstats.Stats(profile).sort_stats("tottime").print_stats(16)
-    if chosen.live:
-        few, whole, per_key_bytes = touch_one_percent(
-            WORKLOADS["long_rides"], chosen.live, chosen.buckets
-        )
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        print(
-            f"{chosen.live:,} live keys: {per_key_bytes} bytes a key; a batch over all of them "
-            f"{whole:.2f} CPU-s, over 1 % {few:.3f} CPU-s; peak {peak:,} MB"
-        )
+        figures |= min(runs, key=lambda each: each.seconds).figures(name)
+    if options.live:
+        figures |= touch_one_percent(options.live, options.buckets)
+    report("process_core", figures, options.out)
 
 
 if __name__ == "__main__":

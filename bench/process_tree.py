@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -18,6 +23,14 @@ class Cost:
     wall: float = 0.0
     cpu: float = 0.0
     peak_rss: int = 0
+
+    def figures(self, name: str) -> dict[str, float]:
+        """The cost as figures whose names begin with `name`."""
+        return {
+            f"{name}_wall_seconds": round(self.wall, 2),
+            f"{name}_cpu_seconds": round(self.cpu, 2),
+            f"{name}_peak_rss_mb": round(self.peak_rss / 1e6),
+        }
 
 
 @dataclass
@@ -41,10 +54,10 @@ class TreeMeter:
 
     def _sample(self) -> None:
         while not self._ending.wait(SAMPLE_SECONDS):
-            self.look()
+            self.sample()
 
-    def look(self) -> Cost:
-        """Take one sample now, and give the cost so far."""
+    def sample(self) -> Cost:
+        """Take one sample now, and return the cost so far."""
         rss = 0
         try:
             tree = [self.root, *self.root.children(recursive=True)]
@@ -64,7 +77,25 @@ class TreeMeter:
         return self.cost
 
     def stop(self) -> Cost:
-        """End sampling, and give the whole cost."""
+        """End sampling, and return the whole cost."""
         self._ending.set()
         self._thread.join()
         return self.cost
+
+
+def run_measured(command: Sequence[str], log: Path) -> tuple[Cost, list[dict[str, Any]]]:
+    """Run a command to its end: its cost, and the JSON objects that it printed, one a line.
+
+    Raises:
+        SystemExit: where it fails, with the end of `log`, which gets its standard error.
+    """
+    with log.open("a") as errors:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+        meter = TreeMeter(psutil.Process(process.pid))
+        assert process.stdout is not None
+        printed = [json.loads(line) for line in process.stdout if line.startswith("{")]
+        code = process.wait()
+        cost = meter.stop()
+    if code:
+        raise SystemExit(f"{' '.join(command)} failed:\n{log.read_text()[-3000:]}")
+    return cost, printed

@@ -1,6 +1,6 @@
 """What one warm micro-batch costs: ours beside Spark's own Delta sink, on the same input.
 
-    python -m bench.warm_batch [--streams stateless,windowed,join] [--repeats 30] [--out FILE]
+    python -m bench warm_batch [--streams stateless,windowed,join] [--repeats 30] [--out FILE]
 
 One driver, every stream with its real host and supervisor. An input commit is one batch
 (`files_per_trigger` is 1) and is revealed only when its turn comes, so nothing is counted but the
@@ -11,11 +11,9 @@ written table holds `--files` files before: the cost must not depend on it.
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -32,15 +30,9 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.transaction import AddAction, RemoveAction
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    DecimalType,
-    LongType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import DecimalType
 
-from bench.figures import write_figures
+from bench.figures import options_of, report
 from bench.process_tree import TreeMeter
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
@@ -57,26 +49,22 @@ KEYS = 50
 MONEY = DecimalType(12, 2)
 
 
-def table(name: str, *fields: tuple[str, Any], event_time: str = "event_time") -> Table:
+def table(name: str, schema: str, event_time: str = "event_time") -> Table:
     """A table of the bench."""
     return Table(
         name=f"bench/{name}",
-        schema=StructType([StructField(n, kind, True) for n, kind in fields]),
+        schema=schema,
         description=name,
         event_time=event_time,
         days=Daily(column=event_time, start=date(2026, 1, 1)),
     )
 
 
-EVENT = (
-    ("id", LongType()),
-    ("event_time", TimestampType()),
-    ("driver_id", LongType()),
-    ("tip", MONEY),
-)
-FARES = table("fares", *EVENT)
-RIDES = table("rides", *EVENT)
-WINDOW = (("window_start", TimestampType()), ("window_end", TimestampType()))
+EVENT = "id long, event_time timestamp, driver_id long, tip decimal(12,2)"
+SUMS = """
+    driver_id long, window_start timestamp, window_end timestamp, tips decimal(12,2), fares long"""
+FARES = table("fares", EVENT)
+RIDES = table("rides", EVENT)
 
 
 def sums(fares: DataFrame) -> DataFrame:
@@ -98,7 +86,7 @@ def joined(rides: DataFrame, fares: DataFrame) -> DataFrame:
 
 def paid(fares: DataFrame) -> DataFrame:
     """Fares with a tip."""
-    return fares.where("tip > 0").select(*[n for n, _ in EVENT])
+    return fares.where("tip > 0").select("id", "event_time", "driver_id", "tip")
 
 
 COMMON: dict[str, Any] = {"description": "bench", "group": "bench", "lateness": timedelta(0)}
@@ -107,7 +95,7 @@ STREAMS = {
         name="bench/paid",
         reads=(FARES,),
         build=paid,
-        writes=table("paid", *EVENT),
+        writes=table("paid", EVENT),
         volume="events",
         **COMMON,
     ),
@@ -115,28 +103,21 @@ STREAMS = {
         name="bench/sums",
         reads=(FARES,),
         build=sums,
-        writes=table(
-            "sums",
-            ("driver_id", LongType()),
-            *WINDOW,
-            ("tips", MONEY),
-            ("fares", LongType()),
-            event_time="window_end",
-        ),
+        writes=table("sums", SUMS, event_time="window_end"),
         **COMMON,
     ),
     "join": Stream(
         name="bench/joined",
         reads=(RIDES, FARES),
         build=joined,
-        writes=table("joined", *EVENT),
+        writes=table("joined", EVENT),
         **COMMON,
     ),
     "refresh": Stream(
         name="bench/refreshed",
         reads=(FARES,),
         build=paid,
-        writes=table("refreshed", *EVENT),
+        writes=table("refreshed", EVENT),
         kind="refresh",
         **(COMMON | {"lateness": None}),
     ),
@@ -207,10 +188,10 @@ def age(lake: Lake, target: Table, files: int) -> None:
 
 @dataclass
 class Running:
-    """A query at work: its checkpoint, which tells how far it is, and how to look after it."""
+    """A running query: its checkpoint, which says how far it is, and how to supervise it."""
 
     checkpoint: Path
-    look: Callable[[], None]
+    supervise: Callable[[], None]
 
     def reached(self) -> int:
         """The first input commit that no finished batch has taken, of the slowest input."""
@@ -227,12 +208,12 @@ def ours(spark: SparkSession, settings: Settings, stream: Stream) -> Iterator[Ru
     with Supervisor(spark, settings, [stream], "bench") as supervisor:
         supervisor.start(stream.name, bounded=False)
 
-        def look() -> None:
+        def supervise() -> None:
             supervisor.count()
             supervisor.look()
             supervisor.beat()
 
-        yield Running(Path(supervisor.hosts[stream.name].checkpoint), look)
+        yield Running(Path(supervisor.hosts[stream.name].checkpoint), supervise)
 
 
 @contextmanager
@@ -256,12 +237,12 @@ def native(spark: SparkSession, settings: Settings, stream: Stream) -> Iterator[
         .start(lake.path(stream.outputs[0].table))
     )
 
-    def look() -> None:
+    def supervise() -> None:
         if error := query.exception():
             raise error
 
     try:
-        yield Running(Path(checkpoint), look)
+        yield Running(Path(checkpoint), supervise)
     finally:
         query.stop()
 
@@ -289,13 +270,13 @@ def measure(
     script.prepare(lake, inputs)
     age(lake, stream.outputs[0].table, files)
     meter = TreeMeter(psutil.Process())
-    found: list[dict[str, object]] = []
+    batches: list[dict[str, object]] = []
 
     def run(running: Running, count: int) -> None:
         script.reveal(lake, inputs, count)
         deadline = time.monotonic() + 20 * count + 60
         while running.reached() <= script.done:
-            running.look()
+            running.supervise()
             if time.monotonic() > deadline:
                 raise SystemExit(f"{kind}, {runner}: {running.reached()} of {script.done}")
             time.sleep(0.1)
@@ -306,11 +287,11 @@ def measure(
             costs, walls = [], []
             step = max(repeats // 3, 1)
             for _ in range(3):
-                before, began = meter.look().cpu, time.monotonic()
+                before, began = meter.sample().cpu, time.monotonic()
                 run(running, step)
-                costs.append((meter.look().cpu - before) / step)
+                costs.append((meter.sample().cpu - before) / step)
                 walls.append((time.monotonic() - began) / step)
-            found.append(
+            batches.append(
                 {
                     "stream": kind,
                     "sink": runner,
@@ -321,31 +302,29 @@ def measure(
                     "wall_seconds": round(statistics.median(walls), 3),
                 }
             )
-            sys.stdout.write(json.dumps(found[-1]) + "\n")
-            sys.stdout.flush()
+            print(json.dumps(batches[-1]), flush=True)
     meter.stop()
-    return found
+    return batches
 
 
 def main() -> None:
-    """Measure, print, and keep the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure and report."""
+    parser = options_of(__doc__)
     parser.add_argument("--streams", default="stateless,windowed")
     parser.add_argument("--sinks", default="ours,native")
     parser.add_argument("--files", default="100")
     parser.add_argument("--warm", type=int, default=60)
     parser.add_argument("--repeats", type=int, default=30)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         spark = open_session(Settings(home=folder), "long")
-        found = [
-            line
+        batches = [
+            batch
             for files in options.files.split(",")
             for kind in options.streams.split(",")
             for sink in options.sinks.split(",")
-            for line in measure(
+            for batch in measure(
                 spark,
                 folder,
                 kind,
@@ -356,8 +335,7 @@ def main() -> None:
             )
         ]
         spark.stop()
-    if options.out:
-        write_figures(options.out, "warm_batch", {"batches": found})
+    report("warm_batch", {"batches": batches}, options.out)
 
 
 if __name__ == "__main__":

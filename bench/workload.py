@@ -35,13 +35,13 @@ WINNERS = (
 
 
 def say(event: str, **facts: object) -> None:
-    """Tell the measuring process what happened."""
+    """Print an event for the measuring process."""
     sys.stdout.write(json.dumps({"at": time.time(), "event": event, **facts}, default=str) + "\n")
     sys.stdout.flush()
 
 
-def told(report: Report) -> None:
-    """Pass a stream's report on."""
+def say_report(report: Report) -> None:
+    """Print a stream's report."""
     say("report", stream=report.stream, kind=report.kind, numbers=report.numbers)
 
 
@@ -51,7 +51,7 @@ def bounded(home: Path) -> None:
     spark = open_session(settings, "short")
     say("session")
     streams = [TOPOLOGY.named(name) for name in WINNERS]
-    done = run_bounded(spark, settings, TOPOLOGY, streams, run_id="bench", on_report=told)
+    done = run_bounded(spark, settings, TOPOLOGY, streams, run_id="bench", on_report=say_report)
     say("done", rows={name: s.rows_in for name, s in done.items()})
 
 
@@ -59,16 +59,18 @@ def stream(home: Path, name: str) -> None:
     """Drain what is in its inputs through one stream."""
     settings = Settings(home=home)
     spark = open_session(settings, "short")
-    run_bounded(spark, settings, TOPOLOGY, [TOPOLOGY.named(name)], run_id="bench", on_report=told)
+    run_bounded(
+        spark, settings, TOPOLOGY, [TOPOLOGY.named(name)], run_id="bench", on_report=say_report
+    )
 
 
 def reprocessed(home: Path, name: str, day: date) -> None:
     """Compute a day of a stream again: compared with what is published, replaced, recorded."""
     settings = Settings(home=home)
     spark = open_session(settings, "short")
-    found = TOPOLOGY.named(name)
-    assert isinstance(found, Stream)
-    done = replace(spark, settings, Order(stream=found, first=day, last=day, run_id="bench"))
+    declared = TOPOLOGY.named(name)
+    assert isinstance(declared, Stream)
+    done = replace(spark, settings, Order(stream=declared, first=day, last=day, run_id="bench"))
     say("reprocessed", tables={name: o.difference.unchanged for name, o in done.tables.items()})
 
 
@@ -86,7 +88,7 @@ def live(home: Path, seconds: float, trigger: float) -> None:
         TOPOLOGY.streams,
         run_id="bench",
         stop=stop,
-        on_report=told,
+        on_report=say_report,
         report_every=timedelta(seconds=10),
     )
     say("done")

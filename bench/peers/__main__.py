@@ -30,7 +30,7 @@ from pathlib import Path
 from bench.figures import ROOT, commit
 from bench.peers import environment, report
 from bench.peers.compare import difference
-from bench.peers.engines import ENGINES, LARGEST_DOOR, REFERENCE, takes
+from bench.peers.engines import ENGINES, LARGEST_JSON, REFERENCE, takes
 from bench.peers.events import generation, prepare
 from bench.peers.keyed_events import KEY_OF, keyed_generation, prepare_keyed
 from bench.peers.measured import Run, keep, kept, measure
@@ -86,25 +86,20 @@ class Bench:
         name = f"{size}-keyed-{keyed_generation()}" if keyed else f"{size}-{generation()}"
         folder = environment.FOLDER / "data" / name
         if folder not in self.rows:
-            with_json = "door" in self.options.only and size <= LARGEST_DOOR
+            with_json = "door" in self.options.only and size <= LARGEST_JSON
             self.rows[folder] = (
                 prepare_keyed(folder, size) if keyed else prepare(folder, size, with_json=with_json)
             )
         return folder
 
     def reference(self, turn: Turn) -> Path:
-        """DuckDB's output for a turn, made anew in each call of the bench."""
+        """DuckDB's output for a turn, made in each call of the bench."""
         out = self.work / str(turn.size) / "reference" / turn.workload
         if not (out / "made").exists():
-            found = measure(
-                ENGINES[REFERENCE],
-                turn.workload,
-                self.data(turn.size, turn.workload),
-                out,
-                self.variables,
-            )
-            if found[3]:
-                raise SystemExit(f"the reference of {turn.workload}: {found[3]}; see {out}.log")
+            data = self.data(turn.size, turn.workload)
+            *_, wrong = measure(ENGINES[REFERENCE], turn.workload, data, out, self.variables)
+            if wrong:
+                raise SystemExit(f"the reference of {turn.workload}: {wrong}; see {out}.log")
             (out / "made").touch()
         return out
 
@@ -166,17 +161,17 @@ class Bench:
         """All workloads of ours in one session, once, each compared with DuckDB's."""
         size = self.options.sizes[0]
         out = self.work / str(size) / "together"
-        asked = "+".join(self.options.only)
+        names = "+".join(self.options.only)
         data = self.data(size, self.options.only[0])
-        wall, cpu, peak, wrong = measure(ENGINES["rivermark"], asked, data, out, self.variables)
-        print(f"{asked}: {cpu:.1f} CPU-s, {wall:.1f} s, {peak} MB {wrong}", flush=True)
+        wall, cpu, peak, wrong = measure(ENGINES["rivermark"], names, data, out, self.variables)
+        print(f"{names}: {cpu:.1f} CPU-s, {wall:.1f} s, {peak} MB {wrong}", flush=True)
         if wrong:
             raise SystemExit(f"{out.with_suffix('.log').read_text()}\nours {wrong}")
         for workload in self.options.only:
             turn = Turn(size, workload, "rivermark", 0)
-            found = difference(workload, size, out, self.reference(turn))
-            self.wrong += bool(found)
-            print(f"{workload:10} {found or 'equal'}", flush=True)
+            wrong = difference(workload, size, out, self.reference(turn))
+            self.wrong += bool(wrong)
+            print(f"{workload:10} {wrong or 'equal'}", flush=True)
 
 
 def expected_seconds(todo: list[Turn], spent: dict[tuple[str, str, int], list[float]]) -> float:
@@ -195,10 +190,10 @@ def names(known: Iterable[str]) -> Callable[[str], list[str]]:
     """A list of names, by commas, each of which must be known."""
 
     def parse(text: str) -> list[str]:
-        found = text.split(",")
-        if strange := [name for name in found if name not in known]:
+        chosen = text.split(",")
+        if strange := [name for name in chosen if name not in known]:
             raise argparse.ArgumentTypeError(f"{', '.join(strange)}: not among {', '.join(known)}")
-        return found
+        return chosen
 
     return parse
 
@@ -263,8 +258,8 @@ def main() -> None:
             sys.exit(f"{', '.join(needs)}: run `python -m bench peers --setup` first")
         if others := {run.commit for run in kept(options.runs)} - {commit()}:
             sys.exit(
-                f"{options.runs} holds runs of commit {', '.join(sorted(others))}: begin anew with "
-                "--fresh, or keep these apart with --runs FILE"
+                f"{options.runs} holds runs of commit {', '.join(sorted(others))}: start again "
+                "with --fresh, or keep these apart with --runs FILE"
             )
         bench = Bench(options)
         bench.run()

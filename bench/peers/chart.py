@@ -45,8 +45,8 @@ def draw(runs: Sequence[Run], out: Path) -> None:
             points = []
             for size in sorted({run.size for run in runs}):
                 of = [run for run in runs if run.cell == (workload, engine, size)]
-                if found := spread(of, lambda run: run.cpu):
-                    points.append((of[0].events, found.median))
+                if cpu := spread(of, lambda run: run.cpu):
+                    points.append((of[0].events, cpu.median))
             if points:
                 axis.plot(*zip(*points, strict=True), marker="o", color=colour, label=engine)
         axis.set(xscale="log", yscale="log", title=WORKLOADS[workload].title)

@@ -11,7 +11,7 @@ from bench.peers.events import end_of
 from bench.peers.workloads import WORKLOADS
 
 
-def difference(workload: str, size: int, found: Path, reference: Path) -> str:
+def difference(workload: str, size: int, output: Path, reference: Path) -> str:
     """What differs, in words; empty when nothing does.
 
     Rows are compared as they are, doubles included, each as often as it occurs (EXCEPT ALL both
@@ -19,24 +19,24 @@ def difference(workload: str, size: int, found: Path, reference: Path) -> str:
     """
     db = duckdb.connect(config={"threads": 2})
     sides = {}
-    for side, folder in (("found", found), ("expected", reference)):
+    for side, folder in (("actual", output), ("expected", reference)):
         files = result_files(folder, workload)
         if not files:
             return f"no output in {folder.name}"
-        asked = WORKLOADS[workload]
-        columns = ", ".join(f"{name}::{sql_type(kind)} AS {name}" for name, kind in asked.columns)
+        asks = WORKLOADS[workload]
+        columns = ", ".join(f"{name}::{sql_type(kind)} AS {name}" for name, kind in asks.columns)
         db.execute(f"CREATE VIEW {side}_files AS FROM read_parquet({files!r})")
         rows = f"{side}_files"
-        if not has_column(db, rows, asked.time):
-            # The door's own table has the time as a timestamp.
+        if not has_column(db, rows, asks.time):
+            # An admitted table has the time as a timestamp.
             rows = f"(SELECT *, epoch_ms(event_time) AS event_ms FROM {rows})"
         db.execute(
             f"CREATE VIEW {side} AS SELECT {columns} FROM {rows} "
-            f"WHERE {asked.time} <= {end_of(size)}"
+            f"WHERE {asks.time} <= {end_of(size)}"
         )
         sides[side] = count(db, side)
-    missing = count(db, "(FROM expected EXCEPT ALL FROM found)")
-    extra = count(db, "(FROM found EXCEPT ALL FROM expected)")
+    missing = count(db, "(FROM expected EXCEPT ALL FROM actual)")
+    extra = count(db, "(FROM actual EXCEPT ALL FROM expected)")
     if not sides["expected"]:
         return "the reference has no rows"
     if missing or extra:
@@ -56,8 +56,8 @@ def sql_type(kind: str) -> str:
 
 def count(db: duckdb.DuckDBPyConnection, relation: str) -> int:
     """Rows of a relation."""
-    found = db.execute(f"SELECT count(*) FROM {relation}").fetchone()
-    return int(found[0]) if found else 0
+    row = db.execute(f"SELECT count(*) FROM {relation}").fetchone()
+    return int(row[0]) if row else 0
 
 
 def result_files(folder: Path, workload: str) -> list[str]:

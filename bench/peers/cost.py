@@ -30,10 +30,10 @@ class Line:
 
 def spread(runs: Iterable[Run], figure: Callable[[Run], float]) -> Spread | None:
     """Median and spread of a figure over the runs whose output was right."""
-    found = [figure(run) for run in runs if not run.wrong]
-    if not found:
+    values = [figure(run) for run in runs if not run.wrong]
+    if not values:
         return None
-    return Spread(statistics.median(found), min(found), max(found), len(found))
+    return Spread(statistics.median(values), min(values), max(values), len(values))
 
 
 def line(runs: Iterable[Run]) -> Line | None:

@@ -41,24 +41,30 @@ ENGINES: Final = {
         "rivermark process function", "ours", ("join", *PROCESS), options=("process",)
     ),
     "flink": Engine("Flink SQL", "flink_sql", STREAMED, python=FLINK_PYTHON),
-    "pyflink": Engine("PyFlink process function", "flink_process", PROCESS, 100_000, FLINK_PYTHON),
+    "pyflink": Engine(
+        "PyFlink process function", "flink_process", ("long_rides",), 100_000, FLINK_PYTHON
+    ),
     "spark": Engine("Spark, defaults", "plain_spark", NATIVE, 1_000_000),
     "spark-two": Engine("Spark, 2 partitions", "plain_spark", NATIVE, options=("2",)),
     "spark-tws-row": Engine(
-        "Spark, transformWithState", "spark_state", PROCESS, 100_000, options=("rows",)
+        "Spark, transformWithState", "spark_state", ("long_rides",), 100_000, options=("rows",)
     ),
     "spark-tws-pandas": Engine(
-        "Spark, transformWithStateInPandas", "spark_state", PROCESS, 100_000, options=("pandas",)
+        "Spark, transformWithStateInPandas",
+        "spark_state",
+        ("long_rides",),
+        100_000,
+        options=("pandas",),
     ),
     "duckdb": Engine("DuckDB", "duck"),
     "polars": Engine("Polars", "polar", USUAL),
 }
-LARGEST_DOOR: Final = 5_000_000
-"""JSON lines of more events than this are not written: the door is linear in them."""
+LARGEST_JSON: Final = 5_000_000
+"""JSON lines of more events than this are not written: admission is linear in them."""
 
 
 def takes(engine: Engine, workload: str, size: int) -> bool:
     """Whether an engine is asked this at that size."""
-    if workload == "door" and size > LARGEST_DOOR:
+    if workload == "door" and size > LARGEST_JSON:
         return False
     return workload in engine.workloads and size <= engine.largest

@@ -52,7 +52,7 @@ Columns = dict[str, Any]
 
 
 def prepare(folder: Path, size: int, *, with_json: bool, seed: int = 7) -> dict[str, int]:
-    """Write the events of that size unless they are there; gives the rows of each stream.
+    """Write the events of that size unless they exist; returns the rows of each stream.
 
     Nothing appears under its name before it is whole, and nothing that is there is removed: another
     bench may be reading it. The folder's name should carry `generation()`.
@@ -65,8 +65,8 @@ def prepare(folder: Path, size: int, *, with_json: bool, seed: int = 7) -> dict[
     if with_json and not (folder / "json").exists():
         with making(folder / "json") as made:
             write_json(made / "rides", pq.read_table(folder / "parquet" / "rides"))
-    found: dict[str, int] = json.loads(note.read_text())
-    return found
+    rows_of: dict[str, int] = json.loads(note.read_text())
+    return rows_of
 
 
 def generation() -> str:
@@ -90,7 +90,7 @@ def making(folder: Path) -> Iterator[Path]:
 
 
 def write_layouts(folder: Path, size: int, seed: int) -> dict[str, int]:
-    """All layouts but JSON; gives the rows of each stream."""
+    """All layouts but JSON; returns the rows of each stream."""
     rows = {}
     for name, columns in build(size, seed).items():
         table = typed(name, columns)
@@ -208,8 +208,8 @@ def deal(folder: Path, table: pa.Table, last: int, dealt_by: Any) -> None:
     folder.mkdir(parents=True)
     body = table.num_rows - last
     for part in (0, 1):
-        mine = np.flatnonzero(dealt_by % 2 == part)
-        places = np.concatenate([mine, np.arange(body, table.num_rows)])
+        body_rows = np.flatnonzero(dealt_by % 2 == part)
+        places = np.concatenate([body_rows, np.arange(body, table.num_rows)])
         pq.write_table(table.take(places), folder / f"p{part}.parquet", compression="snappy")
 
 

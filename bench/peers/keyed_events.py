@@ -33,14 +33,14 @@ KEY_OF: Final = {"wide_readings": "sensor_id", "wide_fares": "driver_id"}
 
 
 def prepare_keyed(folder: Path, size: int, seed: int = 11) -> dict[str, int]:
-    """Write the events of that size unless they are there; gives the rows of each stream."""
+    """Write the events of that size unless they exist; returns the rows of each stream."""
     note = folder / "rows.json"
     if not note.exists():
         with making(folder) as made:
             rows = write_streams(made, size, seed)
             (made / note.name).write_text(json.dumps(rows) + "\n")
-    found: dict[str, int] = json.loads(note.read_text())
-    return found
+    rows_of: dict[str, int] = json.loads(note.read_text())
+    return rows_of
 
 
 def keyed_generation() -> str:
@@ -50,7 +50,7 @@ def keyed_generation() -> str:
 
 
 def write_streams(folder: Path, size: int, seed: int) -> dict[str, int]:
-    """All layouts; gives the rows of each stream."""
+    """All layouts; returns the rows of each stream."""
     rows = {}
     draw = np.random.Generator(np.random.PCG64(seed))
     apart = STEP * keys_of(size)

@@ -41,31 +41,31 @@ def put(page: Path, begin: str, end: str, text: str) -> None:
 def write_medians(out: Path, runs: Sequence[Run]) -> None:
     """Medians and spread of every cell as JSON, and every single run."""
     figures: dict[str, Any] = {
-        f"{workload}_{engine}_{size}_cpu_seconds": found.median
+        f"{workload}_{engine}_{size}_cpu_seconds": cpu.median
         for (workload, engine, size), of in cells(runs).items()
-        if (found := spread(of, lambda run: run.cpu))
+        if (cpu := spread(of, lambda run: run.cpu))
     }
     write_figures(out, "peers", {**figures, "runs": [vars(run) for run in runs]})
 
 
 def cells(runs: Sequence[Run]) -> dict[tuple[str, str, int], list[Run]]:
     """The runs by workload, engine and size, in the order of the page."""
-    found: dict[tuple[str, str, int], list[Run]] = {}
+    by_cell: dict[tuple[str, str, int], list[Run]] = {}
     order = {name: place for place, name in enumerate([*WORKLOADS, *ENGINES])}
     for run in sorted(runs, key=lambda r: (order[r.workload], r.size, order[r.engine])):
-        found.setdefault(run.cell, []).append(run)
-    return found
+        by_cell.setdefault(run.cell, []).append(run)
+    return by_cell
 
 
 def described(runs: Sequence[Run]) -> str:
     """Machine, versions, load."""
-    here = machine()
+    this = machine()
     loads = sorted(run.load for run in runs)
-    versions = ", ".join(f"{name} {number}" for name, number in here["versions"].items())
+    versions = ", ".join(f"{name} {number}" for name, number in this["versions"].items())
     commits = ", ".join(sorted({run.commit for run in runs}))
     return (
-        f"{here['cores']} cores ({here['processor']}), {here['memory_gb']} GB, Python "
-        f"{here['python']}, {here['java']}, {versions}, Flink 2.3.0; commit {commits}. Load before "
+        f"{this['cores']} cores ({this['processor']}), {this['memory_gb']} GB, Python "
+        f"{this['python']}, {this['java']}, {versions}, Flink 2.3.0; commit {commits}. Load before "
         f"a run: {loads[0]} to {loads[-1]}, median {loads[len(loads) // 2]}."
     )
 
@@ -75,11 +75,11 @@ def costs(runs: Sequence[Run]) -> str:
     engines = [name for name in ENGINES if any(run.engine == name for run in runs)]
     head = "| workload | events | " + " | ".join(ENGINES[name].title for name in engines) + " |"
     rows = [head, "| --- | ---: |" + " ---: |" * len(engines)]
-    found = cells(runs)
-    for workload, size in dict.fromkeys((workload, size) for workload, _, size in found):
-        told = [cell(found.get((workload, engine, size), [])) for engine in engines]
+    by_cell = cells(runs)
+    for workload, size in dict.fromkeys((workload, size) for workload, _, size in by_cell):
+        figures = [cell(by_cell.get((workload, engine, size), [])) for engine in engines]
         events = next(run.events for run in runs if (run.workload, run.size) == (workload, size))
-        rows.append(f"| {WORKLOADS[workload].title} | {events:,} | {' | '.join(told)} |")
+        rows.append(f"| {WORKLOADS[workload].title} | {events:,} | {' | '.join(figures)} |")
     return (
         "CPU seconds (smallest-largest of the repeats) / wall seconds / peak MB:\n\n"
         + "\n".join(rows)
@@ -108,13 +108,12 @@ def lines(runs: Sequence[Run]) -> str:
     ]
     for workload in WORKLOADS:
         for engine in ENGINES:
-            mine = [r for r in runs if (r.workload, r.engine) == (workload, engine)]
-            found = line(mine)
-            if found is not None:
-                rate = f"{1e6 / found.per_million:,.0f}" if found.per_million > 0 else "-"
+            cost = line(r for r in runs if (r.workload, r.engine) == (workload, engine))
+            if cost is not None:
+                rate = f"{1e6 / cost.per_million:,.0f}" if cost.per_million > 0 else "-"
                 rows.append(
                     f"| {WORKLOADS[workload].title} | {ENGINES[engine].title} "
-                    f"| {found.fixed:.1f} | {found.per_million:.2f} | {rate} |"
+                    f"| {cost.fixed:.1f} | {cost.per_million:.2f} | {rate} |"
                 )
     if len(rows) == 2:
         return "Fixed and marginal cost need three sizes."

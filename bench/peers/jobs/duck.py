@@ -80,7 +80,7 @@ def source(data: str, folder: str, name: str) -> str:
 
 
 def main() -> None:
-    """Answer one workload."""
+    """Run one workload."""
     name, data, out = arguments()
     workload = WORKLOADS[name]
     db = duckdb.connect(config={"threads": 2})

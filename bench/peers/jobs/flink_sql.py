@@ -125,7 +125,7 @@ def declare_sink(tables: TableEnvironment, out: str, name: str) -> None:
 
 
 def main() -> None:
-    """Answer one workload."""
+    """Run one workload."""
     name, data, out = arguments()
     data, out = str(Path(data).resolve()), str(Path(out).resolve())
     chosen = EnvironmentSettings.new_instance().with_configuration(configuration(out))

@@ -2,10 +2,10 @@
 
 python -m bench.peers.jobs.ours WORKLOAD[+WORKLOAD...] DATA OUT [short | long | large | process]
 
-Its inputs are the Delta tables laid beside the peers' Parquet files; for the door, JSON lines in a
-landing folder. Several workloads run side by side in one session. The JVM is that of a bounded run
-with so much to read (rivermark.runtime.query.backlog), unless the word says for which kind of run;
-with `process` the workloads are process functions.
+Its inputs are the Delta tables laid beside the peers' Parquet files; for `door`, which admits
+records, JSON lines in a landing folder. Several workloads run side by side in one session. The JVM
+is that of a bounded run with so much to read (rivermark.runtime.query.backlog), unless the option
+says for which kind of run; with `process` the workloads are process functions.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ def settings_for(data: Path, out: Path, names: list[str]) -> Settings:
     (tables / "bench").mkdir(parents=True)
     for each in {i for name in names if name != "door" for i in WORKLOADS[name].inputs}:
         table = INPUTS[each].name
-        there = data / "lake" / "tables" / table
-        (tables / table).symlink_to(there, target_is_directory=True)
+        (tables / table).symlink_to(data / "lake" / "tables" / table, target_is_directory=True)
     return Settings(
         home=out,
         lake_root=str(out / "lake"),
@@ -43,9 +42,9 @@ def settings_for(data: Path, out: Path, names: list[str]) -> Settings:
 
 
 def main() -> None:
-    """Answer the workloads."""
-    given, data, out = arguments()
-    names = given.split("+")
+    """Run the workloads."""
+    workloads, data, out = arguments()
+    names = workloads.split("+")
     word = sys.argv[4] if len(sys.argv) > 4 else ""
     settings = settings_for(Path(data).resolve(), Path(out).resolve(), names)
     streams = [stream(name, process=word == "process") for name in names]

@@ -108,8 +108,8 @@ def question(spark: SparkSession, name: str, data: str) -> DataFrame:
             "r.ride_id = f.ride_id AND f.event_time BETWEEN r.event_time - INTERVAL 5 MINUTES "
             "AND r.event_time + INTERVAL 5 MINUTES"
         )
-        mine = {"payment_type", "tip", "tolls", "total_fare"}
-        picked = [f"{'f' if column in mine else 'r'}.{column}" for column in columns]
+        paid = {"payment_type", "tip", "tolls", "total_fare"}
+        picked = [f"{'f' if column in paid else 'r'}.{column}" for column in columns]
         return starts.join(fares, F.expr(near)).select(*picked)
     ends = rides.where("NOT is_start").select("ride_id", "event_time").alias("e")
     within = (
@@ -120,20 +120,20 @@ def question(spark: SparkSession, name: str, data: str) -> DataFrame:
     return open_ones.select("r.ride_id", "r.driver_id", F.col("r.event_ms").alias("start_ms"))
 
 
-def drain(answer: DataFrame, out: str) -> None:
+def drain(results: DataFrame, out: str) -> None:
     """Write all there is to a Delta table, and end the session."""
     query = (
-        answer.writeStream.format("delta")
+        results.writeStream.format("delta")
         .option("checkpointLocation", f"{out}-checkpoint")
         .trigger(availableNow=True)
         .start(out)
     )
     query.awaitTermination()
-    answer.sparkSession.stop()
+    results.sparkSession.stop()
 
 
 def main() -> None:
-    """Answer one workload."""
+    """Run one workload."""
     name, data, out = arguments()
     spark = session()
     if len(sys.argv) > 4:

@@ -42,7 +42,7 @@ def parquet(data: str, name: str) -> Any:
     return pl.scan_parquet(f"{data}/parquet/{name}/*.parquet").filter(col(key) >= 0)
 
 
-def door(data: str) -> Any:
+def json_rides(data: str) -> Any:
     """JSON lines, typed."""
     schema = {column: TYPES[kind] for column, kind in SCHEMAS["rides"] if column != "event_ms"}
     rides = pl.scan_ndjson(
@@ -121,7 +121,7 @@ def floor(size: int) -> Any:
 
 
 QUERIES: Final[dict[str, Callable[[str], Any]]] = {
-    "door": door,
+    "door": json_rides,
     "cleanse": cleanse,
     "tips_max": tips_max,
     "tumbling": lambda data: averages(data, 5 * MINUTE),
@@ -132,7 +132,7 @@ QUERIES: Final[dict[str, Callable[[str], Any]]] = {
 
 
 def main() -> None:
-    """Answer one workload."""
+    """Run one workload."""
     name, data, out = arguments()
     Path(out).mkdir(parents=True)
     QUERIES[name](data).sink_parquet(f"{out}/part-0.parquet", compression="snappy")

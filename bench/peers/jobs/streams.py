@@ -38,7 +38,7 @@ INPUTS: Final = {
     for name, columns in SCHEMAS.items()
 }
 
-DOOR: Final = Ingest(
+JSON_RIDES: Final = Ingest(
     name="bench/door",
     source=FileSource(folder="rides", pattern="*.json", settle=timedelta(0)),
     contract=Contract(
@@ -91,7 +91,7 @@ def tips_max(fares: DataFrame) -> DataFrame:
 
 def averages(readings: DataFrame, window: EventWindow) -> DataFrame:
     """The average of each sensor and window."""
-    found = per_window(
+    windows = per_window(
         readings,
         window,
         "event_time",
@@ -99,7 +99,7 @@ def averages(readings: DataFrame, window: EventWindow) -> DataFrame:
         avg_temp=F.avg("temperature"),
         cnt=F.count("*"),
     )
-    return found.select(
+    return windows.select(
         millis("window_start").alias("window_start_ms"),
         millis("window_end").alias("window_end_ms"),
         "sensor_id",
@@ -122,7 +122,7 @@ def join(rides: DataFrame, fares: DataFrame) -> DataFrame:
     """The START of each ride beside its fare; only what is written goes into state."""
     paid = ("payment_type", "tip", "tolls", "total_fare")
     columns = WORKLOADS["join"].names
-    begun = rides.transform(starts).select(
+    started = rides.transform(starts).select(
         *[column for column in columns if column not in paid], "event_time"
     )
     costs = fares.select(
@@ -133,7 +133,7 @@ def join(rides: DataFrame, fares: DataFrame) -> DataFrame:
         & (F.col("fare_time") >= F.col("event_time") - F.lit(FIVE_MINUTES))
         & (F.col("fare_time") <= F.col("event_time") + F.lit(FIVE_MINUTES))
     )
-    return begun.join(costs, near).select(*columns)
+    return started.join(costs, near).select(*columns)
 
 
 def long_rides(rides: DataFrame) -> DataFrame:
@@ -183,12 +183,12 @@ EVENTS: Final = ("cleanse", "join")
 
 
 def stream(name: str, *, process: bool = False) -> AnyStream:
-    """The workload as a declared stream; the door is an ingest.
+    """The workload as a declared stream; `door` is an ingest.
 
     With `process` it is a process function instead of native operators.
     """
     if name == "door":
-        return DOOR
+        return JSON_RIDES
     workload = WORKLOADS[name]
     return Stream(
         name=f"bench/{name}",
