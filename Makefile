@@ -68,7 +68,7 @@ bench: setup ## Measure, beside Flink and others (BENCH=short compares outputs o
 
 # Extras stay in the lock, because pip with hashes refuses to add one to a package that is pinned
 # without it.
-lock: ## Write requirements.lock anew from pyproject.toml (needs uv)
+lock: ## Write requirements.lock from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --all-extras --universal --fork-strategy fewest \
 		--python-version 3.11 --generate-hashes --no-strip-extras --no-emit-index-url \
 		--no-emit-find-links --no-annotate --no-header --quiet -o requirements.lock

@@ -1,13 +1,13 @@
-"""Makes the runs that the UI tour is pictured from: days of rides and fares, folded and judged.
+"""Makes the runs that the UI tour is pictured from: days of rides and fares, merged and evaluated.
 
     .venv/bin/python docs/make_runs.py FOLDER             # then, to look around: make ui's address
     .venv/bin/python docs/make_runs.py FOLDER --pictures  # and takes the pictures of docs/images
 
 A week of a ride every six minutes with 2 % late rows, an hour a file, and fares that are silent for
 three hours of the third day. Each job is executed by Dagster as its own run, with the instance's
-own settings: streams brought up to date and checked, days judged, late rows folded, days judged
-anew, a day rehearsed. Takes some minutes; needs what `make setup` brings. Two pictures show a live
-run and its sensor: they are taken by docs/make_pictures.py beside `make ui`.
+own settings: streams brought up to date and checked, days evaluated, late rows merged, days
+evaluated again, a day rehearsed. Takes some minutes; needs what `make setup` brings. Two pictures
+show a live run and its sensor: they are taken by docs/make_pictures.py beside `make ui`.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def land(settings: Settings) -> None:
             (FARE_EVENTS, list(fares(1, RIDES, clock))),
         ):
             hours = Counter(f"{e.event_time:%Y-%m-%dT%H:00Z}" for e in events)
-            said = {"folder": ingest.source.name, "file": "all", "hours": hours}
-            file.write(json.dumps(said) + "\n")
+            entry = {"folder": ingest.source.name, "file": "all", "hours": hours}
+            file.write(json.dumps(entry) + "\n")
             came = [
                 e
                 for e in events
@@ -89,12 +89,12 @@ def environment(folder: Path) -> dict[str, str]:
 
 def execute(folder: Path, job: str, ops: dict[str, Any]) -> None:
     """A job as a run of its own; one that fails is in the pictures as well."""
-    config = json.dumps({"ops": {name: {"config": told} for name, told in ops.items()}})
+    config = json.dumps({"ops": {name: {"config": values} for name, values in ops.items()}})
     command = [sys.executable, "-m", "dagster", "job", "execute", "-m", "platform_defs.definitions"]
     with (folder / "runs.log").open("a") as log:
-        given = ["-j", job, *(["--config-json", config] if ops else [])]
+        options = ["-j", job, *(["--config-json", config] if ops else [])]
         done = subprocess.run(
-            [*command, *given], cwd=ROOT, env=environment(folder), stdout=log, stderr=log
+            [*command, *options], cwd=ROOT, env=environment(folder), stdout=log, stderr=log
         )
     how = "done" if done.returncode == 0 else "failed, see runs.log"
     sys.stdout.write(f"{job}: {how}\n")
@@ -121,9 +121,9 @@ def main() -> None:
 
 def take_pictures(folder: Path) -> None:
     """Serve the pages of the runs, take their pictures, and end the server."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     server = subprocess.Popen(
         [sys.executable, "-m", "dagster_webserver", "-w", "workspace.yaml", "-p", str(port)],

@@ -2,8 +2,8 @@
 
 Most of a short Spark run's time goes into loading classes. Java can write the classes that a run
 loaded into an archive, and map it into memory at the next start. The archive fits one JVM and one
-class path: it is built anew when Java, PySpark, the JARs or the run that is recorded change. It is
-an optimisation only, so a failure here is told and is no error.
+class path: it is built again when Java, PySpark, the JARs or the run that is recorded change. It is
+an optimisation only, so a failure here is reported and is no error.
 """
 
 import hashlib

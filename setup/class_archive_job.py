@@ -1,7 +1,7 @@
 """A small run of everything the platform does with Spark, to find out which classes it loads.
 
 `setup.class_archive` runs it in a JVM that archives its classes when it ends: the closer this is to
-the real streams, the more of their start is found in the archive. Its results are thrown away.
+the real streams, the more of their start is in the archive. Its results are thrown away.
 """
 
 import json
@@ -88,7 +88,7 @@ def admit(spark: SparkSession, folder: Path) -> None:
 
     lines = spark.readStream.option("maxFilesPerTrigger", 2).text(str(folder / "json"))
     observed = lines.observe("lines", F.count("*").alias("rows"))
-    drain(observed.writeStream.foreachBatch(split), folder / "checkpoints" / "door")
+    drain(observed.writeStream.foreachBatch(split), folder / "checkpoints" / "admission")
 
 
 def windows_and_joins(spark: SparkSession, folder: Path) -> None:
@@ -125,7 +125,7 @@ class Counts(StatefulProcessor):
         rows: Iterator[Row],
         timerValues: Any,
     ) -> Iterator[Row]:
-        """Count, and ask to be woken."""
+        """Count, and register a timer."""
         before = self.count.get()
         total = (before[0] if before else 0) + sum(1 for _ in rows)
         self.count.update((total,))
@@ -159,7 +159,7 @@ def keyed_process(spark: SparkSession, folder: Path) -> None:
 
 
 def rewrite(spark: SparkSession, folder: Path) -> None:
-    """Merge, replace a day, travel back, look at the history."""
+    """Merge, replace a day, read an old version and the history."""
     path = str(folder / "rides")
     rides = DeltaTable.forPath(spark, path)
     day = spark.read.format("delta").load(path).where("day = '2026-01-01'").persist()
@@ -193,7 +193,7 @@ def drain_to_table(frame: DataFrame, folder: Path, table: str) -> None:
 
 
 def drain(writer: Any, checkpoint: Path) -> None:
-    """Run a query over all that is there."""
+    """Run a query over all of its input."""
     query = writer.option("checkpointLocation", str(checkpoint)).queryName(checkpoint.name)
     query.trigger(availableNow=True).start().awaitTermination()
 

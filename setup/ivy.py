@@ -14,7 +14,7 @@ PATIENCE_SECONDS = 600
 
 
 class Problem(Exception):
-    """Something that the person at the keyboard must mend; the text says how."""
+    """Something that the person at the keyboard must fix; the text says how."""
 
 
 class Module(NamedTuple):
@@ -76,7 +76,7 @@ def retrieve(
 
 
 def spark_jars() -> Path:
-    """The folder of the JARs that PySpark ships; found without importing it."""
+    """The folder of the JARs that PySpark ships; located without importing it."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise Problem("pyspark is not installed: run `make setup`")

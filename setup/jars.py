@@ -34,7 +34,7 @@ def fetch(name: str) -> None:
             raise Problem(
                 f"what was fetched is not set {name}: {'; '.join(wrong)}. Nothing was kept. Run "
                 f"`make setup` again; if that does not help, compare setup/locks/{name}.lock with "
-                "the publisher's checksums before you write it anew with setup.jar_lock."
+                "the publisher's checksums before you write it again with setup.jar_lock."
             )
         shutil.rmtree(folder, ignore_errors=True)
         try:
@@ -59,14 +59,14 @@ def read_lock(name: str) -> dict[Module, str]:
 def differences(folder: Path, lock: dict[Module, str]) -> list[str]:
     """What keeps the folder from being the locked set; empty when it is exactly that."""
     wanted = {module.file: digest for module, digest in lock.items()}
-    found = {path.name: sha256(path) for path in folder.glob("*.jar")}
+    present = {path.name: sha256(path) for path in folder.glob("*.jar")}
     return (
-        [f"{file} is missing" for file in sorted(wanted.keys() - found.keys())]
-        + [f"{file} is not in the lock" for file in sorted(found.keys() - wanted.keys())]
+        [f"{file} is missing" for file in sorted(wanted.keys() - present.keys())]
+        + [f"{file} is not in the lock" for file in sorted(present.keys() - wanted.keys())]
         + [
-            f"{file} has SHA-256 {found[file]}, the lock says {wanted[file]}"
-            for file in sorted(wanted.keys() & found.keys())
-            if found[file] != wanted[file]
+            f"{file} has SHA-256 {present[file]}, the lock says {wanted[file]}"
+            for file in sorted(wanted.keys() & present.keys())
+            if present[file] != wanted[file]
         ]
     )
 

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# What lies in the environment itself cannot build it anew.
+# The environment cannot be rebuilt by its own programs.
 PATH="${PATH//"$(pwd)/.venv/bin:"/}"
 
 python=.venv/bin/python

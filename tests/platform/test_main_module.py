@@ -20,14 +20,14 @@ def in_a_process_without_a_main_file(code: str) -> subprocess.CompletedProcess[s
 
 def test_without_help_the_import_ends_the_process_as_if_all_were_well() -> None:
     """If this fails, PySpark has changed its mind and jobs/main_module.py may go."""
-    found = in_a_process_without_a_main_file("import great_expectations; print('imported')")
+    ended = in_a_process_without_a_main_file("import great_expectations; print('imported')")
 
-    assert found.returncode == 0
-    assert "imported" not in found.stdout
+    assert ended.returncode == 0
+    assert "imported" not in ended.stdout
 
 
 def test_with_a_main_file_it_is_imported_and_the_file_is_taken_back() -> None:
-    found = in_a_process_without_a_main_file(
+    ended = in_a_process_without_a_main_file(
         "import sys\n"
         "from jobs.main_module import main_module_with_a_file\n"
         "with main_module_with_a_file():\n"
@@ -35,4 +35,4 @@ def test_with_a_main_file_it_is_imported_and_the_file_is_taken_back() -> None:
         "print('imported', hasattr(sys.modules['__main__'], '__file__'))\n"
     )
 
-    assert found.stdout.split() == ["imported", "False"], found.stderr
+    assert ended.stdout.split() == ["imported", "False"], ended.stderr

@@ -1,8 +1,8 @@
-"""A bounded run of readings to windows as a process of its own; asked to, it stops in its audit.
+"""A bounded run of readings to windows as a process of its own, which may stop in its audit.
 
-    python -m tests.stories.audited HOME [MARK]
+    python -m tests.stories.audited HOME [SIGNAL_FILE]
 
-With MARK it writes that file once the rows were asked for their rules, and goes no further.
+With SIGNAL_FILE it writes that file once the rows were evaluated, and goes no further.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from tests.spark.helpers.sensors import READINGS, windows
 WINDOWS: Final = windows(suite=Suite("test/windows", (expect.between("readings", 1, 9),)))
 
 
-def stop_in_the_audit(mark: Path) -> None:
-    """Let the audit find what it finds, and never end."""
-    asked = audit.broken_rules
+def stop_in_the_audit(signal_file: Path) -> None:
+    """Let the audit evaluate the rows, and never end."""
+    evaluate = audit.broken_rules
 
-    def broken_rules(*given: Any, **more: Any) -> Any:
-        asked(*given, **more)
-        mark.touch()
+    def broken_rules(*arguments: Any, **options: Any) -> Any:
+        evaluate(*arguments, **options)
+        signal_file.touch()
         time.sleep(3600)
 
     audit.broken_rules = broken_rules
@@ -38,13 +38,14 @@ def stop_in_the_audit(mark: Path) -> None:
 
 def main() -> None:
     """Run once."""
-    home, *mark = sys.argv[1:]
-    if mark:
-        stop_in_the_audit(Path(mark[0]))
+    home, *signal_file = sys.argv[1:]
+    if signal_file:
+        stop_in_the_audit(Path(signal_file[0]))
     settings = Settings(home=Path(home))
     spark = open_session(settings, "short")
     streams: list[AnyStream] = [READINGS, WINDOWS]
-    run_bounded(spark, settings, Topology(streams), streams, run_id="killed" if mark else "after")
+    run_id = "killed" if signal_file else "after"
+    run_bounded(spark, settings, Topology(streams), streams, run_id=run_id)
 
 
 if __name__ == "__main__":

@@ -36,8 +36,8 @@ class Deployment:
     daemon: subprocess.Popen[str]
     recoveries: list[float] = field(default_factory=list)
 
-    def wish(self, group: str, state: str) -> None:
-        """Say that a group should run or rest."""
+    def set_desired(self, group: str, state: str) -> None:
+        """Record that a group should run or be paused."""
         DesiredStore(self.settings.state).set(
             group,
             state,  # type: ignore[arg-type]
@@ -47,8 +47,8 @@ class Deployment:
 
     def beats(self, group: str) -> dict[str, Heartbeat]:
         """The heartbeats of a group."""
-        found = HeartbeatStore(self.settings.state).latest()
-        return {name: beat for name, beat in found.items() if beat.group == group}
+        latest = HeartbeatStore(self.settings.state).latest()
+        return {name: beat for name, beat in latest.items() if beat.group == group}
 
     def living(self, group: str) -> Heartbeat | None:
         """A heartbeat of the run that hosts the group now, if one lives and has done a batch."""
@@ -67,7 +67,7 @@ class Deployment:
         return -1, None
 
     def kill(self, pid: int, group: str, table: str) -> float:
-        """Kill a process with signal 9; gives the seconds until another run has committed."""
+        """Kill a process with signal 9; returns the seconds until another run has committed."""
         _, before = self.last_commit(table)
         began = time.monotonic()
         os.kill(pid, signal.SIGKILL)
@@ -83,10 +83,10 @@ class Deployment:
     def code_servers(self) -> list[psutil.Process]:
         """The processes that load the code for the daemon."""
         children = psutil.Process(self.daemon.pid).children(recursive=True)
-        return [p for p in children if "grpc" in words(p)]
+        return [p for p in children if "grpc" in command_line(p)]
 
     def stop(self) -> None:
-        """End the daemon as a terminal does, and whatever it leaves behind."""
+        """End the daemon as a terminal does, and all that it leaves behind."""
         family = psutil.Process(self.daemon.pid).children(recursive=True)
         self.daemon.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -129,7 +129,7 @@ def deployed(folder: Path) -> Iterator[Deployment]:
             deployment.stop()
 
 
-def words(process: psutil.Process) -> list[str]:
+def command_line(process: psutil.Process) -> list[str]:
     """A process's command line; none for one that just ended."""
     try:
         return list(process.cmdline())
@@ -138,14 +138,14 @@ def words(process: psutil.Process) -> list[str]:
 
 
 def free_port() -> int:
-    """A port on this machine that nobody listens on."""
+    """A free port on this machine."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def pause(dice: random.Random, low: float, high: float) -> float:
-    """Let a random while pass, drawn from seeded dice; gives the seconds."""
+    """Let a random while pass, drawn from seeded dice; returns the seconds."""
     seconds = dice.uniform(low, high)
     time.sleep(seconds)
     return seconds

@@ -36,20 +36,20 @@ def test_twenty_backfills_beside_live_streams_and_a_compaction(
     settings = Settings(home=tmp_path / "home", trigger_seconds=0.1)
     landing = Landing(Path(settings.landing_root))
 
-    found = backfills_beside_a_stream(spark, settings, landing, times=BACKFILLS)
+    outcome = backfills_beside_a_stream(spark, settings, landing, times=BACKFILLS)
 
-    assert found.silver == found.expected
-    assert found.gold.items() <= found.expected_gold.items()
-    assert len(found.gold) > 1
+    assert outcome.silver == outcome.expected
+    assert outcome.gold.items() <= outcome.expected_gold.items()
+    assert len(outcome.gold) > 1
     records = newest_records(settings.lake(), SILVER.name)
-    assert len(records) == len(found.done) == BACKFILLS
+    assert len(records) == len(outcome.done) == BACKFILLS
     assert all(record.added == record.removed == record.changed == 0 for record in records)
     # The streams committed while days were computed, and files were joined in between.
     assert sum(record.commits_meanwhile for record in records) > 0
-    assert joined_files(found.kept) > 0
+    assert joined_files(outcome.kept) > 0
     print(  # noqa: T201 - what a reader of the story's log wants to know
         f"{BACKFILLS} backfills, {sum(r.conflicts for r in records)} conflicts tried again, "
         f"{sum(r.commits_meanwhile for r in records)} commits of others meanwhile, "
-        f"{joined_files(found.kept)} files joined, "
+        f"{joined_files(outcome.kept)} files joined, "
         f"{sum(r.seconds for r in records) / BACKFILLS:.2f} s each"
     )

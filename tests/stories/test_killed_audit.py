@@ -22,9 +22,9 @@ from tests.stories.deployment import ROOT
 pytestmark = [pytest.mark.story, pytest.mark.slow]
 
 
-def start(home: Path, *mark: Path) -> subprocess.Popen[bytes]:
-    """The run, as the first of a group of processes: its engine is killed with it."""
-    command = [sys.executable, "-m", "tests.stories.audited", str(home), *map(str, mark)]
+def start(home: Path, *signal_file: Path) -> subprocess.Popen[bytes]:
+    """The run, as the first of a group of processes: its JVM is killed with it."""
+    command = [sys.executable, "-m", "tests.stories.audited", str(home), *map(str, signal_file)]
     return subprocess.Popen(
         command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, start_new_session=True
     )
@@ -36,10 +36,10 @@ def test_a_run_that_is_killed_in_its_audit_publishes_nothing_and_the_next_one_al
     settings, table = Settings(home=tmp_path / "home"), WINDOWS.tables[0]
     landing = Landing(Path(settings.landing_root))
     landing.put(f"{FOLDER}/1.json", *(reading(minute) for minute in (0, 1, 2, 7, 8)), reading(60))
-    path, mark = settings.lake().path(table), tmp_path / "in the audit"
-    run = start(settings.home, mark)
+    path, in_the_audit = settings.lake().path(table), tmp_path / "in the audit"
+    run = start(settings.home, in_the_audit)
     try:
-        wait_until(mark.exists, 240, reason="the rows are being asked for their rules")
+        wait_until(in_the_audit.exists, 240, reason="the rows are being evaluated")
         assert run.poll() is None
     finally:
         os.killpg(run.pid, signal.SIGKILL)

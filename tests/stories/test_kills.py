@@ -1,6 +1,6 @@
-"""The generator drips; the run, its engine and the code server are killed; the tables are right.
+"""The generator drips; the run, its JVM and the code server are killed; the tables are right.
 
-The oracle is plain Python over the landed files. Nobody starts anything by hand after `resume`.
+The oracle is plain Python over the landed files. Nothing is started by hand after `resume`.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ WATCHED = "taxi/fare_events_raw"
 SEED = 20261127
 
 
-def tell(told: list[str], what: str) -> None:
-    """Keep what happened for the report at the end of the story."""
-    told.append(f"{datetime.now(UTC):%H:%M:%S} {what}")
+def record(story: list[str], event: str) -> None:
+    """Keep an event for the report at the end of the story."""
+    story.append(f"{datetime.now(UTC):%H:%M:%S} {event}")
 
 
 def rows_of(deployment: Deployment, table: str, *columns: str) -> list[tuple[Any, ...]]:
-    """Rows of a table, sorted, read without an engine."""
-    found = DeltaTable(deployment.settings.lake().path(table)).to_pyarrow_table(
+    """Rows of a table, sorted, read without Spark."""
+    rows = DeltaTable(deployment.settings.lake().path(table)).to_pyarrow_table(
         columns=list(columns)
     )
-    return sorted(zip(*(found[c].to_pylist() for c in columns), strict=True), key=repr)
+    return sorted(zip(*(rows[c].to_pylist() for c in columns), strict=True), key=repr)
 
 
 def landed_rows(deployment: Deployment) -> int:
@@ -55,8 +55,8 @@ def raw_rows(deployment: Deployment) -> int:
 
 
 def run_the_story(folder: Path, *, rate: float, victims: list[str]) -> tuple[Deployment, list[str]]:
-    """Drip while victims are killed one after the other, then wait until all is read and rest."""
-    told: list[str] = []
+    """Drip while victims are killed one after the other, then wait until all is read, and pause."""
+    story: list[str] = []
     dice = random.Random(SEED)  # seeded: the moments are the same each time
     with deployed(folder) as deployment:
         landing = Path(deployment.settings.landing_root)
@@ -77,13 +77,13 @@ def run_the_story(folder: Path, *, rate: float, victims: list[str]) -> tuple[Dep
             target=lambda: drip(landing, folder / "manifest.json", plan, stop=stop), daemon=True
         )
         dripping.start()
-        deployment.wish(GROUP, "run")
+        deployment.set_desired(GROUP, "run")
         try:
             wait_until(
                 lambda: deployment.last_commit(WATCHED)[0] >= 0, 240, reason="the first commit"
             )
             wait_until(lambda: deployment.living(GROUP) is not None, 60, reason="the run lives")
-            tell(told, "first commit")
+            record(story, "first commit")
             for victim in victims:
                 waited = pause(dice, 1, 12)
                 beat = deployment.living(GROUP)
@@ -91,13 +91,13 @@ def run_the_story(folder: Path, *, rate: float, victims: list[str]) -> tuple[Dep
                 if victim == "code server":
                     for server in deployment.code_servers():
                         server.kill()
-                    tell(told, f"killed the code server after {waited:.1f} s")
+                    record(story, f"killed the code server after {waited:.1f} s")
                     continue
                 pid = beat.pid if victim == "run" else beat.jvm_pid
                 assert pid is not None
                 seconds = deployment.kill(pid, GROUP, WATCHED)
-                tell(
-                    told,
+                record(
+                    story,
                     f"killed the {victim} after {waited:.1f} s: committed after {seconds:.1f} s",
                 )
             pause(dice, 2, 5)
@@ -109,17 +109,19 @@ def run_the_story(folder: Path, *, rate: float, victims: list[str]) -> tuple[Dep
                 180,
                 reason="all files are read",
             )
-            wait_until(lambda: settled(deployment), 180, reason="what follows from them is written")
-            deployment.wish(GROUP, "paused")
+            wait_until(
+                lambda: all_written(deployment), 180, reason="what follows from them is written"
+            )
+            deployment.set_desired(GROUP, "paused")
             wait_until(
                 lambda: all(b.state == "stopped" for b in deployment.beats(GROUP).values()),
                 120,
-                reason="the streams rest",
+                reason="the streams stop",
             )
         finally:
             stop.set()
-            (folder / "story.log").write_text("\n".join(told) + "\n")
-    return deployment, told
+            (folder / "story.log").write_text("\n".join(story) + "\n")
+    return deployment, story
 
 
 def expected_tables(oracle: TaxiOracle) -> dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
@@ -162,10 +164,10 @@ def expected_tables(oracle: TaxiOracle) -> dict[str, tuple[tuple[str, ...], list
     }
 
 
-def settled(deployment: Deployment) -> bool:
+def all_written(deployment: Deployment) -> bool:
     """Whether every table has as many rows as it must have in the end.
 
-    Only the number: a table with wrong rows, or with too many, is the finding of the test.
+    Only the number: a table with wrong rows, or with too many, is for the test to report.
     """
     expected = expected_tables(TaxiOracle(Path(deployment.settings.landing_root)))
     return all(
@@ -179,8 +181,8 @@ def check_tables(deployment: Deployment) -> None:
     oracle = TaxiOracle(Path(deployment.settings.landing_root))
     assert oracle.rides.late, "a story without late events proves less than it says"
     for table, (columns, rows) in expected_tables(oracle).items():
-        found = [tuple(map(in_utc, row)) for row in rows_of(deployment, table, *columns)]
-        assert sorted(found) == sorted(rows), table
+        actual = [tuple(map(in_utc, row)) for row in rows_of(deployment, table, *columns)]
+        assert sorted(actual) == sorted(rows), table
     progress = rows_of(deployment, "ops/stream_progress", "stream", "dropped_by_watermark")
     assert sum(dropped or 0 for _, dropped in progress) == 0
 
@@ -191,23 +193,23 @@ def in_utc(value: Any) -> Any:
 
 
 @pytest.mark.story
-def test_a_killed_run_and_a_killed_engine_lose_and_double_nothing(tmp_path: Path) -> None:
-    deployment, told = run_the_story(tmp_path, rate=60, victims=["run", "engine"])
+def test_a_killed_run_and_a_killed_jvm_lose_and_double_nothing(tmp_path: Path) -> None:
+    deployment, story = run_the_story(tmp_path, rate=60, victims=["run", "JVM"])
 
     check_tables(deployment)
-    print("\n".join(told))  # noqa: T201 - the recovery times belong to the report
+    print("\n".join(story))  # noqa: T201 - the recovery times belong to the report
 
 
 @pytest.mark.story
 @pytest.mark.slow
-def test_three_killed_runs_a_killed_engine_and_code_server_lose_and_double_nothing(
+def test_three_killed_runs_a_killed_jvm_and_code_server_lose_and_double_nothing(
     tmp_path: Path,
 ) -> None:
-    deployment, told = run_the_story(
+    deployment, story = run_the_story(
         tmp_path,
         rate=60,
-        victims=["run", "engine", "run", "code server", "run"],
+        victims=["run", "JVM", "run", "code server", "run"],
     )
 
     check_tables(deployment)
-    print("\n".join(told))  # noqa: T201
+    print("\n".join(story))  # noqa: T201

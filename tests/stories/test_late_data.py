@@ -1,4 +1,4 @@
-"""Four days stream in with late rows and an outage; checks tell, folds mend, no stream ever stops.
+"""Four days stream in late and with an outage; checks report it, merges repair it, streams go on.
 
 The oracle is plain Python over the landed files, and knows every row however late it came.
 """
@@ -58,44 +58,44 @@ def world(tmp_path: Path) -> Iterator[World]:
         spark.stop()
 
 
-def assert_days_tell_what_is_late(world: World) -> None:
+def assert_days_report_what_is_late(world: World) -> None:
     """Each day warns with its late rows and their money; the day of the silent source fails."""
-    door = TaxiOracle(world.landing)
-    for ingest, rows in ((FARE_EVENTS, door.fares), (RIDE_EVENTS, door.rides)):
-        found = world.days(ingest.name)
+    oracle = TaxiOracle(world.landing)
+    for ingest, rows in ((FARE_EVENTS, oracle.fares), (RIDE_EVENTS, oracle.rides)):
+        days = world.days(ingest.name)
         for day in (FIRST, SECOND, THIRD):
             late = sum(r["event_time"].date() == day for r in rows.late)
             admitted = sum(r["event_time"].date() == day for r in rows.admitted)
-            told = found[day]
+            report = days[day]
             assert late
-            assert (told.late, told.unfolded, told.admitted) == (late, late, admitted)
+            assert (report.late, report.unfolded, report.admitted) == (late, late, admitted)
     of_fares = world.days(FARE_EVENTS.name)
     assert [of_fares[d].state for d in (FIRST, SECOND, THIRD)] == ["warn", "fail", "warn"]
     assert len(of_fares[SECOND].missing_hours) == 3
-    money = sum(r["total_fare"] for r in door.fares.late if r["event_time"].date() == FIRST)
+    money = sum(r["total_fare"] for r in oracle.fares.late if r["event_time"].date() == FIRST)
     assert of_fares[FIRST].late_money == money
-    answer = days_complete(world.settings, world.topology, RIDE_EVENTS)
-    assert not answer.holds
-    assert answer.numbers["rows_unfolded"] == len(door.rides.late)
+    result = days_complete(world.settings, world.topology, RIDE_EVENTS)
+    assert not result.holds
+    assert result.numbers["rows_unfolded"] == len(oracle.rides.late)
 
 
 @pytest.mark.story
 @pytest.mark.slow
-def test_late_rows_are_folded_into_closed_days_while_the_streams_go_on(world: World) -> None:
+def test_late_rows_are_merged_into_closed_days_while_the_streams_go_on(world: World) -> None:
     # A landing a day and a half: what is late is so by the files before, not by when they land.
     world.land(BEGIN + 2 * DAY)
     world.land(CLOSES_THE_THIRD)
-    assert_days_tell_what_is_late(world)
+    assert_days_report_what_is_late(world)
 
     report = world.fold()
 
-    door = TaxiOracle(world.landing)
-    late = [r["event_time"].date() for r in (*door.fares.late, *door.rides.late)]
+    oracle = TaxiOracle(world.landing)
+    late = [r["event_time"].date() for r in (*oracle.fares.late, *oracle.rides.late)]
     assert report.rows == sum(day <= THIRD for day in late)
     assert {d.day for d in report.days} == {FIRST, SECOND, THIRD}
     of_rides, of_fares = world.days(RIDE_EVENTS.name), world.days(FARE_EVENTS.name)
     assert [of_rides[d].state for d in (FIRST, SECOND, THIRD)] == ["complete"] * 3
-    # What never came cannot be folded: the day of the outage still fails.
+    # What never came cannot be merged: the day of the outage still fails.
     assert [of_fares[d].state for d in (FIRST, SECOND, THIRD)] == ["complete", "fail", "complete"]
     everything = TaxiOracle(world.landing, ALL)
     assert_fares_equal(world, everything, BEGIN + 3 * DAY)

@@ -1,4 +1,4 @@
-"""The bench's own judgement: which outputs are equal, whose turn it is, what a line says."""
+"""The bench's own code: which outputs are equal, whose turn it is, what a line says."""
 
 from __future__ import annotations
 
@@ -132,19 +132,19 @@ def test_an_unknown_engine_is_named_with_those_there_are(
 def test_fixed_and_marginal_cost_come_from_three_sizes() -> None:
     runs = [run(events, 20 + 3 * events / 1e6) for events in (100_000, 1_000_000, 5_000_000)]
 
-    found = line(runs)
+    cost = line(runs)
 
-    assert found is not None
-    assert found.fixed == pytest.approx(20)
-    assert found.per_million == pytest.approx(3)
+    assert cost is not None
+    assert cost.fixed == pytest.approx(20)
+    assert cost.per_million == pytest.approx(3)
     assert line(runs[:2]) is None
 
 
 def test_a_run_whose_output_differs_has_no_time() -> None:
-    found = spread([run(10, 1.0), run(10, 9.0, wrong="3 rows too many")], lambda r: r.cpu)
+    right = spread([run(10, 1.0), run(10, 9.0, wrong="3 rows too many")], lambda r: r.cpu)
 
-    assert found is not None
-    assert (found.median, found.count) == (1.0, 1)
+    assert right is not None
+    assert (right.median, right.count) == (1.0, 1)
     assert spread([run(10, 9.0, wrong="ended with 1")], lambda r: r.cpu) is None
 
 
