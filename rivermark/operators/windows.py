@@ -35,7 +35,6 @@ class Tumbling:
     offset: timedelta = timedelta(0)
 
     def __post_init__(self) -> None:
-        """Refuse sizes that hold nothing."""
         _positive(size=self.size)
 
     def over(self, event_time: str) -> Column:
@@ -52,7 +51,6 @@ class Sliding:
     every: timedelta
 
     def __post_init__(self) -> None:
-        """Refuse sizes that hold nothing, and steps that leave events out."""
         _positive(size=self.size, every=self.every)
         if self.every > self.size:
             raise DeclarationError(f"windows of {self.size} each {self.every} leave events out")
@@ -72,7 +70,6 @@ class Sessions:
     gap: timedelta
 
     def __post_init__(self) -> None:
-        """Refuse a gap that would make each event its own session."""
         _positive(gap=self.gap)
 
     def over(self, event_time: str) -> Column:

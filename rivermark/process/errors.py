@@ -34,7 +34,6 @@ class ProcessError(RivermarkError):
     """
 
     def __init__(self, process: str, key: Any, event: Any, at: int, cause: BaseException) -> None:
-        """Describe what `process` was doing with `event` (None: with the timer `at`) of `key`."""
         self.process = process
         self.key = key
         self.event = event

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Generic, TypeVar
 
 from rivermark.process.api.context import NO_RECORD, Context
-from rivermark.process.api.declaration import Declaration, Migration, Order
+from rivermark.process.api.declaration import Declaration, EventOrder, Migration
 from rivermark.process.api.inputs import KeyOf, TimeOf
 from rivermark.process.declaration.declare import declare, is_open
 from rivermark.process.instants import Millis
@@ -49,7 +49,7 @@ class KeyedProcess(Generic[Event, Out]):
 
     key: ClassVar[KeyOf | None] = None
     time: ClassVar[TimeOf | None] = None
-    order: ClassVar[Order] = "arrival"
+    order: ClassVar[EventOrder] = "arrival"
     hold: ClassVar[bool] = False
     dead_letter: ClassVar[bool] = False
     version: ClassVar[int] = 1

@@ -10,7 +10,8 @@ from typing import Any, Final, Literal, Protocol
 from rivermark.process.errors import Misuse
 from rivermark.process.instants import BEGINNING, END_OF_TIME, NEVER, Millis, instant
 
-Clock = Literal["event", "processing"]
+TimeDomain = Literal["event", "processing"]
+"""Which time a timer, a life or a window goes by: the watermark's, or the wall clock's."""
 
 Keys = list[Any] | dict[Any, None]
 """Keys due at one instant, in the order of registration. A few are a list, many a dict: a window
@@ -38,7 +39,6 @@ class Calendar:
     __slots__ = ("_context", "_heap", "_of_key", "due", "next")
 
     def __init__(self, context: Keyed, due: Due | None = None, earliest: Millis = NEVER) -> None:
-        """Take up `due`, with nothing before `earliest`; `context` knows the current key."""
         self.due: Due = {} if due is None else due
         self.next = earliest
         self._context = context
@@ -134,5 +134,4 @@ class Calendar:
                 yield at, key
 
     def __len__(self) -> int:
-        """Number of timers."""
         return sum(map(len, self.due.values()))

@@ -50,7 +50,6 @@ class ProcessHarness(Generic[Event, Out]):
         processing_time: datetime | Millis = 0,
         limits: Limits | None = None,
     ) -> None:
-        """Start the process with nothing stored, before every watermark."""
         self._engine = Engine(process, limits)
         self._engine.start()
         self._declared = process.declaration

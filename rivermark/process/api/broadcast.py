@@ -39,7 +39,6 @@ class BroadcastState(MutableMapping[K, V], Generic[K, V]):
     """
 
     def __init__(self) -> None:
-        """Declare the state."""
         self._stored: Versioned[K, V] = Versioned()
         self._context: Context[Any] | None = None
         self._name = "?"
@@ -68,7 +67,6 @@ class BroadcastState(MutableMapping[K, V], Generic[K, V]):
         return None if entry is None else entry[1]
 
     def __getitem__(self, key: K) -> V:
-        """The entry of `key`; KeyError where there is none."""
         return self._stored.entries[key][0]
 
     def __setitem__(self, key: K, value: V) -> None:
@@ -83,16 +81,13 @@ class BroadcastState(MutableMapping[K, V], Generic[K, V]):
         self._stored.entries[key] = (value, self._next_version())
 
     def __delitem__(self, key: K) -> None:
-        """Remove an entry, as a new version of the whole; for broadcast handlers."""
         del self._stored.entries[key]
         self._next_version()
 
     def __iter__(self) -> Iterator[K]:
-        """Keys of the entries, in order of their first writing."""
         return iter(self._stored.entries)
 
     def __len__(self) -> int:
-        """Number of entries."""
         return len(self._stored.entries)
 
     def _next_version(self) -> int:

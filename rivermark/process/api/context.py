@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
 from rivermark.process.api.side_outputs import Outputs, SideOutput
 from rivermark.process.errors import Misuse
 from rivermark.process.instants import BEGINNING, Millis, moment
-from rivermark.process.timers import Calendar, Clock
+from rivermark.process.timers import Calendar, TimeDomain
 
 if TYPE_CHECKING:
     from rivermark.process.api.side_outputs import SideSpec
@@ -18,21 +18,17 @@ if TYPE_CHECKING:
 Out = TypeVar("Out")
 R = TypeVar("R")
 
-TimerKind = Literal["event", "processing"]
-
 
 class NoRecord:
     """Stands where a key's record would be while there is no key."""
 
     def __getitem__(self, slot: int) -> NoReturn:
-        """Refuse."""
         raise Misuse(
             "there is no current key here, so no keyed state: a broadcast handler reaches the keys "
             "by 'for key in ctx.each_key()'"
         )
 
     def __setitem__(self, slot: int, value: object) -> NoReturn:
-        """Refuse."""
         self.__getitem__(slot)
 
 
@@ -92,16 +88,15 @@ class Context(Generic[Out]):
 
     key: Any
     record: Any
-    expiry: dict[Clock, Calendar]
+    expiry: dict[TimeDomain, Calendar]
 
     def __init__(self, out: Storable | None) -> None:
-        """Start at the beginning of time; main rows are of the type `out`, none if None."""
         self.key = None
         self.record = NO_RECORD
         self.timestamp: Millis = BEGINNING
         self.watermark: Millis = BEGINNING
         self.processing_time: Millis = BEGINNING
-        self.timer: TimerKind | None = None
+        self.timer: TimeDomain | None = None
         self.broadcasting = False
         self.ending = False
         self.timers = Timers()

@@ -13,7 +13,7 @@ from rivermark.process.api.state import TTL
 from rivermark.process.evolution.schema import HeldShape, StateKind, StateSchema, StateShape
 from rivermark.process.evolution.storable import Storable
 
-Order = Literal["arrival", "event_time"]
+EventOrder = Literal["arrival", "event_time"]
 
 Migration = Callable[[Any, int], Any]
 """Turns a stored value (in plain dicts and lists) and the version that wrote it into a new one."""
@@ -90,7 +90,7 @@ class Declaration:
     inputs: tuple[InputSpec, ...]
     sides: dict[str, SideSpec]
     out: Storable | None
-    order: Order
+    order: EventOrder
     hold: bool
     dead_letter: bool
     has_on_timer: bool

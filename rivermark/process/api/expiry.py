@@ -23,13 +23,12 @@ Mortal = tuple[Any, "Millis"]
 """A stored element and the instant at which its life ends."""
 
 
-class Life:
+class TtlClock:
     """The clock of one state with a life, and the slot that knows when its key is swept next."""
 
     __slots__ = ("_context", "_mark", "clock", "millis")
 
     def __init__(self, context: Context[Any], ttl: TTL, mark: int) -> None:
-        """Live by `ttl`; the next sweep of the current key is noted in slot `mark`."""
         self._context = context
         self._mark = mark
         self.clock = ttl.clock
@@ -59,7 +58,7 @@ class ExpiringValue(ValueState[T]):
 
     __slots__ = ("_life",)
 
-    def with_life(self, life: Life) -> ExpiringValue[T]:
+    def with_life(self, life: TtlClock) -> ExpiringValue[T]:
         """Take the clock to live by (called by the engine)."""
         self._life = life
         return self
@@ -84,8 +83,7 @@ class ExpiringValue(ValueState[T]):
 class ExpiringMap(MutableMapping[K, V], Generic[K, V]):
     """A map whose entries end one by one."""
 
-    def __init__(self, context: Context[Any], slot: int, life: Life) -> None:
-        """Be the view of `slot` in the current key's record."""
+    def __init__(self, context: Context[Any], slot: int, life: TtlClock) -> None:
         self._context = context
         self._slot = slot
         self._life = life
@@ -105,28 +103,23 @@ class ExpiringMap(MutableMapping[K, V], Generic[K, V]):
         return value
 
     def __setitem__(self, key: K, value: V) -> None:
-        """Write an entry; its life begins anew."""
         self._stored()[key] = (value, self._life.end())
 
     def __delitem__(self, key: K) -> None:
-        """Remove an entry."""
         del self._stored()[key]
 
     def __iter__(self) -> Iterator[K]:
-        """Keys of the entries that live."""
         now = self._life.now()
         return iter([key for key, (_, end) in self._stored().items() if end > now])
 
     def __len__(self) -> int:
-        """Number of entries that live."""
         return sum(1 for _ in self)
 
 
 class ExpiringList(MutableSequence[T], Generic[T]):
     """A list whose elements end one by one; positions count those that live."""
 
-    def __init__(self, context: Context[Any], slot: int, life: Life) -> None:
-        """Be the view of `slot` in the current key's record."""
+    def __init__(self, context: Context[Any], slot: int, life: TtlClock) -> None:
         self._context = context
         self._slot = slot
         self._life = life
@@ -146,7 +139,6 @@ class ExpiringList(MutableSequence[T], Generic[T]):
         return self._stored()[index][0]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """Replace the element at `index`, or those of a slice; the new ones live from now."""
         end = self._life.end()
         if isinstance(index, slice):
             self._stored()[index] = [(each, end) for each in value]
@@ -154,11 +146,9 @@ class ExpiringList(MutableSequence[T], Generic[T]):
             self._stored()[index] = (value, end)
 
     def __delitem__(self, index: int | slice) -> None:
-        """Remove the element at `index`, or those of a slice."""
         del self._stored()[index]
 
     def __len__(self) -> int:
-        """Number of elements that live."""
         return len(self._stored())
 
     def insert(self, index: int, value: T) -> None:

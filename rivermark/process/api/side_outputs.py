@@ -24,14 +24,12 @@ class SideOutput(Generic[R]):
     __slots__ = ("row", "tag")
 
     def __init__(self, tag: str, row: type[R]) -> None:
-        """Refuse a tag that could not name a table."""
         if not _TAG.fullmatch(tag):
             raise DeclarationError(f"side output {tag!r}: expected a name like 'late_fares'")
         self.tag = tag
         self.row = row
 
     def __repr__(self) -> str:
-        """The declaration, as in the source."""
         return f"SideOutput({self.tag!r}, {getattr(self.row, '__name__', self.row)})"
 
 
@@ -45,7 +43,6 @@ class Outputs:
     __slots__ = ("counters", "dead", "gauges", "late", "main", "sides")
 
     def __init__(self, tags: tuple[str, ...]) -> None:
-        """Start empty, with one list for each declared tag."""
         self.main: list[Any] = []
         self.sides: dict[str, list[Any]] = {tag: [] for tag in tags}
         self.dead: list[Any] = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rivermark.model.errors import DeclarationError
 from rivermark.process.instants import Millis, span
-from rivermark.process.timers import Clock
+from rivermark.process.timers import TimeDomain
 
 if TYPE_CHECKING:
     from rivermark.process.api.context import Context
@@ -29,10 +29,9 @@ class TTL:
     """
 
     after: timedelta
-    clock: Clock = "event"
+    clock: TimeDomain = "event"
 
     def __post_init__(self) -> None:
-        """Refuse a life of no length and a clock that does not exist."""
         span(self.after, "a TTL")
         if self.clock not in ("event", "processing"):
             raise DeclarationError(f"a TTL's clock is 'event' or 'processing', not {self.clock!r}")
@@ -57,7 +56,6 @@ class ValueState(Generic[T]):
     _slot: int
 
     def __init__(self, *, ttl: TTL | None = None) -> None:
-        """Declare the state; `ttl` bounds its life."""
         self.ttl = ttl
 
     def bind(self, context: Context[Any], slot: int, storable: Storable) -> None:
@@ -97,7 +95,6 @@ class ListState(list[T]):
     """
 
     def __init__(self, *, ttl: TTL | None = None) -> None:
-        """Declare the state; `ttl` bounds the life of each element."""
         super().__init__()
         self.ttl = ttl
 
@@ -109,7 +106,6 @@ class MapState(dict[K, V]):
     """
 
     def __init__(self, *, ttl: TTL | None = None) -> None:
-        """Declare the state; `ttl` bounds the life of each entry."""
         super().__init__()
         self.ttl = ttl
 
@@ -120,7 +116,6 @@ class Collection:
     __slots__ = ("_make", "_name", "_slot")
 
     def __init__(self, name: str, slot: int, make: type[list[Any]] | type[dict[Any, Any]]) -> None:
-        """Stand for the state `name` in `slot`."""
         self._name = name
         self._slot = slot
         self._make = make
@@ -136,7 +131,6 @@ class Collection:
         return found
 
     def __set__(self, process: Any, value: Any) -> None:
-        """Refuse: a collection is changed, not replaced."""
         raise AttributeError(
             f"'{self._name}' is the current key's own collection: change it (append, update, "
             "clear, item assignment) instead of assigning another one"

@@ -8,13 +8,13 @@ from typing import Any
 from rivermark.process.api.broadcast import BroadcastState
 from rivermark.process.api.context import Context, UnhandledTimers
 from rivermark.process.api.declaration import StateSpec
-from rivermark.process.api.expiry import ExpiringList, ExpiringMap, ExpiringValue, Life, sweep
+from rivermark.process.api.expiry import ExpiringList, ExpiringMap, ExpiringValue, TtlClock, sweep
 from rivermark.process.api.state import ValueState
-from rivermark.process.engine.bucket import Bucket, Record
+from rivermark.process.engine.bucket import Bucket, KeyRecord
 from rivermark.process.engine.codec import Codec
 from rivermark.process.errors import Misuse
 from rivermark.process.keyed import KeyedProcess
-from rivermark.process.timers import Clock
+from rivermark.process.timers import TimeDomain
 
 
 class Binding:
@@ -23,16 +23,15 @@ class Binding:
     def __init__(
         self, process: KeyedProcess[Any, Any], context: Context[Any], codec: Codec
     ) -> None:
-        """Copy the process and give it its views; the original stays as its author made it."""
         self.process = copy.copy(process)
         self.declaration = process.declaration
         self.context = context
         self._codec = codec
         keyed = len(self.declaration.states)
-        self.marks: dict[Clock, int] = {
+        self.marks: dict[TimeDomain, int] = {
             clock: keyed + place for place, clock in enumerate(codec.marks)
         }
-        self.mortal: dict[Clock, list[int]] = {clock: [] for clock in self.marks}
+        self.mortal: dict[TimeDomain, list[int]] = {clock: [] for clock in self.marks}
         self.collections: list[tuple[int, StateSpec]] = []
         object.__setattr__(self.process, "_context", context)
         for slot, spec in enumerate(self.declaration.states):
@@ -53,7 +52,7 @@ class Binding:
             view = ValueState()
             view.bind(self.context, slot, spec.of)
         else:
-            life = Life(self.context, spec.ttl, self.marks[spec.ttl.clock])
+            life = TtlClock(self.context, spec.ttl, self.marks[spec.ttl.clock])
             self.mortal[spec.ttl.clock].append(slot)
             if spec.kind == "value":
                 view = ExpiringValue[Any]().with_life(life)
@@ -75,7 +74,7 @@ class Binding:
         ):
             table.bind(context, spec, stored)
 
-    def sweep(self, record: list[Any], clock: Clock, now: int) -> None:
+    def sweep(self, record: list[Any], clock: TimeDomain, now: int) -> None:
         """Clear what ended in a record by `now`, and note when the next of it ends."""
         ends = []
         for slot in self.mortal[clock]:
@@ -120,7 +119,7 @@ class Binding:
             elif checked is not None:
                 records[key] = checked(key, record)
 
-    def verify(self, key: Any, record: Record) -> None:
+    def verify(self, key: Any, record: KeyRecord) -> None:
         """Raise Misuse unless the record of a key could be stored and read back."""
         for slot, spec in self.collections:
             if record[slot]:

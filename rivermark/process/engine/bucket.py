@@ -6,9 +6,9 @@ from typing import Any
 
 from rivermark.process.api.broadcast import Versioned
 from rivermark.process.instants import BEGINNING, NEVER, Millis
-from rivermark.process.timers import Calendar, Clock
+from rivermark.process.timers import Calendar, TimeDomain
 
-Record = list[Any]
+KeyRecord = list[Any]
 """The states of one key by slot, None where there is none."""
 
 Held = tuple[Millis, int, int, Any, Any]
@@ -41,10 +41,9 @@ class Bucket:
         calendars: tuple[Calendar, Calendar, Calendar, Calendar],
         broadcasts: list[Versioned[Any, Any]],
     ) -> None:
-        """Take up what was stored; calendars are event, processing, and their two of expiry."""
         self.records = records
         self.event, self.processing, *expiry = calendars
-        self.expiry: dict[Clock, Calendar] = {"event": expiry[0], "processing": expiry[1]}
+        self.expiry: dict[TimeDomain, Calendar] = {"event": expiry[0], "processing": expiry[1]}
         self.broadcasts = broadcasts
         self.held: list[Held] = []
         self.sequence = 0

@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from rivermark.process.api.broadcast import Versioned
 from rivermark.process.api.declaration import Declaration
-from rivermark.process.engine.bucket import Bucket, Record
+from rivermark.process.engine.bucket import Bucket, KeyRecord
 from rivermark.process.engine.migration import Upgrade
 from rivermark.process.engine.stored_form import FORMAT, Body, Envelope, Timetable
 from rivermark.process.errors import Misuse, StateUnreadable
@@ -26,7 +26,6 @@ class Codec:
     """Reads and writes the buckets of one process."""
 
     def __init__(self, declaration: Declaration) -> None:
-        """Prepare decoders for the types that the process declares."""
         self.declaration = declaration
         self.schema = declaration.schema
         self._schema = self.schema.encoded()
@@ -41,7 +40,7 @@ class Codec:
         )
         self.marks = sorted({each.ttl.clock for each in declaration.states if each.ttl is not None})
         slots.extend([int | None] * len(self.marks))
-        self.template: Record = [None] * len(slots)
+        self.template: KeyRecord = [None] * len(slots)
         self._record: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(
             GenericAlias(tuple, tuple(slots)) if slots else tuple[()]
         )
@@ -51,15 +50,15 @@ class Codec:
         ]
         self.events = [msgspec.msgpack.Decoder(each.event.of) for each in declaration.inputs]
 
-    def record(self, stored: Raw | bytes) -> Record:
+    def record(self, stored: Raw | bytes) -> KeyRecord:
         """Open the record of one key."""
         return list(self._record.decode(stored))
 
-    def encode_record(self, record: Record) -> bytes:
+    def encode_record(self, record: KeyRecord) -> bytes:
         """The record of one key as it is stored."""
         return self._encoder.encode(record)
 
-    def checked(self, key: Any, record: Record) -> Raw:
+    def checked(self, key: Any, record: KeyRecord) -> Raw:
         """The record as it is stored, after a look whether it comes back.
 
         Raises Misuse for values that storage would not take or not give back.

@@ -14,7 +14,7 @@ from rivermark.process.instants import Millis
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class EventRun:
     """Events that follow one another, column by column; ranks are places among the inputs."""
 
     ranks: Sequence[int]
@@ -27,19 +27,19 @@ class Run:
 class Intake:
     """A batch in the order of handling, and the events without key that were set aside."""
 
-    runs: list[Run]
+    runs: list[EventRun]
     dead: list[DeadLetter]
 
 
 def take_in(declared: Declaration, batch: Sequence[Arrivals], processing_time: Millis) -> Intake:
-    """Order a batch as the process wants it.
+    """EventOrder a batch as the process wants it.
 
     In arrival order inputs follow one another, broadcasts and controls first, each in its own order
     of arrival. In event-time order they are merged by time, with the same precedence at one time.
     An event without key raises ProcessError, or becomes a dead letter where the process allows it.
     """
     dead: list[DeadLetter] = []
-    runs: list[Run] = []
+    runs: list[EventRun] = []
     ranks = {each.name: rank for rank, each in enumerate(declared.inputs)}
     for arrivals in sorted(batch, key=lambda each: ranks.get(each.input, -1)):
         spec = declared.input(arrivals.input)
@@ -49,7 +49,7 @@ def take_in(declared: Declaration, batch: Sequence[Arrivals], processing_time: M
         spec.event.verify_all(rows)
         keys = _keys(declared, spec, arrivals)
         times = _times(declared, spec, arrivals, processing_time)
-        run = Run([ranks[spec.name]] * len(rows), keys, times, rows)
+        run = EventRun([ranks[spec.name]] * len(rows), keys, times, rows)
         if arrivals.offsets is not None:
             run = _permuted(run, sorted(range(len(rows)), key=arrivals.offsets.__getitem__))
         if not spec.broadcast and None in keys:
@@ -87,18 +87,18 @@ def _times(
     return times
 
 
-def _permuted(run: Run, order: list[int]) -> Run:
+def _permuted(run: EventRun, order: list[int]) -> EventRun:
     def ordered(column: Sequence[Any]) -> list[Any]:
         return list(map(column.__getitem__, order))
 
-    return Run(ordered(run.ranks), ordered(run.keys), ordered(run.times), ordered(run.rows))
+    return EventRun(ordered(run.ranks), ordered(run.keys), ordered(run.times), ordered(run.rows))
 
 
-def _by_time(runs: list[Run]) -> Run:
+def _by_time(runs: list[EventRun]) -> EventRun:
     if len(runs) == 1:
         merged = runs[0]
     else:
-        merged = Run(
+        merged = EventRun(
             list(chain.from_iterable(each.ranks for each in runs)),
             list(chain.from_iterable(each.keys for each in runs)),
             list(chain.from_iterable(each.times for each in runs)),
@@ -109,8 +109,8 @@ def _by_time(runs: list[Run]) -> Run:
 
 
 def _without_null_keys(
-    declared: Declaration, spec: InputSpec, run: Run, dead: list[DeadLetter]
-) -> Run:
+    declared: Declaration, spec: InputSpec, run: EventRun, dead: list[DeadLetter]
+) -> EventRun:
     keep = []
     for place, key in enumerate(run.keys):
         if key is not None:

@@ -24,7 +24,6 @@ class Upgrade:
     """
 
     def __init__(self, old: StateSchema, declaration: Declaration, marks: Sequence[str]) -> None:
-        """Refuse a schema that does not fit, with every reason."""
         self.old = old
         self.new = declaration
         problems = check_compatible(

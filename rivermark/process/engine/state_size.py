@@ -25,7 +25,6 @@ class Limits:
     key: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse limits that nothing could keep."""
         if self.bucket <= 0 or (self.key is not None and self.key <= 0):
             raise DeclarationError("limits of state are numbers of bytes above 0")
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from rivermark.process.evolution.schema import StateSchema, StateShape
-from rivermark.process.evolution.shapes import Shape
+from rivermark.process.evolution.shapes import TypeShape
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,6 @@ class Incompatibility:
     remedy: str
 
     def __str__(self) -> str:
-        """The reason as a sentence."""
         return f"{self.where}: {self.problem}; {self.remedy}"
 
 
@@ -121,7 +120,7 @@ def _changed_events(
 
 
 def _differences(
-    old: Shape, new: Shape, path: str, forgotten: Collection[str]
+    old: TypeShape, new: TypeShape, path: str, forgotten: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """Where values of shape `old` do not fit `new`, and how."""
     if old == new or new.kind == "any" or (old.kind, new.kind) == ("int", "float"):
@@ -147,7 +146,7 @@ def _differences(
 
 
 def _field_differences(
-    old: Shape, new: Shape, path: str, forgotten: Collection[str]
+    old: TypeShape, new: TypeShape, path: str, forgotten: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     before = {each.name: each for each in old.fields}
     after = {each.name: each for each in new.fields}

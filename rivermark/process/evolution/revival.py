@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect as types
 
-from rivermark.process.evolution.shapes import RECORDS, Record, Shape
+from rivermark.process.evolution.shapes import RECORDS, RecordType, TypeShape
 from rivermark.process.evolution.storable import leaf_class
 
 _PLAIN: Final[dict[str, tuple[type, ...]]] = {
@@ -24,7 +24,7 @@ _PLAIN: Final[dict[str, tuple[type, ...]]] = {
 }
 
 
-def named(value: Any, shape: Shape, around: Mapping[str, Shape] | None = None) -> Any:
+def named(value: Any, shape: TypeShape, around: Mapping[str, TypeShape] | None = None) -> Any:
     """A stored value of `shape` in plain dicts (records by field name) and lists.
 
     `around` are the records that enclose it, for shapes that contain themselves.
@@ -80,7 +80,7 @@ def revived(value: Any, info: types.Type) -> Any:
             return msgspec.convert(value, leaf_class(info))
 
 
-def _named_record(value: Any, shape: Shape, around: Mapping[str, Shape]) -> dict[str, Any]:
+def _named_record(value: Any, shape: TypeShape, around: Mapping[str, TypeShape]) -> dict[str, Any]:
     if shape.positional:
         fields = value if shape.tag is None else value[1:]
         value = dict(zip((each.name for each in shape.fields), fields, strict=False))
@@ -92,7 +92,7 @@ def _named_record(value: Any, shape: Shape, around: Mapping[str, Shape]) -> dict
     return found if shape.tag_field is None else {shape.tag_field: shape.tag, **found}
 
 
-def _member(value: Any, union: Shape) -> Shape:
+def _member(value: Any, union: TypeShape) -> TypeShape:
     """The part of a union that a stored value belongs to."""
     records = [each for each in union.inside if each.kind in ("record", "again")]
     for each in records:
@@ -104,14 +104,14 @@ def _member(value: Any, union: Shape) -> Shape:
     for each in union.inside:
         if isinstance(value, _PLAIN.get(each.kind, (str,))):
             return each
-    return Shape("any")
+    return TypeShape("any")
 
 
-def _tag_of(value: Any, record: Shape) -> Any:
+def _tag_of(value: Any, record: TypeShape) -> Any:
     return value.get(record.tag_field) if isinstance(value, dict) else None
 
 
-def _revived_record(value: dict[str, Any], info: Record) -> Any:
+def _revived_record(value: dict[str, Any], info: RecordType) -> Any:
     fields = {each.encode_name: each for each in info.fields}
     made = {
         fields[name].name: revived(each, fields[name].type)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from rivermark.process.evolution.shapes import Shape
+from rivermark.process.evolution.shapes import TypeShape
 
 StateKind = Literal["value", "list", "map", "broadcast"]
 
@@ -20,12 +20,11 @@ class StateShape(msgspec.Struct, frozen=True, array_like=True):
 
     name: str
     kind: StateKind
-    of: Shape
-    key: Shape | None = None
+    of: TypeShape
+    key: TypeShape | None = None
     life: str | None = None
 
     def __str__(self) -> str:
-        """The declaration in a few words, for messages."""
         inside = f"{self.key}, {self.of}" if self.key is not None else str(self.of)
         life = f" with a life in {self.life} time" if self.life else ""
         return f"{self.kind} of {inside}{life}"
@@ -35,7 +34,7 @@ class HeldShape(msgspec.Struct, frozen=True, array_like=True):
     """Events of one input that wait for the watermark in the state."""
 
     input: str
-    event: Shape
+    event: TypeShape
 
 
 class StateSchema(msgspec.Struct, frozen=True, array_like=True):
@@ -43,7 +42,7 @@ class StateSchema(msgspec.Struct, frozen=True, array_like=True):
 
     process: str
     version: int
-    key: Shape
+    key: TypeShape
     states: tuple[StateShape, ...]
     held: tuple[HeldShape, ...] = ()
 

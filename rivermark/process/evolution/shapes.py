@@ -25,11 +25,11 @@ _SCALARS: Final[dict[type[types.Type], str]] = {
     types.DecimalType: "decimal",
 }
 
-Record = types.StructType | types.DataclassType | types.NamedTupleType | types.TypedDictType
+RecordType = types.StructType | types.DataclassType | types.NamedTupleType | types.TypedDictType
 RECORDS: Final = (types.StructType, types.DataclassType, types.NamedTupleType, types.TypedDictType)
 
 
-class Shape(msgspec.Struct, frozen=True, array_like=True):
+class TypeShape(msgspec.Struct, frozen=True, array_like=True):
     """What a stored value looks like: its kind, the kinds inside, and the fields of a record.
 
     `positional` says that a record's fields are stored by position, without their names; `tag` and
@@ -38,7 +38,7 @@ class Shape(msgspec.Struct, frozen=True, array_like=True):
 
     kind: str
     name: str = ""
-    inside: tuple[Shape, ...] = ()
+    inside: tuple[TypeShape, ...] = ()
     fields: tuple[FieldShape, ...] = ()
     positional: bool = False
     values: tuple[bool | str | int | None, ...] = ()
@@ -46,7 +46,6 @@ class Shape(msgspec.Struct, frozen=True, array_like=True):
     tag_field: str | None = None
 
     def __str__(self) -> str:
-        """The shape in a few words, for messages."""
         if self.kind == "union":
             return " | ".join(map(str, self.inside))
         inside = f"[{', '.join(map(str, self.inside))}]" if self.inside else ""
@@ -57,7 +56,7 @@ class FieldShape(msgspec.Struct, frozen=True, array_like=True):
     """One field of a record; a required one has no default."""
 
     name: str
-    shape: Shape
+    shape: TypeShape
     required: bool
 
 
@@ -71,32 +70,32 @@ def type_info(of: Any, what: str) -> types.Type:
     return info
 
 
-def shape_of(info: types.Type, what: str, within: tuple[str, ...] = ()) -> Shape:
+def shape_of(info: types.Type, what: str, within: tuple[str, ...] = ()) -> TypeShape:
     """Shape of a type; raises DeclarationError for one that would not come back from storage."""
     scalar = _SCALARS.get(type(info))
     if scalar is not None:
-        return Shape(scalar)
+        return TypeShape(scalar)
     if isinstance(info, RECORDS):
         return _shape_of_record(info, what, within)
     match info:
         case types.UnionType():
             inside = (shape_of(each, what, within) for each in info.types)
-            return Shape("union", inside=tuple(sorted(inside, key=str)))
+            return TypeShape("union", inside=tuple(sorted(inside, key=str)))
         case types.EnumType():
             values = tuple(member.value for member in info.cls)
-            return Shape("enum", name=info.cls.__name__, values=values)
+            return TypeShape("enum", name=info.cls.__name__, values=values)
         case types.LiteralType():
-            return Shape("literal", values=info.values)
+            return TypeShape("literal", values=info.values)
         case types.DictType():
             inside = (shape_of(each, what, within) for each in (info.key_type, info.value_type))
-            return Shape("dict", inside=tuple(inside))
+            return TypeShape("dict", inside=tuple(inside))
         case types.TupleType():
             inside = (shape_of(each, what, within) for each in info.item_types)
-            return Shape("tuple", inside=tuple(inside))
+            return TypeShape("tuple", inside=tuple(inside))
         case types.ListType() | types.VarTupleType():
-            return Shape("list", inside=(shape_of(info.item_type, what, within),))
+            return TypeShape("list", inside=(shape_of(info.item_type, what, within),))
         case types.SetType() | types.FrozenSetType():
-            return Shape("set", inside=(shape_of(info.item_type, what, within),))
+            return TypeShape("set", inside=(shape_of(info.item_type, what, within),))
         case _:
             named = getattr(getattr(info, "cls", None), "__name__", info)
             raise DeclarationError(
@@ -104,17 +103,17 @@ def shape_of(info: types.Type, what: str, within: tuple[str, ...] = ()) -> Shape
             )
 
 
-def _shape_of_record(info: Record, what: str, within: tuple[str, ...]) -> Shape:
+def _shape_of_record(info: RecordType, what: str, within: tuple[str, ...]) -> TypeShape:
     name = getattr(info.cls, "__name__", str(info.cls))
     if name in within:
-        return Shape("again", name=name)
+        return TypeShape("again", name=name)
     inner = (*within, name)
     fields = tuple(
         FieldShape(each.encode_name, shape_of(each.type, what, inner), each.required)
         for each in info.fields
     )
     positional = isinstance(info, types.NamedTupleType) or getattr(info, "array_like", False)
-    return Shape(
+    return TypeShape(
         "record",
         name=name,
         fields=fields,

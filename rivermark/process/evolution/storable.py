@@ -56,7 +56,6 @@ class Storable:
     __slots__ = ("_decoder", "classes", "info", "of", "shape", "what")
 
     def __init__(self, of: Any, what: str) -> None:
-        """Refuse a type that storage would not give back; `what` names the declaration."""
         self.of = of
         self.what = what
         self.info = type_info(of, what)

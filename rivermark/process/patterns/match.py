@@ -21,25 +21,21 @@ class Match(Mapping[str, list[E]], Generic[E]):
     def __init__(
         self, names: tuple[str, ...], events: list[list[E]], start: Millis, end: Millis
     ) -> None:
-        """See stored events under their steps' names."""
         self._names = names
         self._events = events
         self.start = start
         self.end = end
 
     def __getitem__(self, name: str) -> list[E]:
-        """Events of a step, in order."""
         place = self._names.index(name) if name in self._names else -1
         if place < 0:
             raise KeyError(f"the pattern has no step '{name}'; its steps: {', '.join(self._names)}")
         return self._events[place] if place < len(self._events) else []
 
     def __iter__(self) -> Iterator[str]:
-        """Names of the steps."""
         return iter(self._names)
 
     def __len__(self) -> int:
-        """Number of steps."""
         return len(self._names)
 
     def one(self, name: str) -> E:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from rivermark.model.errors import DeclarationError
 from rivermark.process.api.context import Context
-from rivermark.process.api.declaration import Order
+from rivermark.process.api.declaration import EventOrder
 from rivermark.process.api.state import ListState
 from rivermark.process.errors import Misuse
 from rivermark.process.instants import Millis
@@ -38,7 +38,7 @@ class PatternProcess(KeyedProcess[E, Out], Generic[E, Out]):
     matches, each until it is a match, is broken, or its time is over.
     """
 
-    order: ClassVar[Order] = "event_time"
+    order: ClassVar[EventOrder] = "event_time"
     hold: ClassVar[bool] = True
 
     pattern: ClassVar[Pattern]
@@ -48,7 +48,6 @@ class PatternProcess(KeyedProcess[E, Out], Generic[E, Out]):
     partials: ListState[Partial[E]]
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Refuse a pattern that could never end."""
         super().__init_subclass__(**options)
         pattern = getattr(cls, "pattern", None)
         if pattern is None:

@@ -19,7 +19,7 @@ from rivermark.process.keyed import KeyedProcess
 from rivermark.process.spark.buckets import DEFAULT_BUCKETS, bucket_labels
 from rivermark.process.spark.meter import Meter
 from rivermark.process.spark.packing import PACKED, Packer
-from rivermark.process.spark.reading import Reader, reader_for, travelling
+from rivermark.process.spark.reading import InputReader, reader_for, travelling
 from rivermark.process.spark.replaying import replay_packets
 from rivermark.process.spark.stateful import TICK, BucketProcessor, Core
 from rivermark.process.spark.tables import BucketRun
@@ -27,8 +27,8 @@ from rivermark.process.spark.writing import (
     DEAD,
     MAIN,
     ROWS,
+    OutputWriter,
     Tagged,
-    Writer,
     unpacked,
     writer_for,
 )
@@ -64,7 +64,7 @@ class ProcessBuild(BindableBuild):
     meter: Meter | None = field(default=None, repr=False)
     placing: Placing | None = None
     replays: DataFrame | None = field(default=None, repr=False)
-    _writer: Writer | None = field(default=None, repr=False)
+    _writer: OutputWriter | None = field(default=None, repr=False)
     _built: StructType | None = field(default=None, repr=False)
 
     def bound(self, stream: Stream) -> ProcessBuild:
@@ -131,7 +131,7 @@ class ProcessBuild(BindableBuild):
         labels = tuple(bucket_labels(self.buckets, partitions))
         events, found = self._prepared(frames)
         placed = self._placed(found)
-        readers: dict[int, Reader] = {}
+        readers: dict[int, InputReader] = {}
         packets = []
         for rows, reader in zip(events, placed, strict=True):
             readers[reader.rank] = reader
@@ -169,7 +169,7 @@ class ProcessBuild(BindableBuild):
         by_spark = all(each.bucketed for each in readers if not each.spec.broadcast)
         return "spark" if by_spark else "python"
 
-    def _prepared(self, frames: Sequence[DataFrame]) -> tuple[list[DataFrame], list[Reader]]:
+    def _prepared(self, frames: Sequence[DataFrame]) -> tuple[list[DataFrame], list[InputReader]]:
         """The events of each input and its reader, in the order of the reads."""
         lookups = frames[len(self.inputs) :]
         given = zip(self.inputs, frames, strict=False)
@@ -180,7 +180,7 @@ class ProcessBuild(BindableBuild):
         pairs = zip(self.inputs, events, strict=False)
         return events, [self._reader(name, rows.schema) for name, rows in pairs]
 
-    def _placed(self, readers: Sequence[Reader]) -> list[Reader]:
+    def _placed(self, readers: Sequence[InputReader]) -> list[InputReader]:
         """Readers that place keys in one way: equal keys of two inputs have one bucket.
 
         It is that of the first start: state lies where it was put then.
@@ -197,7 +197,7 @@ class ProcessBuild(BindableBuild):
             return [replace(each, bucketed=False) for each in readers]
         return list(readers)
 
-    def _reader(self, name: str, columns: StructType) -> Reader:
+    def _reader(self, name: str, columns: StructType) -> InputReader:
         inputs = self.declared.inputs
         rank = next(n for n, each in enumerate(inputs) if each.name == name)
         return reader_for(
@@ -237,7 +237,7 @@ def run_process(
     `make` is the class, or a function that gives the process, such as `partial(Jumps, 1.7)`; it
     must be importable by Spark's workers. `inputs` names the process's inputs in the order of the
     stream's `reads`, where there are several. Fields of events are filled from columns of their
-    name; `prepare` (for the only input, or by input) turns a DataFrame into one that has them.
+    name; `prepare` (for the only input, or by input) converters a DataFrame into one that has them.
     Tables of the stream take rows by `main_rows`, `side_rows(tag)` and `dead_letters`. With `clock`
     timers in processing time fire without input: in a live run within about a second of their
     moment, and those past due with the first batch of a run. The watermark waits

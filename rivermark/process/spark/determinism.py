@@ -12,13 +12,13 @@ from typing import Final
 from rivermark.process.api.inputs import Arrivals, key_getter
 from rivermark.process.errors import Misuse, ProcessError
 from rivermark.process.spark.buckets import bucket_of
-from rivermark.process.spark.reading import Reader
+from rivermark.process.spark.reading import InputReader
 
 SAMPLE: Final = 64
 """How many events of a batch and bucket are looked at, spread over it, the first among them."""
 
 
-def check_keys(reader: Reader, arrivals: Arrivals, bucket: int, buckets: int) -> None:
+def check_keys(reader: InputReader, arrivals: Arrivals, bucket: int, buckets: int) -> None:
     """Raise ProcessError where the key of an event is not the one that it was sent by."""
     spec = reader.spec
     if spec.key is None or not arrivals.keys:

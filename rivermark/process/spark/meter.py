@@ -60,7 +60,6 @@ class Meter:
     """
 
     def __init__(self, context: SparkContext) -> None:
-        """Begin with nothing."""
         self._told: Accumulator[Any] = context.accumulator(Metrics(), _Merged())
 
     def add(self, metrics: Metrics) -> None:

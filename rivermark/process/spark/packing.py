@@ -22,7 +22,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from rivermark.process.spark.reading import BUCKET, Reader
+from rivermark.process.spark.reading import BUCKET, InputReader
 
 PACKED: Final = StructType(
     [
@@ -44,7 +44,7 @@ _PLACES: Final = 1 << 32
 class Packer:
     """Turns batches of an input's rows into a packet a bucket; runs in the tasks that read."""
 
-    reader: Reader
+    reader: InputReader
     labels: tuple[int, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -17,11 +17,11 @@ from rivermark.process.api.inputs import Arrivals, key_getter
 from rivermark.process.engine.keying import arrivals_of
 from rivermark.process.errors import DeadLetter, ProcessError
 from rivermark.process.spark.buckets import bucket_of
-from rivermark.process.spark.making import Made, holes_in, made_of
+from rivermark.process.spark.decoding import DecodedEvents, decode_events, missing_values
 from rivermark.process.spark.wire import (
     Converted,
-    Field,
-    Turn,
+    Converter,
+    EventField,
     fields_of,
     read_as,
     reading,
@@ -35,22 +35,21 @@ ARRIVAL: Final = "_ingest_batch"
 """The column of admitted rows that tells in which order they came; within it, files keep it."""
 BUCKET: Final = "_bucket"
 ORDER: Final = "_order"
-Columns = dict[str, DataType]
 
 
 @dataclass(frozen=True)
-class Reader:
+class InputReader:
     """How the rows of one input become events: made on the driver, used by the workers.
 
-    `turns` are what Python does to the values of some fields, by place. `positional` says that the
-    event's constructor takes the fields as they come.
+    `converters` are what Python does to the values of some fields, by place. `positional` says that
+    the event's constructor takes the fields as they come.
     """
 
     process: str
     spec: InputSpec
     rank: int
-    fields: tuple[Field, ...]
-    turns: tuple[Turn | None, ...]
+    fields: tuple[EventField, ...]
+    converters: tuple[Converter | None, ...]
     positional: bool
     schema: pa.Schema
     bucketed: bool
@@ -66,7 +65,7 @@ class Reader:
         """Events of ordered rows, with their keys and times, column by column."""
         made = self._made(rows)
         dead: list[DeadLetter] = []
-        faults = made.faults | holes_in(made.columns, self.fields, self._key_fields)
+        faults = made.faults | missing_values(made.columns, self.fields, self._key_fields)
         if faults:
             dead = [self._fault(made, place, faults[place]) for place in sorted(faults)]
             made = made.without(faults)
@@ -103,11 +102,11 @@ class Reader:
                 continue
         return found
 
-    def _made(self, rows: pa.Table | pa.RecordBatch) -> Made:
+    def _made(self, rows: pa.Table | pa.RecordBatch) -> DecodedEvents:
         make: Callable[..., Any] = self.spec.event.of
-        return made_of(rows, self.fields, self.turns, make, positional=self.positional)
+        return decode_events(rows, self.fields, self.converters, make, positional=self.positional)
 
-    def _named(self, made: Made) -> dict[str, list[Any]]:
+    def _named(self, made: DecodedEvents) -> dict[str, list[Any]]:
         return {each.name: column for each, column in zip(self.fields, made.columns, strict=True)}
 
     @property
@@ -125,7 +124,7 @@ class Reader:
             return [None if None in each else each for each in keys]
         return None
 
-    def _fault(self, made: Made, place: int, problem: Exception) -> DeadLetter:
+    def _fault(self, made: DecodedEvents, place: int, problem: Exception) -> DeadLetter:
         """The dead letter of a row that is no event; raises ProcessError where there are none."""
         spec = self.spec
         named = self._named(made)
@@ -151,12 +150,12 @@ def in_order(rows: pa.Table) -> pa.Table:
 
 def reader_for(
     process: str, spec: InputSpec, rank: int, columns: StructType, *, dead_letter: bool
-) -> Reader:
+) -> InputReader:
     """The reader of an input from rows of these columns; DeclarationError where they do not fit."""
     what = f"process '{process}': input '{spec.name}'"
     declared = fields_of(spec.event.of)
     there = {each.name: each.dataType for each in columns.fields}
-    fields, turns, wire = [], [], []
+    fields, converters, wire = [], [], []
     for field in declared:
         if field.name not in there:
             if field.required:
@@ -172,42 +171,44 @@ def reader_for(
                 f"'{field.name}' has ({there[field.name].simpleString()})"
             )
         fields.append(field)
-        turns.append(fit[1])
+        converters.append(fit[1])
         wire.append(StructField(field.name, fit[0]))
     ordered = ARRIVAL in there or isinstance(spec.time, str)
     if ordered:
         wire.append(StructField(ORDER, LongType()))
     names = [each.name for each in fields]
-    return Reader(
+    return InputReader(
         process=process,
         spec=spec,
         rank=rank,
         fields=tuple(fields),
-        turns=tuple(turns),
+        converters=tuple(converters),
         positional=names == [each.name for each in declared[: len(names)]]
         and takes_positions(spec.event.of),
         schema=to_arrow_schema(StructType(wire)),
-        bucketed=_hashable_by_spark(spec, dict(zip(names, turns, strict=True)), there),
+        bucketed=_hashable_by_spark(spec, dict(zip(names, converters, strict=True)), there),
         dead_letter=dead_letter,
     )
 
 
-def _hashable_by_spark(spec: InputSpec, turns: dict[str, Turn | None], there: Columns) -> bool:
+def _hashable_by_spark(
+    spec: InputSpec, converters: dict[str, Converter | None], columns: dict[str, DataType]
+) -> bool:
     """Whether the key is made of columns whose equal values Spark hashes alike on every input.
 
     It hashes a decimal by its digits: 1.5 of one input and 1.50 of another would not meet.
     """
     keys = (spec.key,) if isinstance(spec.key, str) else spec.key
     return isinstance(keys, tuple) and not any(
-        isinstance(turns[k], Converted) or isinstance(there[k], DecimalType) for k in keys
+        isinstance(converters[k], Converted) or isinstance(columns[k], DecimalType) for k in keys
     )
 
 
-def _type_name(field: Field) -> str:
+def _type_name(field: EventField) -> str:
     return getattr(field.type, "__name__", None) or str(field.type)
 
 
-def travelling(reader: Reader, rows: DataFrame, buckets: int) -> DataFrame:
+def travelling(reader: InputReader, rows: DataFrame, buckets: int) -> DataFrame:
     """The columns of an input that cross over to Python, with their order and bucket."""
     there = {each.name: each.dataType for each in rows.schema.fields}
     read = {f.name: reading(f.name, f, there[f.name]) for f in reader.fields}

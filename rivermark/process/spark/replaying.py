@@ -27,7 +27,7 @@ from rivermark.process.engine.keying import arrivals_of
 from rivermark.process.errors import DeadLetter, Misuse, ProcessError
 from rivermark.process.evolution.storable import Storable
 from rivermark.process.spark.buckets import bucket_of
-from rivermark.process.spark.reading import Reader
+from rivermark.process.spark.reading import InputReader
 from rivermark.process.spark.wire import fields_of, moment_of_micros
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def replays_of(stream: str) -> Table:
     )
 
 
-def again(reader: Reader, payloads: Iterable[bytes]) -> tuple[Arrivals, list[DeadLetter]]:
+def again(reader: InputReader, payloads: Iterable[bytes]) -> tuple[Arrivals, list[DeadLetter]]:
     """Events of JSON payloads; what is no event of the present class is a dead letter again."""
     spec = reader.spec
     events: list[Any] = []
@@ -120,7 +120,7 @@ class _KeyByPython:
 
 
 def replay_packets(
-    replays: DataFrame, readers: Sequence[Reader], key: Storable, labels: Sequence[int]
+    replays: DataFrame, readers: Sequence[InputReader], key: Storable, labels: Sequence[int]
 ) -> DataFrame:
     """A packet for each event or timer that is to be handled again, to the bucket of its key."""
     keyed = [reader for reader in readers if not reader.spec.broadcast]
@@ -146,7 +146,7 @@ def replay_packets(
     )
 
 
-def _place_of_key(reader: Reader, key: Storable, buckets: int) -> Column:
+def _place_of_key(reader: InputReader, key: Storable, buckets: int) -> Column:
     """The bucket of a key in JSON, by the same hash as that of the rows that were read."""
     if not reader.bucketed:
         return F.udf(_KeyByPython(key, buckets), IntegerType())("key_json")
@@ -159,7 +159,7 @@ def _place_of_key(reader: Reader, key: Storable, buckets: int) -> Column:
     return F.pmod(F.xxhash64(*keys), F.lit(buckets))
 
 
-def _place(reader: Reader, buckets: int) -> Column:
+def _place(reader: InputReader, buckets: int) -> Column:
     """The bucket of an event in JSON, by the same hash as that of the rows that were read."""
     spec = reader.spec
     if not reader.bucketed:
@@ -169,7 +169,7 @@ def _place(reader: Reader, buckets: int) -> Column:
     return F.pmod(F.xxhash64(*(_key(reader, each) for each in keys)), F.lit(buckets))
 
 
-def _key(reader: Reader, name: str) -> Column:
+def _key(reader: InputReader, name: str) -> Column:
     """A field of the key in the form in which its column travels."""
     names = [each.name for each in fields_of(reader.spec.event.of)]
     config = getattr(reader.spec.event.of, "__struct_config__", None)
@@ -177,11 +177,11 @@ def _key(reader: Reader, name: str) -> Column:
     return _typed(reader, name, F.get_json_object("event_json", path))
 
 
-def _typed(reader: Reader, name: str, text: Column) -> Column:
+def _typed(reader: InputReader, name: str, text: Column) -> Column:
     """A part of the key, given as text, in the form in which its column travels."""
     travels = from_arrow_type(reader.schema.field(name).type)
     place = [each.name for each in reader.fields].index(name)
-    if reader.turns[place] is moment_of_micros:
+    if reader.converters[place] is moment_of_micros:
         return F.unix_micros(text.cast("timestamp"))
     return F.unbase64(text) if isinstance(travels, BinaryType) else text.cast(travels)
 
@@ -190,7 +190,7 @@ def _typed(reader: Reader, name: str, text: Column) -> Column:
 class _ByPython:
     """The bucket of an event whose key Spark cannot evaluate; one without goes to 0."""
 
-    reader: Reader
+    reader: InputReader
     buckets: int
 
     def __call__(self, text: str) -> int:

@@ -17,9 +17,9 @@ from rivermark.process.instants import BEGINNING, Millis
 from rivermark.process.keyed import KeyedProcess
 from rivermark.process.spark.determinism import check_keys
 from rivermark.process.spark.meter import Meter, Metrics
-from rivermark.process.spark.reading import Reader
+from rivermark.process.spark.reading import InputReader
 from rivermark.process.spark.replaying import REPLAYED, TIMERS, again, set_again
-from rivermark.process.spark.writing import ROWS, Writer
+from rivermark.process.spark.writing import ROWS, OutputWriter
 
 STATE: Final = "bucket"
 TICK: Final = -1
@@ -44,8 +44,8 @@ class Core:
 
     make: Callable[[], KeyedProcess[Any, Any]]
     limits: Limits
-    readers: tuple[Reader, ...]
-    writer: Writer
+    readers: tuple[InputReader, ...]
+    writer: OutputWriter
     meter: Meter | None = None
     labels: tuple[int, ...] = ()
     _engine: Engine[Any, Any] | None = field(default=None, init=False)
@@ -103,10 +103,6 @@ class BucketProcessor(StatefulProcessor):
     """
 
     def __init__(self, core: Core, *, clock: bool = False) -> None:
-        """Take what runs a batch; it is sent to the workers with it.
-
-        With a `clock` there are packets that only tell that time has passed.
-        """
         self._core = core
         self._clock = clock
 

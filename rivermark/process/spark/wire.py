@@ -41,12 +41,12 @@ INTEGRAL: Final = (ByteType, ShortType, IntegerType, LongType)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICRO: Final = timedelta(microseconds=1)
 
-Turn = Callable[[Any], Any]
-Fit = tuple[DataType, Turn | None]
+Converter = Callable[[Any], Any]
+WireForm = tuple[DataType, Converter | None]
 
 
 @dataclass(frozen=True)
-class Field:
+class EventField:
     """A field of an event class: its name, its type without None, and what it allows."""
 
     name: str
@@ -56,7 +56,7 @@ class Field:
     required: bool
 
 
-def fields_of(cls: Any) -> tuple[Field, ...]:
+def fields_of(cls: Any) -> tuple[EventField, ...]:
     """The fields of a record class in the order of its constructor."""
     info = types.type_info(cls)
     assert isinstance(info, RECORDS)  # noqa: S101  # by Storable
@@ -68,7 +68,7 @@ def fields_of(cls: Any) -> tuple[Field, ...]:
             rest = tuple(t for t in of.types if not isinstance(t, types.NoneType))
             optional = len(rest) < len(of.types)
             of = rest[0] if len(rest) == 1 else of
-        found.append(Field(each.name, of, hints[each.name], optional, each.required))
+        found.append(EventField(each.name, of, hints[each.name], optional, each.required))
     return tuple(found)
 
 
@@ -78,7 +78,7 @@ def takes_positions(cls: Any) -> bool:
     return all(each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for each in parameters)
 
 
-def read_as(field: Field, column: DataType) -> Fit | None:
+def read_as(field: EventField, column: DataType) -> WireForm | None:
     """What a column travels as towards a field, and what Python does to each value; None: no way.
 
     Without a function the value that Arrow gives is the field's.
@@ -106,7 +106,7 @@ def read_as(field: Field, column: DataType) -> Fit | None:
             return _read_generally(field, column)
 
 
-def _read_generally(field: Field, column: DataType) -> Fit | None:
+def _read_generally(field: EventField, column: DataType) -> WireForm | None:
     """By msgspec's own rules, for types such as enums, UUIDs, lists and records."""
     plain = (types.IntType, types.FloatType, types.BoolType, types.StrType, types.BytesType,
              types.DateType, types.DecimalType, types.DateTimeType)  # fmt: skip
@@ -122,11 +122,11 @@ class Converted:
     to: Any
 
     def __call__(self, value: Any) -> Any:
-        """Turn it; raises msgspec.ValidationError for one that does not fit."""
+        """Converter it; raises msgspec.ValidationError for one that does not fit."""
         return msgspec.convert(value, self.to, strict=False)
 
 
-def reading(name: str, field: Field, column: DataType) -> Column:
+def reading(name: str, field: EventField, column: DataType) -> Column:
     """The column in the form in which it travels."""
     if isinstance(column, TimestampType):
         as_number = F.unix_millis if isinstance(field.of, types.IntType) else F.unix_micros
@@ -136,7 +136,7 @@ def reading(name: str, field: Field, column: DataType) -> Column:
     return F.col(name).cast(fit[0]).alias(name)
 
 
-def write_as(field: Field, column: DataType) -> Fit | None:
+def write_as(field: EventField, column: DataType) -> WireForm | None:
     """What a field travels as towards a column, and what is done to each value; None: no way."""
     match field.of, column:
         case types.IntType(), TimestampType():
@@ -161,7 +161,7 @@ def write_as(field: Field, column: DataType) -> Fit | None:
             return _write_generally(field, column)
 
 
-def _write_generally(field: Field, column: DataType) -> Fit | None:
+def _write_generally(field: EventField, column: DataType) -> WireForm | None:
     plain = (types.IntType, types.FloatType, types.BoolType, types.StrType, types.BytesType,
              types.DateType, types.DecimalType, types.DateTimeType)  # fmt: skip
     if isinstance(field.of, plain) or isinstance(column, TimestampType | DecimalType):

@@ -25,7 +25,7 @@ from rivermark.model.errors import DeclarationError
 from rivermark.process.api.side_outputs import Outputs
 from rivermark.process.errors import DeadLetter, Misuse, shorten
 from rivermark.process.evolution.storable import classes_of
-from rivermark.process.spark.wire import Turn, fields_of, write_as, writing
+from rivermark.process.spark.wire import Converter, fields_of, write_as, writing
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -87,7 +87,7 @@ class RowForm:
 
     tag: str
     names: tuple[str, ...]
-    turns: tuple[Turn | None, ...]
+    converters: tuple[Converter | None, ...]
     kinds: tuple[frozenset[type] | None, ...]
     places: tuple[int, ...]
     width: int
@@ -98,12 +98,12 @@ class RowForm:
         columns = list(zip(*map(get, rows), strict=True))
         wire: list[Iterable[Any]] = [[None] * len(rows)] * self.width
         wire[0] = [self.tag] * len(rows)
-        for n, (place, turn) in enumerate(zip(self.places, self.turns, strict=True)):
+        for n, (place, convert) in enumerate(zip(self.places, self.converters, strict=True)):
             values, kinds = columns[n], self.kinds[n]
             if kinds is not None and not kinds.issuperset(map(type, values)):
                 self._check(n, kinds, rows, values)
             wire[place] = (
-                values if turn is None else [None if v is None else turn(v) for v in values]
+                values if convert is None else [None if v is None else convert(v) for v in values]
             )
         return list(zip(*wire, strict=True))
 
@@ -154,7 +154,7 @@ def _json(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Writer:
+class OutputWriter:
     """Turns a batch's outputs into wire rows; made on the driver, used by the workers."""
 
     forms: tuple[RowForm, ...]
@@ -180,7 +180,7 @@ class Writer:
         return StructType([StructField(ROWS, ArrayType(self.schema, False), False)])
 
 
-def writer_for(declared: Declaration, tables: dict[str, Table]) -> tuple[Writer, StructType]:
+def writer_for(declared: Declaration, tables: dict[str, Table]) -> tuple[OutputWriter, StructType]:
     """The writer for a process whose tags go to these tables, and the columns that it gives.
 
     Raises DeclarationError for a tag without table, a column without field, or types that do not
@@ -191,7 +191,7 @@ def writer_for(declared: Declaration, tables: dict[str, Table]) -> tuple[Writer,
     places = {name: place + 1 for place, name in enumerate(columns)}
     forms = []
     for tag, table in tables.items():
-        names, turns, kinds = [], [], []
+        names, converters, kinds = [], [], []
         for name, fit, kind in _fits(declared, tag, table):
             if wire.setdefault(name, fit[0]) != fit[0]:
                 raise DeclarationError(
@@ -199,13 +199,15 @@ def writer_for(declared: Declaration, tables: dict[str, Table]) -> tuple[Writer,
                     "another form than the same column of its other tables; give all one type"
                 )
             names.append(name)
-            turns.append(fit[1])
+            converters.append(fit[1])
             kinds.append(kind)
         at = tuple(places[name] for name in names)
-        forms.append(RowForm(tag, tuple(names), tuple(turns), tuple(kinds), at, len(columns) + 1))
+        forms.append(
+            RowForm(tag, tuple(names), tuple(converters), tuple(kinds), at, len(columns) + 1)
+        )
     schema = StructType([StructField(n, wire[n]) for n in (TAG, *columns)])
     built = StructType([StructField(n, t) for n, t in columns.items()])
-    return Writer(tuple(forms), schema, to_arrow_type(schema, timezone="UTC")), built
+    return OutputWriter(tuple(forms), schema, to_arrow_type(schema, timezone="UTC")), built
 
 
 def _merged(process: str, tables: dict[str, Table]) -> dict[str, DataType]:
@@ -223,7 +225,7 @@ def _merged(process: str, tables: dict[str, Table]) -> dict[str, DataType]:
 
 def _fits(
     declared: Declaration, tag: str, table: Table
-) -> list[tuple[str, tuple[DataType, Turn | None], frozenset[type] | None]]:
+) -> list[tuple[str, tuple[DataType, Converter | None], frozenset[type] | None]]:
     """How each column of a table is filled from the rows of a tag, and the classes of values."""
     if tag == DEAD:
         if table.schema != DEAD_LETTER_SCHEMA:

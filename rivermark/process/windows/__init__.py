@@ -12,12 +12,20 @@ from rivermark.process.windows.assigners import (
     Sliding,
     Tumbling,
 )
-from rivermark.process.windows.combined import AnyOf, Purging
 from rivermark.process.windows.evictors import Evictor, LastCount, LastSpan
-from rivermark.process.windows.results import WindowAggregate, WindowContext, WindowProcess
-from rivermark.process.windows.trigger import Trigger, TriggerContext, Verdict
+from rivermark.process.windows.trigger import (
+    AnyOf,
+    Purging,
+    Trigger,
+    TriggerContext,
+    TriggerResult,
+)
 from rivermark.process.windows.triggers import AtEnd, Every, EveryCount, Never, OnValue
 from rivermark.process.windows.window import GLOBAL, Window
+from rivermark.process.windows.window_process import WindowAggregate, WindowContext, WindowProcess
+
+Verdict = TriggerResult
+"""The former name of `TriggerResult`."""
 
 __all__ = [
     "GLOBAL",
@@ -38,6 +46,7 @@ __all__ = [
     "Sliding",
     "Trigger",
     "TriggerContext",
+    "TriggerResult",
     "Tumbling",
     "Verdict",
     "Window",

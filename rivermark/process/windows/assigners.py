@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from rivermark.model.errors import DeclarationError
 from rivermark.process.instants import Millis, span, span_or_zero
-from rivermark.process.timers import Clock
+from rivermark.process.timers import TimeDomain
 from rivermark.process.windows.evictors import Evictor, LastCount
 from rivermark.process.windows.trigger import Trigger
 from rivermark.process.windows.triggers import AtEnd, EveryCount, Never
@@ -23,7 +23,7 @@ class Assigner:
     the clock.
     """
 
-    clock: Clock = "event"
+    clock: TimeDomain = "event"
     merging: ClassVar[bool] = False
     endless: ClassVar[bool] = False
 
@@ -44,9 +44,8 @@ class Tumbling(Assigner):
     """Windows of one size that follow one another, aligned to the epoch plus `offset`."""
 
     def __init__(
-        self, size: timedelta, *, offset: timedelta = timedelta(0), clock: Clock = "event"
+        self, size: timedelta, *, offset: timedelta = timedelta(0), clock: TimeDomain = "event"
     ) -> None:
-        """Refuse a size of nothing."""
         self.size = span(size, "the size of a window")
         self.offset = offset // timedelta(milliseconds=1)
         self.clock = clock
@@ -70,9 +69,8 @@ class Sliding(Assigner):
         slide: timedelta,
         *,
         offset: timedelta = timedelta(0),
-        clock: Clock = "event",
+        clock: TimeDomain = "event",
     ) -> None:
-        """Refuse a size or slide of nothing."""
         self.size = span(size, "the size of a window")
         self.slide = span(slide, "the slide of windows")
         self.offset = offset // timedelta(milliseconds=1)
@@ -94,9 +92,8 @@ class Sessions(Assigner):
     merging = True
 
     def __init__(
-        self, gap: timedelta | Callable[[Any], timedelta], *, clock: Clock = "event"
+        self, gap: timedelta | Callable[[Any], timedelta], *, clock: TimeDomain = "event"
     ) -> None:
-        """Refuse a gap of nothing."""
         self._gap = gap if callable(gap) else None
         self._millis = 0 if callable(gap) else span(gap, "the gap of sessions")
         self.clock = clock
@@ -131,7 +128,6 @@ class Counting(Global):
     def __init__(
         self, size: int, slide: int | None = None, *, timeout: timedelta = timedelta(0)
     ) -> None:
-        """Refuse sizes below one."""
         if size < 1 or (slide is not None and slide < 1):
             raise DeclarationError("count windows have a size, and a slide, of at least 1")
         self.size = size

@@ -29,7 +29,6 @@ class LastCount(Evictor):
     """Keeps the last `count` events, in order of arrival."""
 
     def __init__(self, count: int) -> None:
-        """Refuse to keep nothing."""
         if count < 1:
             raise DeclarationError("an evictor keeps at least one event")
         self.count = count
@@ -43,7 +42,6 @@ class LastSpan(Evictor):
     """Keeps the events of the last stretch of time, counted back from the newest one."""
 
     def __init__(self, of: timedelta) -> None:
-        """Refuse a stretch of nothing."""
         self.millis = span(of, "the span of an evictor")
 
     def before(self, elements: list[Element], window: Window) -> list[Element]:

@@ -1,19 +1,18 @@
-"""The trigger of a window: decides when it gives its result, and when it drops its contents."""
+"""Triggers decide when a window emits its result, and when it drops its contents."""
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from enum import Flag
 from typing import Any
 
-from rivermark.process.api.context import Context, TimerKind
+from rivermark.process.api.context import Context
 from rivermark.process.instants import Millis
-from rivermark.process.timers import Clock
-from rivermark.process.windows.pane import Pane, Prefixed, Scalar
-from rivermark.process.windows.window import Window
+from rivermark.process.timers import TimeDomain
+from rivermark.process.windows.window import Pane, Prefixed, Scalar, Window
 
 
-class Verdict(Flag):
+class TriggerResult(Flag):
     """What a trigger wants done with its window."""
 
     CONTINUE = 0
@@ -41,7 +40,6 @@ class TriggerContext:
     )
 
     def __init__(self, window: Window, pane: Pane[Any], at: Millis, ctx: Context[Any]) -> None:
-        """See a window of the current key."""
         self._pane = pane
         self._ctx = ctx
         self.window = window
@@ -57,11 +55,11 @@ class TriggerContext:
         found.state = Prefixed(self.state, prefix)
         return found
 
-    def now(self, clock: Clock) -> Millis:
+    def now(self, clock: TimeDomain) -> Millis:
         """The watermark or the wall clock."""
         return self.watermark if clock == "event" else self.processing_time
 
-    def register(self, at: Millis, kind: TimerKind = "event") -> None:
+    def register(self, at: Millis, kind: TimeDomain = "event") -> None:
         """Call `on_timer` for this window at `at`; the timer goes with the window."""
         event = kind == "event"
         timers = self._pane.event_timers if event else self._pane.processing_timers
@@ -77,14 +75,64 @@ class Trigger:
     not: `on_merge` sets the trigger up anew for the merged one.
     """
 
-    def on_event(self, event: Any, ctx: TriggerContext) -> Verdict:
+    def on_event(self, event: Any, ctx: TriggerContext) -> TriggerResult:
         """An event was added."""
         raise NotImplementedError
 
-    def on_timer(self, at: Millis, kind: TimerKind, ctx: TriggerContext) -> Verdict:
+    def on_timer(self, at: Millis, kind: TimeDomain, ctx: TriggerContext) -> TriggerResult:
         """A timer that this or another trigger of the window registered."""
-        return Verdict.CONTINUE
+        return TriggerResult.CONTINUE
 
-    def on_merge(self, ctx: TriggerContext) -> Verdict:
+    def on_merge(self, ctx: TriggerContext) -> TriggerResult:
         """The window was merged from several; `ctx.count` is that of all."""
-        return Verdict.CONTINUE
+        return TriggerResult.CONTINUE
+
+
+class Purging(Trigger):
+    """Another trigger, with its window purged whenever it fires."""
+
+    def __init__(self, trigger: Trigger) -> None:
+        self.trigger = trigger
+
+    def on_event(self, event: Any, ctx: TriggerContext) -> TriggerResult:
+        """As the other, purging."""
+        return _purged(self.trigger.on_event(event, ctx))
+
+    def on_timer(self, at: Millis, kind: TimeDomain, ctx: TriggerContext) -> TriggerResult:
+        """As the other, purging."""
+        return _purged(self.trigger.on_timer(at, kind, ctx))
+
+    def on_merge(self, ctx: TriggerContext) -> TriggerResult:
+        """As the other, purging."""
+        return _purged(self.trigger.on_merge(ctx))
+
+
+class AnyOf(Trigger):
+    """Several triggers; what any of them wants is done."""
+
+    def __init__(self, *triggers: Trigger) -> None:
+        self.triggers = triggers
+
+    def on_event(self, event: Any, ctx: TriggerContext) -> TriggerResult:
+        """Ask all of them."""
+        return self._all(ctx, lambda trigger, own: trigger.on_event(event, own))
+
+    def on_timer(self, at: Millis, kind: TimeDomain, ctx: TriggerContext) -> TriggerResult:
+        """Ask all of them."""
+        return self._all(ctx, lambda trigger, own: trigger.on_timer(at, kind, own))
+
+    def on_merge(self, ctx: TriggerContext) -> TriggerResult:
+        """Ask all of them."""
+        return self._all(ctx, lambda trigger, own: trigger.on_merge(own))
+
+    def _all(
+        self, ctx: TriggerContext, ask: Callable[[Trigger, TriggerContext], TriggerResult]
+    ) -> TriggerResult:
+        result = TriggerResult.CONTINUE
+        for place, trigger in enumerate(self.triggers):
+            result |= ask(trigger, ctx.part(f"{place}."))
+        return result
+
+
+def _purged(result: TriggerResult) -> TriggerResult:
+    return result | TriggerResult.PURGE if TriggerResult.FIRE in result else result

@@ -7,44 +7,42 @@ from datetime import timedelta
 from typing import Any
 
 from rivermark.model.errors import DeclarationError
-from rivermark.process.api.context import TimerKind
 from rivermark.process.instants import Millis, span
-from rivermark.process.timers import Clock
-from rivermark.process.windows.trigger import Trigger, TriggerContext, Verdict
+from rivermark.process.timers import TimeDomain
+from rivermark.process.windows.trigger import Trigger, TriggerContext, TriggerResult
 
 
 class Never(Trigger):
     """Never fires."""
 
-    def on_event(self, event: Any, ctx: TriggerContext) -> Verdict:
+    def on_event(self, event: Any, ctx: TriggerContext) -> TriggerResult:
         """Continue."""
-        return Verdict.CONTINUE
+        return TriggerResult.CONTINUE
 
 
 class AtEnd(Trigger):
     """Fires when the clock reaches the window's end, and again for each allowed late event."""
 
-    def __init__(self, clock: Clock = "event") -> None:
-        """Go by the watermark, or by the wall clock."""
+    def __init__(self, clock: TimeDomain = "event") -> None:
         self.clock = clock
 
-    def on_event(self, event: Any, ctx: TriggerContext) -> Verdict:
+    def on_event(self, event: Any, ctx: TriggerContext) -> TriggerResult:
         """Fire at once in a window that has ended; otherwise wait for its end."""
         if ctx.window.end <= ctx.now(self.clock):
-            return Verdict.FIRE
+            return TriggerResult.FIRE
         ctx.register(ctx.window.end, self.clock)
-        return Verdict.CONTINUE
+        return TriggerResult.CONTINUE
 
-    def on_timer(self, at: Millis, kind: TimerKind, ctx: TriggerContext) -> Verdict:
+    def on_timer(self, at: Millis, kind: TimeDomain, ctx: TriggerContext) -> TriggerResult:
         """Fire at the end."""
         due = kind == self.clock and at == ctx.window.end
-        return Verdict.FIRE if due else Verdict.CONTINUE
+        return TriggerResult.FIRE if due else TriggerResult.CONTINUE
 
-    def on_merge(self, ctx: TriggerContext) -> Verdict:
+    def on_merge(self, ctx: TriggerContext) -> TriggerResult:
         """Wait for the end of the merged window."""
         if ctx.window.end > ctx.now(self.clock):
             ctx.register(ctx.window.end, self.clock)
-        return Verdict.CONTINUE
+        return TriggerResult.CONTINUE
 
 
 class Every(Trigger):
@@ -53,30 +51,29 @@ class Every(Trigger):
     An early result: put it beside `AtEnd` with `AnyOf`.
     """
 
-    def __init__(self, interval: timedelta, clock: Clock = "event") -> None:
-        """Refuse an interval of nothing."""
+    def __init__(self, interval: timedelta, clock: TimeDomain = "event") -> None:
         self.millis = span(interval, "the interval of early results")
         self.clock = clock
 
-    def on_event(self, event: Any, ctx: TriggerContext) -> Verdict:
+    def on_event(self, event: Any, ctx: TriggerContext) -> TriggerResult:
         """Start counting time at the first event."""
         if "next" not in ctx.state:
             self._wait(ctx, ctx.at if self.clock == "event" else ctx.processing_time)
-        return Verdict.CONTINUE
+        return TriggerResult.CONTINUE
 
-    def on_timer(self, at: Millis, kind: TimerKind, ctx: TriggerContext) -> Verdict:
+    def on_timer(self, at: Millis, kind: TimeDomain, ctx: TriggerContext) -> TriggerResult:
         """Fire if anything is new, and wait for the next instant."""
         if kind != self.clock or at != ctx.state.get("next"):
-            return Verdict.CONTINUE
+            return TriggerResult.CONTINUE
         new = ctx.count != ctx.state.get("seen")
         ctx.state["seen"] = ctx.count
         self._wait(ctx, at)
-        return Verdict.FIRE if new else Verdict.CONTINUE
+        return TriggerResult.FIRE if new else TriggerResult.CONTINUE
 
-    def on_merge(self, ctx: TriggerContext) -> Verdict:
+    def on_merge(self, ctx: TriggerContext) -> TriggerResult:
         """Count on from now."""
         self._wait(ctx, ctx.at if self.clock == "event" else ctx.processing_time)
-        return Verdict.CONTINUE
+        return TriggerResult.CONTINUE
 
     def _wait(self, ctx: TriggerContext, since: Millis) -> None:
         following = since + self.millis
@@ -89,54 +86,52 @@ class EveryCount(Trigger):
     """Fires at every `count` events; with a time-out also that long after the first of them."""
 
     def __init__(self, count: int, *, purge: bool = False, timeout: Millis | None = None) -> None:
-        """Refuse counts below one; `timeout` is in milliseconds of event time."""
         if count < 1:
             raise DeclarationError("a trigger counts to at least 1")
         self.count = count
-        self.verdict = Verdict.FIRE_AND_PURGE if purge else Verdict.FIRE
+        self.result = TriggerResult.FIRE_AND_PURGE if purge else TriggerResult.FIRE
         self.timeout = timeout
 
-    def on_event(self, event: Any, ctx: TriggerContext) -> Verdict:
+    def on_event(self, event: Any, ctx: TriggerContext) -> TriggerResult:
         """Fire when enough events came since the last firing."""
         since = int(ctx.state.get("since") or 0) + 1
         if since >= self.count:
             ctx.state.pop("since", None)
             ctx.state.pop("deadline", None)
-            if Verdict.PURGE not in self.verdict:
+            if TriggerResult.PURGE not in self.result:
                 self._wait(ctx)
-            return self.verdict
+            return self.result
         ctx.state["since"] = since
         if since == 1:
             self._wait(ctx)
-        return Verdict.CONTINUE
+        return TriggerResult.CONTINUE
 
     def _wait(self, ctx: TriggerContext) -> None:
         if self.timeout is not None:
             ctx.state["deadline"] = ctx.at + self.timeout
             ctx.register(ctx.at + self.timeout)
 
-    def on_timer(self, at: Millis, kind: TimerKind, ctx: TriggerContext) -> Verdict:
+    def on_timer(self, at: Millis, kind: TimeDomain, ctx: TriggerContext) -> TriggerResult:
         """Close with what came since the last firing, if anything did, unless more came to fire."""
         if kind != "event" or at != ctx.state.get("deadline"):
-            return Verdict.CONTINUE
+            return TriggerResult.CONTINUE
         ctx.state.pop("deadline")
         since = ctx.state.pop("since", None)
-        return Verdict.PURGE if since is None else Verdict.FIRE_AND_PURGE
+        return TriggerResult.PURGE if since is None else TriggerResult.FIRE_AND_PURGE
 
-    def on_merge(self, ctx: TriggerContext) -> Verdict:
+    def on_merge(self, ctx: TriggerContext) -> TriggerResult:
         """Count on from all that is there."""
         ctx.state["since"] = ctx.count % self.count
-        return Verdict.CONTINUE
+        return TriggerResult.CONTINUE
 
 
 class OnValue(Trigger):
     """Fires when an event fulfils a condition."""
 
     def __init__(self, condition: Callable[[Any], bool], *, purge: bool = False) -> None:
-        """Fire, and purge as well where that is asked, when `condition` holds of an event."""
         self.condition = condition
-        self.verdict = Verdict.FIRE_AND_PURGE if purge else Verdict.FIRE
+        self.result = TriggerResult.FIRE_AND_PURGE if purge else TriggerResult.FIRE
 
-    def on_event(self, event: Any, ctx: TriggerContext) -> Verdict:
+    def on_event(self, event: Any, ctx: TriggerContext) -> TriggerResult:
         """Fire for an event that fulfils the condition."""
-        return self.verdict if self.condition(event) else Verdict.CONTINUE
+        return self.result if self.condition(event) else TriggerResult.CONTINUE

@@ -28,7 +28,7 @@ from assets.web.streams import SESSIONS
 from rivermark.model.stream import Ingest, Stream, lateness_of
 from rivermark.process.spark.build import ProcessBuild
 from rivermark.process.spark.packing import Packer
-from rivermark.process.spark.reading import BUCKET, ORDER, Reader
+from rivermark.process.spark.reading import BUCKET, ORDER, InputReader
 from rivermark.process.spark.stateful import BucketProcessor, Core
 from rivermark.process.spark.tables import BucketRun
 from rivermark.process.spark.writing import TAG
@@ -81,7 +81,7 @@ def tuples(landing: Path, ingest: object, *fields: str) -> list[tuple[Any, ...]]
 Packets = dict[int, list[pa.RecordBatch]]
 
 
-def core_of(stream: Stream, *, by_python: bool = False) -> tuple[Core, list[Reader]]:
+def core_of(stream: Stream, *, by_python: bool = False) -> tuple[Core, list[InputReader]]:
     """What runs a stream's batches, and the readers of its inputs in the order of its reads."""
     build = stream.build
     assert isinstance(build, ProcessBuild)
@@ -98,7 +98,7 @@ def core_of(stream: Stream, *, by_python: bool = False) -> tuple[Core, list[Read
     return Core(build.make, build.limits, by_rank, build._writer, labels=labels), readers
 
 
-def packed(reader: Reader, rows: list[Row], packets: Packets) -> None:
+def packed(reader: InputReader, rows: list[Row], packets: Packets) -> None:
     """Put rows into the packets of their buckets."""
     for batch in Packer(reader, tuple(range(BUCKETS)))(iter([travelling(reader, rows)])):
         labels = batch.column("bucket").to_pylist()
@@ -194,7 +194,7 @@ def run_live(stream: Stream, landing: Path, batches: int) -> list[Row]:
     return [dict(zip(names, row, strict=True)) for each in found for row in each.asDict()["rows"]]
 
 
-def travelling(reader: Reader, rows: list[Row]) -> pa.RecordBatch:
+def travelling(reader: InputReader, rows: list[Row]) -> pa.RecordBatch:
     """Rows in the form in which they cross over to Python: times as numbers."""
     columns: dict[str, pa.Array] = {}
     for each in reader.schema:

@@ -20,7 +20,7 @@ from rivermark.process import (
     ProcessError,
     ValueState,
 )
-from rivermark.process.spark.reading import Reader
+from rivermark.process.spark.reading import InputReader
 from rivermark.process.spark.replaying import _ByPython, again, set_again
 from rivermark.process.spark.stateful import Core
 from tests.unit.process.spark.test_packets import (
@@ -177,7 +177,7 @@ def test_a_key_that_changes_from_one_call_to_the_next_is_an_error_with_its_event
 
 def test_a_key_that_another_process_computes_otherwise_is_an_error() -> None:
     """As `hash` of a text does: the same in each call, another one in each process."""
-    taken: Reader = reader(OtherWorker)
+    taken: InputReader = reader(OtherWorker)
     ((label, mine),) = packets(batch([row(1, tags=["a"])], taken), taken=taken).items()
     elsewhere = next(each for each in LABELS if each != label)
     whole: Core = core(OtherWorker)

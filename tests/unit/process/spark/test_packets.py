@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 from rivermark import Table
 from rivermark.process import Context, KeyedProcess, Limits, Misuse, ProcessError, ValueState
 from rivermark.process.spark.packing import Packer
-from rivermark.process.spark.reading import ORDER, Reader, reader_for
+from rivermark.process.spark.reading import ORDER, InputReader, reader_for
 from rivermark.process.spark.stateful import BucketProcessor, Core
 from rivermark.process.spark.writing import DEAD, DEAD_LETTER_SCHEMA, MAIN, ROWS, writer_for
 
@@ -97,13 +97,15 @@ COLUMNS = StructType(
 )
 
 
-def reader(process: type[KeyedProcess[Any, Any]] = Copies, columns: StructType = COLUMNS) -> Reader:
+def reader(
+    process: type[KeyedProcess[Any, Any]] = Copies, columns: StructType = COLUMNS
+) -> InputReader:
     declared = process.declaration
     spec = declared.inputs[0]
     return reader_for(declared.name, spec, 0, columns, dead_letter=declared.dead_letter)
 
 
-def batch(rows: list[tuple[Any, ...]], taken: Reader | None = None) -> pa.RecordBatch:
+def batch(rows: list[tuple[Any, ...]], taken: InputReader | None = None) -> pa.RecordBatch:
     """What Spark would send: each row's fields, its order and its bucket."""
     taken = taken or reader()
     names = [*taken.schema.names, "_bucket"]
@@ -122,7 +124,7 @@ def row(key: int | None, at: int = T0, order: int = 0, **more: Any) -> tuple[Any
     return (key, at, *values.values(), order, (key or 0) % len(LABELS))
 
 
-def packets(*batches: pa.RecordBatch, taken: Reader | None = None) -> dict[int, list[Any]]:
+def packets(*batches: pa.RecordBatch, taken: InputReader | None = None) -> dict[int, list[Any]]:
     found: dict[int, list[Any]] = {}
     for packed in Packer(taken or reader(), LABELS)(iter(batches)):
         for each in packed.to_pylist():

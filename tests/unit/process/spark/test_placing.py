@@ -21,7 +21,7 @@ from rivermark.model.errors import CheckpointIncompatible
 from rivermark.process import Context, Input, KeyedProcess, ValueState
 from rivermark.process.spark import ProcessBuild, run_process
 from rivermark.process.spark.buckets import bucket_of
-from rivermark.process.spark.reading import Reader
+from rivermark.process.spark.reading import InputReader
 from rivermark.runtime.checkpoint.process_schema import admit, read_record, write_record
 
 BUCKETS = 1 << 14
@@ -72,7 +72,7 @@ def columns(**types: Any) -> StructType:
     return StructType([*fields, StructField("at", TimestampType())])
 
 
-def readers(build: ProcessBuild) -> list[Reader]:
+def readers(build: ProcessBuild) -> list[InputReader]:
     rides = build._reader("rides", columns(ride=StringType()))
     return [rides, build._reader("fares", columns(ticket=StringType()))]
 

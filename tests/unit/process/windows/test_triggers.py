@@ -24,8 +24,8 @@ from rivermark.process.windows import (
     Sliding,
     Trigger,
     TriggerContext,
+    TriggerResult,
     Tumbling,
-    Verdict,
     Window,
     WindowContext,
 )
@@ -154,12 +154,12 @@ def test_a_value_may_set_a_window_off() -> None:
 class TwoWithinFiveSeconds(Trigger):
     """Fires and purges when two events come within five seconds of event time."""
 
-    def on_event(self, event: Any, ctx: TriggerContext) -> Verdict:
+    def on_event(self, event: Any, ctx: TriggerContext) -> TriggerResult:
         before = ctx.state.get("before")
         ctx.state["before"] = ctx.at
         if isinstance(before, int) and ctx.at - before <= 5 * SECOND:
-            return Verdict.FIRE_AND_PURGE
-        return Verdict.CONTINUE
+            return TriggerResult.FIRE_AND_PURGE
+        return TriggerResult.CONTINUE
 
 
 def test_a_trigger_of_ones_own_may_look_for_a_pattern() -> None:

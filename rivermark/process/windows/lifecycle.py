@@ -6,16 +6,15 @@ from datetime import timedelta
 from typing import Any, ClassVar, Generic, TypeVar
 
 from rivermark.model.errors import DeclarationError
-from rivermark.process.api.context import Context, TimerKind
+from rivermark.process.api.context import Context
 from rivermark.process.api.side_outputs import SideOutput
 from rivermark.process.api.state import MapState
 from rivermark.process.instants import BEGINNING, END_OF_TIME, Millis, span_or_zero
 from rivermark.process.keyed import KeyedProcess
-from rivermark.process.timers import Clock
+from rivermark.process.timers import TimeDomain
 from rivermark.process.windows.assigners import Assigner
-from rivermark.process.windows.pane import Pane
-from rivermark.process.windows.trigger import Trigger, TriggerContext, Verdict
-from rivermark.process.windows.window import Window
+from rivermark.process.windows.trigger import Trigger, TriggerContext, TriggerResult
+from rivermark.process.windows.window import Pane, Window
 
 E = TypeVar("E")
 C = TypeVar("C")
@@ -41,7 +40,6 @@ class Windowed(KeyedProcess[E, Out], Generic[E, C, Out]):
     _lateness: ClassVar[Millis]
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Refuse windows that do not say what becomes of late events."""
         super().__init_subclass__(**options)
         assigner = getattr(cls, "windows", None)
         if assigner is None:
@@ -115,14 +113,16 @@ class Windowed(KeyedProcess[E, Out], Generic[E, C, Out]):
     def _end_of_life(self, window: Window) -> Millis:
         return END_OF_TIME if self.windows.endless else window.end + self._lateness
 
-    def _obey(self, verdict: Verdict, window: Window, pane: Pane[C], ctx: Context[Out]) -> None:
-        if verdict is Verdict.CONTINUE:
+    def _obey(
+        self, result: TriggerResult, window: Window, pane: Pane[C], ctx: Context[Out]
+    ) -> None:
+        if result is TriggerResult.CONTINUE:
             return
-        if Verdict.FIRE in verdict and pane.contents is not None:
+        if TriggerResult.FIRE in result and pane.contents is not None:
             self.fire(window, pane, ctx)
             if window.end <= present(ctx, self.windows.clock):
                 pane.fired += 1
-        if Verdict.PURGE in verdict:
+        if TriggerResult.PURGE in result:
             pane.contents = None
             if self.windows.endless and not pane.trigger and not pane.state:
                 self._close(window, ctx)
@@ -168,12 +168,12 @@ class Windowed(KeyedProcess[E, Out], Generic[E, C, Out]):
         return whole
 
 
-def present(ctx: Context[Any], clock: Clock) -> Millis:
+def present(ctx: Context[Any], clock: TimeDomain) -> Millis:
     """The present of a clock: for a timer its own instant, however far the clock has gone on."""
     if ctx.timer == clock:
         return ctx.timestamp
     return ctx.watermark if clock == "event" else ctx.processing_time
 
 
-def _timers(ctx: Context[Any], kind: Clock | TimerKind | str) -> Any:
+def _timers(ctx: Context[Any], kind: TimeDomain | TimeDomain | str) -> Any:
     return ctx.timers.event if kind == "event" else ctx.timers.processing

@@ -1,14 +1,19 @@
-"""Takes back what a handler did before it raised: to state, timers, outputs."""
+"""One handler call as a transaction: its effects on state, timers and outputs can be rolled back.
+
+Used where an event may become a dead letter. Without dead letters a failed handler fails the batch,
+and what could not be stored or written is found when the batch ends.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from rivermark.process.api.side_outputs import Outputs
+from rivermark.process.engine.binding import Binding
 from rivermark.process.engine.bucket import Bucket
 from rivermark.process.engine.codec import Codec
 from rivermark.process.instants import Millis, instant
@@ -19,17 +24,16 @@ Change = tuple[Calendar, bool, Any, Millis]
 
 
 class Journal(Calendar):
-    """A calendar that writes its changes down."""
+    """A calendar that records its changes."""
 
     __slots__ = ("changes",)
 
     def __init__(self, context: Keyed, due: Due, earliest: Millis, changes: list[Change]) -> None:
-        """Take up timers and note what changes from now on in `changes`."""
         super().__init__(context, due, earliest)
         self.changes = changes
 
     def register(self, at: Millis | datetime) -> None:
-        """Register and, if that added a timer, note it."""
+        """Register and, if that added a timer, record it."""
         when = instant(at)
         key = self._context.key
         if key not in self.due.get(when, ()):
@@ -37,7 +41,7 @@ class Journal(Calendar):
         super().register(when)
 
     def delete(self, at: Millis | datetime) -> bool:
-        """Delete and, if there was a timer, note it."""
+        """Delete and, if there was a timer, record it."""
         when = instant(at)
         deleted = super().delete(when)
         if deleted:
@@ -45,58 +49,65 @@ class Journal(Calendar):
         return deleted
 
 
-class Undo:
-    """Remembers a bucket and its outputs as they were before an event.
+class Transaction:
+    """The bucket and outputs as they were before a handler call.
 
     A record is remembered in its stored form, because handlers may change values in place.
     """
 
-    def __init__(self, bucket: Bucket, codec: Codec, context: Keyed, outputs: Outputs) -> None:
-        """Watch the bucket's calendars from now on."""
+    def __init__(self, binding: Binding, codec: Codec, bucket: Bucket, outputs: Outputs) -> None:
+        declared = binding.declaration
+        self._binding = binding
         self._bucket = bucket
         self._codec = codec
-        self._context = context
         self._outputs = outputs
         self._changes: list[Change] = []
         self._records: dict[Any, bytes] = {}
         self._sizes: list[int] = []
-        self._broadcasts: list[bytes] = []
+        self._broadcasts: list[bytes] | None = None
         self._empty = codec.encode_record(codec.template)
+        sides = [(outputs.sides[tag], spec.row) for tag, spec in declared.sides.items()]
+        self._written = [(outputs.main, declared.out), *sides]
         event, processing, event_ends, processing_ends = (
-            Journal(context, each.due, each.next, self._changes) for each in bucket.calendars
+            Journal(binding.context, each.due, each.next, self._changes)
+            for each in bucket.calendars
         )
         bucket.event, bucket.processing = event, processing
         bucket.expiry = {"event": event_ends, "processing": processing_ends}
 
     def begin(self, *, broadcast: bool) -> None:
-        """A handler is about to be called: what it does from here on can be taken back."""
+        """Start over: what the next handler does can be rolled back."""
         self._changes.clear()
         self._records.clear()
         self._sizes = self._outputs.sizes()
-        if broadcast:
-            self._broadcasts = [msgspec.msgpack.encode(each) for each in self._bucket.broadcasts]
+        self._broadcasts = (
+            [msgspec.msgpack.encode(each) for each in self._bucket.broadcasts]
+            if broadcast
+            else None
+        )
 
     def remember(self, key: Any, record: Any) -> None:
-        """The record of `key` is about to be given to the handler."""
+        """Remember the record of `key`, which the handler is about to get."""
         if key is not None and key not in self._records:
             self._records[key] = (
                 self._empty if record == self._codec.template else self._codec.encode_record(record)
             )
 
-    @property
-    def touched(self) -> Iterable[Any]:
-        """The keys whose records the handler was given."""
-        return self._records
+    def verify(self) -> None:
+        """Raise Misuse for state or rows that are not of the declared types."""
+        for key in self._records:
+            record = self._bucket.records.get(key)
+            if record.__class__ is list:
+                self._binding.verify(key, record)
+        for (rows, row), size in zip(self._written, self._sizes, strict=True):
+            if row is not None:
+                for each in islice(rows, size, None):
+                    row.verify_deeply(each)
 
-    @property
-    def sizes(self) -> list[int]:
-        """How much had been written at `begin`."""
-        return self._sizes
-
-    def take_back(self, *, broadcast: bool) -> None:
+    def roll_back(self) -> None:
         """Restore everything as it was at `begin`."""
         for calendar, added, key, at in reversed(self._changes):
-            self._context.key = key
+            self._binding.context.key = key
             if added:
                 Calendar.delete(calendar, at)
             else:
@@ -104,9 +115,8 @@ class Undo:
         for key, stored in self._records.items():
             self._bucket.records[key] = self._codec.record(stored)
         self._outputs.cut(self._sizes)
-        if broadcast:
-            for place, stored in enumerate(self._broadcasts):
-                before = self._codec.broadcast(place, stored)
-                table = self._bucket.broadcasts[place]
-                table.version, table.changed_at = before.version, before.changed_at
-                table.entries = before.entries
+        for place, stored in enumerate(self._broadcasts or ()):
+            before = self._codec.broadcast(place, stored)
+            table = self._bucket.broadcasts[place]
+            table.version, table.changed_at = before.version, before.changed_at
+            table.entries = before.entries

@@ -10,13 +10,13 @@ import msgspec
 import pyarrow as pa
 
 from rivermark.process.errors import Misuse
-from rivermark.process.spark.wire import Field, Turn
+from rivermark.process.spark.wire import Converter, EventField
 
 Columns = list[list[Any]]
 
 
 @dataclass
-class Made:
+class DecodedEvents:
     """Events by place, None where none could be made; `faults` says why, by place.
 
     `columns` are the values of the fields, as the events hold them; a value that could not be read
@@ -27,7 +27,7 @@ class Made:
     columns: Columns
     faults: dict[int, Exception] = field(default_factory=dict)
 
-    def payload(self, place: int, fields: Sequence[Field], make: Callable[..., Any]) -> Any:
+    def payload(self, place: int, fields: Sequence[EventField], make: Callable[..., Any]) -> Any:
         """What is told of a row: its event, or its values in the form of the event's JSON."""
         event = self.events[place]
         if event is not None:
@@ -38,29 +38,29 @@ class Made:
             return values
         return {each.name: value for each, value in zip(fields, values, strict=True)}
 
-    def without(self, places: Mapping[int, Any]) -> Made:
+    def without(self, places: Mapping[int, Any]) -> DecodedEvents:
         """The others."""
         kept = [place for place in range(len(self.events)) if place not in places]
-        return Made(
+        return DecodedEvents(
             [self.events[place] for place in kept],
             [[column[place] for place in kept] for column in self.columns],
         )
 
 
-def made_of(
+def decode_events(
     rows: pa.Table | pa.RecordBatch,
-    fields: Sequence[Field],
-    turns: Sequence[Turn | None],
+    fields: Sequence[EventField],
+    converters: Sequence[Converter | None],
     make: Callable[..., Any],
     *,
     positional: bool,
-) -> Made:
+) -> DecodedEvents:
     """Events of rows, column by column."""
     faults: dict[int, Exception] = {}
     columns: Columns = [rows.column(n).to_pylist() for n in range(len(fields))]
-    for n, turn in enumerate(turns):
-        if turn is not None:
-            columns[n] = turned(columns[n], turn, fields[n].name, faults)
+    for n, convert in enumerate(converters):
+        if convert is not None:
+            columns[n] = converted(columns[n], convert, fields[n].name, faults)
     names = [each.name for each in fields]
 
     def one(values: Sequence[Any]) -> Any:
@@ -69,8 +69,8 @@ def made_of(
     if not faults:
         try:
             if positional:
-                return Made(list(map(make, *columns)), columns)
-            return Made([one(each) for each in zip(*columns, strict=True)], columns)
+                return DecodedEvents(list(map(make, *columns)), columns)
+            return DecodedEvents([one(each) for each in zip(*columns, strict=True)], columns)
         except Exception:  # a class that checks its values; told below by row
             return _one_by_one(columns, one, faults)
     return _one_by_one(columns, one, faults)
@@ -78,7 +78,7 @@ def made_of(
 
 def _one_by_one(
     columns: Columns, one: Callable[[Sequence[Any]], Any], faults: dict[int, Exception]
-) -> Made:
+) -> DecodedEvents:
     events: list[Any] = []
     for place, values in enumerate(zip(*columns, strict=True)):
         event = None
@@ -88,26 +88,28 @@ def _one_by_one(
             except Exception as error:  # told with the row
                 faults[place] = error
         events.append(event)
-    return Made(events, columns, faults)
+    return DecodedEvents(events, columns, faults)
 
 
-def turned(column: list[Any], turn: Turn, name: str, faults: dict[int, Exception]) -> list[Any]:
+def converted(
+    column: list[Any], convert: Converter, name: str, faults: dict[int, Exception]
+) -> list[Any]:
     """A column in the form of its field; what does not fit stays as it is, and is a fault."""
     try:
-        return [None if each is None else turn(each) for each in column]
+        return [None if each is None else convert(each) for each in column]
     except Exception:  # told below by row
         found = []
         for place, value in enumerate(column):
             try:
-                found.append(None if value is None else turn(value))
+                found.append(None if value is None else convert(value))
             except (msgspec.ValidationError, ArithmeticError, TypeError, ValueError) as error:
                 found.append(value)
                 faults.setdefault(place, Misuse(f"its field '{name}' cannot be read: {error}"))
         return found
 
 
-def holes_in(
-    columns: Columns, fields: Sequence[Field], keys: Sequence[str]
+def missing_values(
+    columns: Columns, fields: Sequence[EventField], keys: Sequence[str]
 ) -> dict[int, Exception]:
     """Rows with nothing where a value must be. An empty key is the engine's matter."""
     found: dict[int, Exception] = {}

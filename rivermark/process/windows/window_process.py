@@ -10,16 +10,15 @@ from rivermark.process.api.side_outputs import SideOutput
 from rivermark.process.instants import Millis
 from rivermark.process.windows.assigners import Assigner
 from rivermark.process.windows.evictors import Evictor
-from rivermark.process.windows.pane import Pane, Scalar
-from rivermark.process.windows.window import Window
-from rivermark.process.windows.windowed import Windowed, present
+from rivermark.process.windows.lifecycle import Windowed, present
+from rivermark.process.windows.window import Pane, Scalar, Window
 
 E = TypeVar("E")
 Acc = TypeVar("Acc")
 Out = TypeVar("Out")
 R = TypeVar("R")
 
-Mark = Literal["early", "first", "update"]
+FiringMark = Literal["early", "first", "update"]
 
 
 class WindowContext(Generic[Out]):
@@ -37,8 +36,9 @@ class WindowContext(Generic[Out]):
 
     __slots__ = ("_ctx", "count", "mark", "replaced", "state", "window")
 
-    def __init__(self, ctx: Context[Out], window: Window, pane: Pane[Any], mark: Mark) -> None:
-        """See a window through the context of its key."""
+    def __init__(
+        self, ctx: Context[Out], window: Window, pane: Pane[Any], mark: FiringMark
+    ) -> None:
         self._ctx = ctx
         self.window = window
         self.mark = mark
@@ -129,7 +129,6 @@ class WindowAggregate(Windowed[E, Acc, Out], Generic[E, Acc, Out]):
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Refuse what needs the events themselves."""
         super().__init_subclass__(**options)
         assigner = getattr(cls, "windows", None)
         if getattr(cls, "evictor", None) is not None or (assigner and assigner.evictor()):
@@ -168,7 +167,7 @@ class WindowAggregate(Windowed[E, Acc, Out], Generic[E, Acc, Out]):
             self.on_window(pane.contents, WindowContext(ctx, window, pane, mark))
 
 
-def mark_of(windows: Assigner, window: Window, pane: Pane[Any], ctx: Context[Any]) -> Mark:
+def mark_of(windows: Assigner, window: Window, pane: Pane[Any], ctx: Context[Any]) -> FiringMark:
     """Whether a firing comes before the window's end, is the first after it, or a later one.
 
     Every firing of a window without end is a first one.
