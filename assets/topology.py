@@ -8,7 +8,7 @@ from assets.readings.streams import READING_STREAMS
 from assets.taxi.streams import EVENT_STREAMS
 from assets.taxi.trips.streams import STREAMS as TRIP_STREAMS
 from assets.web.streams import WEB_STREAMS
-from rivermark.model.topology import Topology
+from rivermark import Topology
 
 TOPOLOGY: Final = Topology(
     [

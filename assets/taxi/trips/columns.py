@@ -19,8 +19,7 @@ from pyspark.sql.types import (
 )
 
 from assets.taxi.trips import new_york
-from assets.taxi.trips.ingest import FIRST_DAY
-from rivermark.model.table import Daily
+from assets.taxi.trips.ingest import TLC
 
 Described = tuple[str, DataType, str]
 """A column's name, its type, and what it holds."""
@@ -43,8 +42,8 @@ DAY: Final[tuple[Described, ...]] = (
 )
 SERVICE: Final[Described] = ("service", TEXT, "yellow or green; empty where nothing tells.")
 
-HOURS_BY_DAY: Final = Daily(column="window_start", start=FIRST_DAY, zone=new_york.ZONE)
-DAYS_BY_DAY: Final = Daily(column="day_start", start=FIRST_DAY, zone=new_york.ZONE)
+HOURS_BY_DAY: Final = TLC.days("window_start")
+DAYS_BY_DAY: Final = TLC.days("day_start")
 """Both tables are closed, checked and recomputed by days of New York, of 23 to 25 hours."""
 
 

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql.types import DecimalType, IntegerType, StringType, TimestampType
-
 from assets.taxi.trips.new_york import ZONE
 from assets.taxi.trips.payment import payment_code
 from assets.taxi.trips.rules import RULES
-from rivermark.model.contract import Contract, Field
-from rivermark.model.field_readers import local_timestamp
+from rivermark import Contract, Field, readers
 
-MONEY: Final = DecimalType(12, 2)
-MILES: Final = DecimalType(12, 2)
+MONEY: Final = "decimal(12,2)"
+MILES: Final = "decimal(12,2)"
 
 PICKUP: Final = (
     "tpep_pickup_datetime",
@@ -35,35 +32,31 @@ DROPOFF: Final = (
 WHEN_AND_WHERE: Final = (
     Field(
         "pickup_at",
-        TimestampType(),
+        "timestamp",
         PICKUP,
         required=True,
-        read=local_timestamp(ZONE),
+        read=readers.local_timestamp(ZONE),
         description="When the meter was engaged (UTC, from New York wall-clock time).",
     ),
     Field(
         "dropoff_at",
-        TimestampType(),
+        "timestamp",
         DROPOFF,
         required=True,
-        read=local_timestamp(ZONE),
+        read=readers.local_timestamp(ZONE),
         description="When the meter was disengaged (UTC, from New York wall-clock time).",
     ),
-    Field(
-        "pickup_local", StringType(), PICKUP, description="The pickup time as the file wrote it."
-    ),
-    Field(
-        "dropoff_local", StringType(), DROPOFF, description="The dropoff time as the file wrote it."
-    ),
+    Field("pickup_local", "string", PICKUP, description="The pickup time as the file wrote it."),
+    Field("dropoff_local", "string", DROPOFF, description="The dropoff time as the file wrote it."),
     Field(
         "pickup_zone_id",
-        IntegerType(),
+        "int",
         ("PULocationID", "pickup_location_id"),
         description="Taxi zone of the pickup, 1 to 265.",
     ),
     Field(
         "dropoff_zone_id",
-        IntegerType(),
+        "int",
         ("DOLocationID", "dropoff_location_id"),
         description="Taxi zone of the dropoff, 1 to 265.",
     ),
@@ -71,31 +64,31 @@ WHEN_AND_WHERE: Final = (
 )
 
 CODES: Final = (
-    Field("vendor", IntegerType(), ("VendorID", "vendor_id"), description="Who sent the record."),
-    Field("passengers", IntegerType(), ("passenger_count",), description="As the driver entered."),
+    Field("vendor", "int", ("VendorID", "vendor_id"), description="Who sent the record."),
+    Field("passengers", "int", ("passenger_count",), description="As the driver entered."),
     Field(
         "rate_code",
-        IntegerType(),
+        "int",
         ("RatecodeID", "rate_code_id", "rate_code"),
         description="1 standard, 2 JFK, 3 Newark, 4 Nassau or Westchester, 5 negotiated, 6 group.",
     ),
     Field(
         "payment_type",
-        IntegerType(),
+        "int",
         (),
         read=payment_code,
         description="0 flex fare, 1 card, 2 cash, 3 no charge, 4 dispute, 5 unknown, 6 voided.",
     ),
-    Field("trip_type", IntegerType(), (), description="Green only: 1 hailed, 2 dispatched."),
+    Field("trip_type", "int", (), description="Green only: 1 hailed, 2 dispatched."),
     Field(
         "store_and_forward",
-        StringType(),
+        "string",
         ("store_and_fwd_flag",),
         description="Y when the vehicle kept the record for lack of a connection.",
     ),
     Field(
         "color",
-        StringType(),
+        "string",
         ("cab_type",),
         description="yellow or green, in files that mix them; others say it in their name.",
     ),

@@ -10,18 +10,12 @@ from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, IntegerType, StringType, TimestampType
 
-from assets.taxi.trips.box import EAST, NORTH, SOUTH, WEST
+from assets.taxi.grid import EAST, NORTH, SOUTH, WEST
 from assets.taxi.trips.contract import MILES, MONEY
-from assets.taxi.trips.ingest import GROUP
+from assets.taxi.trips.ingest import TLC
 from assets.taxi.trips.new_york import ZONE
-from assets.taxi.trips.suites import DEBS_TRIPS_SUITE
-from rivermark import FileSource
-from rivermark.model.contract import Contract, Field, Rule
-from rivermark.model.field_readers import local_timestamp
-from rivermark.model.stream import Ingest
-from rivermark.model.table import Daily
+from rivermark import Contract, Field, FileSource, Rule, Suite, expect, readers
 
 COLUMNS: Final = (
     "medallion",
@@ -83,21 +77,21 @@ RULES: Final = (
     Rule("zero_distance", lambda: F.col("distance_miles") == 0, "flag", "A distance of 0 miles."),
 )
 
-_LOCAL: Final = local_timestamp(ZONE)
+_LOCAL: Final = readers.local_timestamp(ZONE)
 
-DEBS_TRIPS: Final = Ingest(
+DEBS_TRIPS: Final = TLC.ingest(
     name="taxi/debs_trips",
     source=FileSource(folder="taxi/debs", format="csv", columns=COLUMNS),
     contract=Contract(
         fields=(
-            Field("pickup_at", TimestampType(), required=True, read=_LOCAL, description="UTC."),
-            Field("dropoff_at", TimestampType(), required=True, read=_LOCAL, description="UTC."),
-            Field("medallion", StringType(), required=True, description="The taxi."),
-            Field("driver", StringType(), required=True, description="The driver's licence."),
-            Field("stated_seconds", IntegerType(), description="Length, as the file states it."),
+            Field("pickup_at", "timestamp", required=True, read=_LOCAL, description="UTC."),
+            Field("dropoff_at", "timestamp", required=True, read=_LOCAL, description="UTC."),
+            Field("medallion", "string", required=True, description="The taxi."),
+            Field("driver", "string", required=True, description="The driver's licence."),
+            Field("stated_seconds", "int", description="Length, as the file states it."),
             Field("distance_miles", MILES, description="Miles, as the taximeter says."),
-            *(Field(name, DoubleType(), description="Degrees.") for name in COLUMNS[6:10]),
-            Field("payment", StringType(), description="CSH cash, CRD card, UNK unknown."),
+            *(Field(name, "double", description="Degrees.") for name in COLUMNS[6:10]),
+            Field("payment", "string", description="CSH cash, CRD card, UNK unknown."),
             *(Field(name, MONEY, description="USD.") for name in COLUMNS[11:]),
         ),
         event_time="pickup_at",
@@ -109,9 +103,19 @@ DEBS_TRIPS: Final = Ingest(
         "Trips of 2013 with coordinates and fares, both ends inside New York; the others are set "
         "aside. Times are UTC, from New York wall-clock time."
     ),
-    group=GROUP,
-    days=Daily(column="pickup_at", start=date(2013, 1, 1), zone=ZONE),
+    days=TLC.days("pickup_at", start=date(2013, 1, 1)),
     personal=("medallion", "driver"),
-    suite=DEBS_TRIPS_SUITE,
+    suite=Suite(
+        "taxi/debs_trips",
+        (
+            expect.unique(("medallion", "driver", "pickup_at")),
+            expect.between("pickup_longitude", WEST, EAST),
+            expect.between("dropoff_longitude", WEST, EAST),
+            expect.between("pickup_latitude", SOUTH, NORTH),
+            expect.between("dropoff_latitude", SOUTH, NORTH),
+            expect.in_set("payment", ("CSH", "CRD", "UNK"), severity="warning"),
+        ),
+        may_be_empty=True,
+    ),
 )
 """A dump: its pickups are up to 46 minutes out of order (it is sorted by dropoff), none is late."""

@@ -5,17 +5,14 @@ from __future__ import annotations
 from datetime import date
 from typing import Final
 
+from assets.taxi.trips import payment, rules
 from assets.taxi.trips.contract import TRIP_RECORD
 from assets.taxi.trips.new_york import ZONE
-from assets.taxi.trips.suites import TRIP_RECORDS_SUITE
-from rivermark import FileSource
-from rivermark.model.stream import Ingest
-from rivermark.model.table import Daily
+from rivermark import Domain, FileSource, Suite, expect
 
-GROUP: Final = "taxi_trips"
-FIRST_DAY: Final = date(2009, 1, 1)
+TLC: Final = Domain("taxi_trips", first_day=date(2009, 1, 1), zone=ZONE)
 
-TRIP_RECORDS: Final = Ingest(
+TRIP_RECORDS: Final = TLC.ingest(
     name="taxi/trip_records",
     source=FileSource(folder="taxi/trips", format=None),
     contract=TRIP_RECORD,
@@ -25,9 +22,32 @@ TRIP_RECORDS: Final = Ingest(
         "flagged. Times are UTC; the file's New York wall-clock texts stand beside them. Refunds, "
         "repeats and doubtful values are all here: see the flags, and taxi/trips."
     ),
-    group=GROUP,
-    days=Daily(column="pickup_at", start=FIRST_DAY, zone=ZONE),
-    suite=TRIP_RECORDS_SUITE,
+    days=TLC.days("pickup_at"),
+    suite=Suite(
+        "taxi/trip_records",
+        (
+            expect.unique(("_file", "_row")),
+            expect.between(
+                "passengers",
+                1,
+                rules.MOST_PASSENGERS,
+                mostly=0.9,
+                allow_null_share=0.3,
+                severity="warning",
+            ),
+            expect.between(
+                "distance_miles",
+                0,
+                rules.LONGEST_MILES,
+                mostly=0.998,
+                severity="warning",
+            ),
+            expect.in_set(
+                "payment_type", tuple(payment.NAMES), allow_null_share=0.15, severity="warning"
+            ),
+            expect.between("fare", 0, mostly=0.95, allow_null_share=0.01, severity="warning"),
+        ),
+    ),
 )
 """One ingest for both services and every layout, because a refreshed table reads one input and a
 file may mix the services. A dump is complete in itself: nothing in it is late."""

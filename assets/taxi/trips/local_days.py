@@ -20,11 +20,13 @@ from assets.taxi.trips.counting import (
     is_trip,
     summary,
 )
-from assets.taxi.trips.ingest import GROUP, TRIP_RECORDS
-from assets.taxi.trips.suites import LOCAL_DAYS_SUITE
+from assets.taxi.trips.expected import FLAGGED_ARE_TRIPS, KNOWN_SERVICE, ORDERED_DAY
+from assets.taxi.trips.ingest import TLC, TRIP_RECORDS
 from assets.taxi.trips.twins import marked
-from rivermark.model.stream import Stream
-from rivermark.model.table import Table
+from rivermark import Suite, Table, expect
+
+MOST_MILES_A_DAY: Final = 100
+"""No day's average trip is longer, once absurd records are left out."""
 
 AVERAGE: Final = DecimalType(16, 6)
 
@@ -77,8 +79,7 @@ def local_days(records: DataFrame) -> DataFrame:
     return records.transform(marked).transform(by_day)
 
 
-LOCAL_DAYS: Final = Stream(
-    name="taxi/local_days",
+LOCAL_DAYS: Final = TLC.stream(
     reads=(TRIP_RECORDS,),
     build=local_days,
     writes=Table(
@@ -95,7 +96,21 @@ LOCAL_DAYS: Final = Stream(
         days=DAYS_BY_DAY,
     ),
     description="Trips, money and distances of each New York day.",
-    group=GROUP,
     kind="refresh",
-    suite=LOCAL_DAYS_SUITE,
+    suite=Suite(
+        "taxi/local_days",
+        (
+            ORDERED_DAY,
+            expect.in_set("hours_in_day", (23, 24, 25)),
+            expect.no_rows_where(
+                "records <> trips + surplus", name="a record is a trip or surplus"
+            ),
+            expect.no_rows_where(
+                "repeats + refunds > surplus", name="repeats, refunds are surplus"
+            ),
+            expect.between("average_miles", 0, MOST_MILES_A_DAY, allow_null_share=0.01),
+            FLAGGED_ARE_TRIPS,
+            KNOWN_SERVICE,
+        ),
+    ),
 )

@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from rivermark.model.field_readers import OFFSET
+from rivermark import readers
 
 ZONE: Final = "America/New_York"
 """TLC writes wall-clock times of this zone, without offset."""
@@ -52,9 +52,8 @@ def local_hour(instant: Column) -> Column:
 def is_ambiguous(instant: Column, text: Column) -> Column:
     """Whether the wall-clock text read as `instant` names a time that the clocks showed twice.
 
-    Records without offset are read as the first pass
-    (rivermark.model.field_readers.local_timestamp), so on that night an hour's
-    trips may belong to the hour after.
+    Records without offset are read as the first pass (rivermark.readers.local_timestamp), so on
+    that night an hour's trips may belong to the hour after.
     """
     again = wall_clock(instant + F.expr("INTERVAL 1 HOUR"))
     return ~has_offset(text) & (again == wall_clock(instant))
@@ -68,4 +67,4 @@ def is_skipped(instant: Column, text: Column) -> Column:
 
 def has_offset(text: Column) -> Column:
     """Whether a text of a time names an instant by itself."""
-    return F.trim(text).rlike(OFFSET)
+    return F.trim(text).rlike(readers.OFFSET)

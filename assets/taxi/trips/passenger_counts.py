@@ -6,31 +6,25 @@ from datetime import date
 from typing import Final
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, TimestampType
 
-from assets.taxi.trips.ingest import GROUP
+from assets.taxi.trips.ingest import TLC
 from assets.taxi.trips.new_york import ZONE, wall_clock
-from assets.taxi.trips.suites import PASSENGER_COUNTS_SUITE
-from rivermark import FileSource
-from rivermark.model.contract import Contract, Field, Rule
-from rivermark.model.field_readers import local_timestamp
-from rivermark.model.stream import Ingest
-from rivermark.model.table import Daily
+from rivermark import Contract, Field, FileSource, Rule, Suite, expect, readers
 
-PASSENGER_COUNTS: Final = Ingest(
+PASSENGER_COUNTS: Final = TLC.ingest(
     name="taxi/passenger_counts",
     source=FileSource(folder="taxi/passengers", pattern="*.csv,*.csv.gz", format="csv"),
     contract=Contract(
         fields=(
             Field(
                 "bucket_start",
-                TimestampType(),
+                "timestamp",
                 ("timestamp",),
                 required=True,
-                read=local_timestamp(ZONE),
+                read=readers.local_timestamp(ZONE),
                 description="Start of the half hour, UTC; the file has New York's wall clock.",
             ),
-            Field("passengers", LongType(), ("value",), required=True, description="Passengers."),
+            Field("passengers", "long", ("value",), required=True, description="Passengers."),
         ),
         event_time="bucket_start",
         keys=("bucket_start",),
@@ -58,7 +52,13 @@ PASSENGER_COUNTS: Final = Ingest(
         "Passengers of all yellow taxis per half hour, July 2014 to January 2015 "
         "(Numenta Anomaly Benchmark, from TLC data)."
     ),
-    group=GROUP,
-    days=Daily(column="bucket_start", start=date(2014, 7, 1), zone=ZONE),
-    suite=PASSENGER_COUNTS_SUITE,
+    days=TLC.days("bucket_start", start=date(2014, 7, 1)),
+    suite=Suite(
+        "taxi/passenger_counts",
+        (
+            expect.unique(("bucket_start",)),
+            expect.between("passengers", 0, 100_000, severity="warning"),
+        ),
+        may_be_empty=True,
+    ),
 )

@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType
 
-from rivermark.model.field_readers import integer
+from rivermark import readers
 
 CARD: Final = 1
 """The only payment whose tips are recorded."""
@@ -45,7 +45,7 @@ WORDS: Final = {
 
 def payment_code(text: Column) -> Column:
     """Read a payment written as a code ('1', '1.0') or as a word ('CRD', 'Cash')."""
-    code = integer(IntegerType())(text)
+    code = readers.integer(IntegerType())(text)
     word = F.lower(F.trim(text))
     for spelling, meant in WORDS.items():
         code = F.when(word == spelling, F.lit(meant)).otherwise(code)

@@ -10,12 +10,11 @@ from pyspark.sql.types import IntegerType
 
 from assets.taxi.trips.columns import DAY, DAYS_BY_DAY, SERVICE, TEXT, day_of, schema
 from assets.taxi.trips.counting import SUMMARY, TIPS, sum_of, summary
-from assets.taxi.trips.ingest import GROUP, TRIP_RECORDS
+from assets.taxi.trips.expected import FLAGGED_ARE_TRIPS, KNOWN_SERVICE, ORDERED_DAY
+from assets.taxi.trips.ingest import TLC, TRIP_RECORDS
 from assets.taxi.trips.payment import payment_name
-from assets.taxi.trips.suites import PAYMENT_DAYS_SUITE
 from assets.taxi.trips.twins import marked
-from rivermark.model.stream import Stream
-from rivermark.model.table import Table
+from rivermark import Suite, Table, expect
 
 PAYMENT_DAY: Final = schema(
     *DAY,
@@ -42,8 +41,7 @@ def payment_days(records: DataFrame) -> DataFrame:
     return records.transform(marked).transform(by_payment_and_day)
 
 
-PAYMENT_DAYS: Final = Stream(
-    name="taxi/payment_days",
+PAYMENT_DAYS: Final = TLC.stream(
     reads=(TRIP_RECORDS,),
     build=payment_days,
     writes=Table(
@@ -58,7 +56,15 @@ PAYMENT_DAYS: Final = Stream(
         days=DAYS_BY_DAY,
     ),
     description="Trips by type of payment on each New York day.",
-    group=GROUP,
     kind="refresh",
-    suite=PAYMENT_DAYS_SUITE,
+    suite=Suite(
+        "taxi/payment_days",
+        (
+            ORDERED_DAY,
+            expect.in_set("hours_in_day", (23, 24, 25)),
+            expect.not_null("payment"),
+            FLAGGED_ARE_TRIPS,
+            KNOWN_SERVICE,
+        ),
+    ),
 )

@@ -1,8 +1,8 @@
 """What is wrong with real trip records, by name.
 
-Only what cannot be placed in time is set aside. Everything else stays, flagged, because negative
+Only what cannot be placed in time is quarantined. Everything else stays, flagged, because negative
 amounts are refunds, zero passengers are what drivers enter, and a rule that drops such rows drops
-thousands unseen. Whoever aggregates says which flags it leaves out.
+thousands unseen. Each aggregation says which flags it leaves out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from assets.taxi.trips import file_month, new_york, service, zones
-from rivermark.model.contract import Rule
+from rivermark import Rule
 
 FIRST_YEAR: Final = 2009
 """TLC publishes trip records from 2009 on."""
@@ -52,7 +52,7 @@ def _at_an_end(says: Callable[[Column, Column], Column]) -> Column:
     return pickup | says(F.col("dropoff_at"), F.col("dropoff_local"))
 
 
-SET_ASIDE: Final = (
+QUARANTINED: Final = (
     Rule(
         "outside_file_month",
         lambda: file_month.is_outside(F.col("pickup_at"), F.col("_file")),
@@ -158,5 +158,5 @@ IN_VALUE: Final = (
 )
 
 FLAGGED: Final = (*IN_TIME, *IN_VALUE)
-RULES: Final = (*SET_ASIDE, *FLAGGED)
+RULES: Final = (*QUARANTINED, *FLAGGED)
 """In the order in which reasons and flags are listed."""

@@ -5,29 +5,22 @@ from __future__ import annotations
 from datetime import date
 from typing import Final
 
-from pyspark.sql.types import IntegerType, StringType, TimestampType
-
 from assets.taxi.trips.contract import MILES, MONEY
-from assets.taxi.trips.ingest import GROUP
+from assets.taxi.trips.ingest import TLC
 from assets.taxi.trips.new_york import ZONE
 from assets.taxi.trips.payment import payment_code
-from assets.taxi.trips.suites import SEABORN_TRIPS_SUITE
-from rivermark import FileSource
-from rivermark.model.contract import Contract, Field
-from rivermark.model.field_readers import local_timestamp
-from rivermark.model.stream import Ingest
-from rivermark.model.table import Daily
+from rivermark import Contract, Field, FileSource, Suite, expect, readers
 
-_LOCAL: Final = local_timestamp(ZONE)
+_LOCAL: Final = readers.local_timestamp(ZONE)
 
-SEABORN_TRIPS: Final = Ingest(
+SEABORN_TRIPS: Final = TLC.ingest(
     name="taxi/seaborn_trips",
     source=FileSource(folder="taxi/seaborn", format="csv"),
     contract=Contract(
         fields=(
             Field(
                 "pickup_at",
-                TimestampType(),
+                "timestamp",
                 ("pickup",),
                 required=True,
                 read=_LOCAL,
@@ -35,27 +28,25 @@ SEABORN_TRIPS: Final = Ingest(
             ),
             Field(
                 "dropoff_at",
-                TimestampType(),
+                "timestamp",
                 ("dropoff",),
                 required=True,
                 read=_LOCAL,
                 description="UTC.",
             ),
-            Field("color", StringType(), description="yellow or green."),
-            Field("passengers", IntegerType(), description="As the driver entered."),
+            Field("color", "string", description="yellow or green."),
+            Field("passengers", "int", description="As the driver entered."),
             Field("distance_miles", MILES, ("distance",), description="Miles."),
             Field(
                 "payment_type",
-                IntegerType(),
+                "int",
                 ("payment",),
                 read=payment_code,
                 description="TLC's code for the word in the file.",
             ),
             *(Field(name, MONEY, description="USD.") for name in ("fare", "tip", "tolls", "total")),
             *(
-                Field(
-                    f"{end}_{part}", StringType(), description="A name, not unique; may be empty."
-                )
+                Field(f"{end}_{part}", "string", description="A name, not unique; may be empty.")
                 for end in ("pickup", "dropoff")
                 for part in ("zone", "borough")
             ),
@@ -68,7 +59,14 @@ SEABORN_TRIPS: Final = Ingest(
         "it names zones instead of numbering them and leaves out what its makers found odd, and "
         "together its trips would be counted twice."
     ),
-    group=GROUP,
-    days=Daily(column="pickup_at", start=date(2019, 1, 1), zone=ZONE),
-    suite=SEABORN_TRIPS_SUITE,
+    days=TLC.days("pickup_at", start=date(2019, 1, 1)),
+    suite=Suite(
+        "taxi/seaborn_trips",
+        (
+            expect.pair_ordered("pickup_at", "dropoff_at"),
+            expect.between("fare", 0, 200),
+            expect.in_set("color", ("yellow", "green")),
+        ),
+        may_be_empty=True,
+    ),
 )

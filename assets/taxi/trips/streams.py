@@ -14,7 +14,7 @@ from assets.taxi.trips.tip_hours import TIP_HOURS
 from assets.taxi.trips.trip_quality import TRIP_QUALITY
 from assets.taxi.trips.trips import TRIPS
 from assets.taxi.trips.zone_hours import ZONE_HOURS
-from rivermark.model.stream import AnyStream
+from rivermark import AnyStream
 
 STREAMS: Final[tuple[AnyStream, ...]] = (
     TRIP_RECORDS,

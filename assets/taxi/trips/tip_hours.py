@@ -9,12 +9,11 @@ from pyspark.sql import functions as F
 
 from assets.taxi.trips.columns import COUNT, HOUR, HOURS_BY_DAY, SERVICE, SUM, hour_of, schema
 from assets.taxi.trips.counting import TRIPS, count_of, is_counted, is_trip
-from assets.taxi.trips.ingest import GROUP, TRIP_RECORDS
+from assets.taxi.trips.expected import KNOWN_SERVICE, ORDERED_HOUR
+from assets.taxi.trips.ingest import TLC, TRIP_RECORDS
 from assets.taxi.trips.payment import CARD
-from assets.taxi.trips.suites import TIP_HOURS_SUITE
 from assets.taxi.trips.twins import marked
-from rivermark.model.stream import Stream
-from rivermark.model.table import Table
+from rivermark import Suite, Table, expect
 
 TIP_HOUR: Final = schema(
     *HOUR,
@@ -54,8 +53,7 @@ def tip_hours(records: DataFrame) -> DataFrame:
     return records.transform(marked).transform(by_hour)
 
 
-TIP_HOURS: Final = Stream(
-    name="taxi/tip_hours",
+TIP_HOURS: Final = TLC.stream(
     reads=(TRIP_RECORDS,),
     build=tip_hours,
     writes=Table(
@@ -70,7 +68,20 @@ TIP_HOURS: Final = Stream(
         days=HOURS_BY_DAY,
     ),
     description="Tips of each hour, with the card trips that they belong to.",
-    group=GROUP,
     kind="refresh",
-    suite=TIP_HOURS_SUITE,
+    suite=Suite(
+        "taxi/tip_hours",
+        (
+            ORDERED_HOUR,
+            expect.no_rows_where("card_trips > trips", name="card trips are trips"),
+            expect.no_rows_where("tipped_trips > card_trips", name="tipped trips are card trips"),
+            expect.no_rows_where(
+                "coalesce(other_tips, 0) <> 0",
+                name="tips are recorded for cards only",
+                at_most=10,
+                severity="warning",
+            ),
+            KNOWN_SERVICE,
+        ),
+    ),
 )

@@ -11,14 +11,12 @@ from pyspark.sql.types import ArrayType, BooleanType, DateType, StringType
 from assets.taxi.trips import new_york
 from assets.taxi.trips.columns import COUNT, SERVICE, TEXT, Described, schema
 from assets.taxi.trips.contract import AMOUNTS, CODES, WHEN_AND_WHERE
-from assets.taxi.trips.ingest import FIRST_DAY, GROUP, TRIP_RECORDS
+from assets.taxi.trips.expected import KNOWN_SERVICE
+from assets.taxi.trips.ingest import TLC, TRIP_RECORDS
 from assets.taxi.trips.payment import payment_name
-from assets.taxi.trips.suites import TRIPS_SUITE
 from assets.taxi.trips.twins import marked
 from assets.taxi.trips.zones import zone
-from rivermark.model.contract import Field
-from rivermark.model.stream import Stream
-from rivermark.model.table import Daily, Table
+from rivermark import Field, Suite, Table, expect
 
 
 def _described(*fields: Field) -> tuple[Described, ...]:
@@ -80,8 +78,7 @@ def trips(records: DataFrame) -> DataFrame:
     return records.transform(marked).transform(name_and_place)
 
 
-TRIPS: Final = Stream(
-    name="taxi/trips",
+TRIPS: Final = TLC.stream(
     reads=(TRIP_RECORDS,),
     build=trips,
     writes=Table(
@@ -94,11 +91,20 @@ TRIPS: Final = Stream(
         ),
         event_time="pickup_at",
         keys=("file", "row"),
-        days=Daily(column="pickup_at", start=FIRST_DAY, zone=new_york.ZONE),
+        days=TLC.days("pickup_at"),
     ),
     description="Each trip record with its zones, its local time, and its twins marked.",
-    group=GROUP,
     kind="refresh",
-    suite=TRIPS_SUITE,
+    suite=Suite(
+        "taxi/trips",
+        (
+            expect.unique(("file", "row")),
+            expect.not_null("local_day"),
+            expect.no_rows_where("is_repeat AND NOT is_surplus", name="a repeat is surplus"),
+            expect.no_rows_where("is_refund AND NOT is_surplus", name="a refund is no trip"),
+            expect.no_rows_where("is_refund AND fare >= 0", name="a refund's fare is negative"),
+            KNOWN_SERVICE,
+        ),
+    ),
     volume="events",
 )

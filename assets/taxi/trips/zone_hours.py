@@ -10,12 +10,11 @@ from pyspark.sql.types import IntegerType
 
 from assets.taxi.trips.columns import HOUR, HOURS_BY_DAY, SERVICE, TEXT, hour_of, schema
 from assets.taxi.trips.counting import SUMMARY, summary
-from assets.taxi.trips.ingest import GROUP, TRIP_RECORDS
-from assets.taxi.trips.suites import ZONE_HOURS_SUITE
+from assets.taxi.trips.expected import FLAGGED_ARE_TRIPS, KNOWN_SERVICE, ORDERED_HOUR
+from assets.taxi.trips.ingest import TLC, TRIP_RECORDS
 from assets.taxi.trips.twins import marked
 from assets.taxi.trips.zones import zone
-from rivermark.model.stream import Stream
-from rivermark.model.table import Table
+from rivermark import Suite, Table, expect
 
 ZONE_HOUR: Final = schema(
     *HOUR,
@@ -43,8 +42,7 @@ def zone_hours(records: DataFrame) -> DataFrame:
     return records.transform(marked).transform(by_zone_and_hour)
 
 
-ZONE_HOURS: Final = Stream(
-    name="taxi/zone_hours",
+ZONE_HOURS: Final = TLC.stream(
     reads=(TRIP_RECORDS,),
     build=zone_hours,
     writes=Table(
@@ -60,7 +58,16 @@ ZONE_HOURS: Final = Stream(
         days=HOURS_BY_DAY,
     ),
     description="Trips and revenue of each pickup zone and hour.",
-    group=GROUP,
     kind="refresh",
-    suite=ZONE_HOURS_SUITE,
+    suite=Suite(
+        "taxi/zone_hours",
+        (
+            ORDERED_HOUR,
+            expect.not_null("local_hour"),
+            expect.between("trips", 0),
+            FLAGGED_ARE_TRIPS,
+            expect.not_null("pickup_zone_id", mostly=0.99, severity="warning"),
+            KNOWN_SERVICE,
+        ),
+    ),
 )

@@ -20,7 +20,7 @@ from rivermark import FileSource
 from rivermark.model.contract import Contract, Field
 from rivermark.model.stream import AnyStream, Ingest, Stream
 from rivermark.model.table import Table
-from rivermark.operators.keep import keep
+from rivermark.operators.filters import keep
 from rivermark.operators.windows import EventWindow, Sliding, Tumbling, per_window
 from rivermark.process.spark import ProcessBuild, run_process
 

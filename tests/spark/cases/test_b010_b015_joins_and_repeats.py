@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from rivermark import Stream
 from rivermark.model.errors import StreamFailed
-from rivermark.operators.first_of_each import first_of_each
+from rivermark.operators.repeats import first_of_each
 from rivermark.settings import Settings
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import (

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType, TimestampType
 
 from rivermark import Daily, Ingest, Stream, Table
-from rivermark.operators.first_of_each import first_of_each
+from rivermark.operators.repeats import first_of_each
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import FILES, FIRST_DAY, FOLDER, MINUTE, READINGS, reading
 

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType, TimestampType
 
-from rivermark.operators.keep import keep
+from rivermark.operators.filters import keep
 from rivermark.operators.windows import Tumbling, per_window
 from tests.spark.helpers.micro_batches import Feed, as_table, streamed
 

@@ -14,7 +14,7 @@ from pyspark.sql.types import (
 )
 
 from rivermark.model.errors import DeclarationError
-from rivermark.operators.first_of_each import first_of_each
+from rivermark.operators.repeats import first_of_each
 from tests.spark.helpers.micro_batches import Feed, Rows, as_table, plain, streamed
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
