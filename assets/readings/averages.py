@@ -23,7 +23,7 @@ def each_reading_once(sensor_readings: DataFrame) -> DataFrame:
 
 
 def average_celsius(fahrenheit: str) -> Column:
-    """The average of a column of Fahrenheit decimals, converted once, rounded once."""
+    """The average of a column of Fahrenheit decimals in Celsius, converted once, rounded once."""
     count = F.count(fahrenheit)
     # Spark divides decimals to 18 places here, so the cast is the only rounding that counts.
     return ((F.sum(fahrenheit) - 32 * count) * 5 / (9 * count)).cast(TEMPERATURE)

@@ -1,7 +1,7 @@
 """Each ride and fare event once, and of the rides those inside the city.
 
 Rides and fares may come twice, and a repeat may carry another time. A ride's START and END share
-their coordinates, so both stay or both go.
+their coordinates, so both are kept or both are dropped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The START of each ride beside its fare, and what found no partner in time.
+"""The START of each ride beside its fare, and the rides and fares without a partner in time.
 
 Either side may come first, or never. Both carry the start of the ride as their time, so a partner
 is looked for `WAITING` before and after. What has none is written once the watermark of both inputs
@@ -33,7 +33,7 @@ FARE_COLUMNS: Final = StructType([*WHOSE, *WHAT])
 
 
 def join_rides_to_fares(clean_rides: DataFrame, clean_fares: DataFrame) -> DataFrame:
-    """One row per ride and per fare, together where they found each other.
+    """One row per ride and per fare, together where they match.
 
     `has_ride` and `has_fare` say which sides a row has; what both carry comes from the ride first.
     """

@@ -19,7 +19,7 @@ QUARTER_HOUR: Final = Tumbling(timedelta(minutes=15))
 
 
 def count_starts_and_ends(trip_events: DataFrame) -> DataFrame:
-    """STARTs by pickup zone and ENDs by dropoff zone; an event that comes again counts once."""
+    """STARTs by pickup zone and ENDs by dropoff zone; a repeated event counts once."""
     repeats = first_of_each(*TRIP_EVENT.keys, event_time="event_time", within=TRIP_LATENESS)
     zone = F.when(F.col("is_start"), F.col("pickup_zone")).otherwise(F.col("dropoff_zone"))
     return (
