@@ -32,24 +32,20 @@ import dagster as dg
 import psutil
 from deltalake import DeltaTable
 
-from assets.topology import TOPOLOGY
 from bench.figures import options_of, report
 from bench.growth_chart import draw_growth, slope
-from bench.process_tree import TreeMeter
+from bench.workload import GROWING
 from jobs.event_log import prune_events
 from jobs.names import table_key
 from rivermark.backfill.maintenance import kept_tables, upkeep
 from rivermark.lake.log import CommitLog
 from rivermark.model.stream import Stream, table_of
-from rivermark.model.topology import Topology
 from rivermark.runtime.checkpoint.positions import position
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
 from rivermark.testing.landing.json_lines import json_line
 from rivermark.testing.landing.writer import land
 
-NAMES: Final = ("taxi/fare_events", "taxi/clean_fares", "taxi/driver_tips", "taxi/hourly_winners")
-GROWING: Final = Topology([TOPOLOGY.named(name) for name in NAMES])
 FIRST: Final = datetime(2026, 1, 1, tzinfo=UTC)
 DRIVERS: Final = 200
 PATIENCE: Final = 120.0
@@ -86,12 +82,11 @@ class Workload:
 
     def __init__(self, home: Path, promise_days: float, log: IO[str]) -> None:
         """Start it."""
-        command = [sys.executable, "-m", "bench.growth_workload", str(home), str(promise_days)]
+        command = [sys.executable, "-m", "bench.workload", "growth", str(home), str(promise_days)]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
         )
         self._tree = psutil.Process(self._process.pid)
-        self._meter = TreeMeter(self._tree)
         self.wait_for("ready")
 
     def wait_for(self, event: str) -> dict[str, Any]:
@@ -113,7 +108,9 @@ class Workload:
 
     def cpu(self) -> float:
         """CPU seconds of the whole tree so far."""
-        return self._meter.sample().cpu
+        # No sampling thread here: it would count as CPU of the upkeep, which runs in this process.
+        tree = [self._tree, *self._tree.children(recursive=True)]
+        return float(sum(sum(p.cpu_times()[:2]) for p in tree if p.is_running()))
 
     def rss(self) -> tuple[float, float]:
         """Resident megabytes: of the whole tree, and of Python alone."""
@@ -130,7 +127,6 @@ class Workload:
         if self.alive():
             self.command("end", "ended")
         self._process.wait(timeout=120)
-        self._meter.stop()
 
 
 def fares(day: int, part: int, parts: int, rows: int) -> list[str]:
@@ -270,7 +266,7 @@ def measure(options: argparse.Namespace) -> list[Day]:
                 files += 1
                 wait_for(lambda: passage.done(files), streams.alive)  # noqa: B023
                 log_reports(instance)
-            day.batches = options.batches * len(NAMES)
+            day.batches = options.batches * len(GROWING.streams)
             day.stream_cpu_ms_per_batch = 1000 * (streams.cpu() - cpu) / day.batches
             before = time.process_time()
             for kept in upkeep(settings, GROWING, run_id="bench"):
@@ -298,7 +294,7 @@ def figures_of(days: list[Day], options: argparse.Namespace) -> dict[str, Any]:
         "days": len(days),
         "files_a_day": options.batches,
         "rows_a_file": options.rows,
-        "streams": len(NAMES),
+        "streams": len(GROWING.streams),
         "promise_in_days": round(
             options.promise / (sum(r["wall_seconds"] for r in later) / len(later)), 1
         ),

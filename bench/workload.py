@@ -1,25 +1,33 @@
-"""The work that is measured: taxi rides and fares from files to hourly winners, in its own process.
+"""The streams that are measured, in a process of their own.
 
     python -m bench.workload bounded  HOME
     python -m bench.workload live     HOME SECONDS
     python -m bench.workload stream   HOME STREAM
     python -m bench.workload reprocess HOME STREAM DAY
+    python -m bench.workload growth   HOME PROMISE_DAYS
+
+`growth` takes commands from its standard input: `collect` (garbage of both heaps) and `end`.
 
 Prints one JSON object a line: `{"at": <unix seconds>, "event": ..., ...}`.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import threading
 import time
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
 
 from assets.topology import TOPOLOGY
 from rivermark.backfill.recompute import Order, replace
 from rivermark.model.stream import Stream
+from rivermark.model.topology import Topology
 from rivermark.runtime.spark.session import open_session
 from rivermark.runtime.supervision.run import Report, run_bounded, run_continuous
 from rivermark.settings import Settings
@@ -32,6 +40,13 @@ WINNERS = (
     "taxi/driver_tips",
     "taxi/hourly_winners",
 )
+GROWTH: Final = (
+    "taxi/fare_events",
+    "taxi/clean_fares",
+    "taxi/driver_tips",
+    "taxi/hourly_winners",
+)
+GROWING: Final = Topology([TOPOLOGY.named(name) for name in GROWTH])
 
 
 def say(event: str, **facts: object) -> None:
@@ -94,6 +109,39 @@ def live(home: Path, seconds: float, trigger: float) -> None:
     say("done")
 
 
+def growth(home: Path, promise_days: float) -> None:
+    """Run the streams of `bench.growth` until the command `end`."""
+    settings = Settings(home=home, promise_days=promise_days, trigger_seconds=1.0)
+    spark = open_session(settings, "long")
+    # Spark keeps the last 100 batches of a checkpoint: more than a short month has.
+    spark.conf.set("spark.sql.streaming.minBatchesToRetain", "10")
+    stop = threading.Event()
+
+    def host() -> None:
+        run_continuous(spark, settings, GROWING, GROWING.streams, run_id="growth", stop=stop)
+
+    thread = threading.Thread(target=host)
+    thread.start()
+    say("ready")
+    for line in sys.stdin:
+        if line.strip() == "collect":
+            say("collected", heap_mb=round(heap_mb(spark), 1))
+        elif line.strip() == "end":
+            break
+    stop.set()
+    thread.join()
+    say("ended")
+
+
+def heap_mb(spark: SparkSession) -> float:
+    """Megabytes of the JVM's heap that are in use after a collection."""
+    gc.collect()
+    assert spark._jvm is not None
+    spark._jvm.System.gc()
+    runtime = spark._jvm.Runtime.getRuntime()
+    return float(runtime.totalMemory() - runtime.freeMemory()) / 1e6
+
+
 if __name__ == "__main__":
     mode, where, *rest = sys.argv[1:]
     if mode == "bounded":
@@ -102,5 +150,7 @@ if __name__ == "__main__":
         stream(Path(where), rest[0])
     elif mode == "reprocess":
         reprocessed(Path(where), rest[0], date.fromisoformat(rest[1]))
+    elif mode == "growth":
+        growth(Path(where), float(rest[0]))
     else:
         live(Path(where), float(rest[0]), float(rest[1]) if len(rest) > 1 else 2.0)

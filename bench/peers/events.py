@@ -38,8 +38,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
+from deltalake.transaction import AddAction
 
-from bench.peers.schemas import table_schema
 from bench.peers.workloads import DAY, HOUR, MINUTE, SCHEMAS
 
 BEGIN: Final = 1_704_067_200_000
@@ -231,36 +231,24 @@ def lay_log(folder: Path, name: str) -> None:
     """A Delta log beside the same Parquet files: one commit a file, with its statistics."""
     place = folder / "lake" / "tables" / "bench" / name
     place.mkdir(parents=True)
-    schema = Schema.from_json(table_schema(SCHEMAS[name], event_time=True).json())
-    DeltaTable.create(str(place), schema=schema, name=f"bench.{name}")
-    for number, file in enumerate(sorted((folder / "parquet" / name).glob("*.parquet"))):
+    files = sorted((folder / "parquet" / name).glob("*.parquet"))
+    schema = Schema.from_arrow(pq.read_schema(files[0]))
+    table = DeltaTable.create(str(place), schema=schema, name=f"bench.{name}")
+    for file in files:
         os.link(file, place / file.name)
-        log = place / "_delta_log" / f"{number + 1:020d}.json"
-        actions = [commit_info(file), {"add": added(file)}]
-        log.write_text("".join(json.dumps(action) + "\n" for action in actions))
+        table.create_write_transaction([added(file)], "append", schema)
 
 
-def commit_info(file: Path) -> dict[str, Any]:
-    """Who committed a file."""
-    at = int(file.stat().st_mtime * 1000)
-    return {"commitInfo": {"timestamp": at, "operation": "WRITE", "isBlindAppend": True}}
-
-
-def added(file: Path) -> dict[str, Any]:
+def added(file: Path) -> AddAction:
     """A file's entry in the log, with the bounds of its times."""
     times = pq.read_table(file, columns=["event_time"])["event_time"]
-    bounds = pc.min_max(times).as_py()
-    stats = {
-        "numRecords": len(times),
-        "minValues": {"event_time": bounds["min"].strftime("%Y-%m-%dT%H:%M:%S.%fZ")},
-        "maxValues": {"event_time": bounds["max"].strftime("%Y-%m-%dT%H:%M:%S.%fZ")},
-        "nullCount": {"event_time": 0},
+    bounds = {
+        bound: {"event_time": at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}
+        for bound, at in zip(
+            ("minValues", "maxValues"), pc.min_max(times).as_py().values(), strict=True
+        )
     }
-    return {
-        "path": file.name,
-        "partitionValues": {},
-        "size": file.stat().st_size,
-        "modificationTime": int(file.stat().st_mtime * 1000),
-        "dataChange": True,
-        "stats": json.dumps(stats),
-    }
+    stats = {"numRecords": len(times), **bounds, "nullCount": {"event_time": 0}}
+    status = file.stat()
+    modified = int(status.st_mtime * 1000)
+    return AddAction(file.name, status.st_size, {}, modified, True, json.dumps(stats))

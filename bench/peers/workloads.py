@@ -6,6 +6,7 @@ All times are milliseconds since 1970 in the outputs; each engine writes exactly
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -141,6 +142,13 @@ PROCESS: Final = ("long_rides", "jumps", "hourly_tips")
 """What is asked of process functions: keyed state and timers, written by hand."""
 USUAL: Final = tuple(name for name in WORKLOADS if name not in PROCESS[1:])
 """What is asked of the native operators."""
+
+
+def ddl(columns: Iterable[tuple[str, str]], *, event_time: bool = False) -> str:
+    """The columns as DDL, and behind them the event time as a timestamp where the table has one."""
+    fields = [f"{name} {kind}" for name, kind in columns]
+    return ", ".join([*fields, "event_time TIMESTAMP"] if event_time else fields)
+
 
 WEST, EAST, SOUTH, NORTH = -74.05, -73.7, 40.5, 41.0
 

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from bench.peers.schemas import table_schema
-from bench.peers.workloads import LATENESS_SECONDS, SCHEMAS, WORKLOADS, arguments, in_city
+from bench.peers.workloads import LATENESS_SECONDS, SCHEMAS, WORKLOADS, arguments, ddl, in_city
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -45,7 +44,7 @@ def session() -> SparkSession:
 
 def parquet(spark: SparkSession, data: str, name: str) -> DataFrame:
     """An input as a stream, with its watermark."""
-    schema = table_schema(SCHEMAS[name], event_time=True)
+    schema = ddl(SCHEMAS[name], event_time=True)
     events = spark.readStream.schema(schema).parquet(f"{data}/parquet/{name}")
     return events.withWatermark("event_time", f"{LATENESS_SECONDS} seconds")
 
@@ -60,7 +59,7 @@ def question(spark: SparkSession, name: str, data: str) -> DataFrame:
     columns = WORKLOADS[name].names
     if name == "door":
         at = [column for column in SCHEMAS["rides"] if column[0] != "event_ms"]
-        schema = table_schema(at, event_time=True)
+        schema = ddl(at, event_time=True)
         rows = spark.readStream.schema(schema).json(f"{data}/json/rides")
         return rows.withColumn("event_ms", millis(F.col("event_time"))).select(*columns)
     if name == "cleanse":

@@ -20,7 +20,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from bench.peers.jobs.plain_spark import drain, parquet, session
-from bench.peers.workloads import HOUR, WORKLOADS, arguments
+from bench.peers.workloads import HOUR, WORKLOADS, arguments, ddl
 
 STORE: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 FIELDS: Final = ("event_ms", "is_start", "driver_id")
@@ -101,8 +101,7 @@ def main() -> None:
     # Only what is read is carried; the operator knows the watermark without its column.
     picked = events.select("ride_id", *FIELDS).groupBy("ride_id")
     form = picked.transformWithStateInPandas if processor.pandas else picked.transformWithState
-    schema = ", ".join(f"{column} {sql_type}" for column, sql_type in workload.columns)
-    drain(form(processor, schema, "Append", "EventTime"), out)
+    drain(form(processor, ddl(workload.columns), "Append", "EventTime"), out)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,12 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import TimestampType
 
 from bench.peers.jobs.hourly_tips import HourlyTips
 from bench.peers.jobs.jumps import Jumps
 from bench.peers.jobs.long_rides import LongRides
 from bench.peers.jobs.ride_fares import RideFares
-from bench.peers.schemas import TYPES, table_schema
-from bench.peers.workloads import LATENESS_SECONDS, RIDES, SCHEMAS, WORKLOADS, in_city
+from bench.peers.workloads import LATENESS_SECONDS, RIDES, SCHEMAS, WORKLOADS, ddl, in_city
 from rivermark import FileSource
 from rivermark.model.contract import Contract, Field
 from rivermark.model.stream import AnyStream, Ingest, Stream
@@ -31,7 +29,7 @@ TWO_HOURS: Final = timedelta(hours=2)
 INPUTS: Final = {
     name: Table(
         name=f"bench/{name}",
-        schema=table_schema(columns, event_time=True),
+        schema=ddl(columns, event_time=True),
         description=f"Measured {name}.",
         event_time="event_time",
     )
@@ -43,12 +41,8 @@ JSON_RIDES: Final = Ingest(
     source=FileSource(folder="rides", pattern="*.json", settle=timedelta(0)),
     contract=Contract(
         fields=(
-            *[
-                Field(name, TYPES[kind], required=True)
-                for name, kind in RIDES
-                if name != "event_ms"
-            ],
-            Field("event_time", TimestampType(), required=True),
+            *[Field(name, kind, required=True) for name, kind in RIDES if name != "event_ms"],
+            Field("event_time", "TIMESTAMP", required=True),
         ),
         event_time="event_time",
         keys=("ride_id", "is_start"),
@@ -196,7 +190,7 @@ def stream(name: str, *, process: bool = False) -> AnyStream:
         build=PROCESSES[name]() if process else BUILDS[name],
         writes=Table(
             name=f"bench/{name}",
-            schema=table_schema(workload.columns),
+            schema=ddl(workload.columns),
             description=workload.title,
         ),
         description=workload.title,
