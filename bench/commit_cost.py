@@ -20,9 +20,10 @@ from deltalake import DeltaTable
 from bench.figures import options_of, report
 from bench.warm_batch import EVENT, Script, age, table
 from rivermark.lake.append.delta_commit import Appender
-from rivermark.lake.batch_writer import Origin, TableWriter
+from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
 from rivermark.lake.statistics import row_count
+from rivermark.model.sink import Origin
 
 ROWS = 1000
 

@@ -11,10 +11,11 @@ from jobs.dashboard import dashboard_link
 from jobs.names import by_days, progress_key, table_key
 from platform_defs.days import mapping, partitions_of
 from platform_defs.source_links import code_references
-from rivermark.model.stream import AnyStream, Ingest, table_of
+from rivermark.model.stream import AnyStream, Ingest, Output, Stream, table_of
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
+from rivermark.sinks.output import sinks_of
 
 KINDS: Final = {"spark", "delta"}
 
@@ -39,9 +40,21 @@ def table_spec(topology: Topology, stream: AnyStream, table: Table) -> dg.AssetS
             "stream": stream.name,
             "dashboard": dashboard_link(stream),
             "days": f"days of {table.days.zone} by {table.days.column}" if table.days else "none",
+            **sinks(stream, table),
             **code_references(stream),
         },
     )
+
+
+def sinks(stream: AnyStream, table: Table) -> dict[str, str]:
+    """Where the rows of an output go, and how often each of them gets there."""
+    outputs = stream.outputs if isinstance(stream, Stream) else ()
+    output = next((o for o in outputs if o.table == table), Output(table))
+    own, *others = sinks_of(output)
+    described = {"delivery": str(own.delivery)}
+    if others:
+        described["sinks"] = "; ".join(sink.described() for sink in others)
+    return described
 
 
 def progress_spec(topology: Topology, group: str) -> dg.AssetSpec:

@@ -24,21 +24,32 @@ if TYPE_CHECKING:
     from rivermark.model.ingest import Ingest
     from rivermark.model.restart_strategy import FixedDelay, NoRestart
     from rivermark.model.rule import Expectation
+    from rivermark.model.sink import BatchIdentity, Delivery, Sink, SinkContext, SinkWriter
     from rivermark.model.source import Source, SourceReader
     from rivermark.model.stream import AnyStream, Output, Stream
     from rivermark.model.suite import Suite
     from rivermark.model.table import Daily, Table
     from rivermark.model.topology import Topology
+    from rivermark.sinks.console import ConsoleSink
+    from rivermark.sinks.delta_append import DeltaAppend
+    from rivermark.sinks.delta_upsert import DeltaUpsert
+    from rivermark.sinks.files import FileSink
 
 __all__ = [
     "AnyStream",
+    "BatchIdentity",
     "ColumnType",
+    "ConsoleSink",
     "Contract",
     "Daily",
     "DeclarationError",
+    "Delivery",
+    "DeltaAppend",
+    "DeltaUpsert",
     "Domain",
     "Expectation",
     "Field",
+    "FileSink",
     "FileSource",
     "FixedDelay",
     "Ingest",
@@ -46,6 +57,9 @@ __all__ = [
     "Output",
     "RivermarkError",
     "Rule",
+    "Sink",
+    "SinkContext",
+    "SinkWriter",
     "Source",
     "SourceReader",
     "Stream",
@@ -59,13 +73,19 @@ __all__ = [
 
 _MODULES: Final = {
     "AnyStream": "model.stream",
+    "BatchIdentity": "model.sink",
     "ColumnType": "model.column_type",
+    "ConsoleSink": "sinks.console",
     "Contract": "model.contract",
     "Daily": "model.table",
     "DeclarationError": "model.errors",
+    "Delivery": "model.sink",
+    "DeltaAppend": "sinks.delta_append",
+    "DeltaUpsert": "sinks.delta_upsert",
     "Domain": "model.domain",
     "Expectation": "model.rule",
     "Field": "model.contract",
+    "FileSink": "sinks.files",
     "FileSource": "ingest.source.files.source",
     "FixedDelay": "model.restart_strategy",
     "Ingest": "model.ingest",
@@ -73,6 +93,9 @@ _MODULES: Final = {
     "Output": "model.stream",
     "RivermarkError": "model.errors",
     "Rule": "model.contract",
+    "Sink": "model.sink",
+    "SinkContext": "model.sink",
+    "SinkWriter": "model.sink",
     "Source": "model.source",
     "SourceReader": "model.source",
     "Stream": "model.stream",

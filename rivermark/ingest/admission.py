@@ -28,10 +28,11 @@ from rivermark.ingest.parse.parser import Head, Parser, is_record
 from rivermark.ingest.split_outcomes import INGEST_FILES, SplitOutcome, write_outcomes
 from rivermark.ingest.split_statistics import SplitStatistics
 from rivermark.ingest.watermark_recovery import recover_watermark
-from rivermark.lake.batch_writer import Origin, TableWriter
+from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
+from rivermark.model.sink import Origin
 from rivermark.model.source import PlannedSplit, SourceReader
 from rivermark.model.stream import Ingest
 

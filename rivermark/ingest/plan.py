@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from rivermark.lake.batch_writer import Origin, TableWriter
+from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
+from rivermark.model.sink import Origin
 from rivermark.model.source import Limit, PlannedSplit, SourceReader, Split, Waiting
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table

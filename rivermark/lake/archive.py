@@ -1,4 +1,4 @@
-"""Taking a table out of the lake without destroying it."""
+"""Taking a table, or a folder of exported files, out of use without destroying it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,25 @@ from rivermark.lake.lake import Lake
 from rivermark.model.table import Table
 
 
-def put_aside(lake: Lake, table: Table, stamp: str) -> str | None:
-    """Move a table with its history to `<root>/removed/<stamp>/`; tells where, None without table.
+def archive_table(lake: Lake, table: Table, stamp: str) -> str | None:
+    """Move a table with its history to `<root>/removed/<stamp>/`, and return where it lies now.
 
-    One rename on a disk; on an object store a copy and a removal, which may be repeated after a
-    kill. Nobody may write the table meanwhile.
+    None where the table does not exist. No writer may be at the table meanwhile.
     """
     if not lake.exists(table):
         return None
     target = f"{lake.root}/removed/{stamp}/{table.name}"
-    store, source_path = filesystem(lake.path(table))
+    move_folder(lake.path(table), target)
+    return target
+
+
+def move_folder(source: str, target: str) -> None:
+    """Move a folder to a path on the same storage.
+
+    One rename on a disk; on an object store a copy and a removal, which may be repeated after a
+    kill.
+    """
+    store, source_path = filesystem(source)
     _, target_path = filesystem(target)
     store.create_dir(target_path.rsplit("/", 1)[0], recursive=True)
     if isinstance(store, fs.LocalFileSystem):
@@ -28,4 +37,10 @@ def put_aside(lake: Lake, table: Table, stamp: str) -> str | None:
             source_path, target_path, source_filesystem=store, destination_filesystem=store
         )
         store.delete_dir(source_path)
-    return target
+
+
+def is_folder(uri: str) -> bool:
+    """Whether a folder is there."""
+    store, path = filesystem(uri)
+    info: fs.FileInfo = store.get_file_info(path)
+    return bool(info.type == fs.FileType.Directory)

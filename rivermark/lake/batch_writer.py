@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
@@ -18,20 +17,11 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import Commit, CommitLog
 from rivermark.model.errors import ReplayUnprovable
+from rivermark.model.sink import Origin
 from rivermark.model.table import Table
 
 SKEW: Final = timedelta(days=1)
 """How far a clock may have been set back since an origin began, without a batch being missed."""
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Who writes: a stream, its checkpoint's generation and when that began (UTC), and the run."""
-
-    stream: str
-    generation: int
-    since: datetime
-    run_id: str
 
 
 class TableWriter:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from rivermark.model.restart_strategy import RestartStrategy
+    from rivermark.model.sink import Sink
     from rivermark.model.suite import Suite
 
     Build = Callable[..., DataFrame]
@@ -51,11 +52,25 @@ class Output:
     """One table of a stream, and which of the built rows go to it (all, without a condition).
 
     `suite` is what is expected of the table; of the first one the stream's own, where it has one.
+    `sinks` are where the rows go: to the table in the lake in any case (appended, unless one of
+    them writes it in another way), and to what the others write (docs/sinks/index.md).
     """
 
     table: Table
     where: Condition | None = None
     suite: Suite | None = None
+    sinks: tuple[Sink, ...] = ()
+
+    def __post_init__(self) -> None:
+        if sum(sink.writes_table for sink in self.sinks) > 1:
+            raise DeclarationError(f"table '{self.table.name}': two sinks write the same table")
+        for sink in self.sinks:
+            sink.check(self.table)
+
+    @property
+    def updates_rows(self) -> bool:
+        """Whether rows of the table change after they were written, so that no stream follows."""
+        return any(sink.writes_table and sink.updates_rows for sink in self.sinks)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +141,11 @@ class Stream:
             self._check_watermark()
         elif any(table.days is None for table in self.tables):
             raise DeclarationError(f"stream '{self.name}': a refreshed table needs its days")
+        elif any(output.updates_rows for output in self.outputs):
+            raise DeclarationError(
+                f"stream '{self.name}': a refreshed table is replaced by whole days, so its rows "
+                "cannot be updated by key as well; leave the sink out, or use kind='append'"
+            )
         self._complete("build", self._bound_build())
 
     def _complete(self, attribute: str, value: Any) -> None:

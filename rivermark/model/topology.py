@@ -29,6 +29,9 @@ class Topology:
                     raise DeclarationError(f"two streams write table '{table.name}'")
                 self._writer[table.name] = stream
         self.streams: tuple[AnyStream, ...] = tuple(self._ordered(given))
+        for stream in given:
+            if isinstance(stream, Stream):
+                self._check_followed(stream)
 
     def _ordered(self, given: list[AnyStream]) -> list[AnyStream]:
         done: dict[str, AnyStream] = {}
@@ -47,6 +50,18 @@ class Topology:
         for stream in given:
             visit(stream)
         return list(done.values())
+
+    def _check_followed(self, stream: Stream) -> None:
+        """Refuse to follow by stream a table whose rows change after they were written."""
+        for read in stream.reads if stream.kind == "append" else stream.reads[:1]:
+            writer = self._writer.get(table_of(read).name)
+            outputs = writer.outputs if isinstance(writer, Stream) else ()
+            if any(o.table.name == table_of(read).name and o.updates_rows for o in outputs):
+                raise DeclarationError(
+                    f"stream '{stream.name}' reads '{table_of(read).name}' by stream, whose rows "
+                    "are updated by key: rows that it has read would change. Look the table up "
+                    "whole (static=...), or read what it is made from"
+                )
 
     def upstreams(self, stream: AnyStream) -> list[AnyStream]:
         """The streams whose tables this one reads, in the order of its declaration."""

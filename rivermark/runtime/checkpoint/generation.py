@@ -10,10 +10,11 @@ from typing import Any
 
 from pyarrow import fs
 
-from rivermark.lake.batch_writer import Origin, TableWriter
+from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.filesystem import filesystem, write_file
 from rivermark.lake.lake import Lake
 from rivermark.model.errors import CheckpointIncompatible
+from rivermark.model.sink import Origin
 from rivermark.model.stream import AnyStream
 
 

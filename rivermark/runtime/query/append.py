@@ -9,7 +9,6 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
@@ -26,6 +25,7 @@ from rivermark.runtime.query.backlog import shares, unread_bytes
 from rivermark.runtime.query.base import QueryHost, Watermark
 from rivermark.runtime.spark.join_state_check import check_joins
 from rivermark.settings import Settings
+from rivermark.sinks.output import OutputWriter
 
 STORES = {
     "heap": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
@@ -89,7 +89,7 @@ class AppendHost(QueryHost):
         for table in stream.tables:
             create_table(self.lake, table)
         self._checked = len(stream.reads) < 2
-        self._writers = [TableWriter(self.lake, t, self.origin) for t in stream.tables]
+        self._outputs = [OutputWriter(self.lake, o, self.origin) for o in stream.outputs]
 
     def read(self) -> DataFrame:
         """The built stream, with a column for each further condition of its outputs."""
@@ -152,7 +152,7 @@ class AppendHost(QueryHost):
         return log.complete() if started else log.only_appends()
 
     def write(self, frame: DataFrame, batch: int) -> BatchResult:
-        """Commit the batch's rows to each table that takes them.
+        """Write the batch's rows to the sinks of each output that takes them.
 
         In a bounded run they are audited before the first commit, of any table.
         """
@@ -161,34 +161,33 @@ class AppendHost(QueryHost):
             self._checked = True
         watermark = batch_watermark(self.checkpoint, batch)
         told = {"watermark": watermark.isoformat() if watermark else None}
-        if all(w.has(batch) for w in self._writers):
+        if all(output.has(batch) for output in self._outputs):
             # The rows are there already, but the state of this batch is not: run it into nothing.
             frame.write.format("noop").mode("append").save()
             return BatchResult(watermark=watermark)
         if self._is_large(frame):
-            writer = self._writers[0]
-            rows = frame.select(*writer.table.schema.fieldNames())
-            if self.bounded:
-                with staged(self.spark, self.lake, writer.table, rows) as (kept, found):
-                    audit(self.lake, self.declared, [(writer.table, found)], kept=True)
-                    writer.append_once(kept, batch, metadata=told)
-            else:
-                writer.append_once(rows, batch, metadata=told)
-            return BatchResult(rows_out=writer.rows_written(batch), watermark=watermark)
-        found = frame.toArrow()
+            output = self._outputs[0]
+            rows = frame.select(*output.table.schema.fieldNames())
+            if not self.bounded and output.writes_once:
+                return BatchResult(output.write(rows, batch, told), watermark=watermark)
+            with staged(self.spark, self.lake, output.table, rows) as (kept, found):
+                if self.bounded:
+                    audit(self.lake, self.declared, [(output.table, found)], kept=True)
+                rows_out = output.write(kept, batch, told)
+            return BatchResult(rows_out=rows_out, watermark=watermark)
+        collected = frame.toArrow()
         parts = []
-        for i, (writer, output) in enumerate(
-            zip(self._writers, self.declared.outputs, strict=True)
-        ):
-            mine = found.filter(found[f"_to_{i}"]) if output.where is not None else found
-            parts.append((writer, mine.select(writer.table.schema.fieldNames())))
+        for i, output in enumerate(self._outputs):
+            conditional = output.declared.where is not None
+            own = collected.filter(collected[f"_to_{i}"]) if conditional else collected
+            parts.append((output, own.select(output.table.schema.fieldNames())))
         if self.bounded:
             # A table that has its rows already, of the run that was killed, has been asked.
-            news = [(w.table, rows) for w, rows in parts if not w.has(batch)]
+            news = [(o.table, rows) for o, rows in parts if not o.table_has(batch)]
             audit(self.lake, self.declared, news)
-        for writer, rows in parts:
+        for output, rows in parts:
             if rows.num_rows:
-                writer.append_once(rows, batch, metadata=told)
+                output.write(rows, batch, told)
         total = sum(rows.num_rows for _, rows in parts)
         return BatchResult(rows_out=total, watermark=watermark)
 
@@ -200,7 +199,7 @@ class AppendHost(QueryHost):
         commits from Arrow: a second Spark job and the reading of the table's state for it are most
         of what a small batch costs.
         """
-        if self.declared.volume != "events" or len(self._writers) > 1:
+        if self.declared.volume != "events" or len(self._outputs) > 1:
             return False
         leaves = frame._jdf.queryExecution().optimizedPlan().collectLeaves()
         sizes = (leaves.apply(n).stats().sizeInBytes() for n in range(leaves.size()))

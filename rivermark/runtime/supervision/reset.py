@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 
 from rivermark.ingest.plan import plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
-from rivermark.lake.archive import put_aside
+from rivermark.lake.archive import archive_table
 from rivermark.lake.locks import commit_lock
 from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import AnyStream, Ingest, table_of
@@ -98,7 +98,7 @@ def reset(
 
 def _clear(settings: Settings, stream: AnyStream, stamp: str, removed: list[str]) -> None:
     lake = settings.lake()
-    moved = [put_aside(lake, table, stamp) for table in tables_of(stream)]
+    moved = [archive_table(lake, table, stamp) for table in tables_of(stream)]
     if isinstance(stream, Ingest) and lake.exists(INGEST_FILES):
         path = lake.path(INGEST_FILES)
         with commit_lock(path):

@@ -15,11 +15,12 @@ from rivermark import FileSource
 from rivermark.ingest.admission import Admission
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.ingest.watermark import Progress
-from rivermark.lake.batch_writer import Origin, TableWriter
+from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.model.contract import Contract, Field
 from rivermark.model.errors import ReplayUnprovable
+from rivermark.model.sink import Origin
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 

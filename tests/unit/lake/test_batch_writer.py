@@ -10,10 +10,11 @@ from deltalake import DeltaTable
 from deltalake.schema import Field, PrimitiveType
 
 from rivermark.lake.append.delta_commit import Appender
-from rivermark.lake.batch_writer import Origin, TableWriter
+from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.model.errors import ReplayUnprovable
+from rivermark.model.sink import Origin
 from tests.unit.lake.conftest import RIDES, Foreign, rides
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)

@@ -21,10 +21,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark.lake.batch_writer import Origin, TableWriter
+from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
+from rivermark.model.sink import Origin
 from rivermark.model.table import Table
 from tests.growing_rows import growing
 

@@ -13,7 +13,7 @@ import rivermark.backfill.late.merge
 import rivermark.backfill.late.run
 from rivermark.backfill.late.days import late_days
 from rivermark.backfill.pending import FOLDS, rows_merged, settled_through, unfinished_merges
-from rivermark.lake.archive import put_aside
+from rivermark.lake.archive import archive_table
 from rivermark.lake.locks import commit_lock, try_merge_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.replace import replace_span
@@ -325,7 +325,7 @@ def test_a_table_made_anew_has_late_rows_of_its_own(
     lake = settings.lake()
     assert rows_merged(lake, PAYMENTS) == len(payments.late)
     for table in PAYMENTS.tables:
-        put_aside(lake, table, "then")
+        archive_table(lake, table, "then")
     write(settings, PAYMENTS, sent(3))
 
     assert (settled_through(lake, PAYMENTS), rows_merged(lake, PAYMENTS)) == (-1, 0)

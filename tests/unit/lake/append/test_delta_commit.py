@@ -15,10 +15,11 @@ from deltalake.schema import Field, PrimitiveType
 
 from rivermark.lake.append.delta_commit import Appender
 from rivermark.lake.append.version_checksum import write_checksum
-from rivermark.lake.batch_writer import Origin, TableWriter
+from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.statistics import largest, row_count, smallest
+from rivermark.model.sink import Origin
 from tests.unit.lake.conftest import NOON, RIDES, Foreign, rides
 
 

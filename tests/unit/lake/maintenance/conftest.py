@@ -10,11 +10,12 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from rivermark.lake.batch_writer import Origin, TableWriter
+from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
 from rivermark.lake.maintenance.maintain import Kept, look_after
 from rivermark.lake.maintenance.reader_positions import Reader
 from rivermark.lake.retention import keep_promise
+from rivermark.model.sink import Origin
 from tests.unit.lake.conftest import RIDES, rides
 
 NEWEST = 1000

@@ -1,0 +1,145 @@
+"""The seam by which results leave a stream: what a sink guarantees, writes, and replaces.
+
+A sink is declared as a value on an output, `Output(table, sinks=(...))`, and opened once a run. To
+add one is to write one file: a frozen dataclass derived from `Sink`, and the `SinkWriter` that its
+`open` returns (docs/sinks/index.md says what a target must offer for which guarantee).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from rivermark.model.table import Table
+
+Rows: TypeAlias = "pa.Table | DataFrame"
+"""Rows of this process, or rows that executors hold; a sink takes both."""
+Guarantee = Literal["at most once", "at least once", "exactly once"]
+OnReplace = Literal["replaces days", "merges", "skips", "refuses"]
+"""What a recompute, a reprocessing or an undo of days does with a sink."""
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """How often a row reaches the target, and by what means."""
+
+    guarantee: Guarantee
+    how: str
+
+    def __str__(self) -> str:
+        return f"{self.guarantee}, {self.how}"
+
+
+@dataclass(frozen=True)
+class BatchIdentity:
+    """The batch that rows belong to; a batch that is repeated after a kill has the same one."""
+
+    stream: str
+    generation: int
+    batch: int
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Who writes: a stream, its checkpoint's generation and when that began (UTC), and the run."""
+
+    stream: str
+    generation: int
+    since: datetime
+    run_id: str
+
+    def batch(self, number: int) -> BatchIdentity:
+        """The identity of one of its batches."""
+        return BatchIdentity(self.stream, self.generation, number)
+
+
+def no_conflict() -> None:
+    """Ignore that a commit is tried again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinkContext:
+    """What a sink is opened for: a table of a stream, in the lake below `root`.
+
+    `retention` is how long versions of the lake's tables stay readable. `on_conflict` is called
+    each time that a commit is tried again because another writer's came between.
+    """
+
+    root: str
+    retention: timedelta
+    table: Table
+    origin: Origin
+    on_conflict: Callable[[], None] = no_conflict
+
+
+class SinkWriter(ABC):
+    """A sink opened for one output; used by one thread at a time."""
+
+    @abstractmethod
+    def last(self) -> BatchIdentity | None:
+        """The newest batch of this stream and generation that the target itself says it holds.
+
+        None where it holds none, or cannot say.
+        """
+
+    @abstractmethod
+    def write(
+        self, rows: Rows, identity: BatchIdentity, metadata: Mapping[str, Any] | None = None
+    ) -> int:
+        """Write the rows of a batch, and return how many they are.
+
+        Called again with the same identity and the same rows after a kill. A target that promises
+        exactly once holds them once then. `metadata` (JSON values) is kept beside them where the
+        target can.
+        """
+
+    @abstractmethod
+    def replace(
+        self,
+        rows: Rows,
+        days: Collection[date],
+        replacement: str,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Put the rows in place of all rows of those days, and return how many they are.
+
+        `replacement` names the recompute; doing the same one again changes nothing.
+        """
+
+
+class Sink(ABC):
+    """A target of results, as it is declared. Subclasses are frozen dataclasses."""
+
+    delivery: ClassVar[Delivery]
+    on_replace: ClassVar[OnReplace]
+    writes_table: ClassVar[bool] = False
+    """Whether it writes the output's own table in the lake, of which there is one such sink."""
+    updates_rows: ClassVar[bool] = False
+    """Whether it changes rows that were written before, so that no stream can follow the table."""
+
+    @abstractmethod
+    def open(self, context: SinkContext) -> SinkWriter:
+        """A writer for a run; looks up what the target holds already."""
+
+    @property
+    @abstractmethod
+    def target(self) -> str:
+        """Where the rows go, in few words."""
+
+    def check(self, table: Table) -> None:  # noqa: B027 - most sinks can write any table
+        """Refuse a table that the sink cannot write; raises DeclarationError."""
+
+    def archive(self, context: SinkContext, stamp: str) -> list[str]:
+        """Put aside what a stream that is reset has written; returns where it lies now."""
+        return []
+
+    def described(self) -> str:
+        """Target, guarantee, and what replaces days do, as catalog and console show them."""
+        return f"{self.target}: {self.delivery}; a recompute {self.on_replace}"

@@ -1,0 +1,86 @@
+"""A sample of each batch's rows on standard output, to look at a prototype."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+
+from rivermark.model.errors import DeclarationError
+from rivermark.model.sink import (
+    BatchIdentity,
+    Delivery,
+    OnReplace,
+    Rows,
+    Sink,
+    SinkContext,
+    SinkWriter,
+)
+
+if TYPE_CHECKING:
+    from rivermark.model.table import Table
+
+
+@dataclass(frozen=True)
+class ConsoleSink(Sink):
+    """Prints up to `rows` rows of each batch; personal columns are masked."""
+
+    rows: int = 10
+
+    delivery: ClassVar[Delivery] = Delivery(
+        "at most once", "after the table's commit, and not again where a batch is repeated"
+    )
+    on_replace: ClassVar[OnReplace] = "skips"
+
+    @property
+    def target(self) -> str:
+        """The console, and how much it shows."""
+        return f"console, {self.rows} rows a batch"
+
+    def check(self, table: Table) -> None:
+        """Refuse a sample of nothing."""
+        if self.rows < 1:
+            raise DeclarationError(f"table '{table.name}': a console sink needs at least one row")
+
+    def open(self, context: SinkContext) -> SinkWriter:
+        """A writer to this process's standard output."""
+        return _Writer(self.rows, context.table)
+
+
+class _Writer(SinkWriter):
+    def __init__(self, most: int, table: Table) -> None:
+        self._most = most
+        self._table = table
+
+    def last(self) -> BatchIdentity | None:
+        return None
+
+    def write(
+        self, rows: Rows, identity: BatchIdentity, metadata: Mapping[str, Any] | None = None
+    ) -> int:
+        if isinstance(rows, pa.Table):
+            count, sample = rows.num_rows, rows.slice(0, self._most)
+        else:
+            count, sample = rows.count(), rows.limit(self._most).toArrow()
+        lines = [f"{self._table.name}, batch {identity.batch}: {count} rows"]
+        lines += [f"  {self._shown(row)}" for row in sample.to_pylist()]
+        sys.stdout.write("\n".join(lines) + "\n")
+        return int(count)
+
+    def replace(
+        self,
+        rows: Rows,
+        days: Collection[date],
+        replacement: str,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Skip: what was printed cannot be replaced."""
+        return 0
+
+    def _shown(self, row: Mapping[str, Any]) -> str:
+        hidden = self._table.personal
+        return ", ".join(f"{k}={'***' if k in hidden else v}" for k, v in row.items())

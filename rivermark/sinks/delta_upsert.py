@@ -1,0 +1,258 @@
+"""The latest row of each key, in the output's Delta table.
+
+Which row of a key is the latest follows from the rows alone, never from the order in which they
+come: the one with the largest version, a deletion before a row of the same version, then the one
+with the greater values. So batches may be repeated, and may come in any order. Deleted keys are
+kept with their versions in a second table, `<table>_tombstones`: without it an older row that
+comes late would bring the key back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+from pyspark.sql.types import StructType
+
+from rivermark.lake.append.version_checksum import write_checksum
+from rivermark.lake.archive import archive_table
+from rivermark.lake.commit_metadata import noted
+from rivermark.lake.lake import Lake
+from rivermark.lake.locks import commit_lock
+from rivermark.lake.log import CommitLog
+from rivermark.lake.schema import arrow_schema, create_table
+from rivermark.lake.sql import connection, quoted
+from rivermark.model.errors import DeclarationError, RivermarkError
+from rivermark.model.sink import (
+    BatchIdentity,
+    Delivery,
+    OnReplace,
+    Rows,
+    Sink,
+    SinkContext,
+    SinkWriter,
+)
+from rivermark.model.table import Table
+
+if TYPE_CHECKING:
+    from pyarrow import dataset
+
+
+@dataclass(frozen=True)
+class DeltaUpsert(Sink):
+    """Keeps the latest row of each of the table's `keys`, by a `version` column.
+
+    A row replaces the row of its key unless that one has a larger version; a row without a version
+    is older than any. `deleted` is a boolean column, or a condition in SQL over the row's columns:
+    rows for which it holds delete their key. The table can be read at any time, whether or not the
+    stream runs. Streams cannot follow it, since rows change that they have read.
+    """
+
+    version: str
+    deleted: str | None = None
+
+    delivery: ClassVar[Delivery] = Delivery(
+        "exactly once", "by key and version: writing a row again changes nothing"
+    )
+    on_replace: ClassVar[OnReplace] = "merges"
+    writes_table: ClassVar[bool] = True
+    updates_rows: ClassVar[bool] = True
+
+    @property
+    def target(self) -> str:
+        """The kind of table."""
+        return f"Delta table, latest row of each key by {self.version}"
+
+    def check(self, table: Table) -> None:
+        """Refuse a table without keys or without the version column."""
+        if not table.keys:
+            raise DeclarationError(f"table '{table.name}': an upsert needs the table's `keys`")
+        if self.version not in table.schema.fieldNames():
+            raise DeclarationError(
+                f"table '{table.name}': an upsert by '{self.version}', which is no column of it"
+            )
+
+    def open(self, context: SinkContext) -> SinkWriter:
+        """Create the table of tombstones where keys can be deleted."""
+        return _Writer(self, context)
+
+    def archive(self, context: SinkContext, stamp: str) -> list[str]:
+        """Put the tombstones aside."""
+        if self.deleted is None:
+            return []
+        place = archive_table(_lake(context), tombstones_of(self, context.table), stamp)
+        return [place] if place else []
+
+
+def tombstones_of(sink: DeltaUpsert, table: Table) -> Table:
+    """The table of deleted keys and the versions at which they were deleted."""
+    names = (*table.keys, *(() if sink.version in table.keys else (sink.version,)))
+    return Table(
+        name=f"{table.name}_tombstones",
+        schema=StructType([table.schema[name] for name in names]),
+        description=f"Deleted keys of `{table.name}`, each with the version that deleted it.",
+        keys=table.keys,
+        personal=tuple(name for name in table.personal if name in names),
+    )
+
+
+def _lake(context: SinkContext) -> Lake:
+    return Lake(context.root, context.retention)
+
+
+class _Writer(SinkWriter):
+    def __init__(self, sink: DeltaUpsert, context: SinkContext) -> None:
+        self._sink = sink
+        self._table = context.table
+        self._origin = context.origin
+        self._path = _lake(context).path(context.table)
+        self._tombstones: str | None = None
+        if sink.deleted is not None:
+            tombstones = tombstones_of(sink, context.table)
+            create_table(_lake(context), tombstones)
+            self._tombstones = _lake(context).path(tombstones)
+        self._last = self._find_last()
+
+    def last(self) -> BatchIdentity | None:
+        return self._last
+
+    def _find_last(self) -> BatchIdentity | None:
+        for commit in CommitLog(self._path).history():
+            found = commit.metadata
+            ours = (found.get("stream"), found.get("generation"))
+            if ours == (self._origin.stream, self._origin.generation) and "batch" in found:
+                return self._origin.batch(int(found["batch"]))
+        return None
+
+    def write(
+        self, rows: Rows, identity: BatchIdentity, metadata: Mapping[str, Any] | None = None
+    ) -> int:
+        described = {
+            "stream": identity.stream,
+            "generation": identity.generation,
+            "batch": identity.batch,
+            "run": self._origin.run_id,
+            **(metadata or {}),
+        }
+        count = self._merge(rows, described, overrule=False)
+        self._last = identity
+        return count
+
+    def replace(
+        self,
+        rows: Rows,
+        days: Collection[date],
+        replacement: str,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Merge the rows; of equal versions the recomputed row counts.
+
+        Rows of the days that the recompute no longer returns stay, since the key may have rows of
+        other days.
+        """
+        return self._merge(rows, {"replacement": replacement, **(metadata or {})}, overrule=True)
+
+    def _merge(self, rows: Rows, metadata: Mapping[str, Any], *, overrule: bool) -> int:
+        names = self._table.schema.fieldNames()
+        new = rows if isinstance(rows, pa.Table) else rows.toArrow()
+        new = new.select(names).cast(arrow_schema(self._table.schema))
+        if any(new[key].null_count for key in self._table.keys):
+            raise RivermarkError(f"table '{self._table.name}': rows without a key cannot be merged")
+        if not new.num_rows:
+            return 0
+        with commit_lock(self._path):
+            changed = self._changes(new, overrule=overrule)
+            if self._tombstones is not None:
+                # First the tombstones: after a kill in between, the repeated batch finds the same
+                # latest rows, whereas a deletion without its tombstone could be undone.
+                columns = tombstones_of(self._sink, self._table).schema.fieldNames()
+                deleted = changed.filter(changed["_deleted"]).select(columns)
+                self._commit(self._tombstones, deleted, metadata)
+            self._commit(self._path, changed, metadata)
+        return int(new.num_rows)
+
+    def _changes(self, new: pa.Table, *, overrule: bool) -> pa.Table:
+        """The rows that become the latest of their keys, with a mark on deletions."""
+        schema = arrow_schema(self._table.schema)
+        keys = ", ".join(quoted(key) for key in self._table.keys)
+        version = quoted(self._sink.version)
+        deleted = f"coalesce(({self._sink.deleted}), false)" if self._sink.deleted else "false"
+        # Of a deletion only key and version count, and no more is kept of it.
+        values = ", ".join(
+            f"CASE WHEN NOT _deleted THEN CAST({quoted(name)} AS VARCHAR) END DESC NULLS LAST"
+            for name in schema.names
+        )
+        # Every name in it is declared, and `deleted` is part of the declaration.
+        sql = f"""
+            WITH every AS (
+                SELECT *, {deleted} AS _deleted, {int(overrule)} AS _rank, true AS _new FROM new
+                UNION ALL BY NAME
+                SELECT *, false AS _deleted, 0 AS _rank, false AS _new
+                FROM current WHERE ({keys}) IN (SELECT ({keys}) FROM new)
+                UNION ALL BY NAME
+                SELECT *, true AS _deleted, 0 AS _rank, false AS _new
+                FROM tombstones WHERE ({keys}) IN (SELECT ({keys}) FROM new)
+            ), latest AS (
+                SELECT * FROM every QUALIFY 1 = row_number() OVER (
+                    PARTITION BY {keys}
+                    ORDER BY {version} DESC NULLS LAST, _rank DESC, _deleted DESC, {values}, _new
+                )
+            )
+            SELECT {", ".join(map(quoted, schema.names))}, _deleted FROM latest
+            WHERE _new OR _deleted AND ({keys}) IN (SELECT ({keys}) FROM current)
+            """  # noqa: S608
+        tables = {"new": in_memory(new), "current": self._near(self._path, new)}
+        if self._tombstones is None:
+            tables["tombstones"] = in_memory(new.select([*self._table.keys]).slice(0, 0))
+        else:
+            tables["tombstones"] = self._near(self._tombstones, new)
+        with connection(tables) as duckdb:
+            changed: pa.Table = duckdb.sql(sql).to_arrow_table()
+        return changed.cast(schema.append(pa.field("_deleted", pa.bool_())))
+
+    def _near(self, path: str, new: pa.Table) -> dataset.Dataset:
+        """The rows between the smallest and the largest key, so that most files are skipped."""
+        bounds = [
+            (pc.field(key) >= ends["min"]) & (pc.field(key) <= ends["max"])
+            for key in self._table.keys
+            for ends in [pc.min_max(new[key])]
+        ]
+        return DeltaTable(path).to_pyarrow_dataset().filter(reduce(and_, bounds))
+
+    def _commit(self, path: str, changed: pa.Table, metadata: Mapping[str, Any]) -> None:
+        if not changed.num_rows:
+            return
+        table = DeltaTable(path)
+        columns = [name for name in changed.column_names if name != "_deleted"]
+        updates = {quoted(name): f"source.{quoted(name)}" for name in columns}
+        merge = table.merge(
+            changed,
+            predicate=" AND ".join(
+                f"target.{quoted(key)} = source.{quoted(key)}" for key in self._table.keys
+            ),
+            source_alias="source",
+            target_alias="target",
+            commit_properties=noted(metadata),
+        )
+        if "_deleted" in changed.column_names:
+            merge = merge.when_matched_delete("source._deleted")
+            merge = merge.when_matched_update(updates)
+            merge = merge.when_not_matched_insert(updates, "NOT source._deleted")
+        else:
+            merge = merge.when_matched_update(updates).when_not_matched_insert(updates)
+        merge.execute()
+        write_checksum(path, table.version())
+
+
+def in_memory(rows: pa.Table) -> dataset.Dataset:
+    """Rows of this process as what DuckDB reads."""
+    from pyarrow import dataset
+
+    return dataset.dataset(rows)

@@ -1,0 +1,101 @@
+"""The sinks of one output of a stream: opened together, written in an order that keeps promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from datetime import date
+from typing import Any
+
+from rivermark.lake.lake import Lake
+from rivermark.model.sink import Origin, Rows, Sink, SinkContext, SinkWriter, no_conflict
+from rivermark.model.stream import Output
+from rivermark.sinks.delta_append import DeltaAppend
+
+
+def sinks_of(output: Output) -> tuple[Sink, ...]:
+    """Every sink of an output: the one that writes its table, then the others as declared.
+
+    Those that write at most once come last: only then is it known that the batch is a new one and
+    is kept.
+    """
+    own = next((sink for sink in output.sinks if sink.writes_table), DeltaAppend())
+    others = [sink for sink in output.sinks if not sink.writes_table]
+    return (own, *sorted(others, key=lambda s: s.delivery.guarantee == "at most once"))
+
+
+def context_of(
+    lake: Lake, output: Output, origin: Origin, on_conflict: Callable[[], None] = no_conflict
+) -> SinkContext:
+    """What the sinks of an output are opened for."""
+    return SinkContext(
+        root=lake.root,
+        retention=lake.promise,
+        table=output.table,
+        origin=origin,
+        on_conflict=on_conflict,
+    )
+
+
+class OutputWriter:
+    """The sinks of one output, opened for a run."""
+
+    def __init__(self, lake: Lake, output: Output, origin: Origin) -> None:
+        self.declared = output
+        self.table = output.table
+        self._origin = origin
+        context = context_of(lake, output, origin)
+        self._sinks: list[tuple[Sink, SinkWriter]] = [
+            (sink, sink.open(context)) for sink in sinks_of(output)
+        ]
+
+    @property
+    def writes_once(self) -> bool:
+        """Whether the rows are read only once by all its sinks."""
+        return len(self._sinks) == 1
+
+    def table_has(self, batch: int) -> bool:
+        """Whether the table holds that batch."""
+        return _holds(self._sinks[0][1], batch)
+
+    def has(self, batch: int) -> bool:
+        """Whether nothing of that batch is left to write."""
+        return all(
+            _holds(writer, batch)
+            for sink, writer in self._sinks
+            if sink.delivery.guarantee != "at most once"
+        )
+
+    def write(self, rows: Rows, batch: int, metadata: Mapping[str, Any]) -> int:
+        """Write a batch to each sink, and return how many rows it has.
+
+        Called again after a kill: the sinks that hold the batch do nothing then, and those that
+        write at most once are left out where the table held it before.
+        """
+        identity = self._origin.batch(batch)
+        repeated = self.table_has(batch)
+        counts = [
+            writer.write(rows, identity, metadata)
+            for sink, writer in self._sinks
+            if not (repeated and sink.delivery.guarantee == "at most once")
+        ]
+        return counts[0]
+
+
+def _holds(writer: SinkWriter, batch: int) -> bool:
+    last = writer.last()
+    return last is not None and last.batch >= batch
+
+
+def replace_in_others(
+    lake: Lake,
+    output: Output,
+    origin: Origin,
+    rows: Rows,
+    days: Collection[date],
+    replacement: str,
+) -> None:
+    """Replace days in the sinks of an output besides its table, as each of them does."""
+    context = context_of(lake, output, origin)
+    for sink in sinks_of(output)[1:]:
+        if sink.on_replace != "skips":
+            sink.open(context).replace(rows, days, replacement)

@@ -1,0 +1,148 @@
+"""A table of fares, rows of it, and kills between any two steps of a sink."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import fs
+from pyspark.sql.types import BooleanType, DoubleType, LongType, StructField, StructType
+from pyspark.sql.types import TimestampType as Timestamp
+
+from rivermark.lake.filesystem import filesystem
+from rivermark.lake.lake import Lake
+from rivermark.lake.schema import create_table
+from rivermark.lake.system_tables import rows_of
+from rivermark.model.sink import Origin, SinkContext
+from rivermark.model.table import Daily, Table
+
+NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
+DAY, NEXT_DAY = date(2024, 3, 1), date(2024, 3, 2)
+
+FARES = Table(
+    name="test/fares",
+    schema=StructType(
+        [
+            StructField("ride", LongType()),
+            StructField("at", Timestamp()),
+            StructField("fare", DoubleType()),
+            StructField("gone", BooleanType()),
+        ]
+    ),
+    description="Fares of rides.",
+    keys=("ride",),
+    days=Daily("at", DAY),
+)
+
+
+def fares(*rides: tuple[int, float], at: datetime = NOON) -> pa.Table:
+    """Fares as (ride, fare), all of one moment."""
+    return rows_of(FARES, [{"ride": r, "at": at, "fare": f, "gone": False} for r, f in rides])
+
+
+def two_days(shift: float = 0.0) -> pa.Table:
+    """Fares of two days."""
+    later = fares((2, 2.0 + shift), at=NOON + timedelta(days=1))
+    return pa.concat_tables([fares((1, 1.0 + shift)), later])
+
+
+class Killed(BaseException):
+    """Stands for the kill of the process: no `except Exception` holds it up."""
+
+
+@dataclass
+class Killer:
+    """Counts the steps of a sink, and kills before the one that is due."""
+
+    due: int | None = None
+    steps: int = 0
+    patch: pytest.MonkeyPatch = field(default_factory=pytest.MonkeyPatch)
+
+    def step(self) -> None:
+        """Count one step."""
+        self.steps += 1
+        if self.steps == self.due:
+            raise Killed
+
+    def before(self, target: str) -> None:
+        """Make a step of each call of a function."""
+        module, name = target.rsplit(".", 1)
+        function = getattr(import_module(module), name)
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            self.step()
+            return function(*args, **kwargs)
+
+        self.patch.setattr(target, counted)
+
+
+class SteppedStore:
+    """A file system each of whose changes is a step."""
+
+    CHANGES = ("open_output_stream", "move", "delete_file", "delete_dir", "create_dir")
+
+    def __init__(self, store: fs.FileSystem, killer: Killer) -> None:
+        self._store = store
+        self._killer = killer
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.CHANGES:
+            self._killer.step()
+        return getattr(self._store, name)
+
+
+@pytest.fixture
+def killer() -> Iterator[Killer]:
+    made = Killer()
+    for target in (
+        "rivermark.lake.append.delta_commit.write_data_file",
+        "rivermark.lake.append.delta_commit.put_checksum",
+        "os.link",
+        "rivermark.lake.replace.write_deltalake",
+        "rivermark.lake.replace.write_checksum",
+        "rivermark.sinks.delta_upsert.noted",
+        "rivermark.sinks.delta_upsert.write_checksum",
+    ):
+        made.before(target)
+
+    def stepped(uri: str) -> tuple[Any, str]:
+        store, path = filesystem(uri)
+        return SteppedStore(store, made), path
+
+    made.patch.setattr("rivermark.sinks.files.filesystem", stepped)
+    yield made
+    made.patch.undo()
+
+
+NewContext = Callable[[], SinkContext]
+
+
+@pytest.fixture
+def new_context(tmp_path: Path) -> NewContext:
+    """A context in a lake of its own, at each call."""
+    numbers = iter(range(1000))
+
+    def make() -> SinkContext:
+        lake = Lake(str(tmp_path / str(next(numbers))))
+        create_table(lake, FARES)
+        return context(lake)
+
+    return make
+
+
+def context(lake: Lake, table: Table = FARES, generation: int = 0) -> SinkContext:
+    """What a sink is opened for."""
+    began = datetime.now(UTC)
+    origin = Origin("test/fares", generation, began, "run")
+    return SinkContext(root=lake.root, retention=lake.promise, table=table, origin=origin)
+
+
+def by_ride(rows: pa.Table) -> list[Mapping[str, Any]]:
+    """Rows in the order of rides and fares."""
+    return sorted(rows.to_pylist(), key=lambda row: (row["ride"], row["fare"]))

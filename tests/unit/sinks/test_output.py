@@ -1,0 +1,193 @@
+"""Several sinks of one output, and declarations that no sink could keep."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from deltalake import DeltaTable
+
+from rivermark import (
+    ConsoleSink,
+    DeclarationError,
+    DeltaAppend,
+    DeltaUpsert,
+    FileSink,
+    Output,
+    Sink,
+    SinkContext,
+    SinkWriter,
+    Stream,
+    Table,
+    Topology,
+)
+from rivermark.lake.lake import Lake
+from rivermark.lake.schema import create_table
+from rivermark.model.sink import BatchIdentity, Delivery, OnReplace, Rows
+from rivermark.sinks.output import OutputWriter, replace_in_others, sinks_of
+from tests.unit.sinks.conftest import DAY, FARES, Killed, context, fares
+
+PERSONAL = Table(
+    name="test/named",
+    schema=FARES.schema,
+    description="Fares.",
+    personal=("fare",),
+    event_time="at",
+)
+
+
+@dataclass(frozen=True)
+class Sent(Sink):
+    """A target that cannot say what it holds, and fails when it is told to."""
+
+    rows: list[int] = field(default_factory=list, hash=False)
+    fails: list[bool] = field(default_factory=list, hash=False)
+
+    delivery: ClassVar[Delivery] = Delivery("at least once", "sent again after a kill")
+    on_replace: ClassVar[OnReplace] = "skips"
+
+    @property
+    def target(self) -> str:
+        return "a service"
+
+    def open(self, context: SinkContext) -> SinkWriter:
+        return _Sender(self)
+
+
+class _Sender(SinkWriter):
+    def __init__(self, sink: Sent) -> None:
+        self._sink = sink
+
+    def last(self) -> BatchIdentity | None:
+        return None
+
+    def write(
+        self, rows: Rows, identity: BatchIdentity, metadata: Mapping[str, Any] | None = None
+    ) -> int:
+        if self._sink.fails and self._sink.fails.pop():
+            raise Killed
+        self._sink.rows.append(identity.batch)
+        return 0
+
+    def replace(
+        self,
+        rows: Rows,
+        days: Collection[date],
+        replacement: str,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> int:
+        raise AssertionError("it skips")
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    made = Lake(str(tmp_path))
+    create_table(made, FARES)
+    return made
+
+
+def opened(lake: Lake, *sinks: Sink) -> OutputWriter:
+    return OutputWriter(lake, Output(FARES, sinks=sinks), context(lake).origin)
+
+
+def test_a_batch_of_which_a_sink_was_killed_is_completed(
+    lake: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent = Sent(fails=[True])
+    sinks = (ConsoleSink(rows=1), sent, FileSink())
+    writer = opened(lake, *sinks)
+    with pytest.raises(Killed):
+        writer.write(fares((1, 1.0), (2, 2.0)), 0, {})
+    again = opened(lake, *sinks)
+    assert again.table_has(0)
+    assert not again.has(0)
+    again.write(fares((1, 1.0), (2, 2.0)), 0, {})
+
+    assert DeltaTable(lake.path(FARES)).to_pyarrow_table().num_rows == 2
+    assert len(list(Path(lake.root).glob("exports/test/fares/day=*/*.parquet"))) == 1
+    assert sent.rows == [0]
+    # At most once: whether the killed run had printed the batch is not known.
+    assert capsys.readouterr().out == ""
+
+
+def test_the_console_shows_some_rows_of_a_new_batch_and_no_personal_value(
+    lake: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create_table(lake, PERSONAL)
+    output = Output(PERSONAL, sinks=(ConsoleSink(rows=1),))
+    writer = OutputWriter(lake, output, context(lake, PERSONAL).origin)
+    for _ in range(2):
+        writer.write(fares((1, 1.5), (2, 2.5)), 3, {})
+
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "test/named, batch 3: 2 rows"
+    assert len(shown) == 2
+    assert "ride=1" in shown[1]
+    assert "fare=***" in shown[1]
+
+
+def test_a_recompute_reaches_the_sinks_that_can_replace_days(lake: Lake) -> None:
+    output = Output(FARES, sinks=(Sent(), FileSink(format="jsonl")))
+    origin = context(lake).origin
+    OutputWriter(lake, output, origin).write(fares((1, 1.0)), 0, {})
+    replace_in_others(lake, output, origin, fares((1, 8.0)), [DAY], "20240301-a")
+
+    [file] = Path(lake.root).glob("exports/test/fares/day=*/*.jsonl")
+    assert '"fare":8.0' in file.read_text()
+
+
+def test_an_output_writes_its_table_whatever_else_it_writes() -> None:
+    assert sinks_of(Output(FARES)) == (DeltaAppend(),)
+    upsert, console, files = DeltaUpsert(version="at"), ConsoleSink(), FileSink()
+    assert sinks_of(Output(FARES, sinks=(console, files))) == (DeltaAppend(), files, console)
+    assert sinks_of(Output(FARES, sinks=(files, upsert))) == (upsert, files)
+    with pytest.raises(DeclarationError, match="two sinks write the same table"):
+        Output(FARES, sinks=(DeltaAppend(), upsert))
+
+
+def stream(**declared: Any) -> Stream:
+    return Stream(build=lambda rows: rows, group="test", lateness=timedelta(1), **declared)
+
+
+def test_a_table_whose_rows_are_updated_is_looked_up_and_not_followed() -> None:
+    source = Table(name="test/source", schema=FARES.schema, description="s", event_time="at")
+    latest = Table(
+        name="test/latest",
+        schema=FARES.schema,
+        description="l",
+        event_time="at",
+        keys=("ride",),
+        days=FARES.days,
+    )
+    upserting = stream(reads=(source,), writes=(Output(latest, sinks=(DeltaUpsert("at"),)),))
+    for reader in (
+        stream(reads=(upserting,), writes=PERSONAL),
+        stream(reads=(latest,), writes=PERSONAL),
+        stream(reads=(latest,), writes=FARES, kind="refresh"),
+    ):
+        with pytest.raises(DeclarationError, match=r"Look the table up whole \(static="):
+            Topology([upserting, reader])
+
+    Topology([upserting, stream(reads=(source,), static=(latest,), writes=PERSONAL)])
+    with pytest.raises(DeclarationError, match="replaced by whole days"):
+        stream(
+            reads=(source,),
+            writes=(Output(latest, sinks=(DeltaUpsert("at"),)),),
+            kind="refresh",
+        )
+
+
+def test_csv_refuses_nested_columns(lake: Lake) -> None:
+    from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+
+    nested = Table(
+        name="test/nested",
+        schema=StructType([StructField("rides", ArrayType(LongType()))]),
+        description="n",
+    )
+    with pytest.raises(DeclarationError, match="CSV cannot hold the nested column 'rides'"):
+        Output(nested, sinks=(FileSink(format="csv"),))
