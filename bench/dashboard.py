@@ -29,7 +29,7 @@ from assets.taxi.ingest import FARE_EVENTS, FIRST_DAY, RIDE_EVENTS
 from bench.figures import load, options_of, report
 from bench.process_tree import run_measured
 from rivermark.backfill.maintenance import upkeep
-from rivermark.backfill.registry import Record, new_id, remember
+from rivermark.backfill.registry import Record, new_id, register
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.commit_metadata import noted
 from rivermark.lake.schema import create_table
@@ -188,7 +188,7 @@ def _reprocessings(settings: Settings, days: int) -> None:
         for n in range(min(days, 200))
         for day in [date.fromordinal((at - timedelta(days=n)).toordinal())]
     ]
-    remember(settings.lake(), records)
+    register(settings.lake(), records)
 
 
 def draw(home: Path, days: int) -> None:

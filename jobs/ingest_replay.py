@@ -1,19 +1,18 @@
-"""Admission decided again from raw, as a rehearsal whose report is the run's metadata."""
+"""Admission repeated from raw, as a rehearsal whose report is the run's metadata."""
 
-from datetime import date, timedelta
+from datetime import date
 
 import dagster as dg
 from pydantic import Field
 
 from jobs import metadata
+from jobs.backfill import backfill_context, failing_step
 from jobs.names import table_key
 from jobs.run_config import DayText
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.backfill.ingest_replay.decisions import IngestReplay
 from rivermark.backfill.ingest_replay.run import replay_ingest
-from rivermark.model.errors import RivermarkError
-from rivermark.model.stream import Ingest
 from rivermark.model.topology import Topology
 
 SHOWN = 50
@@ -31,11 +30,11 @@ class ReplayIngestConfig(dg.Config):
 
 
 def replay_ingest_job(topology: Topology) -> dg.JobDefinition:
-    """Replays the door over raw and lists the decisions that change; published tables stay."""
+    """Repeats admission over raw rows and lists the decisions that change."""
 
     @dg.op(
         name="decide_again",
-        description="Replays the door over raw rows, by the rules as they are declared now.",
+        description="Repeats admission over raw rows, by the rules as they are declared now.",
     )
     def decide_again(
         context: dg.OpExecutionContext,
@@ -43,52 +42,48 @@ def replay_ingest_job(topology: Topology) -> dg.JobDefinition:
         platform: SettingsResource,
         spark: SparkResource,
     ) -> None:
-        seconds = config.lateness_seconds
-        try:
-            ingest = topology.named(config.stream)
-            if not isinstance(ingest, Ingest):
-                raise RivermarkError(f"'{config.stream}' has no door: it reads tables")
+        with failing_step():
             report = replay_ingest(
-                spark.spark_session,
-                platform.settings(),
-                ingest,
+                backfill_context(context, topology, platform, spark),
+                config.stream,
                 date.fromisoformat(config.first),
                 date.fromisoformat(config.last or config.first),
-                lateness=None if seconds is None else timedelta(milliseconds=round(seconds * 1000)),
-                run_id=context.run.run_id,
+                lateness_seconds=config.lateness_seconds,
             )
-        except RivermarkError as error:
-            raise dg.Failure(description=str(error), allow_retries=False) from error
-        told = told_of(report)
-        context.log_event(dg.AssetObservation(table_key(ingest.admitted), metadata=told))
-        context.add_output_metadata(told)
+        shown = of_report(report)
+        context.log_event(
+            dg.AssetObservation(table_key(topology.named(report.stream).tables[0]), metadata=shown)
+        )
+        context.add_output_metadata(shown)
 
     @dg.job(
         name="readmit",
-        description="What the door would decide today about rows that came before.",
+        description="How admission would decide today about rows that came before.",
         tags={"dagster/max_runtime": "14400"},
     )
-    def readmitting() -> None:
+    def replaying() -> None:
         decide_again()
 
-    return readmitting
+    return replaying
 
 
-def told_of(report: IngestReplay) -> metadata.Metadata:
-    """The report: rows by their way, and the first of them by their place."""
-    turns = ["| before | after | rows | money |", "|---|---|---:|---:|"]
-    for turn in report.turns:
-        money = "" if turn.money is None else f"{turn.money:,.2f}"
-        turns.append(f"| {turn.before} | {turn.after} | {turn.rows:,} | {money} |")
-    rows = ["| file | row | event time | before | after |", "|---|---:|---|---|---|"]
-    for row in report.sample[:SHOWN]:
-        rows.append("| {file} | {row} | {event_time} | {before} | {after} |".format(**row))
+def of_report(report: IngestReplay) -> metadata.Metadata:
+    """Rows by how their decision changes, and the first of them by their place."""
+    turns = [
+        [t.before, t.after, f"{t.rows:,}", "" if t.money is None else f"{t.money:,.2f}"]
+        for t in report.turns
+    ]
+    head = ["file", "row", "event_time", "before", "after"]
+    rows = [[str(row[name]) for name in head] for row in report.sample[:SHOWN]]
+    decisions = metadata.markdown(
+        ["before", "after", "rows", "money"], turns, right=["rows", "money"]
+    )
     return {
         metadata.MODE: dg.MetadataValue.text("readmit"),
         "rows_read": dg.MetadataValue.int(report.replayed.rows),
         "files_read": dg.MetadataValue.int(report.replayed.files),
         "rows_changed": dg.MetadataValue.int(report.rows_changed),
-        "decisions": dg.MetadataValue.md("\n".join(turns)),
-        "changed_rows": dg.MetadataValue.md("\n".join(rows)),
+        "decisions": dg.MetadataValue.md(decisions),
+        "changed_rows": dg.MetadataValue.md(metadata.markdown(head, rows, right=["row"])),
         "list": dg.MetadataValue.text(report.table),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -55,6 +55,23 @@ def of_pending(pending: tuple[str, ...]) -> Metadata:
 def of_rows(lake: Lake, table: Table) -> Metadata:
     """How many rows the table holds, by its own statistics."""
     return {ROW_COUNT: dg.MetadataValue.int(row_count(lake, table))}
+
+
+def markdown(
+    head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()
+) -> str:
+    """A Markdown table; a value can neither end its cell nor start another line.
+
+    Columns in `right` are aligned to the right.
+    """
+    marks = ["---:" if name in right else "---" for name in head]
+    cells = [head, marks, *rows]
+    return "\n".join(f"| {' | '.join(_cell(text) for text in line)} |" for line in cells)
+
+
+def _cell(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    return " ".join(escaped.split())
 
 
 def _number(value: float) -> dg.MetadataValue:

@@ -1,4 +1,4 @@
-"""Computing days of a group's tables again: what a backfill in Dagster does."""
+"""Recomputing days of a group's tables: what a backfill in Dagster does."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from datetime import date
 
 import dagster as dg
 
+from jobs.backfill import failing_step
 from jobs.names import catch_up_job_name, table_key
 from jobs.reprocessing_report import of_table
 from jobs.run_config import RecomputeConfig
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.backfill.recompute import Order, replace
-from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import Stream
 from rivermark.model.topology import Topology
 
 
 @dataclass(frozen=True)
 class Recomputing:
-    """The tables of a group that are kept by days, and the run that computes some days again."""
+    """The tables of a group that are kept by days, and the run that recomputes some of them."""
 
     topology: Topology
     group: str
@@ -35,12 +35,12 @@ class Recomputing:
     ) -> Iterator[dg.MaterializeResult[None]]:
         """Recompute the run's range of days, stream after stream.
 
-        An interrupt breaks the computing off; a table then has all of its new rows or none.
+        After an interrupt a table has all of its new rows or none.
         """
         if not (context.has_partition_key or context.has_partition_key_range):
             raise dg.Failure(
                 description=(
-                    f"these tables are computed again by days: choose days, or run the job "
+                    f"these tables are recomputed by days: choose days, or run the job "
                     f"'{catch_up_job_name(self.group)}' to bring them up to date"
                 ),
                 allow_retries=False,
@@ -52,25 +52,16 @@ class Recomputing:
             tables = [t for t in stream.tables if table_key(t) in selected]
             if not tables or not isinstance(stream, Stream):
                 continue
-            try:
-                done = replace(
-                    spark.spark_session,
-                    platform.settings(),
-                    Order(
-                        stream=stream,
-                        first=first,
-                        last=last,
-                        as_of=config.pinned(),
-                        run_id=context.run.run_id,
-                        on_step=context.log.info,
-                    ),
-                )
-            except RivermarkError as error:
-                raise dg.Failure(
-                    description=str(error),
-                    metadata={"error": type(error).__name__},
-                    allow_retries=False,
-                ) from error
+            order = Order(
+                stream=stream,
+                first=first,
+                last=last,
+                as_of=config.pinned(),
+                run_id=context.run.run_id,
+                on_step=context.log.info,
+            )
+            with failing_step():
+                done = replace(spark.spark_session, platform.settings(), order)
             lake = platform.settings().lake()
             for table in tables:
                 yield dg.MaterializeResult(

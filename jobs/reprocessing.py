@@ -1,30 +1,25 @@
 """A job for each group that reprocesses a stream of it: rehearse, replace, undo, or a what-if."""
 
 import enum
-from contextlib import AbstractContextManager, nullcontext
-from datetime import date, timedelta
+from datetime import timedelta
 
 import dagster as dg
 from pydantic import Field
 
+from jobs.backfill import backfill_context, failing_step
 from jobs.names import days_pool, stem, table_key
 from jobs.reprocessing_report import of_run, of_table
-from jobs.run_config import DayText, RecomputeConfig
+from jobs.run_config import DayText, RecomputeConfig, optional_day
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
-from rivermark.backfill import recompute as ways
-from rivermark.backfill.downstream_runs import follow_up, named_follow_ups, promised
+from rivermark.backfill.reprocess import Request, reprocess
 from rivermark.backfill.result import Reprocessing
-from rivermark.backfill.undo import undo
-from rivermark.backfill.wait_until_closed import wait_until_closed
-from rivermark.backfill.what_if import what_if
 from rivermark.lake.lake import Lake
 from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import Stream
 from rivermark.model.table import days_between
 from rivermark.model.topology import Topology
 from rivermark.runtime.query.recompute import recomputable
-from rivermark.settings import Settings
 
 TAGS = {"dagster/max_runtime": str(6 * 3600)}
 
@@ -48,7 +43,7 @@ class ReprocessConfig(RecomputeConfig):
     last: DayText = Field(default="", description="Last day. Empty: the first one.")
     way: Way = Field(
         default=Way.rehearse,
-        description="rehearse and what_if only compare; replace publishes; undo brings days back.",
+        description="rehearse and what_if only compare; replace publishes; undo restores days.",
     )
     undo: str = Field(default="", description="For an undo: the id of the reprocessing.")
     what_if: dict[str, str] = Field(
@@ -61,6 +56,20 @@ class ReprocessConfig(RecomputeConfig):
     wait_minutes: float = Field(
         default=0, ge=0, le=1440, description="How long to wait for days to be closed."
     )
+
+    def request(self, stream: Stream) -> Request:
+        """The configuration as the library takes it."""
+        return Request(
+            stream=stream,
+            way=self.way.value,
+            first=optional_day(self.first),
+            last=optional_day(self.last),
+            as_of=self.pinned(),
+            undo_id=self.undo,
+            parameters=self.what_if,
+            follow_ups=self.follow_ups,
+            wait=timedelta(minutes=self.wait_minutes),
+        )
 
 
 def reprocess_job_name(group: str) -> str:
@@ -80,11 +89,11 @@ def reprocess_jobs(topology: Topology) -> list[dg.JobDefinition]:
 
 def reprocess_job(topology: Topology, group: str) -> dg.JobDefinition:
     """One run is one reprocessing of one stream, and of what follows from it."""
-    mine = {s.name: s for s in topology.groups()[group] if isinstance(s, Stream)}
+    derived = {s.name: s for s in topology.groups()[group] if isinstance(s, Stream)}
 
     @dg.op(
         name=f"reprocess_{stem(group)}",
-        description="Computes closed days again and compares, replaces, or brings them back.",
+        description="Recomputes closed days and compares, replaces, or restores them.",
         pool=days_pool(group),
     )
     def reprocess_days(
@@ -93,23 +102,26 @@ def reprocess_job(topology: Topology, group: str) -> dg.JobDefinition:
         platform: SettingsResource,
         spark: SparkResource,
     ) -> None:
-        settings = platform.settings()
-        try:
-            if config.stream not in mine:
-                known = ", ".join(sorted(mine))
-                raise RivermarkError(f"no stream of this group is named {config.stream!r}: {known}")
-            with _promised(context, topology, config, settings.lake(), mine[config.stream]):
-                done = _done(context, config, settings, spark, mine[config.stream])
+        lake = platform.settings().lake()
+
+        def report(done: Reprocessing) -> None:
+            if done.stream == config.stream:
                 context.add_output_metadata({**of_run(done)})
-                tell(context, topology, done, settings.lake())
-                if done.kind in ("replaced", "undone"):
-                    _follow(context, topology, config, settings, spark, done)
-        except RivermarkError as error:
-            raise dg.Failure(
-                description=str(error),
-                metadata={"error": type(error).__name__},
-                allow_retries=False,
-            ) from error
+            log_events(context, topology, done, lake)
+
+        with failing_step():
+            if config.stream not in derived:
+                known = ", ".join(sorted(derived))
+                raise RivermarkError(f"no stream of this group is named {config.stream!r}: {known}")
+            outcome = reprocess(
+                backfill_context(context, topology, platform, spark, report),
+                config.request(derived[config.stream]),
+            )
+        if outcome.behind:
+            behind = ", ".join(outcome.behind)
+            context.log.warning(f"downstream, and not recomputed: {behind}")
+        for name, reason in outcome.left.items():
+            context.log.warning(f"not followed up: {name}: {reason}")
 
     @dg.job(
         name=reprocess_job_name(group),
@@ -122,96 +134,19 @@ def reprocess_job(topology: Topology, group: str) -> dg.JobDefinition:
     return reprocessing
 
 
-def _promised(
-    context: dg.OpExecutionContext,
-    topology: Topology,
-    config: ReprocessConfig,
-    lake: Lake,
-    stream: Stream,
-) -> AbstractContextManager[None]:
-    """A replacement that is to be followed up is written down as one, should it be broken off."""
-    if not (config.follow_ups and config.way is Way.replace and config.first):
-        return nullcontext()
-    first, last = (date.fromisoformat(day) for day in (config.first, config.last or config.first))
-    days = days_between(first, last)
-    return promised(lake, topology, stream, days, context.run.run_id)
-
-
-def _done(
-    context: dg.OpExecutionContext,
-    config: ReprocessConfig,
-    settings: Settings,
-    spark: SparkResource,
-    stream: Stream,
-) -> Reprocessing:
-    """What the config asks for; an undo starts no engine."""
-    if config.way is Way.undo:
-        return undo(settings, stream, config.undo, run_id=context.run.run_id)
-    if not config.first:
-        raise RivermarkError("which days? give first: 2020-01-01 (and last)")
-    order = ways.Order(
-        stream=stream,
-        first=date.fromisoformat(config.first),
-        last=date.fromisoformat(config.last or config.first),
-        as_of=config.pinned(),
-        run_id=context.run.run_id,
-        on_step=context.log.info,
-    )
-    wait_until_closed(
-        settings.lake(),
-        stream,
-        order.last,
-        at_most=timedelta(minutes=config.wait_minutes),
-        on_step=context.log.info,
-    )
-    session = spark.spark_session
-    if config.way is Way.what_if:
-        return what_if(session, settings, order, config.what_if)
-    way = ways.replace if config.way is Way.replace else ways.rehearse
-    return way(session, settings, order)
-
-
-def _follow(
-    context: dg.OpExecutionContext,
-    topology: Topology,
-    config: ReprocessConfig,
-    settings: Settings,
-    spark: SparkResource,
-    cause: Reprocessing,
-) -> None:
-    """Compute what lies downstream, or name it."""
-    names = named_follow_ups(topology, cause)
-    if not names:
-        return
-    if not config.follow_ups:
-        context.log.warning(f"downstream, and not computed again: {', '.join(names)}")
-        return
-    followed = follow_up(
-        spark.spark_session,
-        settings,
-        topology,
-        cause,
-        run_id=context.run.run_id,
-        on_step=context.log.info,
-        on_done=lambda done: tell(context, topology, done, settings.lake()),
-    )
-    for name, reason in followed.left.items():
-        context.log.warning(f"not followed up: {name}: {reason}")
-
-
-def tell(
+def log_events(
     context: dg.OpExecutionContext, topology: Topology, done: Reprocessing, lake: Lake
 ) -> None:
-    """Report at each table: days that were replaced as materialized, others as looked at."""
+    """Report at each table: replaced days as materializations, others as one observation."""
     for name, outcome in done.tables.items():
         table = topology.table(name)
-        told = of_table(done, table, lake)
+        report = of_table(done, table, lake)
         if outcome.version_after is None:
-            context.log_event(dg.AssetObservation(table_key(table), metadata={**told}))
+            context.log_event(dg.AssetObservation(table_key(table), metadata={**report}))
             continue
         for day in days_between(done.first, done.last):
             context.log_event(
                 dg.AssetMaterialization(
-                    table_key(table), partition=day.isoformat(), metadata={**told}
+                    table_key(table), partition=day.isoformat(), metadata={**report}
                 )
             )

@@ -1,7 +1,6 @@
-"""What a person or a clock may ask of a run. Everything is checked before anything is started."""
+"""Configuration of runs, checked before anything is started."""
 
-import json
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from enum import Enum
 from pathlib import Path, PurePosixPath
 from typing import Annotated
@@ -9,15 +8,19 @@ from typing import Annotated
 import dagster as dg
 from pydantic import AfterValidator, Field, field_validator
 
+from rivermark.backfill.as_of import parse_as_of
 from rivermark.model.errors import RivermarkError
-from rivermark.model.table import NAME
 from rivermark.runtime.query.recompute import AsOf
 
 
-def _a_day(given: str) -> str:
-    if given:
-        date.fromisoformat(given)
-    return given
+def optional_day(text: str) -> date | None:
+    """A day like 2020-01-01; None without text."""
+    return date.fromisoformat(text) if text else None
+
+
+def _a_day(text: str) -> str:
+    optional_day(text)
+    return text
 
 
 DayText = Annotated[str, AfterValidator(_a_day)]
@@ -125,42 +128,16 @@ class RecomputeConfig(dg.Config):
 
     @field_validator("as_of")
     @classmethod
-    def _understood(cls, given: str) -> str:
-        parse_as_of(given)
-        return given
+    def _understood(cls, text: str) -> str:
+        try:
+            parse_as_of(text)
+        except RivermarkError as error:
+            raise ValueError(f"as_of {error}") from None
+        return text
 
     def pinned(self) -> AsOf:
         """`as_of` as the library takes it."""
         return parse_as_of(self.as_of)
-
-
-def parse_as_of(text: str) -> AsOf:
-    """A version, a moment (UTC where no zone is given) or either by table; ValueError says how."""
-    text = text.strip()
-    if not text:
-        return None
-    if text.startswith("{"):
-        try:
-            found = json.loads(text)
-        except ValueError:
-            raise ValueError(f"as_of {text!r} is not JSON such as {{'taxi/rides': 17}}") from None
-        if bad := [name for name in found if not NAME.fullmatch(name)]:
-            raise ValueError(f"as_of: {bad[0]!r} is not a table name such as 'taxi/rides'")
-        return {name: _version_or_moment(str(value)) for name, value in found.items()}
-    return _version_or_moment(text)
-
-
-def _version_or_moment(text: str) -> int | datetime:
-    if text.isdigit():
-        return int(text)
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(
-            f"as_of {text!r} is neither a version (a number from 0) nor a moment such as "
-            "2026-03-02T12:00Z"
-        ) from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def inside(root: Path, given: str) -> Path:

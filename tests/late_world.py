@@ -16,6 +16,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from assets.taxi.ingest import FARE_EVENTS, RIDE_EVENTS
+from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.late.days import live_ingests
 from rivermark.backfill.late.run import MergeReport, merge_late
 from rivermark.model.stream import AnyStream, Stream
@@ -80,9 +81,14 @@ class World:
         return all(at is not None and at >= moment for at in reached)
 
     def fold(self) -> MergeReport:
-        """The nightly fold, beside the streams."""
-        ingests = live_ingests(self.topology)
-        return merge_late(self.settings, self.topology, ingests, lambda: self.spark, run_id="night")
+        """The nightly merge of late rows, beside the streams."""
+        context = BackfillContext(
+            settings=self.settings,
+            topology=self.topology,
+            spark=lambda: self.spark,
+            run_id="night",
+        )
+        return merge_late(context, live_ingests(self.topology))
 
     def rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
         """Rows of a table, sorted, read without Spark."""

@@ -1,4 +1,4 @@
-"""Which days of a stream follow from changed rows of the tables that it reads."""
+"""Which days of a stream may differ when rows of the tables that it reads changed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from rivermark.model.table import Table, days_between
 from rivermark.model.topology import Topology
 
 DaysByStream = dict[str, set[date]]
-"""Days to be computed again, by the name of their stream."""
+"""Days by the name of their stream."""
 
 HOUR: Final = timedelta(hours=1)
-MICRO: Final = timedelta(microseconds=1)
+MICROSECOND: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -31,74 +31,70 @@ class Changed:
     def __or__(self, other: Changed) -> Changed:
         return Changed(self.days | other.days, self.hours | other.hours)
 
+    @classmethod
+    def in_hours(cls, hours: Iterable[datetime]) -> Changed:
+        """A change of rows whose event time lies in these hours."""
+        return cls(hours=frozenset(hours))
 
-def days_reached(stream: Stream, changed: Mapping[str, Changed]) -> set[date]:
+    @classmethod
+    def whole_days(cls, table: Table, days: Iterable[date]) -> Changed:
+        """A change of which only the days of a table are known: any hour of them may differ."""
+        known = frozenset(days)
+        spans = [days_of(table).bounds(day, day) for day in known]
+        hours = (start + n * HOUR for start, end in spans for n in range(-((start - end) // HOUR)))
+        return cls(known, frozenset(hours))
+
+    @classmethod
+    def where_different(cls, difference: Difference) -> Changed:
+        """Days and hours in which rows differ from those that were published."""
+        return cls(frozenset(difference.days_that_differ()), difference.hours)
+
+
+def affected_days(stream: Stream, changed: Mapping[str, Changed]) -> set[date]:
     """The days of the stream whose rows may differ since rows of its inputs, by table, changed.
 
-    A result lies at most the stream's margin from the rows that it was made from. Which moment of
-    an input that is told from its columns: where the stream keeps its days by a column by which the
-    input keeps its own, the input's days count; else the hours of the input's event time do.
+    A result lies at most the stream's margin from the rows that it was made from. Columns decide
+    which moment of an input that is: where the stream keeps its days by a column by which the input
+    keeps its own, the input's days count; else the hours of the input's event time do.
     """
-    found: set[date] = set()
-    for read in (*stream.reads, *stream.static):
-        table = table_of(read)
+    days: set[date] = set()
+    for table in map(table_of, (*stream.reads, *stream.static)):
         if table.name in changed:
-            found |= _days(stream, table, changed[table.name])
-    daily = days_of(stream.tables[0])
-    return {day for day in found if day >= daily.start}
+            days |= _days(stream, table, changed[table.name])
+    start = days_of(stream.tables[0]).start
+    return {day for day in days if day >= start}
 
 
-def all_reached(topology: Topology, changed: Mapping[str, Changed]) -> DaysByStream:
-    """The days of every stream below that may differ, as if each change went all the way down.
+def all_affected_days(topology: Topology, changed: Mapping[str, Changed]) -> DaysByStream:
+    """The days of every stream downstream, as if each change went all the way down.
 
-    A table that is not kept by days cannot be computed again by day: what reads it is left out.
+    A table that is not kept by days cannot be recomputed by day: what reads it is left out.
     """
     known = dict(changed)
-    found: DaysByStream = {}
+    affected: DaysByStream = {}
     for stream in topology.downstream(changed):
-        days = days_reached(stream, known) if stream.days is not None else set()
+        days = affected_days(stream, known) if stream.days is not None else set()
         if not days:
             continue
-        found[stream.name] = days
+        affected[stream.name] = days
         reads = (table_of(read).name for read in (*stream.reads, *stream.static))
         hours = frozenset().union(*(known[name].hours for name in reads if name in known))
-        for table in stream.tables:
-            known[table.name] = Changed(frozenset(days), hours)
-    return found
-
-
-def whole_days(table: Table, days: Iterable[date]) -> Changed:
-    """A change of which only the days of a table are known: any hour of them may differ."""
-    found = frozenset(days)
-    bounds = [days_of(table).bounds(day, day) for day in found]
-    hours = (start + n * HOUR for start, end in bounds for n in range(-(-(end - start) // HOUR)))
-    return Changed(found, frozenset(hours))
-
-
-def of_difference(difference: Difference) -> Changed:
-    """Where rows differ from those that were there."""
-    return Changed(frozenset(difference.days_that_differ()), difference.hours)
-
-
-def of_hours(hours: Iterable[datetime]) -> Changed:
-    """A change of rows whose event time lies in these hours."""
-    return Changed(hours=frozenset(hours))
+        known |= {table.name: Changed(frozenset(days), hours) for table in stream.tables}
+    return affected
 
 
 def _days(stream: Stream, table: Table, changed: Changed) -> set[date]:
     daily, margin = days_of(stream.tables[0]), stream.margin
     zone = ZoneInfo(daily.zone)
-    by_day = table.days is not None and table.days.column == daily.column
-    by_day = by_day and daily.column != table.event_time and bool(changed.days)
-    if by_day and table.days is not None:
-        spans = [table.days.bounds(day, day) for day in changed.days]
-    else:
+    kept_by = table.days.column if table.days is not None else None
+    by_day = bool(changed.days) and kept_by == daily.column != table.event_time
+    if changed.hours and not by_day:
         spans = [(hour, hour + HOUR) for hour in changed.hours]
-        if not spans and table.days is not None:
-            spans = [table.days.bounds(day, day) for day in changed.days]
-    found: set[date] = set()
+    else:
+        spans = [table.days.bounds(day, day) for day in changed.days] if table.days else []
+    days: set[date] = set()
     for start, end in spans:
         first = (start.astimezone(UTC) - margin).astimezone(zone).date()
-        last = (end.astimezone(UTC) - MICRO + margin).astimezone(zone).date()
-        found |= set(days_between(first, last))
-    return found
+        last = (end.astimezone(UTC) - MICROSECOND + margin).astimezone(zone).date()
+        days |= set(days_between(first, last))
+    return days

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql.types import DecimalType, DoubleType, FloatType, IntegralType
 
 from rivermark.backfill.difference import HIDDEN, DaySums, Difference, Sample
-from rivermark.backfill.duckdb_spill import arrow_engine
-from rivermark.lake.sql import quoted
+from rivermark.lake.sql import quoted, spilling_connection
 from rivermark.model.table import Table, days_between
 from rivermark.quality.duckdb_sql import local_day, on_days
 
@@ -30,17 +29,17 @@ def compare(
     before: dataset.Dataset, after: dataset.Dataset, table: Table, first: date, last: date
 ) -> Difference:
     """How the rows of the days differ. Values of personal columns are hidden in the samples."""
-    with arrow_engine({"published": before, "computed": after}) as engine:
-        _pair(engine, table, first, last)
-        count: dict[str, int] = dict(engine.sql(COUNTS).fetchall())
+    with spilling_connection({"published": before, "computed": after}) as connection:
+        _pair(connection, table, first, last)
+        count: dict[str, int] = dict(connection.sql(COUNTS).fetchall())
         differs = count.keys() != {"unchanged"}
         return Difference(
             **count,
-            columns=_columns(engine, table) if "changed" in count else {},
-            days=_days(engine),
-            hours=_hours(engine, table) if differs and table.event_time else frozenset(),
-            sums=tuple(_sums(engine, table)),
-            samples=tuple(_samples(engine, table)) if differs else (),
+            columns=_columns(connection, table) if "changed" in count else {},
+            days=_days(connection),
+            hours=_hours(connection, table) if differs and table.event_time else frozenset(),
+            sums=tuple(_sums(connection, table)),
+            samples=tuple(_samples(connection, table)) if differs else (),
         )
 
 
@@ -49,7 +48,7 @@ def keys_of(table: Table) -> list[str]:
     return list(table.keys) or [f.name for f in table.schema.fields]
 
 
-def _pair(engine: duckdb.DuckDBPyConnection, table: Table, first: date, last: date) -> None:
+def _pair(connection: duckdb.DuckDBPyConnection, table: Table, first: date, last: date) -> None:
     """Make `paired`: each row with its partner as structs `b` and `a`, its kind and its day.
 
     Partners are of one day: a row that moved to another is removed from its own and added there.
@@ -64,14 +63,14 @@ def _pair(engine: duckdb.DuckDBPyConnection, table: Table, first: date, last: da
     order = f"ORDER BY {', '.join(quoted(n) for n in others)}" if others else ""
     for name, source in (("old_rows", "published"), ("new_rows", "computed")):
         # Names are declared in code, and days are ours.
-        engine.execute(
+        connection.execute(
             f'CREATE TEMP TABLE {name} AS SELECT {columns}, {day} AS "_day", '  # noqa: S608
             f'row_number() OVER (PARTITION BY {by}, {day} {order}) AS "_n" '
             f"FROM {source} WHERE {where}"
         )
     same_key = " AND ".join(f"b.{quoted(k)} IS NOT DISTINCT FROM a.{quoted(k)}" for k in keys)
     differ = " OR ".join(f"b.{quoted(n)} IS DISTINCT FROM a.{quoted(n)}" for n in others)
-    engine.execute(
+    connection.execute(
         'CREATE TEMP TABLE paired AS SELECT b, a, coalesce(a."_day", b."_day") AS "_day", CASE '  # noqa: S608
         "WHEN b.\"_n\" IS NULL THEN 'added' WHEN a.\"_n\" IS NULL THEN 'removed' "
         f"WHEN {differ or 'false'} THEN 'changed' ELSE 'unchanged' END AS \"_kind\" "
@@ -80,7 +79,7 @@ def _pair(engine: duckdb.DuckDBPyConnection, table: Table, first: date, last: da
     )
 
 
-def _columns(engine: duckdb.DuckDBPyConnection, table: Table) -> dict[str, int]:
+def _columns(connection: duckdb.DuckDBPyConnection, table: Table) -> dict[str, int]:
     """In how many changed rows each column differs, the most first."""
     keys = keys_of(table)
     names = [f.name for f in table.schema.fields if f.name not in keys]
@@ -88,27 +87,27 @@ def _columns(engine: duckdb.DuckDBPyConnection, table: Table) -> dict[str, int]:
         f"count(*) FILTER (b.{quoted(n)} IS DISTINCT FROM a.{quoted(n)})" for n in names
     )
     sql = f"SELECT {counts} FROM paired WHERE \"_kind\" = 'changed'"  # noqa: S608
-    (row,) = engine.sql(sql).fetchall()
+    (row,) = connection.sql(sql).fetchall()
     found = dict(zip(names, row, strict=True))
     return {name: n for name, n in sorted(found.items(), key=lambda e: -e[1]) if n}
 
 
-def _days(engine: duckdb.DuckDBPyConnection) -> dict[date, dict[str, int]]:
+def _days(connection: duckdb.DuckDBPyConnection) -> dict[date, dict[str, int]]:
     found: dict[date, dict[str, int]] = {}
-    for day, kind, n in engine.sql(DAYS).fetchall():
+    for day, kind, n in connection.sql(DAYS).fetchall():
         numbers = found.setdefault(day, {"added": 0, "removed": 0, "changed": 0, "unchanged": 0})
         numbers[kind] = n
     return found
 
 
-def _hours(engine: duckdb.DuckDBPyConnection, table: Table) -> frozenset[datetime]:
+def _hours(connection: duckdb.DuckDBPyConnection, table: Table) -> frozenset[datetime]:
     """The hours of event time that hold a row which differs: where it was, and where it is now."""
     time = quoted(table.event_time or "")
     both = " UNION ".join(
         f"SELECT date_trunc('hour', {side}.{time}) FROM paired WHERE \"_kind\" <> 'unchanged'"  # noqa: S608
         for side in ("a", "b")
     )
-    return frozenset(at.astimezone(UTC) for (at,) in engine.sql(both).fetchall() if at)
+    return frozenset(at.astimezone(UTC) for (at,) in connection.sql(both).fetchall() if at)
 
 
 def summed_columns(table: Table) -> list[str]:
@@ -122,12 +121,12 @@ def summed_columns(table: Table) -> list[str]:
     ]
 
 
-def _sums(engine: duckdb.DuckDBPyConnection, table: Table) -> list[DaySums]:
+def _sums(connection: duckdb.DuckDBPyConnection, table: Table) -> list[DaySums]:
     names = summed_columns(table)
     if not names:
         return []
     sums = ", ".join(f"sum(b.{quoted(n)}), sum(a.{quoted(n)})" for n in names)
-    rows = engine.sql(f'SELECT "_day", {sums} FROM paired GROUP BY 1 ORDER BY 1').fetchall()  # noqa: S608
+    rows = connection.sql(f'SELECT "_day", {sums} FROM paired GROUP BY 1 ORDER BY 1').fetchall()  # noqa: S608
     return [
         DaySums(row[0], name, row[1 + 2 * n], row[2 + 2 * n])
         for row in rows
@@ -135,10 +134,10 @@ def _sums(engine: duckdb.DuckDBPyConnection, table: Table) -> list[DaySums]:
     ]
 
 
-def _samples(engine: duckdb.DuckDBPyConnection, table: Table) -> list[Sample]:
+def _samples(connection: duckdb.DuckDBPyConnection, table: Table) -> list[Sample]:
     keys = list(table.keys)
     order = ", ".join(f"coalesce(a.{quoted(k)}, b.{quoted(k)}) NULLS FIRST" for k in keys_of(table))
-    found = engine.sql(
+    found = connection.sql(
         f'SELECT "_kind", b, a FROM paired WHERE "_kind" <> \'unchanged\' '  # noqa: S608
         f'QUALIFY row_number() OVER (PARTITION BY "_kind" ORDER BY {order}) <= {SAMPLES} '
         f'ORDER BY "_kind", {order}'

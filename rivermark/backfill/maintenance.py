@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from rivermark.backfill.pending import FOLDS
+from rivermark.backfill.pending import PENDING_AND_MERGES
 from rivermark.backfill.registry import REPROCESSINGS
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.maintenance.compaction import TARGET_BYTES
@@ -20,7 +20,7 @@ from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.runtime.supervision.reset import tables_of
 from rivermark.settings import Settings
 
-OWN: Final = (INGEST_FILES, STREAM_PROGRESS, REPROCESSINGS, FOLDS)
+OWN: Final = (INGEST_FILES, STREAM_PROGRESS, REPROCESSINGS, PENDING_AND_MERGES)
 """Tables of the platform's own that grow."""
 
 

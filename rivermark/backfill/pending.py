@@ -1,20 +1,20 @@
-"""What was folded and what it still owes, as a table: so that a kill at any moment is finished.
+"""Days that have to be recomputed, written down until they are: a kill at any moment is finished.
 
-A fold is written down before its first row moves (`begun`), and again when it is over: what each
-ingest got (`done`), and which days of which streams are to be computed again once they are closed
-(`owed`; the newest such row counts). A fold that began and is not done is taken up by the next one.
-Days that follow from a reprocessing are written down beside them (`owes`) until they are computed,
-or until a fold has taken them among its own.
+Every entry has a cause, a reprocessing or a merge of late rows, and is written before the first row
+of the cause moves. Entries of a cause are resolved in one commit: their days are recomputed, or
+belong to another cause now. A merge that was started and not finished counts as a cause too: the
+days that follow from its hours are pending.
+
+On disk this is `ops/folds`, which also holds the results of merges (`late/merge_log.py`). Its state
+names are those of the first version, so that lakes of then and programs of then can be used on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
+from enum import StrEnum
 from typing import Any, Final
-from uuid import uuid4
 
 from deltalake import DeltaTable
 from pyspark.sql.types import (
@@ -28,7 +28,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark.backfill.affected_days import Changed, DaysByStream, all_reached, of_hours
+from rivermark.backfill.affected_days import Changed, DaysByStream, all_affected_days
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.sql import ask
@@ -37,9 +37,10 @@ from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
 
-MONEY: Final = DecimalType(38, 9)
-OWED: Final = StructType([StructField("stream", StringType()), StructField("day", DateType())])
-FOLDS: Final = Table(
+STREAM_DAY: Final = StructType(
+    [StructField("stream", StringType()), StructField("day", DateType())]
+)
+PENDING_AND_MERGES: Final = Table(
     name="ops/folds",
     schema=StructType(
         [
@@ -52,185 +53,110 @@ FOLDS: Final = Table(
             StructField("late_version", LongType()),
             StructField("hours", ArrayType(TimestampType())),
             StructField("rows", LongType()),
-            StructField("money", MONEY),
+            StructField("money", DecimalType(38, 9)),
             StructField("version_before", LongType()),
             StructField("version_after", LongType()),
             StructField("settled_through", LongType()),
-            StructField("owed", ArrayType(OWED)),
+            StructField("owed", ArrayType(STREAM_DAY)),
         ]
     ),
-    description="Folds of late rows: begun, done, and the days that are still owed after each.",
+    description="Merges of late rows with their results, and days that have to be recomputed.",
     event_time="at",
 )
+"""`fold` is the cause, `owed` its days, `settled_through` the last batch without unmerged rows."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Begun:
-    """A fold of one ingest: which version of its late table it reads, and which hours (UTC)."""
+class State(StrEnum):
+    """What a row of the table says about its cause."""
 
-    fold: str
-    stream: str
-    late_version: int
-    hours: tuple[datetime, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Done:
-    """What a fold brought to an ingest's admitted table, and between which versions of it.
-
-    Of arrivals up to `settled_through` no late row is left.
-    """
-
-    stream: str
-    rows: int
-    money: Decimal | None
-    version_before: int
-    version_after: int
-    settled_through: int
+    MERGE_STARTED = "begun"
+    MERGE_RESULT = "done"
+    PENDING = "owes"
+    RESOLVED = "over"
+    PENDING_OF_ALL_MERGES = "owed"
+    """A list by the first version, in force until a newer one; only empty ones are written now."""
 
 
-def identity(lake: Lake, ingest: Ingest) -> str:
-    """The admitted table's own id: a table made anew has late rows of its own."""
-    return str(DeltaTable(lake.path(ingest.admitted)).metadata().id)
+OPEN: Final = "fold NOT IN (SELECT fold FROM events WHERE state = 'over')"
 
 
-def begin(lake: Lake, begun: Sequence[Begun], ids: Mapping[str, str], run: str) -> None:
-    """Write down what is about to be folded."""
-    _append(
-        lake,
-        run,
-        [
-            {**vars(b), "hours": list(b.hours), "state": "begun", "table_id": ids[b.stream]}
-            for b in begun
-        ],
-    )
+def add_pending(lake: Lake, cause: str, days: DaysByStream, run_id: str) -> None:
+    """Record the days that follow from a cause, before the first of them is recomputed."""
+    create_table(lake, PENDING_AND_MERGES)
+    append_events(lake, run_id, [_entry(cause, days)])
 
 
-def finish(
-    lake: Lake,
-    fold: str,
-    folds: Iterable[str],
-    done: Sequence[Done],
-    owed: DaysByStream,
-    ids: Mapping[str, str],
-    run: str,
+def resolve_pending(
+    lake: Lake, causes: Iterable[str], left: tuple[str, DaysByStream] | None, run_id: str
 ) -> None:
-    """Write down, in one commit, that these `folds` are over, what they brought, what is owed."""
-    _append(
-        lake,
-        run,
-        [
-            *({"fold": f, "state": "over"} for f in sorted({fold, *folds})),
-            *({**vars(d), "fold": fold, "state": "done", "table_id": ids[d.stream]} for d in done),
-            {"fold": fold, "state": "owed", "owed": _rows_of(owed)},
-        ],
-    )
+    """Record in one commit that the days of these causes are resolved, but for those `left`.
+
+    `left` are a new cause and its days.
+    """
+    append_events(lake, run_id, resolution(causes, left))
 
 
-def unfinished_merges(lake: Lake) -> list[Begun]:
-    """Folds that began and are not over: a kill came between."""
-    rows = _ask(
-        lake,
-        "SELECT * FROM folds WHERE state = 'begun'"
-        " AND fold NOT IN (SELECT fold FROM folds WHERE state = 'over') ORDER BY \"at\"",
-    )
-    return [
-        Begun(
-            fold=row["fold"],
-            stream=row["stream"],
-            late_version=row["late_version"],
-            hours=tuple(hour.astimezone(UTC) for hour in row["hours"]),
-        )
-        for row in rows
-    ]
-
-
-def owe(lake: Lake, cause: str, owed: DaysByStream, run: str) -> None:
-    """Write down which days follow from a reprocessing, before the first of them is computed."""
-    create_table(lake, FOLDS)
-    _append(lake, run, [{"fold": cause, "state": "owes", "owed": _rows_of(owed)}])
-
-
-def settle(lake: Lake, cause: str, left: DaysByStream, run: str) -> None:
-    """Write down, in one commit, that they are computed, but for what is `left`."""
-    still = [{"fold": uuid4().hex, "state": "owes", "owed": _rows_of(left)}] if left else []
-    _append(lake, run, [{"fold": cause, "state": "over"}, *still])
+def resolution(
+    causes: Iterable[str], left: tuple[str, DaysByStream] | None
+) -> list[dict[str, Any]]:
+    """The rows that `resolve_pending` appends."""
+    resolved = [{"fold": cause, "state": State.RESOLVED} for cause in sorted(set(causes))]
+    return [*resolved, _entry(*left)] if left and left[1] else resolved
 
 
 def open_causes(lake: Lake) -> set[str]:
-    """What days were written down for that are not all computed yet."""
-    rows = _ask(
-        lake,
-        "SELECT fold FROM folds WHERE state = 'owes'"
-        " AND fold NOT IN (SELECT fold FROM folds WHERE state = 'over')",
-    )
+    """Causes whose days are not all resolved."""
+    rows = events(lake, f"SELECT fold FROM events WHERE state IN ('owes', 'begun') AND {OPEN}")  # noqa: S608
     return {row["fold"] for row in rows}
 
 
-def debts(lake: Lake) -> DaysByStream:
-    """The days that folds and reprocessings still owe, by stream."""
-    rows = _ask(lake, "SELECT owed FROM folds WHERE state = 'owed' ORDER BY \"at\" DESC LIMIT 1")
-    rows += _ask(
-        lake,
-        "SELECT owed FROM folds WHERE state = 'owes'"
-        " AND fold NOT IN (SELECT fold FROM folds WHERE state = 'over')",
-    )
-    found: DaysByStream = {}
-    for row in rows:
-        for debt in row["owed"] or ():
-            found.setdefault(debt["stream"], set()).add(debt["day"])
-    return found
-
-
 def pending_days(lake: Lake, topology: Topology) -> DaysByStream:
-    """Days, by stream, that follow from a fold or a reprocessing above and were not computed since.
+    """Days, by stream, that follow from a merge or a reprocessing and were not recomputed since.
 
-    They were open then, or a fold was broken off.
+    They were open then, or the merge or reprocessing was interrupted.
     """
-    found = debts(lake)
-    changed: dict[str, Changed] = {}
-    names = {stream.name for stream in topology.streams}
-    for begun in unfinished_merges(lake):
-        ingest = topology.named(begun.stream) if begun.stream in names else None
-        if isinstance(ingest, Ingest):
-            table = ingest.admitted.name
-            changed[table] = changed.get(table, Changed()) | of_hours(begun.hours)
-    for stream, days in all_reached(topology, changed).items():
-        found[stream] = found.get(stream, set()) | days
-    return found
-
-
-def settled_through(lake: Lake, ingest: Ingest) -> int:
-    """The arrival up to which every late row is known to be folded; -1 for none."""
-    newest = _of(lake, ingest, "max(settled_through)")
-    return -1 if newest is None else int(newest)
-
-
-def rows_merged(lake: Lake, ingest: Ingest) -> int:
-    """How many late rows were folded into the ingest's table, by what was written down."""
-    return int(_of(lake, ingest, "sum(rows)") or 0)
-
-
-def _rows_of(owed: DaysByStream) -> list[dict[str, Any]]:
-    return [{"stream": s, "day": d} for s, days in sorted(owed.items()) for d in sorted(days)]
-
-
-def _of(lake: Lake, ingest: Ingest, what: str) -> Any:
-    if not lake.exists(FOLDS):
-        return None
-    sql = (
-        f"SELECT {what} AS found FROM folds"  # noqa: S608 - one of two constants
-        " WHERE state = 'done' AND stream = ? AND table_id = ?"
+    rows = events(
+        lake,
+        "(SELECT owed FROM events WHERE state = 'owed' ORDER BY \"at\" DESC LIMIT 1) UNION ALL"  # noqa: S608
+        f" SELECT owed FROM events WHERE state = 'owes' AND {OPEN}",
     )
-    return _ask(lake, sql, [ingest.name, identity(lake, ingest)])[0]["found"]
+    pending: DaysByStream = {}
+    for entry in (entry for row in rows for entry in row["owed"] or ()):
+        pending.setdefault(entry["stream"], set()).add(entry["day"])
+    for stream, days in all_affected_days(
+        topology, _changed_by_interrupted(lake, topology)
+    ).items():
+        pending.setdefault(stream, set()).update(days)
+    return pending
 
 
-def _ask(lake: Lake, sql: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
-    if not lake.exists(FOLDS):
+def _changed_by_interrupted(lake: Lake, topology: Topology) -> dict[str, Changed]:
+    """Where merges that were started and not finished may have changed admitted tables."""
+    changed: dict[str, Changed] = {}
+    ingests = {s.name: s for s in topology.streams if isinstance(s, Ingest)}
+    for row in events(lake, f"SELECT stream, hours FROM events WHERE state = 'begun' AND {OPEN}"):  # noqa: S608
+        if row["stream"] in ingests:
+            table = ingests[row["stream"]].admitted.name
+            hours = Changed.in_hours(hour.astimezone(UTC) for hour in row["hours"])
+            changed[table] = changed.get(table, Changed()) | hours
+    return changed
+
+
+def events(lake: Lake, sql: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
+    """The answer of a query over `events`, the rows of the table; none before the first."""
+    if not lake.exists(PENDING_AND_MERGES):
         return []
-    return ask(sql, {"folds": DeltaTable(lake.path(FOLDS)).to_pyarrow_dataset()}, values)
+    rows = DeltaTable(lake.path(PENDING_AND_MERGES)).to_pyarrow_dataset()
+    return ask(sql, {"events": rows}, values)
 
 
-def _append(lake: Lake, run: str, rows: Sequence[Mapping[str, Any]]) -> None:
+def append_events(lake: Lake, run_id: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Append rows in one commit, with the run and the time."""
     now = datetime.now(UTC)
-    append_rows(lake, FOLDS, [{"at": now, "run": run, **row} for row in rows], {"run": run})
+    stamped = [{"at": now, "run": run_id, **row} for row in rows]
+    append_rows(lake, PENDING_AND_MERGES, stamped, {"run": run_id})
+
+
+def _entry(cause: str, days: DaysByStream) -> dict[str, Any]:
+    listed = [{"stream": s, "day": day} for s in sorted(days) for day in sorted(days[s])]
+    return {"fold": cause, "state": State.PENDING, "owed": listed}

@@ -101,13 +101,13 @@ def new_id(now: datetime | None = None) -> str:
     return f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
-def whoever() -> str:
+def account() -> str:
     """The account that runs this process."""
     return os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid {os.getuid()}"
 
 
-def remember(lake: Lake, records: Iterable[Record]) -> None:
-    """Append to the register; creates it where needed."""
+def register(lake: Lake, records: Iterable[Record]) -> None:
+    """Append to the register; creates the table where needed."""
     rows = []
     for record in records:
         row: dict[str, Any] = asdict(record)
@@ -125,14 +125,14 @@ def newest_records(lake: Lake, stream: str | None = None, limit: int = 100) -> l
     """The newest rows of the register, of one stream or of all."""
     if not lake.exists(REPROCESSINGS):
         return []
-    rows = DeltaTable(lake.path(REPROCESSINGS)).to_pyarrow_dataset()
-    found = ask(NEWEST, {"register": rows}, {"stream": stream, "limit": limit})
-    return [_record(row) for row in found]
+    table = DeltaTable(lake.path(REPROCESSINGS)).to_pyarrow_dataset()
+    rows = ask(NEWEST, {"register": table}, {"stream": stream, "limit": limit})
+    return [_record(row) for row in rows]
 
 
 def _record(row: dict[str, Any]) -> Record:
-    known = {f.name: row[f.name] for f in fields(Record)}
-    known["at"] = known["at"].astimezone(UTC)
+    values = {f.name: row[f.name] for f in fields(Record)}
+    values["at"] = values["at"].astimezone(UTC)
     for name in ("inputs", "parameters"):
-        known[name] = dict(known[name] or {})
-    return Record(**known)
+        values[name] = dict(values[name] or {})
+    return Record(**values)

@@ -1,4 +1,4 @@
-"""What a reprocessing read, found and did: kept in the register, shown to people and machines."""
+"""The result of a reprocessing: what it read, how rows differ, which versions it made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TableOutcome:
     """One table: how its days differ, and what became of them.
 
     `version_before` is what was compared with, `version_after` the commit that replaced it (None
-    where none did). `side` is where the computed rows can be looked at, if they were kept.
+    where none did). `side` is the path of the computed rows, if they were kept.
     """
 
     table: str
@@ -27,13 +27,13 @@ class TableOutcome:
     conflicts: int = 0
     side: str | None = None
 
-    def met_conflict(self) -> None:
+    def count_conflict(self) -> None:
         """Count a commit that is tried again, because another writer was faster."""
         self.conflicts += 1
 
     @property
     def commits_meanwhile(self) -> int:
-        """What others committed to the table between the look at it and the replacing."""
+        """How many commits others made between the comparison and the replacement."""
         if self.version_after is None:
             return 0
         return max(0, self.version_after - self.version_before - 1)
@@ -41,7 +41,7 @@ class TableOutcome:
 
 @dataclass
 class Reprocessing:
-    """Days of a stream that were computed again, or brought back; times are UTC."""
+    """Days of a stream that were recomputed or restored; times are UTC."""
 
     id: str
     kind: Kind
@@ -65,11 +65,10 @@ class Reprocessing:
 
     def days_that_differ(self) -> list[date]:
         """Days of which a row of any table differs."""
-        found = {d for o in self.tables.values() for d in o.difference.days_that_differ()}
-        return sorted(found)
+        return sorted({d for o in self.tables.values() for d in o.difference.days_that_differ()})
 
     def records(self) -> list[Record]:
-        """Its rows of the register."""
+        """Its rows of the register, one for each table."""
         return [
             Record(
                 id=self.id,
@@ -119,16 +118,16 @@ class Reprocessing:
 
 
 def _table_json(outcome: TableOutcome) -> dict[str, Any]:
-    found = outcome.difference
+    difference = outcome.difference
     return {
         "version_before": outcome.version_before,
         "version_after": outcome.version_after,
-        "added": found.added,
-        "removed": found.removed,
-        "changed": found.changed,
-        "unchanged": found.unchanged,
-        "changed_columns": dict(found.columns),
-        "days": {day.isoformat(): dict(numbers) for day, numbers in found.days.items()},
+        "added": difference.added,
+        "removed": difference.removed,
+        "changed": difference.changed,
+        "unchanged": difference.unchanged,
+        "changed_columns": dict(difference.columns),
+        "days": {day.isoformat(): dict(numbers) for day, numbers in difference.days.items()},
         "sums": [
             {
                 "day": s.day.isoformat(),
@@ -136,10 +135,11 @@ def _table_json(outcome: TableOutcome) -> dict[str, Any]:
                 "before": plain(s.before),
                 "after": plain(s.after),
             }
-            for s in found.sums
+            for s in difference.sums
         ],
         "samples": [
-            {"kind": s.kind, "key": plain(s.key), "values": plain(s.values)} for s in found.samples
+            {"kind": s.kind, "key": plain(s.key), "values": plain(s.values)}
+            for s in difference.samples
         ],
         "conflicts": outcome.conflicts,
         "commits_meanwhile": outcome.commits_meanwhile,
@@ -149,8 +149,8 @@ def _table_json(outcome: TableOutcome) -> dict[str, Any]:
 
 def record_json(record: Record) -> dict[str, Any]:
     """A row of the register as JSON takes it."""
-    found: dict[str, Any] = plain(asdict(record))
-    return found
+    values: dict[str, Any] = plain(asdict(record))
+    return values
 
 
 def plain(value: Any) -> Any:

@@ -1,8 +1,8 @@
-"""What was computed, before anybody decides what becomes of it: files beside the tables.
+"""Computed rows before it is decided what becomes of them, and those that are kept to look at.
 
-A computing that is compared, and perhaps replaces what is published, must run once and must not
+A computation that is compared, and perhaps replaces what is published, must run once and must not
 hold a table's commit lock meanwhile. So Spark writes its rows to `<lake>/_staged/<id>`, from where
-they are compared, kept as a side table, or committed.
+they are compared, and committed or kept in `<lake>/rehearsals/<id>` as a Delta table of the days.
 """
 
 from __future__ import annotations
@@ -10,32 +10,38 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from deltalake import write_deltalake
+from pyarrow import fs
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rivermark.backfill.ordered_rows import ordered_rows
-from rivermark.lake.day_predicates import condition
+from rivermark.lake.commit_metadata import noted
+from rivermark.lake.day_predicates import condition, days_of
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
+from rivermark.lake.sql import quoted, spilling_connection
 from rivermark.model.stream import Stream
 from rivermark.model.table import Table, days_between
+from rivermark.quality.duckdb_sql import on_days
 
 if TYPE_CHECKING:
     from pyarrow import dataset
 
 STAGED: Final = "_staged"
-MARK: Final = "_goes_to_"
+REHEARSALS: Final = "rehearsals"
+FOR_TABLE: Final = "_goes_to_"
+"""Prefix of the columns that say for which tables of the stream a row is."""
 
 
 @dataclass(frozen=True)
 class Staged:
-    """Computed rows on disk; `tables` are the stream's, in the order of their marks."""
+    """Computed rows on disk; `tables` are the stream's, in the order of their columns."""
 
     folder: str
     tables: tuple[Table, ...]
@@ -45,42 +51,96 @@ class Staged:
         from pyarrow import compute, dataset
 
         store, path = filesystem(self.folder)
-        found = dataset.dataset(path, filesystem=store, format="parquet")
-        mark = f"{MARK}{self.tables.index(table)}"
-        return found.filter(compute.field(mark))
+        rows = dataset.dataset(path, filesystem=store, format="parquet")
+        return rows.filter(compute.field(self._column(table)))
 
     def ordered(self, table: Table, days: Collection[date]) -> pa.Table:
         """The rows of one of the tables for the days, always in the same order."""
         return ordered_rows(self.rows(table), table, days)
+
+    def frame(self, spark: SparkSession, table: Table) -> DataFrame:
+        """The rows of one of the tables for Spark."""
+        rows = spark.read.parquet(self.folder).where(F.col(self._column(table)))
+        return rows.select(*table.schema.fieldNames())
+
+    def _column(self, table: Table) -> str:
+        return f"{FOR_TABLE}{self.tables.index(table)}"
 
 
 @contextmanager
 def staged(
     lake: Lake, name: str, stream: Stream, built: DataFrame, first: date, last: date
 ) -> Iterator[Staged]:
-    """Run the computing, once for all tables of the stream, and keep its rows for a block."""
+    """Run the computation, once for all tables of the stream, and keep its rows for a block."""
     folder = f"{lake.root}/{STAGED}/{name}"
     store, path = filesystem(folder)
     try:
-        marked(stream, built, first, last).write.mode("overwrite").parquet(folder)
+        by_table(stream, built, first, last).write.mode("overwrite").parquet(folder)
         yield Staged(folder, stream.tables)
     finally:
         if store.get_file_info(path).type.name == "Directory":
             store.delete_dir(path)
 
 
-def marked(stream: Stream, built: DataFrame, first: date, last: date) -> DataFrame:
-    """The built rows that any table takes, each with a mark for every table that does."""
+def by_table(stream: Stream, built: DataFrame, first: date, last: date) -> DataFrame:
+    """The built rows that any table takes, each with a column for every table that does."""
     days = days_between(first, last)
-    marks = {}
+    takes = {}
     for number, output in enumerate(stream.outputs):
-        mine = condition(output.table, days)
+        taken = condition(output.table, days)
         if output.where is not None:
-            mine = output.where() & mine
-        marks[f"{MARK}{number}"] = F.coalesce(mine, F.lit(False))
+            taken = output.where() & taken
+        takes[f"{FOR_TABLE}{number}"] = F.coalesce(taken, F.lit(False))
     names = dict.fromkeys(f.name for table in stream.tables for f in table.schema.fields)
-    rows = built.where(reduce(or_, marks.values()))
-    if len(marks) == 1:
+    rows = built.where(reduce(or_, takes.values()))
+    if len(takes) == 1:
         # The condition is not computed a second time for rows that passed it.
-        marks = {name: F.lit(True) for name in marks}
-    return rows.select(*names, *[mark.alias(name) for name, mark in marks.items()])
+        takes = {name: F.lit(True) for name in takes}
+    return rows.select(*names, *[column.alias(name) for name, column in takes.items()])
+
+
+def ordered_rows(rows: dataset.Dataset, table: Table, days: Collection[date]) -> pa.Table:
+    """The declared columns of the rows in the days, in an order that only their values decide.
+
+    So the same rows make the same file, however Spark's tasks happened to deliver them.
+    """
+    names = [f.name for f in table.schema.fields]
+    lead = dict.fromkeys([days_of(table).column, *table.keys, *names])
+    order = ", ".join(f"{quoted(name)} NULLS FIRST" for name in lead)
+    columns = ", ".join(quoted(name) for name in names)
+    sql = f"SELECT {columns} FROM computed WHERE {on_days(table, days)} ORDER BY {order}"  # noqa: S608
+    with spilling_connection({"computed": rows}) as duckdb:
+        ordered: pa.Table = duckdb.sql(sql).to_arrow_table()
+    return ordered
+
+
+def rehearsal_path(lake: Lake, name: str, table: Table) -> str:
+    """Where a rehearsal keeps its rows of a table."""
+    return f"{lake.root}/{REHEARSALS}/{name}/{table.name}"
+
+
+def keep_rehearsed(
+    lake: Lake, name: str, table: Table, rows: pa.Table, metadata: dict[str, Any]
+) -> str:
+    """Write the rows of a rehearsal as a table of their own; returns its path."""
+    path = rehearsal_path(lake, name, table)
+    write_deltalake(
+        path,
+        rows,
+        mode="overwrite",
+        description=table.description,
+        commit_properties=noted(metadata),
+    )
+    return path
+
+
+def remove_old(lake: Lake, before: datetime) -> list[str]:
+    """Remove rehearsals, and what a killed run left staged, older than that moment."""
+    removed = []
+    for folder in (REHEARSALS, STAGED):
+        store, path = filesystem(f"{lake.root}/{folder}")
+        for info in store.get_file_info(fs.FileSelector(path, allow_not_found=True)):
+            if info.type == fs.FileType.Directory and info.mtime and info.mtime < before:
+                store.delete_dir(info.path)
+                removed.append(info.base_name)
+    return removed

@@ -1,4 +1,4 @@
-"""Days brought back to what they were before a reprocessing. Starts no JVM."""
+"""Days restored to what they were before a reprocessing. Starts no JVM."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from datetime import UTC, date, datetime
 from deltalake import DeltaTable
 
 from rivermark.backfill.comparison import compare
-from rivermark.backfill.ordered_rows import ordered_rows
-from rivermark.backfill.recompute import told, version_of
-from rivermark.backfill.registry import new_id, newest_records, remember, whoever
+from rivermark.backfill.recompute import commit_metadata, version_of
+from rivermark.backfill.registry import account, new_id, newest_records, register
 from rivermark.backfill.result import Reprocessing, TableOutcome
+from rivermark.backfill.staging import ordered_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
 from rivermark.lake.log import Commit, CommitLog
@@ -36,37 +36,37 @@ class Replacement:
 
 
 def undo(settings: Settings, stream: Stream, name: str, *, run_id: str) -> Reprocessing:
-    """Put the rows before a reprocessing back in place of its days; rows of other days stay.
+    """Restore the rows that its days had before a reprocessing; rows of other days stay.
 
-    Not the whole table is brought back, because streams have appended to later days since. Raises
+    Not the whole table is restored, because streams have appended to later days since. Raises
     RivermarkError where the days were changed again since, VersionNotAvailable where the version
     before can no longer be read.
     """
-    began = time.monotonic()
+    started = time.monotonic()
     lake = settings.lake()
     with days_lock(lake.path(stream.tables[0])):
-        found = [r for t in stream.tables if (r := replacement(lake, stream, t, name)) is not None]
-        if not found:
+        made = [r for t in stream.tables if (r := replacement(lake, stream, t, name)) is not None]
+        if not made:
             raise RivermarkError(_unknown(lake, stream, name))
-        for each in found:
+        for each in made:
             check_undoable(lake, stream, each)
         now = datetime.now(UTC)
         done = Reprocessing(
             id=new_id(now),
             kind="undone",
             stream=stream.name,
-            first=found[0].first,
-            last=found[0].last,
+            first=made[0].first,
+            last=made[0].last,
             at=now,
             run_id=run_id,
-            by=whoever(),
-            inputs={each.table.name: each.before for each in found},
+            by=account(),
+            inputs={each.table.name: each.before for each in made},
             because=name,
         )
-        for each in found:
-            _bring_back(lake, done, each)
-        done.seconds = round(time.monotonic() - began, 3)
-    remember(lake, done.records())
+        for each in made:
+            _restore(lake, done, each)
+        done.seconds = round(time.monotonic() - started, 3)
+    register(lake, done.records())
     return done
 
 
@@ -89,13 +89,13 @@ def replacement(lake: Lake, stream: Stream, table: Table, name: str) -> Replacem
 
 
 def check_undoable(lake: Lake, stream: Stream, made: Replacement) -> None:
-    """Refuse where the days are no longer as the reprocessing left them, or nothing is left."""
+    """Refuse where days changed since the reprocessing, or the version before it is gone."""
     table, path = made.table, lake.path(made.table)
     if not readable(lake, table, made.before):
         raise VersionNotAvailable(
             f"version {made.before} of table '{table.name}', which held the days before, is no "
-            f"longer readable; the oldest is {oldest_readable(lake, table)}. Compute the days "
-            f"again instead: rivermark reprocess {stream.name} --from {made.first} --to {made.last}"
+            f"longer readable; the oldest is {oldest_readable(lake, table)}. Recompute the days "
+            f"instead: rivermark reprocess {stream.name} --from {made.first} --to {made.last}"
         )
     then = DeltaTable(path, version=made.commit.version).to_pyarrow_dataset()
     now = DeltaTable(path).to_pyarrow_dataset()
@@ -108,9 +108,9 @@ def check_undoable(lake: Lake, stream: Stream, made: Replacement) -> None:
         who = str(later.metadata["reprocessing"])
         advice = f"by {who}; undo that first: rivermark reprocess {stream.name} --undo {who}"
     elif later is not None:
-        advice = f"by run {later.metadata.get('run')} (version {later.version}); compute them again"
+        advice = f"by run {later.metadata.get('run')} (version {later.version}); recompute them"
     else:
-        advice = "by new rows; compute them again instead"
+        advice = "by new rows; recompute them instead"
     raise RivermarkError(
         f"table '{table.name}': its days {days} were changed since {since.sentence()}, {advice}"
     )
@@ -129,30 +129,31 @@ def later_replacement(lake: Lake, made: Replacement) -> Commit | None:
     return None
 
 
-def _bring_back(lake: Lake, done: Reprocessing, made: Replacement) -> None:
+def _restore(lake: Lake, done: Reprocessing, made: Replacement) -> None:
     table, path = made.table, lake.path(made.table)
     before = DeltaTable(path, version=made.before).to_pyarrow_dataset()
     now = DeltaTable(path)
-    found = compare(now.to_pyarrow_dataset(), before, table, made.first, made.last)
-    outcome = TableOutcome(table.name, now.version(), found)
+    difference = compare(now.to_pyarrow_dataset(), before, table, made.first, made.last)
+    outcome = TableOutcome(table.name, now.version(), difference)
     days = days_between(made.first, made.last)
     rows = ordered_rows(before, table, days)
-    replace_days(lake, table, rows, days, told(done, outcome), on_conflict=outcome.met_conflict)
+    metadata = commit_metadata(done, outcome)
+    replace_days(lake, table, rows, days, metadata, on_conflict=outcome.count_conflict)
     outcome.version_after = version_of(lake, table, done.id)
     done.tables[table.name] = outcome
 
 
 def _unknown(lake: Lake, stream: Stream, name: str) -> str:
     """Why an id cannot be undone."""
-    mine = {r.id: r for r in newest_records(lake, stream.name, 1000)}
-    if name in mine and mine[name].version_after is None:
-        return f"{name} was {mine[name].kind}: it replaced nothing, so there is nothing to undo"
-    if name in mine:
+    records = {r.id: r for r in newest_records(lake, stream.name, 1000)}
+    if name in records and records[name].version_after is None:
+        return f"{name} was {records[name].kind}: it replaced nothing, so there is nothing to undo"
+    if name in records:
         return (
-            f"{name} is older than what the log of '{mine[name].table}' still tells; compute its "
-            f"days again: rivermark reprocess {stream.name} --from {mine[name].first_day} --to "
-            f"{mine[name].last_day}"
+            f"{name} is older than what the log of '{records[name].table}' still holds; recompute "
+            f"its days: rivermark reprocess {stream.name} --from {records[name].first_day} --to "
+            f"{records[name].last_day}"
         )
-    known = [r.id for r in mine.values() if r.version_after is not None][:5]
-    told_known = f"the newest: {', '.join(known)}" if known else "there is none"
-    return f"'{stream.name}' was never reprocessed as {name!r}; {told_known}"
+    known = [r.id for r in records.values() if r.version_after is not None][:5]
+    newest = f"the newest: {', '.join(known)}" if known else "there is none"
+    return f"'{stream.name}' was never reprocessed as {name!r}; {newest}"

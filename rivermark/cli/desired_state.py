@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from rivermark.cli.console import out, plain
-from rivermark.cli.deployment import Home, settings_for, topology
-from rivermark.cli.selection import members
+from rivermark.cli.deployment import Home, members, settings_for, topology
 from rivermark.runtime.supervision.desired_state import DesiredStore, Wish
 
 Group = Annotated[

@@ -7,7 +7,7 @@ from datetime import datetime
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
-from rivermark.cli import instants as moments
+from rivermark.backfill.as_of import parse_version
 from rivermark.cli.console import grid, moment, number, out, plain
 from rivermark.lake.lake import Lake
 from rivermark.lake.time_travel import resolve_version
@@ -39,7 +39,7 @@ def show_bad_rows(
     if refused:
         opened, told = _refused(lake, table), "refused"
     else:
-        at = moments.version_or_moment(version) if version else None
+        at = parse_version(version) if version else None
         chosen = resolve_version(lake, table, at)
         opened, told = DeltaTable(lake.path(table), version=chosen), f"version {chosen}"
     evidence = gather(

@@ -20,10 +20,9 @@ DOMAIN_PANEL: Final = "Commands of the domains"
 
 
 class CommandGroup(TyperGroup):
-    """Finds the domains' commands where packages declare them; imports one when it is asked for.
+    """Finds the domains' commands where packages declare them; imports one when it is needed.
 
-    An error of the platform is a message for a person, not a fault of the program: it is shown as
-    one, with exit code 1.
+    A RivermarkError is printed as one sentence, with exit code 1 and no traceback.
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -33,9 +32,9 @@ class CommandGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """An own command, or the domain's of that name."""
-        found = super().get_command(ctx, cmd_name)
-        if found is not None:
-            return found
+        own = super().get_command(ctx, cmd_name)
+        if own is not None:
+            return own
         entry = domain_commands().get(cmd_name)
         return None if entry is None else load_command(entry)
 
@@ -49,16 +48,26 @@ class CommandGroup(TyperGroup):
 
 
 def add_command(
-    app: typer.Typer, function: Callable[..., None], name: str, *, panel: str | None = None
+    app: typer.Typer,
+    function: Callable[..., None],
+    name: str,
+    *,
+    panel: str | None = None,
+    former_name: str | None = None,
 ) -> None:
-    """Add a function as a command: its docstring is the help, its `Examples:` stand below."""
+    """Add a function as a command: its docstring is the help, its `Examples:` stand below.
+
+    A command that was renamed also runs under its former name, which help does not list.
+    """
     text = inspect.cleandoc(function.__doc__ or "")
-    told, _, examples = text.partition("\n\nExamples:\n")
+    described, _, examples = text.partition("\n\nExamples:\n")
     # Lines end where the terminal does, not where the source does.
-    help_text = "\n\n".join(" ".join(part.split()) for part in told.split("\n\n"))
+    help_text = "\n\n".join(" ".join(part.split()) for part in described.split("\n\n"))
     lines = [line.strip() for line in examples.splitlines() if line.strip()]
     epilog = "\n\n".join(["Examples:", *lines]) if lines else None
     app.command(name=name, help=help_text, epilog=epilog, rich_help_panel=panel)(function)
+    if former_name is not None:
+        app.command(name=former_name, help=help_text, epilog=epilog, hidden=True)(function)
 
 
 def domain_commands() -> dict[str, EntryPoint]:
@@ -67,7 +76,7 @@ def domain_commands() -> dict[str, EntryPoint]:
 
 
 def load_command(entry: EntryPoint) -> Any:
-    """Import a domain's command; raises RivermarkError that names the package at fault."""
+    """Import a domain's command. Raises RivermarkError with the package that cannot be imported."""
     try:
         function: Callable[..., None] = entry.load()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The console command `rivermark`: a table of contents."""
+"""The console command `rivermark`: all of its commands."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from rivermark.cli.status import status
 
 app: Final = typer.Typer(
     cls=CommandGroup,
-    help="Streams in event time as living tables: run them, look at them, compute them again.",
-    epilog="Begin with: rivermark demo",
+    help="Streams in event time as living tables: run, inspect and repair them.",
+    epilog="Start with: rivermark demo",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
 )
 
 
 def print_version(wanted: bool) -> None:
-    """Print the version and end."""
+    """Print the version and exit."""
     if wanted:
         typer.echo(f"rivermark {version('rivermark')}")
         raise typer.Exit
@@ -46,26 +46,26 @@ def options(
         typer.Option("--version", callback=print_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Take the options that stand before a command."""
+    """Options that stand before a command."""
 
 
-BEGIN: Final = "Begin"
-LOOK: Final = "Look (no engine is started)"
-WORK: Final = "Run"
-MEND: Final = "Mend"
+START: Final = "Getting started"
+INSPECT: Final = "Inspect (no Spark)"
+RUN: Final = "Run"
+REPAIR: Final = "Repair"
 
-add_command(app, demo, "demo", panel=BEGIN)
-add_command(app, run, "run", panel=WORK)
-add_command(app, pause, "pause", panel=WORK)
-add_command(app, resume, "resume", panel=WORK)
-add_command(app, status, "status", panel=LOOK)
-add_command(app, show, "show", panel=LOOK)
-add_command(app, files, "files", panel=LOOK)
-add_command(app, dashboard, "dashboard", panel=LOOK)
-app.add_typer(state, name="state", rich_help_panel=WORK)
-app.add_typer(dead_letters, name="dead-letters", rich_help_panel=MEND)
-add_command(app, reprocess, "reprocess", panel=MEND)
-add_command(app, merge_late, "fold-late", panel=MEND)
-add_command(app, replay_ingest, "readmit", panel=MEND)
-add_command(app, reset, "reset", panel=MEND)
-add_command(app, upkeep, "upkeep", panel=MEND)
+add_command(app, demo, "demo", panel=START)
+add_command(app, run, "run", panel=RUN)
+add_command(app, pause, "pause", panel=RUN)
+add_command(app, resume, "resume", panel=RUN)
+add_command(app, status, "status", panel=INSPECT)
+add_command(app, show, "show", panel=INSPECT)
+add_command(app, files, "files", panel=INSPECT)
+add_command(app, dashboard, "dashboard", panel=INSPECT)
+app.add_typer(state, name="state", rich_help_panel=RUN)
+app.add_typer(dead_letters, name="dead-letters", rich_help_panel=REPAIR)
+add_command(app, reprocess, "reprocess", panel=REPAIR)
+add_command(app, merge_late, "merge-late", panel=REPAIR, former_name="fold-late")
+add_command(app, replay_ingest, "replay-ingest", panel=REPAIR, former_name="readmit")
+add_command(app, reset, "reset", panel=REPAIR)
+add_command(app, upkeep, "upkeep", panel=REPAIR)

@@ -1,32 +1,22 @@
-"""`rivermark reprocess`: closed days of a stream, computed again, compared, replaced or undone."""
+"""`rivermark reprocess`: closed days of a stream, recomputed, compared, replaced or undone."""
 
 from __future__ import annotations
 
 import json
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import date, timedelta
-from typing import TYPE_CHECKING, Annotated, Final
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from rivermark.cli import instants as moments
+from rivermark.cli.backfill import First, Last, backfill
 from rivermark.cli.console import err, plain
 from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.cli.reprocessing_output import print_register, print_report
-from rivermark.cli.run import new_run_id
-from rivermark.cli.session import engine
 from rivermark.model.errors import RivermarkError
-from rivermark.model.stream import Ingest, Stream
-from rivermark.model.topology import Topology
-from rivermark.settings import Settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from rivermark.backfill.result import Reprocessing
+    from rivermark.backfill.reprocess import Outcome
 
 A_DAY: Final = timedelta(days=1)
 
@@ -35,12 +25,8 @@ def reprocess(
     stream: Annotated[
         str | None, typer.Argument(metavar="[STREAM]", help="A derived stream.")
     ] = None,
-    first: Annotated[
-        str | None, typer.Option("--from", metavar="DAY", help="First day, like 2020-01-01.")
-    ] = None,
-    last: Annotated[
-        str | None, typer.Option("--to", metavar="DAY", help="Last day; default: the first one.")
-    ] = None,
+    first: First = None,
+    last: Last = None,
     as_of: Annotated[
         list[str] | None,
         typer.Option(
@@ -68,19 +54,19 @@ def reprocess(
     ] = False,
     undo: Annotated[
         str | None,
-        typer.Option("--undo", metavar="ID", help="Bring back the days before a reprocessing."),
+        typer.Option("--undo", metavar="ID", help="Restore the days before a reprocessing."),
     ] = None,
     wait: Annotated[
         bool,
         typer.Option("--wait", help="Wait (up to a day) until the stream has closed the days."),
     ] = False,
     listed: Annotated[
-        bool, typer.Option("--list", help="What was reprocessed, the newest first; no engine.")
+        bool, typer.Option("--list", help="List reprocessings, the newest first (no Spark).")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     home: Home = None,
 ) -> None:
-    """Compute closed days of a stream again, compare them with what is published, replace them.
+    """Recompute closed days of a stream, compare them with what is published, replace them.
 
     The versions of the inputs are pinned and recorded in ops/reprocessings; the same pins give the
     same rows again. Streams may run meanwhile. Days that the stream has not finished are refused.
@@ -97,168 +83,60 @@ def reprocess(
     if listed:
         print_register(settings.lake(), stream, as_json=as_json)
         return
-    declared = topology()
-    found = _reprocessable(declared, stream)
-    if undo is not None:
-        _refuse_beside("--undo", {"--from": first, "--as-of": as_of, "--what-if": what_if})
-        done = _undo(settings, declared, found, undo, follow=follow)
-    elif first is None:
-        raise RivermarkError(
-            "which days? give --from DAY (and --to DAY), --undo ID to bring days back, or --list"
-        )
-    else:
-        days = moments.day(first), moments.day(last or first)
-        if what_if and (rehearse or follow):
-            raise RivermarkError("a --what-if replaces nothing: leave out --rehearse, --follow-ups")
-        if rehearse and follow:
-            raise RivermarkError("a rehearsal replaces nothing that others could follow")
-        done = _compute(
-            settings,
-            declared,
-            found,
-            days,
-            as_of=as_of or [],
-            rehearse=rehearse,
-            changes=pairs(what_if or []),
-            follow=follow,
-            wait=wait,
-        )
-    if as_json:
-        sys.stdout.write(json.dumps([each.as_json() for each in done], indent=2) + "\n")
-        return
-    for each in done:
-        print_report(each)
-    if not follow and done[0].kind in ("replaced", "undone"):
-        _tell_follow_ups(declared, done[0])
-
-
-def _reprocessable(declared: Topology, name: str | None) -> Stream:
-    """The stream that was asked for."""
-    if name is None:
+    if stream is None:
         raise RivermarkError("which stream? `rivermark status` lists them; or give --list")
-    found = declared.named(name)
-    if isinstance(found, Ingest):
-        raise RivermarkError(
-            f"'{name}' brings files in and has no inputs to compute it from; "
-            f"to read its files again: rivermark reset {name} --with-tables"
-        )
-    return found
-
-
-def _undo(
-    settings: Settings, declared: Topology, stream: Stream, name: str, *, follow: bool
-) -> list[Reprocessing]:
-    """Bring days back; an engine is started for follow-ups only."""
+    if undo is not None and (first or as_of or what_if):
+        raise RivermarkError("--undo knows its days: leave out --from, --as-of and --what-if")
+    if what_if and (rehearse or follow):
+        raise RivermarkError("a --what-if replaces nothing: leave out --rehearse, --follow-ups")
+    if rehearse and follow:
+        raise RivermarkError("a rehearsal replaces nothing that others could follow")
     # Here, because Spark's modules are slow to import and `--help` needs none of them.
-    from rivermark.backfill.undo import undo
+    from rivermark.backfill import reprocess as library
+    from rivermark.backfill.as_of import parse_as_of, parse_day
 
-    done = undo(settings, stream, name, run_id=new_run_id())
-    if not follow:
-        return [done]
-    with engine(settings, "short") as spark, steps() as step:
-        return [done, *_follow(spark, settings, declared, done, step)]
-
-
-def _compute(
-    settings: Settings,
-    declared: Topology,
-    stream: Stream,
-    days: tuple[date, date],
-    *,
-    as_of: list[str],
-    rehearse: bool,
-    changes: dict[str, str],
-    follow: bool,
-    wait: bool,
-) -> list[Reprocessing]:
-    """What was asked for, and what follows from it."""
-    from rivermark.backfill import recompute as ways
-    from rivermark.backfill.downstream_runs import promised
-    from rivermark.backfill.wait_until_closed import wait_until_closed
-    from rivermark.backfill.what_if import altered, what_if
-    from rivermark.runtime.query.recompute import check_closed
-
-    pinned = moments.as_of(as_of)
-    with steps() as step:
-        order = ways.Order(
-            stream=stream,
-            first=days[0],
-            last=days[1],
-            as_of=pinned,
-            run_id=new_run_id(),
-            on_step=step,
-        )
-        altered(stream, changes)
-        # Both before the engine starts: what is refused is refused at once.
-        if wait:
-            wait_until_closed(settings.lake(), stream, days[1], at_most=A_DAY, on_step=step)
-        elif stream.kind == "append":
-            check_closed(settings.lake(), stream, days[1])
-    with engine(settings, "short") as spark, steps() as step:
-        if changes:
-            return [what_if(spark, settings, order, changes)]
-        if rehearse:
-            return [ways.rehearse(spark, settings, order)]
-        if not follow:
-            return [ways.replace(spark, settings, order)]
-        with promised(settings.lake(), declared, stream, order.days, order.run_id):
-            done = ways.replace(spark, settings, order)
-            return [done, *_follow(spark, settings, declared, done, step)]
-
-
-def _follow(
-    spark: SparkSession,
-    settings: Settings,
-    declared: Topology,
-    cause: Reprocessing,
-    step: Callable[[str], None],
-) -> list[Reprocessing]:
-    from rivermark.backfill.downstream_runs import follow_up
-
-    followed = follow_up(spark, settings, declared, cause, run_id=cause.run_id, on_step=step)
-    for name, reason in followed.left.items():
-        err().print(plain(f"not followed up: {name}: {reason}", "yellow"), soft_wrap=True)
-    return followed.done
-
-
-def _tell_follow_ups(declared: Topology, done: Reprocessing) -> None:
-    from rivermark.backfill.downstream_runs import named_follow_ups
-
-    names = named_follow_ups(declared, done)
-    if names:
-        told = ", ".join(names)
-        err().print(
-            plain(f"downstream, and not computed again: {told} (--follow-ups does it)"),
-            soft_wrap=True,
-        )
+    way: Literal["rehearse", "replace", "undo", "what_if"] = "replace"
+    if undo is not None:
+        way = "undo"
+    elif what_if:
+        way = "what_if"
+    elif rehearse:
+        way = "rehearse"
+    declared = topology()
+    request = library.Request(
+        stream=library.derived(declared.named(stream)),
+        way=way,
+        first=parse_day(first) if first else None,
+        last=parse_day(last) if last else None,
+        as_of=parse_as_of(*as_of or ()),
+        undo_id=undo or "",
+        parameters=pairs(what_if or []),
+        follow_ups=follow,
+        wait=A_DAY if wait else timedelta(0),
+    )
+    with backfill(settings, declared, "Reprocessing") as context:
+        outcome = library.reprocess(context, request)
+    print_outcome(outcome, as_json=as_json)
 
 
 def pairs(texts: list[str]) -> dict[str, str]:
     """`NAME=VALUE` texts by name."""
-    found = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
+    split = [text.partition("=") for text in texts]
+    for text, (name, equals, _) in zip(texts, split, strict=True):
+        if not (name and equals):
             raise RivermarkError(f"--what-if {text!r}: expected NAME=VALUE, such as limit=90min")
-        found[name] = value
-    return found
+    return {name: value for name, _, value in split}
 
 
-def _refuse_beside(option: str, others: dict[str, object]) -> None:
-    for name, value in others.items():
-        if value:
-            raise RivermarkError(f"{option} and {name} do not go together: {option} knows its days")
-
-
-@contextmanager
-def steps() -> Iterator[Callable[[str], None]]:
-    """What is done now, on the side where progress goes, with the seconds since the begin."""
-    began = time.monotonic()
-    console = err()
-    with console.status("Reprocessing") as status:
-
-        def step(text: str) -> None:
-            status.update(plain(text))
-            console.print(plain(f"{time.monotonic() - began:6.1f} s  {text}"), soft_wrap=True)
-
-        yield step
+def print_outcome(outcome: Outcome, *, as_json: bool) -> None:
+    """Print each reprocessing; what did not follow goes to where progress goes."""
+    for name, reason in outcome.left.items():
+        err().print(plain(f"not followed up: {name}: {reason}", "yellow"), soft_wrap=True)
+    if as_json:
+        sys.stdout.write(json.dumps([each.as_json() for each in outcome.done], indent=2) + "\n")
+        return
+    for each in outcome.done:
+        print_report(each)
+    if outcome.behind:
+        behind = f"downstream, and not recomputed: {', '.join(outcome.behind)}"
+        err().print(plain(f"{behind} (--follow-ups does it)"), soft_wrap=True)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from rivermark.cli.console import err, grid, moment, number, out, plain
-from rivermark.cli.deployment import Home, settings_for, topology
+from rivermark.cli.deployment import Home, selected, settings_for, topology
 from rivermark.cli.progress import bounded_progress
-from rivermark.cli.selection import selected
 from rivermark.cli.session import engine, stop_on_signals
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.runtime.supervision.desired_state import DesiredStore

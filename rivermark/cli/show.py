@@ -10,7 +10,7 @@ import typer
 from deltalake import DeltaTable
 from pyspark.sql.types import StructField, StructType
 
-from rivermark.cli import instants as moments
+from rivermark.backfill.as_of import parse_version
 from rivermark.cli.console import grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.cli.failing_rows import show_bad_rows
@@ -75,7 +75,7 @@ def show(
             personal=personal,
         )
         return
-    at = moments.version_or_moment(version) if version else None
+    at = parse_version(version) if version else None
     chosen = resolve_version(lake, found, at)
     rows = newest_rows(lake, found, limit, version=chosen, oldest=oldest)
     total = row_count(lake, found, chosen)

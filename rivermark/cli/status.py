@@ -11,10 +11,9 @@ import msgspec
 import typer
 
 from rivermark.cli.console import ago, grid, moment, number, out, plain
-from rivermark.cli.deployment import Home, settings_for, topology
+from rivermark.cli.deployment import Home, selected, settings_for, topology
 from rivermark.cli.overview import StreamState, overview, wishes
 from rivermark.cli.run import Groups, Streams
-from rivermark.cli.selection import selected
 
 NUMERIC: Final = ("rows in", "admitted", "late", "set aside", "rows")
 

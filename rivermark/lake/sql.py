@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -38,13 +39,32 @@ def connection(tables: Mapping[str, dataset.Dataset]) -> Iterator[duckdb.DuckDBP
         yield engine
 
 
+@contextmanager
+def spilling_connection(
+    tables: Mapping[str, dataset.Dataset],
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB of its own for whole days of rows: what exceeds 1 GB goes to a temporary folder."""
+    with (
+        tempfile.TemporaryDirectory(prefix="rivermark-") as folder,
+        _opened(temp_directory=folder) as engine,
+    ):
+        for name, table in tables.items():
+            engine.register(name, table)
+        yield engine
+
+
 @cache
 def _engine() -> duckdb.DuckDBPyConnection:
     """The process's one engine: to open another costs 20 ms of CPU, a cursor of it 0.2.
 
     One thread: the streams on this machine have the better claim.
     """
-    engine = duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "1GB"})
+    return _opened()
+
+
+def _opened(**config: str) -> duckdb.DuckDBPyConnection:
+    limits: dict[str, Any] = {"threads": 1, "memory_limit": "1GB", **config}
+    engine = duckdb.connect(":memory:", config=limits)
     engine.execute("SET GLOBAL TimeZone = 'UTC'")
     return engine
 

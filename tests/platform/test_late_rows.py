@@ -1,4 +1,4 @@
-"""The nightly fold: started when there is something to fold, told at the tables and their days."""
+"""The nightly merge of late rows: started when there are any, shown at the tables and days."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,11 +7,12 @@ import dagster as dg
 import pytest
 from dagster._core.definitions.schedule_definition import ScheduleExecutionData
 
-from jobs.late_rows import events_of, judged
+from jobs.late_rows import evaluations_of, events_of
 from jobs.names import table_key
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.backfill.affected_days import Changed
+from rivermark.backfill.downstream import DownstreamResult
 from rivermark.backfill.late.days import late_days
 from rivermark.backfill.late.run import MergeReport
 from rivermark.backfill.replace_changed import RecomputedTable
@@ -37,7 +38,7 @@ def tick(shop: dg.Definitions, instance: dg.DagsterInstance, home: Path) -> Sche
         return shop.resolve_schedule_def("fold_late_nightly").evaluate_tick(context)
 
 
-def test_late_rows_are_folded_once_by_the_run_that_the_night_starts(
+def test_late_rows_are_merged_once_by_the_run_that_the_night_starts(
     shop: dg.Definitions, instance: dg.DagsterInstance, settings: Settings, tmp_path: Path
 ) -> None:
     assert "no closed day" in str(tick(shop, instance, tmp_path).skip_message)
@@ -58,7 +59,7 @@ def test_late_rows_are_folded_once_by_the_run_that_the_night_starts(
     assert "no closed day" in str(tick(shop, instance, tmp_path).skip_message)
 
 
-def test_only_ingests_whose_rows_can_be_late_are_folded(
+def test_only_ingests_whose_rows_can_be_late_are_merged(
     shop: dg.Definitions, instance: dg.DagsterInstance
 ) -> None:
     result = shop.resolve_job_def("fold_late").execute_in_process(
@@ -77,22 +78,23 @@ def test_a_day_that_differs_is_materialized_as_its_partition() -> None:
     table = RecomputedTable(PAID.tables[0].name, (FIRST,), Changed(days=frozenset({FIRST})))
     table.rows_before, table.rows_after = {FIRST: 10}, {FIRST: 12}
 
-    (event,) = events_of(SHOP, MergeReport("f", recomputed=[table]))
+    (event,) = events_of(SHOP, MergeReport("m", downstream=DownstreamResult([table])))
 
     assert (event.asset_key, event.partition) == (table_key(PAID.tables[0]), str(FIRST))
     assert event.metadata["rows_before"].value == 10
     assert event.metadata["rows_after"].value == 12
 
 
-def test_the_check_of_a_day_that_was_computed_again_is_asked_anew(
+def test_the_check_of_a_day_that_was_computed_again_is_evaluated_again(
     shop: dg.Definitions, instance: dg.DagsterInstance, settings: Settings
 ) -> None:
     write_join(settings, write(settings, ORDERS, sent(1)), write(settings, PAYMENTS, sent(1)))
-    report = MergeReport("f", recomputed=[RecomputedTable(PAID.tables[0].name, (FIRST,))])
-    (before,) = judged(settings, SHOP, report)
+    recomputed = [RecomputedTable(PAID.tables[0].name, (FIRST,))]
+    report = MergeReport("m", downstream=DownstreamResult(recomputed))
+    (before,) = evaluations_of(settings, SHOP, report)
 
     assert shop.resolve_job_def("fold_late").execute_in_process(instance=instance).success
-    (after,) = judged(settings, SHOP, report)
+    (after,) = evaluations_of(settings, SHOP, report)
 
     assert (before.check_name, before.partition) == ("day_is_complete", str(FIRST))
     assert not before.passed
@@ -100,7 +102,7 @@ def test_the_check_of_a_day_that_was_computed_again_is_asked_anew(
     assert after.passed
 
 
-def test_the_door_is_replayed_for_ingests_only(
+def test_only_ingests_are_replayed(
     shop: dg.Definitions, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SparkResource, "spark_session", property(lambda _: "no engine"))
@@ -115,4 +117,7 @@ def test_the_door_is_replayed_for_ingests_only(
     (failure,) = [e for e in result.all_events if e.is_step_failure]
     found = failure.step_failure_data.user_failure_data
     assert found is not None
-    assert found.description == "'shop/paid' has no door: it reads tables"
+    assert found.description == (
+        "'shop/paid' reads tables and admits no rows; its days are recomputed by: "
+        "rivermark reprocess shop/paid"
+    )

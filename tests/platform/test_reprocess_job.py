@@ -37,7 +37,7 @@ def failure_of(result: dg.ExecuteInProcessResult) -> str:
 
 @pytest.fixture
 def closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobs.reprocessing.wait_until_closed", lambda *_, **__: None)
+    monkeypatch.setattr("rivermark.backfill.reprocess.wait_until_closed", lambda *_, **__: None)
 
 
 @pytest.mark.usefixtures("closed")
@@ -76,7 +76,7 @@ def test_an_open_day_fails_with_what_to_do(
     def wait(*_: Any, **__: Any) -> None:
         raise PartitionStillOpen("2026-03-02 is still open")
 
-    monkeypatch.setattr("jobs.reprocessing.wait_until_closed", wait)
+    monkeypatch.setattr("rivermark.backfill.reprocess.wait_until_closed", wait)
 
     result = run(defs, instance, way="replace")
 

@@ -1,4 +1,4 @@
-"""Decisions of the door that a replay makes otherwise: listed row by row, and counted."""
+"""Decisions of admission that a replay changes: listed row by row, and counted."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.ingest_replay.replay import Replayed, SideTables
 from rivermark.backfill.late.hours import bounds
 from rivermark.backfill.late.merged import ADMITTED_ON_TIME
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 SHOWN: Final = 100
 MONEY: Final = DecimalType(38, 9)
 
-# A decision is a place and, for what is set aside, its reasons in the order of the rules.
+# A decision is a place and, for quarantined rows, their reasons in the order of the rules.
 DECIDED: Final = """
 SELECT _ingest_batch, _file, _row, {time} AS event_time, 'admitted' AS decision, '' AS reasons,
        {money} AS money FROM {admitted} WHERE _ingest_batch BETWEEN $first AND $last
@@ -43,8 +44,8 @@ UNION ALL
 SELECT _ingest_batch, _file, _row, {time}, 'late', '', {money}
 FROM {late} WHERE _ingest_batch BETWEEN $first AND $last
 UNION ALL
-SELECT _ingest_batch, _file, _row, event_time, 'set aside', array_to_string(reasons, ', '), NULL
-FROM {aside} WHERE _row IS NOT NULL AND _ingest_batch BETWEEN $first AND $last
+SELECT _ingest_batch, _file, _row, event_time, 'quarantined', array_to_string(reasons, ', '), NULL
+FROM {quarantine} WHERE _row IS NOT NULL AND _ingest_batch BETWEEN $first AND $last
 """
 CHANGED: Final = """
 SELECT _ingest_batch, _file, _row, coalesce(a.event_time, b.event_time) AS event_time,
@@ -65,7 +66,7 @@ FROM changes GROUP BY 1, 2, 3, 4 ORDER BY rows DESC, 1, 2, 3, 4
 
 @dataclass(frozen=True)
 class Turn:
-    """Rows whose decision goes one way: from a place (and reasons) to another.
+    """Rows whose decision changes from one (and its reasons) to another.
 
     `money` is their sum where the ingest declares a money column and the rows could be read.
     """
@@ -78,7 +79,7 @@ class Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class IngestReplay:
-    """What a replay of days would decide otherwise; `sample` holds the first changed rows."""
+    """What a replay of days decides differently; `sample` holds the first changed rows."""
 
     stream: str
     first: date
@@ -90,7 +91,7 @@ class IngestReplay:
 
     @property
     def rows_changed(self) -> int:
-        """Rows whose decision is another."""
+        """Rows whose decision changes."""
         return sum(turn.rows for turn in self.turns)
 
 
@@ -112,18 +113,18 @@ def changes_table(ingest: Ingest) -> Table:
                 StructField("money", MONEY),
             ]
         ),
-        description=f"Rows of '{ingest.name}' that a replay of the door decides otherwise.",
+        description=f"Rows of '{ingest.name}' that a replay of admission decides differently.",
     )
 
 
 def changed_decisions(
-    lake: Lake, ingest: Ingest, first: date, last: date, replayed: Replayed, *, run_id: str
+    context: BackfillContext, ingest: Ingest, first: date, last: date, replayed: Replayed
 ) -> IngestReplay:
-    """Compare the replay with what the door decided, for rows of these days, and keep the list.
+    """Compare the replay with what was decided, for rows of these days, and keep the list.
 
-    A late row that was folded since counts as late: that was the door's decision.
+    A late row that was merged since counts as late: that was the decision of admission.
     """
-    table = changes_table(ingest)
+    lake, table = context.lake, changes_table(ingest)
     create_table(lake, table)
     start, end = bounds(first, last, ingest.days)
     values = {
@@ -132,25 +133,25 @@ def changed_decisions(
         "start": start,
         "end": end,
     }
-    with connection(_tables(lake, ingest)) as engine:
-        found: pa.Table = engine.sql(_sql(ingest), params=values).to_arrow_table()
-        engine.register("changes", found)
-        table_of_turns: pa.Table = engine.sql(COUNTED).to_arrow_table()
+    with connection(_tables(lake, ingest)) as duckdb:
+        changes: pa.Table = duckdb.sql(_sql(ingest), params=values).to_arrow_table()
+        duckdb.register("changes", changes)
+        counted: pa.Table = duckdb.sql(COUNTED).to_arrow_table()
     schema = pa.schema(DeltaTable(lake.path(table)).schema().to_arrow())
     write_deltalake(
         lake.path(table),
-        found.cast(schema),
+        changes.cast(schema),
         mode="overwrite",
-        commit_properties=noted({"readmission": ingest.name, "run": run_id}),
+        commit_properties=noted({"readmission": ingest.name, "run": context.run_id}),
     )
     turns = tuple(
         Turn(
-            _told(row["before"], row["reasons_before"]),
-            _told(row["after"], row["reasons_after"]),
+            _decision(row["before"], row["reasons_before"]),
+            _decision(row["after"], row["reasons_after"]),
             row["rows"],
             row["money"],
         )
-        for row in table_of_turns.to_pylist()
+        for row in counted.to_pylist()
     )
     return IngestReplay(
         stream=ingest.name,
@@ -158,21 +159,23 @@ def changed_decisions(
         last=last,
         replayed=replayed,
         turns=turns,
-        sample=tuple(_shown(row) for row in found.slice(0, SHOWN).to_pylist()),
+        sample=tuple(_shown(row) for row in changes.slice(0, SHOWN).to_pylist()),
         table=table.name,
     )
 
 
 def _sql(ingest: Ingest) -> str:
-    """The question, made of declared columns, quoted, and of constants."""
+    """The query, made of declared columns, quoted, and of constants."""
     names = {
         "time": quoted(ingest.contract.event_time),
         "money": quoted(ingest.money) if ingest.money else "NULL",
     }
     before = DECIDED.format(
-        admitted=ADMITTED_ON_TIME, late="late_rows", aside="aside_rows", **names
+        admitted=ADMITTED_ON_TIME, late="late_rows", quarantine="quarantined_rows", **names
     )
-    after = DECIDED.format(admitted="side_admitted", late="side_late", aside="side_aside", **names)
+    after = DECIDED.format(
+        admitted="side_admitted", late="side_late", quarantine="side_quarantine", **names
+    )
     return CHANGED.format(before=before, after=after)
 
 
@@ -181,27 +184,27 @@ def _tables(lake: Lake, ingest: Ingest) -> dict[str, dataset.Dataset]:
     tables = {
         "admitted_rows": ingest.admitted,
         "late_rows": ingest.late,
-        "aside_rows": ingest.quarantine,
+        "quarantined_rows": ingest.quarantine,
         "side_admitted": side.admitted,
         "side_late": side.late,
-        "side_aside": side.quarantine,
+        "side_quarantine": side.quarantine,
     }
     return {
         name: DeltaTable(lake.path(table)).to_pyarrow_dataset() for name, table in tables.items()
     }
 
 
-def _told(decision: str | None, reasons: str | None) -> str:
+def _decision(decision: str | None, reasons: str | None) -> str:
     return f"{decision or 'nowhere'}: {reasons}" if reasons else decision or "nowhere"
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A changed row by its place: no value of it is shown."""
+    """A changed row by its place, without its values."""
     at = row["event_time"]
     return {
         "file": row["_file"],
         "row": row["_row"],
         "event_time": at.astimezone(UTC).isoformat() if isinstance(at, datetime) else "",
-        "before": _told(row["before"], row["reasons_before"]),
-        "after": _told(row["after"], row["reasons_after"]),
+        "before": _decision(row["before"], row["reasons_before"]),
+        "after": _decision(row["after"], row["reasons_after"]),
     }

@@ -1,22 +1,23 @@
-"""The door once more, over raw rows: with the contract as it is declared now, or another lateness.
+"""Admission repeated over raw rows, with the contract as it is declared now.
 
-Nothing that is published is touched: the rows go to tables of their own. Which files are read is
-told by the arrivals of the rows of those days; the clock at the first of them is that of the
-admitted table as it is, so rules that were different all along move only what comes after.
+Nothing that is published is touched: the rows go to tables of their own. Files are read of all
+batches that brought a row of the days; the watermark at the first of them is that of the admitted
+table as it is, so rules that were different all along change only what comes after.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any, Final
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.late.hours import bounds
 from rivermark.ingest.batch.arrow_batch import ArrowBatch
 from rivermark.ingest.decision import evaluate_splits
@@ -33,12 +34,12 @@ from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 
 ROWS_AT_ONCE: Final = 200_000
-"""About so many raw rows are decided at once, in the driver."""
+"""About so many raw rows are decided at a time, in the driver."""
 
 
 @dataclass(frozen=True)
 class SideTables:
-    """Where the replayed rows of an ingest lie: apart from all that is published."""
+    """The tables for the replayed rows of an ingest, apart from all that is published."""
 
     admitted: Table
     late: Table
@@ -46,14 +47,14 @@ class SideTables:
 
     @classmethod
     def of(cls, ingest: Ingest) -> SideTables:
-        """The side tables of an ingest, below `readmitted/`; each replay begins them anew."""
+        """The side tables of an ingest, below `readmitted/`; each replay empties them."""
         tables = (ingest.admitted, ingest.late, ingest.quarantine)
         return cls(*(replace(t, name=f"readmitted/{t.name}", days=None) for t in tables))
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """What was read: arrivals from `first_batch` to `last_batch`, files and rows."""
+    """What was read: batches from `first_batch` to `last_batch`, files and rows."""
 
     first_batch: int
     last_batch: int
@@ -63,53 +64,51 @@ class Replayed:
 
 @dataclass(frozen=True)
 class _File:
-    """A file that was read: its name, arrival, and rows."""
+    """A file that was read: its name, batch, and rows."""
 
     name: str
     batch: int
     rows: int
 
 
-def replay(
-    spark: SparkSession, lake: Lake, ingest: Ingest, first: date, last: date, *, run_id: str
-) -> Replayed:
+def replay(context: BackfillContext, ingest: Ingest, first: date, last: date) -> Replayed:
     """Decide about the raw rows of the files in which rows of these days came, into side tables.
 
     Raises RivermarkError where no row of the days has come, or where raw rows are missing.
     """
-    arrivals = arrivals_of_days(lake, ingest, *bounds(first, last, ingest.days))
-    if arrivals is None:
+    lake = context.lake
+    batches = batches_of_days(lake, ingest, *bounds(first, last, ingest.days))
+    if batches is None:
         raise RivermarkError(f"'{ingest.name}' has no row of {first} to {last}: nothing to replay")
-    files = _files(lake, ingest, *arrivals)
+    files = _files(lake, ingest, *batches)
     side = SideTables.of(ingest)
     for table in (side.admitted, side.late, side.quarantine):
         create_table(lake, table)
         DeltaTable(lake.path(table)).delete()
-    raw = spark.read.format("delta").load(lake.path(ingest.raw))
-    lines = raw.where(F.col("_ingest_batch").between(*arrivals))
+    raw = context.spark().read.format("delta").load(lake.path(ingest.raw))
+    lines = raw.where(F.col("_ingest_batch").between(*batches))
     heads = {Head(*row) for row in lines.select("_format", "_columns").distinct().collect()}
     parser = Parser(ingest.contract, ingest.source.delimiter)
-    clock, rows = _clock_before(lake, ingest, arrivals[0]), 0
+    progress, rows = _progress_before(lake, ingest, batches[0]), 0
     for part in _parts(files):
-        mine = lines.where(F.col("_ingest_batch").between(part[0].batch, part[-1].batch))
-        clock, count = _decide(
-            lake, ingest, side, _parsed(parser, mine, heads), part, clock, run_id
-        )
+        lines_of_part = lines.where(F.col("_ingest_batch").between(part[0].batch, part[-1].batch))
+        parsed = _parsed(parser, lines_of_part, heads)
+        progress, count = _decide(context, ingest, side, parsed, part, progress)
         rows += count
     expected = sum(file.rows for file in files)
     if rows != expected:
         raise RivermarkError(
             f"table '{ingest.raw.name}' holds {rows:,} rows of these files and {expected:,} came: "
-            "what is missing cannot be decided again"
+            "the missing ones cannot be replayed"
         )
-    return Replayed(*arrivals, files=len(files), rows=rows)
+    return Replayed(*batches, files=len(files), rows=rows)
 
 
-def arrivals_of_days(
+def batches_of_days(
     lake: Lake, ingest: Ingest, start: datetime, end: datetime
 ) -> tuple[int, int] | None:
-    """The first and the last arrival that brought a row of [start, end); None of none."""
-    found: list[int] = []
+    """The first and the last batch that brought a row of [start, end); None if none did."""
+    batches: list[int] = []
     for table, column in (
         (ingest.admitted, ingest.contract.event_time),
         (ingest.late, ingest.contract.event_time),
@@ -118,17 +117,17 @@ def arrivals_of_days(
         if not lake.exists(table):
             continue
         row = ask(
-            f"SELECT min(_ingest_batch) AS first, max(_ingest_batch) AS last FROM found"  # noqa: S608
+            f"SELECT min(_ingest_batch) AS first, max(_ingest_batch) AS last FROM rows"  # noqa: S608
             f" WHERE {quoted(column)} >= $start AND {quoted(column)} < $end",
-            {"found": DeltaTable(lake.path(table)).to_pyarrow_dataset()},
+            {"rows": DeltaTable(lake.path(table)).to_pyarrow_dataset()},
             {"start": start, "end": end},
         )[0]
-        found += [n for n in row.values() if n is not None]
-    return (min(found), max(found)) if found else None
+        batches += [batch for batch in row.values() if batch is not None]
+    return (min(batches), max(batches)) if batches else None
 
 
 def _files(lake: Lake, ingest: Ingest, first: int, last: int) -> list[_File]:
-    """The files that were read, in the order in which the door judged them."""
+    """The files that were read, in the order in which admission decided about them."""
     rows = ask(
         "SELECT file, ingest_batch, max(rows) AS rows FROM outcomes WHERE stream = $stream"
         " AND status = 'read' AND ingest_batch BETWEEN $first AND $last"
@@ -140,7 +139,7 @@ def _files(lake: Lake, ingest: Ingest, first: int, last: int) -> list[_File]:
 
 
 def _parts(files: Sequence[_File]) -> Iterator[list[_File]]:
-    """The files in parts of a bounded number of rows, whole arrivals each."""
+    """The files in parts of a bounded number of rows, whole batches each."""
     part: list[_File] = []
     rows = 0
     for file in files:
@@ -153,48 +152,43 @@ def _parts(files: Sequence[_File]) -> Iterator[list[_File]]:
         yield part
 
 
-def _clock_before(lake: Lake, ingest: Ingest, batch: int) -> Progress:
-    """How far event time had come when an arrival came, by the rows admitted before it."""
+def _progress_before(lake: Lake, ingest: Ingest, batch: int) -> Progress:
+    """The progress of event time when a batch came, by the rows admitted before it."""
     time = quoted(ingest.contract.event_time)
     newest = ask(
-        f"SELECT max({time}) AS newest FROM found WHERE _ingest_batch < ?",  # noqa: S608 - declared
-        {"found": DeltaTable(lake.path(ingest.admitted)).to_pyarrow_dataset()},
+        f"SELECT max({time}) AS newest FROM rows WHERE _ingest_batch < ?",  # noqa: S608 - declared
+        {"rows": DeltaTable(lake.path(ingest.admitted)).to_pyarrow_dataset()},
         [batch],
     )[0]["newest"]
     return Progress(newest.astimezone(UTC) if newest else None)
 
 
 def _parsed(parser: Parser, lines: DataFrame, heads: set[Head]) -> pa.Table:
-    known = lines.withColumns({"_record": F.lit(True), "_part": F.lit(0), "_mid": F.col("_row")})
-    return parser.parse(known, heads).toArrow()
+    records = lines.withColumns({"_record": F.lit(True), "_part": F.lit(0), "_mid": F.col("_row")})
+    return parser.parse(records, heads).toArrow()
 
 
 def _decide(
-    lake: Lake,
+    context: BackfillContext,
     ingest: Ingest,
     side: SideTables,
     parsed: pa.Table,
     files: Sequence[_File],
-    clock: Progress,
-    run_id: str,
+    progress: Progress,
 ) -> tuple[Progress, int]:
-    """Judge a part of the files as the door does, and append its rows to the side tables."""
+    """Decide about a part of the files, and append its rows to the side tables."""
     batch = ArrowBatch(parsed, ingest)
     statistics = batch.statistics()
     names = [file.name for file in files]
-    bounds, after = evaluate_splits(names, statistics, batch, clock, ingest)
+    bounds, after = evaluate_splits(names, statistics, batch, progress, ingest)
     batch.mark({n: b for n, b in bounds.items() if may_exceed(statistics.get(n), b)})
-    told: dict[str, Any] = {"readmission": ingest.name, "run": run_id}
+    metadata: dict[str, Any] = {"readmission": ingest.name, "run": context.run_id}
     for table, rows in (
         (side.admitted, batch.admitted()),
         (side.late, batch.late()),
         (side.quarantine, batch.quarantined()),
     ):
         if rows.num_rows:
-            write_deltalake(lake.path(table), rows, mode="append", commit_properties=noted(told))
+            path = context.lake.path(table)
+            write_deltalake(path, rows, mode="append", commit_properties=noted(metadata))
     return after, parsed.num_rows
-
-
-def with_lateness(ingest: Ingest, lateness: timedelta | None) -> Ingest:
-    """The ingest with another lateness, or as it is declared where none is given."""
-    return ingest if lateness is None else replace(ingest, lateness=lateness)

@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 
-from pyspark.sql import SparkSession
-
+from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.ingest_replay.decisions import IngestReplay, changed_decisions
-from rivermark.backfill.ingest_replay.replay import replay, with_lateness
+from rivermark.backfill.ingest_replay.replay import replay
 from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import Ingest
-from rivermark.settings import Settings
 
 
 def replay_ingest(
-    spark: SparkSession,
-    settings: Settings,
-    ingest: Ingest,
+    context: BackfillContext,
+    name: str,
     first: date,
     last: date,
     *,
-    lateness: timedelta | None = None,
-    run_id: str,
+    lateness_seconds: float | None = None,
 ) -> IngestReplay:
-    """What the door would decide about the rows of these days by the ingest as it is declared now.
+    """How admission would decide about the rows of these days, as the ingest is declared now.
 
-    `lateness` takes the place of the declared one. Published tables are only read.
+    `lateness_seconds` takes the place of the declared lateness. Published tables are only read.
+    Raises RivermarkError for a stream that admits no rows or has not run.
     """
+    ingest = context.topology.named(name)
+    if not isinstance(ingest, Ingest):
+        raise RivermarkError(
+            f"'{name}' reads tables and admits no rows; its days are recomputed by: "
+            f"rivermark reprocess {name}"
+        )
     if last < first:
         raise RivermarkError(f"the range ends ({last}) before it begins ({first})")
-    if lateness is not None and ingest.lateness is None:
-        raise RivermarkError(f"'{ingest.name}' brings dumps: no row of it can be late")
-    lake, changed = settings.lake(), with_lateness(ingest, lateness)
-    missing = [t.name for t in ingest.tables if not lake.exists(t)]
+    if lateness_seconds is not None:
+        if ingest.lateness is None:
+            raise RivermarkError(f"'{name}' reads dumps: no row of it can be late")
+        lateness = timedelta(milliseconds=round(lateness_seconds * 1000))
+        ingest = replace(ingest, lateness=lateness)
+    missing = [t.name for t in ingest.tables if not context.lake.exists(t)]
     if missing:
-        raise RivermarkError(f"table '{missing[0]}' is not there yet: run '{ingest.name}' first")
-    replayed = replay(spark, lake, changed, first, last, run_id=run_id)
-    return changed_decisions(lake, changed, first, last, replayed, run_id=run_id)
+        raise RivermarkError(f"table '{missing[0]}' does not exist yet: run '{name}' first")
+    replayed = replay(context, ingest, first, last)
+    return changed_decisions(context, ingest, first, last, replayed)

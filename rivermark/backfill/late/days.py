@@ -1,4 +1,4 @@
-"""The days of ingests that have late rows which were not folded yet. Starts no engine."""
+"""The days of ingests with late rows that are not merged yet. Starts no Spark."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from rivermark.backfill.late.hours import bounds, day_of
+from rivermark.backfill.late.merge_log import merged_through
 from rivermark.backfill.late.merged import LateHour, unmerged_by_hour
-from rivermark.backfill.pending import settled_through
 from rivermark.ingest.watermark_recovery import admission_watermark
 from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import Ingest
@@ -19,9 +19,9 @@ from rivermark.settings import Settings
 
 @dataclass(frozen=True)
 class LateDay:
-    """A day of an ingest with the hours in which late rows are not folded.
+    """A day of an ingest with the hours in which late rows are not merged.
 
-    It is `closed` when the door's watermark has passed its end: then every further row of it is
+    It is `closed` when the ingest's watermark has passed its end: then every further row of it is
     late. An open day is left for later.
     """
 
@@ -32,7 +32,7 @@ class LateDay:
 
     @property
     def rows(self) -> int:
-        """Late rows that are not folded."""
+        """Late rows that are not merged."""
         return sum(hour.rows for hour in self.hours)
 
     @property
@@ -49,18 +49,18 @@ def late_days(
     first: date | None = None,
     last: date | None = None,
 ) -> list[LateDay]:
-    """The ingest's days with unfolded late rows, from `first` to `last` where given, in order."""
+    """The ingest's days with late rows to merge, from `first` to `last` where given, in order."""
     lake = settings.lake()
     if ingest.lateness is None or not lake.exists(ingest.admitted):
         return []
-    after = settled_through(lake, ingest)
-    found: dict[date, list[LateHour]] = {}
+    after = merged_through(lake, ingest)
+    hours_by_day: dict[date, list[LateHour]] = {}
     for hour in unmerged_by_hour(settings, ingest, after=after).values():
-        found.setdefault(day_of(hour.hour, ingest.days), []).append(hour)
+        hours_by_day.setdefault(day_of(hour.hour, ingest.days), []).append(hour)
     through = admission_watermark(lake, ingest)
     return [
-        LateDay(ingest.name, day, _over(ingest, day, through), tuple(hours))
-        for day, hours in sorted(found.items())
+        LateDay(ingest.name, day, _closed(ingest, day, through), tuple(hours))
+        for day, hours in sorted(hours_by_day.items())
         if (first is None or day >= first) and (last is None or day <= last)
     ]
 
@@ -68,9 +68,9 @@ def late_days(
 def mergeable(
     settings: Settings, ingests: Iterable[Ingest], **between: date | None
 ) -> dict[str, list[LateDay]]:
-    """The closed days with unfolded late rows, by ingest; ingests without any are left out."""
-    found = {i.name: [d for d in late_days(settings, i, **between) if d.closed] for i in ingests}
-    return {name: days for name, days in found.items() if days}
+    """The closed days with late rows to merge, by ingest; ingests without any are left out."""
+    closed = {i.name: [d for d in late_days(settings, i, **between) if d.closed] for i in ingests}
+    return {name: days for name, days in closed.items() if days}
 
 
 def live_ingests(topology: Topology) -> list[Ingest]:
@@ -89,7 +89,7 @@ def chosen_ingests(topology: Topology, names: Sequence[str]) -> list[Ingest]:
     return [live[name] for name in names] or list(live.values())
 
 
-def _over(ingest: Ingest, day: date, through: datetime | None) -> bool:
+def _closed(ingest: Ingest, day: date, through: datetime | None) -> bool:
     _, end = bounds(day, day, ingest.days)
     # A row of the day's last instant is late only when the watermark is not before it.
     return through is not None and through >= end

@@ -1,4 +1,4 @@
-"""How many rows of a table lie in each hour of event time, and what the door made of them."""
+"""How many rows of a table lie in each hour of event time, and what admission made of them."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ def hours_of(
     """The hours from `start` to before `end` that have rows, in order."""
     time = ingest.contract.event_time
     keys = ingest.contract.keys
-    found: dict[datetime, dict[str, int]] = {}
+    counts: dict[datetime, dict[str, int]] = {}
     places = (
         ("admitted", ingest.admitted, time, keys),
         ("late", ingest.late, time, ()),
         ("quarantined", ingest.quarantine, "event_time", ()),
     )
-    for place, table, column, told_apart_by in places:
-        for row in _count(settings, table, column, start, end, told_apart_by):
-            hour = found.setdefault(row["hour"].astimezone(UTC), {})
+    for place, table, column, repeated_by in places:
+        for row in _count(settings, table, column, start, end, repeated_by):
+            hour = counts.setdefault(row["hour"].astimezone(UTC), {})
             hour[place] = row["n"]
             hour["repeats"] = hour.get("repeats", 0) + row["repeats"]
     for at, merged in merged_by_hour(settings, ingest, start, end).items():
-        hour = found.setdefault(at, {})
+        hour = counts.setdefault(at, {})
         hour["merged"] = merged.rows
         hour["admitted"] = max(0, hour.get("admitted", 0) - merged.rows)
-    return [HourOfRows(hour, **found[hour]) for hour in sorted(found)]
+    return [HourOfRows(hour, **counts[hour]) for hour in sorted(counts)]
 
 
 def rows_by_hour(
@@ -85,12 +85,12 @@ def newest_moment(settings: Settings, table: Table, column: str) -> datetime | N
     if not lake.exists(table):
         return None
     # A column's declared name, quoted.
-    sql = f"SELECT max({quoted(column)}) AS newest FROM found"  # noqa: S608
-    found = once(
+    sql = f"SELECT max({quoted(column)}) AS newest FROM rows"  # noqa: S608
+    newest = once(
         ("newest", lake.path(table), column),
-        lambda: ask(sql, {"found": opened(lake, table)})[0]["newest"],
+        lambda: ask(sql, {"rows": opened(lake, table)})[0]["newest"],
     )
-    return found.astimezone(UTC) if isinstance(found, datetime) else None
+    return newest.astimezone(UTC) if isinstance(newest, datetime) else None
 
 
 def day_of(hour: datetime, days: Daily | None) -> date:
@@ -126,18 +126,18 @@ def _count(
     lake = settings.lake()
     if not lake.exists(table):
         return []
-    told = ", ".join(quoted(key) for key in keys)
+    by = ", ".join(quoted(key) for key in keys)
     repeats = (
-        f"count(*) - count(DISTINCT ({told},))"
+        f"count(*) - count(DISTINCT ({by},))"
         if len(keys) == 1
-        else (f"count(*) - count(DISTINCT ({told}))" if keys else "0")
+        else (f"count(*) - count(DISTINCT ({by}))" if keys else "0")
     )
     return ask(
         # Names are declared in code, and quoted all the same.
         f"SELECT date_trunc('hour', {quoted(column)}) AS hour, count(*) AS n,"  # noqa: S608
-        f" {repeats} AS repeats FROM found"
+        f" {repeats} AS repeats FROM rows"
         f" WHERE {quoted(column)} >= $start AND {quoted(column)} < $end GROUP BY 1",
-        {"found": opened(lake, table)},
+        {"rows": opened(lake, table)},
         {"start": start, "end": end},
     )
 
@@ -151,9 +151,9 @@ def _rows_by_date(
     zone = ZoneInfo(days.zone)
     first, last = start.astimezone(zone).date(), (end - HOUR).astimezone(zone).date()
     rows = ask(
-        f"SELECT {quoted(days.column)} AS day, count(*) AS n FROM found"  # noqa: S608
+        f"SELECT {quoted(days.column)} AS day, count(*) AS n FROM rows"  # noqa: S608
         f" WHERE {quoted(days.column)} BETWEEN $first AND $last GROUP BY 1",
-        {"found": opened(lake, table)},
+        {"rows": opened(lake, table)},
         {"first": first, "last": last},
     )
     return {days.bounds(row["day"], row["day"])[0]: row["n"] for row in rows}

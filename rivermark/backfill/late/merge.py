@@ -1,9 +1,9 @@
-"""Late rows put into the admitted table, exactly once, beside the live ingest.
+"""Merges late rows into the admitted table, exactly once, beside the live ingest.
 
-A span of whole hours is replaced by its rows and the late ones of it that are not there yet, in
-one commit under the table's lock. A row's place tells whether it is there, so doing it again adds
-nothing, and a kill leaves all of a span's late rows in the table or none. The commit takes files
-out of the table: streams that follow it skip it, as they skip a recompute.
+A span of whole hours is replaced by its rows and the late ones that it lacks, in one commit under
+the table's lock. A row is identified by its place, so a repetition adds nothing, and a kill leaves
+all of a span's late rows in the table or none. The commit removes files: streams that follow the
+table skip it, as they skip a recompute.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NEW: Final = "SELECT l.* FROM late_rows l ANTI JOIN held USING (_ingest_batch, _
 
 @dataclass
 class MergedDay:
-    """A day of an admitted table, and what its late rows brought: rows and money.
+    """A day of an admitted table, and the late rows merged into it with their money.
 
     `rows` and `money` are those of the whole day afterwards; money is None where the ingest
     declares no money column.
@@ -58,7 +58,7 @@ class MergedDay:
 
     @property
     def rows_before(self) -> int:
-        """Rows of the day without those that were folded now."""
+        """Rows of the day without those that were merged now."""
         return self.rows - self.rows_merged
 
     @property
@@ -72,38 +72,38 @@ class MergedDay:
 def merge_day(
     lake: Lake, ingest: Ingest, day: LateDay, late_version: int, metadata: dict[str, Any]
 ) -> MergedDay:
-    """Put the late rows of a closed day into the admitted table; those that are there stay single.
+    """Merge the late rows of a closed day into the admitted table; merged ones are left out.
 
-    Late rows that came after `late_version` of the late table are left for the next fold.
+    Late rows that came after `late_version` of the late table are left for the next merge.
     """
-    found = MergedDay(ingest.name, day.day)
+    merged = MergedDay(ingest.name, day.day)
     if ingest.money is not None:
-        found.money_merged = Decimal(0)
+        merged.money_merged = Decimal(0)
     late = DeltaTable(lake.path(ingest.late), version=late_version).to_pyarrow_dataset()
     hours = sorted(hour.hour for hour in day.hours)
     for start, end in _spans(lake, ingest, hours):
         rows = late.to_table(filter=moments_between(ingest.contract.event_time, start, end))
-        for left in reversed(range(TRIES)):
+        for tries_left in reversed(range(TRIES)):
             try:
-                _fold_span(lake, ingest, rows, start, end, metadata, found)
+                _merge_span(lake, ingest, rows, start, end, metadata, merged)
                 break
             except CommitFailedError:
-                # Where no lock keeps writers apart, another one was faster. Nothing was committed.
-                found.conflicts += 1
-                if not left:
+                # On a store without locks another writer was faster. Nothing was committed.
+                merged.conflicts += 1
+                if not tries_left:
                     raise
-    found.rows, found.money = _totals(lake, ingest, day.day)
-    return found
+    merged.rows, merged.money = _totals(lake, ingest, day.day)
+    return merged
 
 
-def _fold_span(
+def _merge_span(
     lake: Lake,
     ingest: Ingest,
     late: pa.Table,
     start: datetime,
     end: datetime,
     metadata: dict[str, Any],
-    found: MergedDay,
+    merged: MergedDay,
 ) -> None:
     time, path = ingest.contract.event_time, lake.path(ingest.admitted)
     with commit_lock(path):
@@ -117,9 +117,9 @@ def _fold_span(
                 held = rows.to_table(filter=moments_between(time, start, end))
             both = pa.concat_tables([held, new.select(held.column_names).cast(held.schema)])
             replace_span(lake, ingest.admitted, table, both, time, start, end, metadata)
-    found.rows_merged += new.num_rows
-    if ingest.money is not None and found.money_merged is not None:
-        found.money_merged += pc.sum(new[ingest.money]).as_py() or Decimal(0)
+    merged.rows_merged += new.num_rows
+    if ingest.money is not None and merged.money_merged is not None:
+        merged.money_merged += pc.sum(new[ingest.money]).as_py() or Decimal(0)
 
 
 def _not_held(late: pa.Table, held: pa.Table) -> pa.Table:
@@ -128,11 +128,11 @@ def _not_held(late: pa.Table, held: pa.Table) -> pa.Table:
 
     numbered = late.append_column("_n", pa.array(range(late.num_rows), pa.int64()))
     places = numbered.select([*PLACE, "_n"])
-    found = ask(
+    rows = ask(
         f"SELECT min(_n) AS n FROM ({NEW}) GROUP BY _ingest_batch, _file, _row ORDER BY n",  # noqa: S608
         {"late_rows": ds.dataset(places), "held": ds.dataset(held.select(list(PLACE)))},
     )
-    return late.take(pa.array([row["n"] for row in found], pa.int64()))
+    return late.take(pa.array([row["n"] for row in rows], pa.int64()))
 
 
 def _spans(
@@ -165,7 +165,7 @@ def _widened(
         return whole_hour(before), end
     if after is not None:
         return start, whole_hour(after) + timedelta(hours=1)
-    return start, end  # An empty table: nobody has read anything of it.
+    return start, end  # An empty table: no stream has read rows of it.
 
 
 def _totals(lake: Lake, ingest: Ingest, day: date) -> tuple[int, Decimal | None]:

@@ -1,7 +1,7 @@
-"""Which late rows have been folded into the admitted table, and which have not.
+"""Which late rows have been merged into the admitted table, and which have not.
 
-A row's place (ingest batch, file, line) is the same in both tables, and no two rows share one. So a
-late row is folded when the admitted table holds its place: nothing else has to be believed.
+A row's place (batch, file, line) is the same in both tables, and no two rows share one. So a late
+row is merged when the admitted table holds its place: no other record is needed.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 PLACE: Final = ("_ingest_batch", "_file", "_row")
 """Where a row came from: no two rows of an ingest share it."""
 NEVER: Final = -1
-"""The arrival up to which all late rows are known to be folded, where nothing is known."""
+"""The batch up to which all late rows are known to be merged, where nothing is known."""
 
 OF_LATE: Final = "SEMI JOIN late_rows USING (_ingest_batch, _file, _row)"
 ADMITTED_ON_TIME: Final = (
     "(SELECT * FROM admitted_rows ANTI JOIN late_rows USING (_ingest_batch, _file, _row))"
 )
-"""The admitted rows without those that were folded: what the door let in."""
+"""The admitted rows without those that were merged: what came in time."""
 
 # The late rows are the right side of the join, which is the one that is held in memory.
-FOLDED: Final = """
-WITH folded AS (
+MERGED: Final = """
+WITH merged AS (
     SELECT _ingest_batch, _file, _row FROM admitted_rows {of_late}
     WHERE {time} BETWEEN $oldest AND $newest
 ),
-told AS (SELECT * FROM late_rows {kind} JOIN folded USING (_ingest_batch, _file, _row))
+wanted AS (SELECT * FROM late_rows {kind} JOIN merged USING (_ingest_batch, _file, _row))
 """
 
 
@@ -73,18 +73,18 @@ def unmerged_by_hour(
 ) -> dict[datetime, LateHour]:
     """The late rows that the admitted table does not hold, by hour, of all times by default.
 
-    Of arrivals up to `after` all late rows are known to be folded: they are not looked at.
+    Of batches up to `after` all late rows are known to be merged: they are not read.
     """
     return _by_hour(settings, ingest, "ANTI", start, end, after)
 
 
 def newest_merged(settings: Settings, ingest: Ingest, *, after: int = NEVER) -> int:
-    """The newest arrival up to which every late row is folded, at least `after`."""
-    found = _Late.read(settings, ingest, None, None, after)
-    if found is None:
+    """The newest batch up to which every late row is merged, at least `after`."""
+    late = _Late.read(settings, ingest, None, None, after)
+    if late is None:
         return after
-    first = found.ask("ANTI", "min(_ingest_batch) AS batch")[0]["batch"]
-    return int(found.newest_batch if first is None else first - 1)
+    first = late.select("ANTI", "min(_ingest_batch) AS batch")[0]["batch"]
+    return int(late.newest_batch if first is None else first - 1)
 
 
 def _by_hour(
@@ -100,14 +100,14 @@ def _by_hour(
         return {}
     time = quoted(ingest.contract.event_time)
     money = f"sum({quoted(ingest.money)})" if ingest.money else "NULL"
-    found = late.ask(
+    rows = late.select(
         kind,
         f"date_trunc('hour', {time}) AS hour, count(*) AS n, {money} AS money",
         "GROUP BY 1 ORDER BY 1",
     )
     nothing = Decimal(0) if ingest.money else None
     hours = (
-        LateHour(row["hour"].astimezone(UTC), row["n"], row["money"] or nothing) for row in found
+        LateHour(row["hour"].astimezone(UTC), row["n"], row["money"] or nothing) for row in rows
     )
     return {hour.hour: hour for hour in hours}
 
@@ -129,7 +129,7 @@ class _Late:
         end: datetime | None,
         after: int,
     ) -> _Late | None:
-        """The late rows of [start, end) that came after an arrival; None of none."""
+        """The late rows of [start, end) that came after a batch; None if there are none."""
         lake = settings.lake()
         if not (lake.exists(ingest.late) and lake.exists(ingest.admitted)):
             return None
@@ -147,17 +147,19 @@ class _Late:
 
     @property
     def newest_batch(self) -> int:
-        """The newest arrival of which a row is late."""
+        """The newest batch of which a row is late."""
         return int(pc.max(self.rows["_ingest_batch"]).as_py())
 
-    def ask(self, kind: Literal["SEMI", "ANTI"], what: str, more: str = "") -> list[dict[str, Any]]:
-        """A question about the rows that are folded (SEMI) or not (ANTI)."""
+    def select(
+        self, kind: Literal["SEMI", "ANTI"], what: str, more: str = ""
+    ) -> list[dict[str, Any]]:
+        """The answer of a query over the rows that are merged (SEMI) or not (ANTI)."""
         from pyarrow import dataset as ds  # It imports pandas, which takes a second.
 
         span = pc.min_max(self.rows[self.time]).as_py()
-        told = FOLDED.format(time=quoted(self.time), kind=kind, of_late=OF_LATE)
+        rows = MERGED.format(time=quoted(self.time), kind=kind, of_late=OF_LATE)
         return ask(
-            f"{told} SELECT {what} FROM told {more}",  # noqa: S608 - declared columns, quoted
+            f"{rows} SELECT {what} FROM wanted {more}",  # noqa: S608 - declared columns, quoted
             {"late_rows": ds.dataset(self.rows), "admitted_rows": self.admitted},
             {"oldest": span["min"], "newest": span["max"]},
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rivermark.backfill.pending import rows_merged
+from rivermark.backfill.late.merge_log import rows_merged
 from rivermark.lake.statistics import row_count
 from rivermark.model.stream import Ingest
 from rivermark.monitor.checks.check import Answer

@@ -15,8 +15,9 @@ from pyspark.sql import SparkSession
 from assets.taxi.cleansing import CLEAN_FARES
 from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
 from rivermark import Topology
+from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.difference import HIDDEN
-from rivermark.backfill.downstream_runs import Followed, follow_up
+from rivermark.backfill.follow_ups import FollowUps, follow_up
 from rivermark.backfill.recompute import Order, rehearse
 from rivermark.backfill.recompute import replace as put
 from rivermark.backfill.registry import newest_records
@@ -62,7 +63,7 @@ class Story:
     versions: dict[str, int] = field(default_factory=dict)
     rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
     done: dict[str, Reprocessing] = field(default_factory=dict)
-    followed: Followed = field(default_factory=Followed)
+    followed: FollowUps = field(default_factory=FollowUps)
     winners: list[tuple[Any, ...]] = field(default_factory=list)
     refused: str = ""
 
@@ -90,7 +91,10 @@ def story(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Stor
     # What comes from here on is not in the pinned versions; the live stream goes on with it.
     stream_in(settings, STRAY, LATER)
     told.keep("replaced", put(spark, settings, pinned))
-    told.followed = follow_up(spark, settings, TOPOLOGY, told.done["replaced"], run_id="follow")
+    told.followed = follow_up(
+        BackfillContext(settings=settings, topology=TOPOLOGY, spark=lambda: spark, run_id="follow"),
+        told.done["replaced"],
+    )
     told.winners = winners(settings)
     told.keep("undone", undo(settings, RIGHT, told.done["replaced"].id, run_id="doubt"))
     told.keep("replaced again", put(spark, settings, pinned))

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark import AnyStream, Stream, Topology
-from rivermark.backfill.downstream_runs import named_follow_ups
+from rivermark.backfill.follow_ups import streams_behind
 from rivermark.lake.statistics import row_count
 from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
@@ -81,7 +81,7 @@ def test_b055_gold_keeps_running_and_is_named_as_the_follow_up_of_a_corrected_da
     difference = report.tables[SILVER.name].difference
     assert (difference.removed, difference.unchanged) == (2, 98)
     assert gold_of_the_day(spark, settings) == [100]
-    assert named_follow_ups(TOPOLOGY, report) == [GOLD.name]
+    assert streams_behind(TOPOLOGY, report) == [GOLD.name]
 
     recompute_days(spark, settings, GOLD, FIRST_OF_MARCH, run_id="follow-up")
     assert gold_of_the_day(spark, settings) == [98]

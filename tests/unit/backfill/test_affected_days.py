@@ -9,7 +9,7 @@ from assets.taxi.enrichment import RIDES_WITH_FARES
 from assets.taxi.long_rides import LONG_RIDES
 from assets.taxi.streams import EVENT_STREAMS
 from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
-from rivermark.backfill.affected_days import Changed, all_reached, days_reached, of_hours
+from rivermark.backfill.affected_days import Changed, affected_days, all_affected_days
 from rivermark.model.table import Daily
 from rivermark.model.topology import Topology
 
@@ -22,11 +22,11 @@ LAST_HOUR = datetime(2020, 1, 1, 23, tzinfo=UTC)
     ("hour", "days"), [(NOON, {FIRST}), (LAST_HOUR, {FIRST, SECOND})], ids=["noon", "last hour"]
 )
 def test_a_margin_reaches_into_the_next_day(hour: datetime, days: set[date]) -> None:
-    changed = {"taxi/clean_rides": of_hours([hour])}
+    changed = {"taxi/clean_rides": Changed.in_hours([hour])}
 
-    assert days_reached(LONG_RIDES, changed) == days
-    assert days_reached(RIDES_WITH_FARES, changed) == days
-    assert days_reached(DRIVER_TIPS, {"taxi/clean_fares": of_hours([hour])}) == {FIRST}
+    assert affected_days(LONG_RIDES, changed) == days
+    assert affected_days(RIDES_WITH_FARES, changed) == days
+    assert affected_days(DRIVER_TIPS, {"taxi/clean_fares": Changed.in_hours([hour])}) == {FIRST}
 
 
 def test_the_last_window_of_a_day_does_not_reach_into_the_next_one() -> None:
@@ -34,22 +34,22 @@ def test_the_last_window_of_a_day_does_not_reach_into_the_next_one() -> None:
     midnight = LAST_HOUR + timedelta(hours=1)
     changed = {"taxi/driver_tips": Changed(frozenset({FIRST}), frozenset({midnight}))}
 
-    assert days_reached(HOURLY_WINNERS, changed) == {FIRST}
+    assert affected_days(HOURLY_WINNERS, changed) == {FIRST}
 
 
 def test_days_of_another_zone_are_those_that_the_hour_lies_in() -> None:
     table = replace(
         DRIVER_TIPS.tables[0], days=Daily("window_start", FIRST, zone="America/New_York")
     )
-    changed = {"taxi/clean_fares": of_hours([datetime(2020, 1, 2, 4, tzinfo=UTC)])}
+    changed = {"taxi/clean_fares": Changed.in_hours([datetime(2020, 1, 2, 4, tzinfo=UTC)])}
 
-    assert days_reached(replace(DRIVER_TIPS, writes=table), changed) == {FIRST}
+    assert affected_days(replace(DRIVER_TIPS, writes=table), changed) == {FIRST}
 
 
 def test_days_before_a_table_begins_are_left_out() -> None:
     early = datetime(2019, 12, 31, 12, tzinfo=UTC)
 
-    assert days_reached(DRIVER_TIPS, {"taxi/clean_fares": of_hours([early])}) == set()
+    assert affected_days(DRIVER_TIPS, {"taxi/clean_fares": Changed.in_hours([early])}) == set()
 
 
 def test_everything_below_an_ingest_is_reached_in_the_order_of_the_lineage() -> None:
@@ -63,5 +63,5 @@ def test_everything_below_an_ingest_is_reached_in_the_order_of_the_lineage() -> 
         "taxi/driver_tips",
         "taxi/hourly_winners",
     ]
-    reached = all_reached(topology, {"taxi/fare_events": of_hours([NOON])})
+    reached = all_affected_days(topology, {"taxi/fare_events": Changed.in_hours([NOON])})
     assert reached == {name: {FIRST} for name in names}

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from rivermark.backfill.comparison import compare
 from rivermark.backfill.difference import HIDDEN, Difference
-from rivermark.backfill.ordered_rows import ordered_rows
+from rivermark.backfill.staging import ordered_rows
 from rivermark.model.table import Daily
 from tests.unit.backfill.conftest import DAY, NEXT_DAY, TIPS, Tip, as_dataset, tips
 

@@ -1,9 +1,10 @@
-"""`rivermark fold-late` lists what would be folded, and tells days, rows and money."""
+"""`rivermark merge-late` lists what would be merged, and shows days, rows and money."""
 
 from __future__ import annotations
 
 import pytest
 
+from rivermark.backfill.downstream import DownstreamResult
 from rivermark.backfill.late.days import late_days
 from rivermark.backfill.late.run import MergeReport
 from rivermark.settings import Settings
@@ -20,13 +21,13 @@ def payments(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> int:
     return len(write(settings, PAYMENTS, sent(1)).late)
 
 
-def test_a_dry_run_lists_days_and_folds_nothing(
+def test_a_dry_run_lists_days_and_merges_nothing(
     rivermark: Run, payments: int, settings: Settings
 ) -> None:
-    result = rivermark("fold-late", "--dry-run")
+    result = rivermark("merge-late", "--dry-run")
 
     assert result.exit_code == 0, result.stderr
-    assert f"shop/payments  2026-03-02    {payments}  {10 * payments}.00  to be folded" in (
+    assert f"shop/payments  2026-03-02    {payments}  {10 * payments}.00  to be merged" in (
         result.stdout
     )
     assert len(late_days(settings, PAYMENTS)) == 1
@@ -35,7 +36,7 @@ def test_a_dry_run_lists_days_and_folds_nothing(
 def test_the_report_tells_rows_and_money_before_and_after(
     rivermark: Run, payments: int, settings: Settings
 ) -> None:
-    result = rivermark("fold-late", "shop/payments", "--from", "2026-03-02")
+    result = rivermark("merge-late", "shop/payments", "--from", "2026-03-02")
 
     assert result.exit_code == 0, result.stderr
     [line] = [li for li in result.stdout.splitlines() if li.split()[:1] == ["shop/payments"]]
@@ -43,14 +44,16 @@ def test_the_report_tells_rows_and_money_before_and_after(
         "shop/payments", str(FIRST), f"{1440 - payments:,}", str(payments), "1,440",
         f"{14400 - 10 * payments:,}.00", f"{10 * payments}.00", "14,400.00",
     ]  # fmt: skip
-    assert f"{payments} late rows folded in" in result.stdout
+    assert f"{payments} late rows merged in" in result.stdout
     assert late_days(settings, PAYMENTS) == []
+    # Renamed commands keep their former names, which help does not list.
     assert "no late row is left" in rivermark("fold-late", "--dry-run").stdout
+    assert "fold-late" not in rivermark("--help").stdout
 
 
 @pytest.mark.usefixtures("payments")
-def test_a_stream_without_a_door_is_refused(rivermark: Run) -> None:
-    result = rivermark("fold-late", "shop/paid")
+def test_a_stream_that_admits_no_rows_is_refused(rivermark: Run) -> None:
+    result = rivermark("merge-late", "shop/paid")
 
     assert result.exit_code == 1
     assert "no row of 'shop/paid' can be late: expected one of shop/orders" in result.stderr
@@ -60,12 +63,18 @@ def test_a_stream_without_a_door_is_refused(rivermark: Run) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (("shop/paid", "--from", "2026-03-02"), "'shop/paid' has no door; its days are computed"),
+        (
+            ("shop/paid", "--from", "2026-03-02"),
+            "'shop/paid' reads tables and admits no rows",
+        ),
         (("shop/payments", "--from", "monday"), "'monday' is not a day"),
     ],
 )
-def test_only_a_door_can_decide_again(rivermark: Run, given: tuple[str, ...], told: str) -> None:
-    result = rivermark("readmit", *given)
+@pytest.mark.parametrize("command", ["replay-ingest", "readmit"])
+def test_only_an_ingest_can_be_replayed(
+    rivermark: Run, command: str, given: tuple[str, ...], told: str
+) -> None:
+    result = rivermark(command, *given)
 
     assert result.exit_code == 1
     assert told in result.stderr
@@ -75,12 +84,13 @@ def test_only_a_door_can_decide_again(rivermark: Run, given: tuple[str, ...], to
 def test_rows_that_were_not_published_end_the_command_with_an_error(
     rivermark: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blocked = MergeReport(
-        "f", owed={"shop/paid": {FIRST}}, blocked={"shop/paid": "nothing was published, since"}
+    downstream = DownstreamResult(
+        pending={"shop/paid": {FIRST}}, blocked={"shop/paid": "nothing was published, since"}
     )
+    blocked = MergeReport("merge", downstream=downstream)
     monkeypatch.setattr("rivermark.backfill.late.run.merge_late", lambda *_, **__: blocked)
 
-    result = rivermark("fold-late")
+    result = rivermark("merge-late")
 
     assert result.exit_code == 1
     assert "nothing was published, since" in result.stderr

@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 
 from rivermark.backfill.difference import DaySums, Difference, Sample
 from rivermark.backfill.recompute import Order
-from rivermark.backfill.registry import remember
+from rivermark.backfill.registry import register
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.lake.replace import replace_days
 from rivermark.model.errors import PartitionStillOpen
@@ -72,10 +72,10 @@ def orders(shop: Topology, monkeypatch: pytest.MonkeyPatch) -> list[Order]:
 
         return take
 
-    monkeypatch.setattr("rivermark.cli.reprocess.engine", engine)
+    monkeypatch.setattr("rivermark.cli.backfill.engine", engine)
     monkeypatch.setattr("rivermark.backfill.recompute.replace", way("replaced"))
     monkeypatch.setattr("rivermark.backfill.recompute.rehearse", way("rehearsed"))
-    monkeypatch.setattr("rivermark.runtime.query.recompute.check_closed", lambda *_: None)
+    monkeypatch.setattr("rivermark.backfill.reprocess.check_closed", lambda *_: None)
     return given
 
 
@@ -95,7 +95,7 @@ def test_a_replacement_tells_versions_sums_samples_follow_ups_and_how_to_undo(
     assert ["2026-03-02", "orders", "24", "25"] in lines
     assert "orders 1 → 2" in result.stdout
     assert "--undo 20260302-120000-abcd" in result.stdout
-    assert "not computed again: shop/busiest" in result.stderr
+    assert "not recomputed: shop/busiest" in result.stderr
     assert "computing" in result.stderr
 
 
@@ -125,7 +125,7 @@ def test_the_report_is_json_for_machines(rivermark: Run, orders: list[Order]) ->
         (("reprocess",), "which stream?"),
         (("reprocess", "shop/nothing", "--from", "2026-03-01"), "no stream is named"),
         ((*ASK, "--to", "2026-03-01"), "ends (2026-03-01) before it begins"),
-        ((*ASK, "--undo", "x"), "--undo and --from do not go together"),
+        ((*ASK, "--undo", "x"), "--undo knows its days: leave out --from"),
         ((*ASK, "--rehearse", "--follow-ups"), "nothing that others could follow"),
         ((*ASK, "--what-if", "limit"), "expected NAME=VALUE"),
         ((*ASK, "--what-if", "limit=3"), "it declares none"),
@@ -149,7 +149,7 @@ def test_an_open_day_is_refused_before_an_engine_is_started(
     def refuse(*_: object) -> None:
         raise PartitionStillOpen("2026-03-02 is still open")
 
-    monkeypatch.setattr("rivermark.runtime.query.recompute.check_closed", refuse)
+    monkeypatch.setattr("rivermark.backfill.reprocess.check_closed", refuse)
 
     result = rivermark(*ASK)
 
@@ -187,7 +187,7 @@ def test_a_rehearsal_on_record_is_nothing_to_undo(
     put(TABLE, {"window_end": NOON, "orders": 1})
     order = Order(stream=HOURLY, first=DAY, last=DAY, run_id="r")
     done = answer(order, "rehearsed")
-    remember(settings.lake(), done.records())
+    register(settings.lake(), done.records())
 
     result = rivermark("reprocess", "shop/hourly", "--undo", done.id)
 

@@ -1,6 +1,6 @@
 import pytest
 
-from rivermark.cli.selection import members, selected
+from rivermark.cli.deployment import members, selected
 from rivermark.model.errors import UnknownStream
 from tests.unit.cli.conftest import SHOP
 

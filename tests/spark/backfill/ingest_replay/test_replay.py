@@ -11,7 +11,8 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from rivermark import Ingest, Rule
+from rivermark import Ingest, Rule, Topology
+from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.ingest_replay.decisions import IngestReplay, changes_table
 from rivermark.backfill.ingest_replay.run import replay_ingest
 from rivermark.model.errors import RivermarkError
@@ -32,7 +33,7 @@ def decided(folder: Path, lateness: timedelta, patch: pytest.MonkeyPatch) -> dic
     found = oracle.through_the_door(folder)
     places: dict[object, str] = {row[:2]: "admitted" for row in found.admitted}
     places |= {row[:2]: "late" for row in found.late}
-    return places | {row[:2]: "set aside" for row in found.quarantine if row[1] is not None}
+    return places | {row[:2]: "quarantined" for row in found.quarantine if row[1] is not None}
 
 
 def turned(report: IngestReplay) -> Counter[tuple[str, str]]:
@@ -52,8 +53,12 @@ def test_decisions_that_change_are_those_of_the_oracle_and_nothing_published_is_
     lake, folder = settings.lake(), Path(settings.landing_root) / FOLDER
     versions = {t.name: DeltaTable(lake.path(t)).version() for t in READINGS.tables}
 
-    def again(changed: Ingest, lateness: timedelta | None = None) -> IngestReplay:
-        return replay_ingest(spark, settings, changed, DAY, DAY, lateness=lateness, run_id="again")
+    def again(changed: Ingest, lateness: timedelta | None = None, day: date = DAY) -> IngestReplay:
+        context = BackfillContext(
+            settings=settings, topology=Topology([changed]), spark=lambda: spark, run_id="again"
+        )
+        seconds = lateness.total_seconds() if lateness else None
+        return replay_ingest(context, changed.name, day, day, lateness_seconds=seconds)
 
     same = again(ingest)
     assert (same.turns, same.rows_changed) == ((), 0)
@@ -77,9 +82,9 @@ def test_decisions_that_change_are_those_of_the_oracle_and_nothing_published_is_
         rules=(*READING.rules, Rule("warm", warm, "quarantine", "Above 50.")),  # type: ignore[arg-type]
     )
     told = {t.after for t in again(stricter).turns}
-    assert "set aside: warm" in told
+    assert "quarantined: warm" in told
     assert {t.name: DeltaTable(lake.path(t)).version() for t in READINGS.tables} == versions
 
     with pytest.raises(RivermarkError, match="has no row of 2030-01-01"):
-        replay_ingest(spark, settings, ingest, date(2030, 1, 1), date(2030, 1, 1), run_id="again")
+        again(ingest, day=date(2030, 1, 1))
     assert isinstance(datetime.fromisoformat(longer.sample[0]["event_time"]), datetime)

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import pytest
 from deltalake import DeltaTable
 
+from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.late.run import MergeReport, merge_late
 from rivermark.model.stream import Ingest
 from rivermark.settings import Settings
@@ -37,13 +38,14 @@ def payments(settings: Settings, three_days: tuple[Path, Landed]) -> Landed:
 
 
 def no_engine() -> NoReturn:
-    raise AssertionError("an engine was started")
+    raise AssertionError("Spark was started")
 
 
 @pytest.fixture
 def fold(settings: Settings) -> Fold:
     def run(**given: Any) -> MergeReport:
-        return merge_late(settings, SHOP, [ORDERS, PAYMENTS], no_engine, run_id="fold", **given)
+        context = BackfillContext(settings=settings, topology=SHOP, spark=no_engine, run_id="night")
+        return merge_late(context, [ORDERS, PAYMENTS], **given)
 
     return run
 

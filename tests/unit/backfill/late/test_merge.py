@@ -12,7 +12,8 @@ from deltalake import DeltaTable
 import rivermark.backfill.late.merge
 import rivermark.backfill.late.run
 from rivermark.backfill.late.days import late_days
-from rivermark.backfill.pending import FOLDS, rows_merged, settled_through, unfinished_merges
+from rivermark.backfill.late.merge_log import interrupted_merges, merged_through, rows_merged
+from rivermark.backfill.pending import PENDING_AND_MERGES
 from rivermark.lake.archive import archive_table
 from rivermark.lake.locks import commit_lock, try_merge_lock
 from rivermark.lake.log import CommitLog
@@ -83,7 +84,7 @@ def test_folding_again_finds_nothing(settings: Settings, payments: Landed, fold:
     assert (again.rows, again.days) == (0, [])
     assert DeltaTable(settings.lake().path(PAYMENTS.admitted)).version() == version
     assert late_days(settings, PAYMENTS) == []
-    assert settled_through(settings.lake(), PAYMENTS) == max(
+    assert merged_through(settings.lake(), PAYMENTS) == max(
         int(file.name[:5]) for file, *_ in payments.late
     )
 
@@ -148,11 +149,11 @@ class KilledError(Exception):
 
 
 STEPS = {
-    "after it was written down": ("begin", 1, True),
+    "after it was written down": ("record_start", 1, True),
     "after the first day": ("merge_day", 1, True),
     "after the last day": ("merge_day", 2, True),
-    "before it is over": ("finish", 1, False),
-    "after it was over": ("finish", 1, True),
+    "before it is over": ("record_finish", 1, False),
+    "after it was over": ("record_finish", 1, True),
 }
 
 
@@ -179,13 +180,13 @@ def test_a_fold_that_is_killed_at_any_step_is_finished_by_the_next_one(
 
     report = fold()
 
-    assert unfinished_merges(settings.lake()) == []
-    assert report.taken_up == (0 if step == "finish" and done else 1)
+    assert interrupted_merges(settings.lake()) == set()
+    assert report.resumed == (0 if step == "record_finish" and done else 1)
     for ingest, landed in sources.values():
         assert ids(settings, ingest) == everything(landed)
         assert rows_accounted_for(settings, ingest, newest_batches=None).holds
         assert late_days(settings, ingest) == []
-    assert fold().taken_up == 0
+    assert fold().resumed == 0
 
 
 def test_a_kill_right_after_the_commit_of_a_span_doubles_nothing(
@@ -312,9 +313,9 @@ def test_a_large_day_is_folded_span_by_span(
 @pytest.mark.usefixtures("payments")
 def test_two_folds_at_a_time_are_refused(settings: Settings, fold: Fold) -> None:
     fold()
-    with try_merge_lock(settings.lake().path(FOLDS)) as held:
+    with try_merge_lock(settings.lake().path(PENDING_AND_MERGES)) as held:
         assert held
-        with pytest.raises(RivermarkError, match="another fold is under way"):
+        with pytest.raises(RivermarkError, match="another merge of late rows is running"):
             fold()
 
 
@@ -328,5 +329,5 @@ def test_a_table_made_anew_has_late_rows_of_its_own(
         archive_table(lake, table, "then")
     write(settings, PAYMENTS, sent(3))
 
-    assert (settled_through(lake, PAYMENTS), rows_merged(lake, PAYMENTS)) == (-1, 0)
+    assert (merged_through(lake, PAYMENTS), rows_merged(lake, PAYMENTS)) == (-1, 0)
     assert fold().rows == len(payments.late)

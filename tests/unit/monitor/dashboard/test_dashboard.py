@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rivermark.backfill.registry import Record, remember
+from rivermark.backfill.registry import Record, register
 from rivermark.html.markup import Markup, table, tag
 from rivermark.monitor.checks.history import Look, newest_looks, record
 from rivermark.monitor.dashboard.dashboard import draw
@@ -95,7 +95,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         changed=7,
         run_id="run-of-a-rehearsal",
     )
-    remember(settings.lake(), [rehearsed])
+    register(settings.lake(), [rehearsed])
     return settings
 
 

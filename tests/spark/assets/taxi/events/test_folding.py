@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from assets.taxi.cleansing import CLEAN_FARES
 from assets.taxi.ingest import FARE_EVENTS
 from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
-from rivermark.backfill import replace_changed as mend
+from rivermark.backfill import replace_changed as module
 from rivermark.backfill.pending import pending_days
 from rivermark.backfill.registry import newest_records
 from rivermark.lake.log import CommitLog
@@ -41,18 +41,18 @@ def test_what_follows_from_late_rows_is_computed_again_also_after_a_kill(
     spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def kill_at_tips(*given: Any, **more: Any) -> Any:
-        if given[2] is DRIVER_TIPS:
+        if given[1] is DRIVER_TIPS:
             raise KilledError
         return real(*given, **more)
 
-    real, end = mend.mend, BEGIN + DAY + 6 * HOUR
+    real, end = module.replace_changed, BEGIN + DAY + 6 * HOUR
     with late_world(spark, settings, tmp_path / "dripped", STREAMS, until_moment=end) as world:
         world.land(BEGIN + DAY + 3 * HOUR)
         late = [r for r in TaxiOracle(world.landing).fares.late if r["event_time"] < BEGIN + DAY]
         assert late
         before = world.rows("taxi/hourly_winners", "window_end", "tips")
         with monkeypatch.context() as patch:
-            patch.setattr(mend, "mend", kill_at_tips)
+            patch.setattr(module, "replace_changed", kill_at_tips)
             with pytest.raises(KilledError):
                 world.fold()
         # The rows are in, and the day says that what follows from them is still to come.
@@ -62,15 +62,15 @@ def test_what_follows_from_late_rows_is_computed_again_also_after_a_kill(
 
         report = world.fold()
 
-        assert (report.rows, report.taken_up) == (0, 1)
+        assert (report.rows, report.resumed) == (0, 1)
         assert_fares_equal(world, TaxiOracle(world.landing, timedelta(days=9)), BEGIN + DAY)
         assert world.rows("taxi/hourly_winners", "window_end", "tips") != before
         (day,) = judge_days(settings, world.topology, DRIVER_TIPS, FIRST, FIRST)
         assert (day.state, day.owed) == ("complete", False)
         assert pending_days(settings.lake(), world.topology) == {}
         # Only days whose rows differ were replaced, and folding again computes nothing.
-        assert all(set(t.changed.days) <= {FIRST} for t in report.recomputed)
-        assert world.fold().recomputed == []
+        assert all(set(t.changed.days) <= {FIRST} for t in report.downstream.recomputed)
+        assert world.fold().downstream.recomputed == []
         # What was replaced is in the register, with the versions read and the fold that caused it.
         records = {r.table: r for r in newest_records(settings.lake())}
         assert set(records) == {t.name for s in STREAMS[1:] for t in s.tables}

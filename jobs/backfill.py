@@ -1,0 +1,44 @@
+"""What the jobs that recompute days have in common: their context, and errors as failed steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import dagster as dg
+
+from resources.settings import SettingsResource
+from resources.spark import SparkResource
+from rivermark.backfill.context import BackfillContext
+from rivermark.backfill.result import Reprocessing
+from rivermark.model.errors import RivermarkError
+from rivermark.model.topology import Topology
+
+
+def backfill_context(
+    context: dg.OpExecutionContext,
+    topology: Topology,
+    platform: SettingsResource,
+    spark: SparkResource,
+    on_done: Callable[[Reprocessing], None] = lambda _: None,
+) -> BackfillContext:
+    """The context of a run: its steps go to the run's log, Spark starts when it is needed."""
+    return BackfillContext(
+        settings=platform.settings(),
+        topology=topology,
+        spark=lambda: spark.spark_session,
+        run_id=context.run.run_id,
+        on_step=context.log.info,
+        on_done=on_done,
+    )
+
+
+@contextmanager
+def failing_step() -> Iterator[None]:
+    """Fail the step, without retries, with the message of a RivermarkError."""
+    try:
+        yield
+    except RivermarkError as error:
+        raise dg.Failure(
+            description=str(error), metadata={"error": type(error).__name__}, allow_retries=False
+        ) from error

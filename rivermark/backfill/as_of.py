@@ -1,0 +1,63 @@
+"""Days, versions and moments as text: typed at a console or in a run's configuration."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+
+from rivermark.model.errors import RivermarkError
+from rivermark.model.table import NAME
+from rivermark.runtime.query.recompute import AsOf
+
+
+def parse_day(text: str) -> date:
+    """A day such as 2020-01-01. Raises RivermarkError."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise RivermarkError(f"{text!r} is not a day: expected like 2020-01-01") from None
+
+
+def parse_version(text: str) -> int | datetime:
+    """A version of a table (12), or a moment (2026-03-01T12:00, UTC where it names no zone)."""
+    if text.isdigit():
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidVersion(text) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def parse_as_of(*texts: str) -> AsOf:
+    """One version or moment for all inputs, or one for each table; None, the newest, without text.
+
+    Versions by table are `TABLE=VERSION` texts or one JSON object. Raises InvalidVersion.
+    """
+    named = [text.strip().partition("=") for text in texts if text.strip()]
+    if not named:
+        return None
+    if len(named) == 1 and named[0][0].startswith("{"):
+        text = "".join(named[0])
+        try:
+            named = [(table, "=", str(value)) for table, value in json.loads(text).items()]
+        except ValueError:
+            raise InvalidVersion(text) from None
+    elif not named[0][1]:
+        if len(named) > 1:
+            raise InvalidVersion(" ".join(texts))
+        return parse_version(named[0][0])
+    for table, equals, _ in named:
+        if not (equals and NAME.fullmatch(table)):
+            raise InvalidVersion(" ".join(texts))
+    return {table: parse_version(value) for table, _, value in named}
+
+
+class InvalidVersion(RivermarkError):
+    """A text that is neither a version nor a moment."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"{text!r}: expected a version such as 12, a moment in UTC such as 2026-03-01T12:00, "
+            "TABLE=VERSION for each table, or these as JSON"
+        )

@@ -1,0 +1,141 @@
+"""A reprocessing as people order it, from the console or from Dagster, with all that follows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import Final, Literal
+
+from rivermark.backfill import recompute
+from rivermark.backfill.context import BackfillContext
+from rivermark.backfill.follow_ups import follow_up, pending_downstream, streams_behind
+from rivermark.backfill.result import Reprocessing
+from rivermark.backfill.undo import undo
+from rivermark.backfill.what_if import altered, what_if
+from rivermark.model.errors import PartitionStillOpen, RivermarkError
+from rivermark.model.stream import AnyStream, Ingest, Stream
+from rivermark.runtime.query.recompute import AsOf, check_closed
+
+CHECK_EVERY: Final = timedelta(seconds=5)
+"""A check reads the newest entry of the stream's checkpoint, a file of a few lines."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is to be done with days (both included) of a stream.
+
+    `rehearse` and `what_if` only compare, `replace` publishes, `undo` restores the days from before
+    the reprocessing `undo_id`. `parameters` are those of a what-if as text. With `follow_ups` a
+    replacement or undo goes on downstream. `wait` is how long to wait for the days to be closed.
+    """
+
+    stream: Stream
+    way: Literal["rehearse", "replace", "undo", "what_if"]
+    first: date | None = None
+    last: date | None = None
+    as_of: AsOf = None
+    undo_id: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    follow_ups: bool = False
+    wait: timedelta = timedelta(0)
+
+
+@dataclass
+class Outcome:
+    """The reprocessings that were done, the one that was asked for first.
+
+    `left` are streams downstream that could not follow, with the reason; `behind` are those that
+    were not asked to.
+    """
+
+    done: list[Reprocessing]
+    left: dict[str, str] = field(default_factory=dict)
+    behind: list[str] = field(default_factory=list)
+
+
+def derived(stream: AnyStream) -> Stream:
+    """The stream, if it can be recomputed from its inputs; RivermarkError for an ingest."""
+    if isinstance(stream, Ingest):
+        raise RivermarkError(
+            f"'{stream.name}' admits rows from outside and has no inputs to compute it from; "
+            f"to read its source again: rivermark reset {stream.name} --with-tables"
+        )
+    return stream
+
+
+def reprocess(context: BackfillContext, request: Request) -> Outcome:
+    """Do what was requested, and compute what follows from it.
+
+    What can be refused is refused before Spark is asked for: PartitionStillOpen for days that the
+    stream has not finished, RivermarkError for parameters that it does not declare. Raises
+    VersionNotAvailable for inputs that are gone, PublicationBlocked for rows that break a critical
+    rule.
+    """
+    if request.way == "undo":
+        done = undo(context.settings, request.stream, request.undo_id, run_id=context.run_id)
+        return _followed(context, request, done)
+    if request.first is None:
+        raise RivermarkError("which days? give the first one, like 2020-01-01 (and the last one)")
+    order = recompute.Order(
+        stream=request.stream,
+        first=request.first,
+        last=request.last or request.first,
+        as_of=request.as_of,
+        run_id=context.run_id,
+        on_step=context.on_step,
+    )
+    if request.way == "what_if":
+        altered(request.stream, request.parameters)
+    wait_until_closed(context, request.stream, order.last, at_most=request.wait)
+    if request.way == "what_if":
+        done = what_if(context.spark(), context.settings, order, request.parameters)
+    elif request.way == "rehearse":
+        done = recompute.rehearse(context.spark(), context.settings, order)
+    elif request.follow_ups:
+        with pending_downstream(context, request.stream, order.days):
+            done = recompute.replace(context.spark(), context.settings, order)
+            return _followed(context, request, done)
+    else:
+        done = recompute.replace(context.spark(), context.settings, order)
+    return _followed(context, request, done)
+
+
+def wait_until_closed(
+    context: BackfillContext,
+    stream: Stream,
+    last: date,
+    *,
+    at_most: timedelta,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Return as soon as the stream has finished the day; PartitionStillOpen after `at_most`.
+
+    The stream must be running meanwhile, and events of later days must come.
+    """
+    if stream.kind != "append":
+        return None
+    waited, reported = timedelta(0), ""
+    while True:
+        try:
+            return check_closed(context.lake, stream, last)
+        except PartitionStillOpen as error:
+            if waited >= at_most:
+                raise
+            if reported != str(error):
+                reported = str(error)
+                context.on_step(f"waiting: {reported}")
+            sleep(CHECK_EVERY.total_seconds())
+            waited += CHECK_EVERY
+
+
+def _followed(context: BackfillContext, request: Request, done: Reprocessing) -> Outcome:
+    context.on_done(done)
+    if done.kind not in ("replaced", "undone"):
+        return Outcome([done])
+    behind = streams_behind(context.topology, done)
+    if not (behind and request.follow_ups):
+        return Outcome([done], behind=behind)
+    followed = follow_up(context, done)
+    return Outcome([done, *followed.done], followed.left)
