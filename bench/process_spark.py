@@ -26,6 +26,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from bench.figures import options_of, report
+from bench.peers.events import BEGIN, build_rides
 from bench.peers.jobs.long_rides import LongRides
 from bench.peers.workloads import DAY, HOUR, MINUTE
 from bench.process_tree import run_measured
@@ -38,10 +39,8 @@ from rivermark.runtime.spark.session import open_session
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
 
-BEGIN: Final = 1_704_067_200_000
-"""2024-01-01T00:00:00Z in milliseconds, as every time here."""
 DAYS: Final = 8
-"""A week, and a day after it."""
+"""A week, and a day after it. Times are in milliseconds."""
 TOUCHES: Final = 6
 RIDES: Final = Table(
     name="bench/rides",
@@ -85,26 +84,6 @@ class Rides:
         }
 
 
-def rides_of_a_day(events: int) -> Rides:
-    """About so many events of a day, in order of arrival, out of order by up to a minute.
-
-    2 % of the rides are long, 1 % have no END, 0.5 % no START.
-    """
-    draw = np.random.Generator(np.random.PCG64(7))
-    count = events // 2
-    start = BEGIN + np.sort(draw.integers(0, DAY, count))
-    length = np.minimum((draw.gamma(2.0, 8.0, count) * MINUTE).astype(np.int64) + MINUTE, 7_100_000)
-    long = draw.random(count) < 0.02
-    length[long] = 2 * HOUR + 1 + draw.integers(0, HOUR, long.sum())
-    ride = np.arange(count, dtype=np.int64)
-    with_start, with_end = draw.random(count) >= 0.005, draw.random(count) >= 0.01
-    rides = np.concatenate([ride[with_start], ride[with_end]])
-    is_start = np.concatenate([np.full(with_start.sum(), True), np.full(with_end.sum(), False)])
-    at = np.concatenate([start[with_start], (start + length)[with_end]])
-    order = np.argsort(at + draw.integers(0, MINUTE, len(at)), kind="stable")
-    return Rides(rides[order], is_start[order], at[order])
-
-
 def week_of(a_day: int) -> tuple[Rides, list[int]]:
     """The same day eight times over, and how many of its events arrive in each two hours.
 
@@ -112,8 +91,8 @@ def week_of(a_day: int) -> tuple[Rides, list[int]]:
     the end of the seventh like those before: its last rides end on the next day. The last two
     events, a day later, move the watermark past all others.
     """
-    day = rides_of_a_day(a_day)
-    ride, is_start, at = day.ride, day.is_start, day.at
+    day, _ = build_rides(np.random.Generator(np.random.PCG64(7)), a_day // 2, DAY)
+    ride, is_start, at = day["ride_id"], day["is_start"], day["event_ms"]
     days = np.arange(DAYS)[:, None]
     rides = (1_000_000 + ride + days * (ride.max() + 1)).ravel()
     times = (at + days * DAY).ravel()

@@ -28,7 +28,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -57,16 +57,21 @@ def prepare(folder: Path, size: int, *, with_json: bool, seed: int = 7) -> dict[
     Nothing appears under its name before it is whole, and nothing that is there is removed: another
     bench may be reading it. The folder's name should carry `generation()`.
     """
-    note = folder / "rows.json"
-    if not note.exists():
-        with making(folder) as made:
-            rows = write_layouts(made, size, seed)
-            (made / note.name).write_text(json.dumps(rows) + "\n")
+    rows = write_once(folder, lambda made: write_layouts(made, size, seed))
     if with_json and not (folder / "json").exists():
         with making(folder / "json") as made:
             write_json(made / "rides", pq.read_table(folder / "parquet" / "rides"))
-    rows_of: dict[str, int] = json.loads(note.read_text())
-    return rows_of
+    return rows
+
+
+def write_once(folder: Path, write: Callable[[Path], dict[str, int]]) -> dict[str, int]:
+    """Write a folder whole unless it exists; returns the rows of each stream that `write` did."""
+    note = folder / "rows.json"
+    if not note.exists():
+        with making(folder) as made:
+            (made / note.name).write_text(json.dumps(write(made)) + "\n")
+    rows: dict[str, int] = json.loads(note.read_text())
+    return rows
 
 
 def generation() -> str:
@@ -118,8 +123,8 @@ def build(size: int, seed: int) -> dict[str, Columns]:
     readings = {"sensor_id": sensor, "event_ms": at, "temperature": degrees}
     return {
         "rides": arrived(draw, rides, "ride_id", last=2),
-        "fares": arrived(draw, fares, "ride_id", last=1),
-        "readings": arrived(draw, readings, "sensor_id", last=1),
+        "fares": arrived(draw, fares, "ride_id"),
+        "readings": arrived(draw, readings, "sensor_id"),
     }
 
 
@@ -170,14 +175,25 @@ def build_rides(draw: np.random.Generator, count: int, span: int) -> tuple[Colum
     return rides, {name: column[chance[2] >= 0.01] for name, column in fare.items()}
 
 
-def arrived(draw: np.random.Generator, columns: Columns, key: str, last: int) -> Columns:
-    """In the order of arrival, with the closing rows behind."""
+def arrived(
+    draw: np.random.Generator,
+    columns: Columns,
+    key: str,
+    *,
+    last: int = 1,
+    latest: int = MINUTE,
+    end: int | None = None,
+) -> Columns:
+    """In the order of arrival, up to `latest` ms after their time, with the closing rows behind.
+
+    They are `last` rows of key -1 at `end`, else a day after the newest.
+    """
     at = columns["event_ms"]
-    order = np.argsort(at + draw.integers(0, MINUTE + 1, len(at)), kind="stable")
+    order = np.argsort(at + draw.integers(0, latest + 1, len(at)), kind="stable")
     columns = {name: column[order] for name, column in columns.items()}
     closing = {name: column[-last:].copy() for name, column in columns.items()}
     closing[key][:] = -1
-    closing["event_ms"][:] = int(at.max()) + DAY
+    closing["event_ms"][:] = end or int(at.max()) + DAY
     if "is_start" in closing:
         closing["is_start"][:] = [True, False]
     return {name: np.concatenate([columns[name], closing[name]]) for name in columns}

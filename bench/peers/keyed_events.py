@@ -14,14 +14,23 @@ What holds by construction, beside what holds of the other events (events.py):
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from bench.peers import events
-from bench.peers.events import BEGIN, Columns, deal, end_of, lay_log, making, typed, write_parts
+from bench.peers.events import (
+    BEGIN,
+    Columns,
+    arrived,
+    deal,
+    end_of,
+    lay_log,
+    typed,
+    write_once,
+    write_parts,
+)
 from bench.peers.workloads import DAY, HOUR, MINUTE
 
 KEYS: Final = 200_000
@@ -34,13 +43,7 @@ KEY_OF: Final = {"wide_readings": "sensor_id", "wide_fares": "driver_id"}
 
 def prepare_keyed(folder: Path, size: int, seed: int = 11) -> dict[str, int]:
     """Write the events of that size unless they exist; returns the rows of each stream."""
-    note = folder / "rows.json"
-    if not note.exists():
-        with making(folder) as made:
-            rows = write_streams(made, size, seed)
-            (made / note.name).write_text(json.dumps(rows) + "\n")
-    rows_of: dict[str, int] = json.loads(note.read_text())
-    return rows_of
+    return write_once(folder, lambda made: write_streams(made, size, seed))
 
 
 def keyed_generation() -> str:
@@ -59,7 +62,8 @@ def write_streams(folder: Path, size: int, seed: int) -> dict[str, int]:
         ("wide_fares", fares(draw, size), MINUTE),
     ):
         key = KEY_OF[name]
-        table = typed(name, arrived(draw, columns, key, latest, end_of(size) + DAY))
+        rows_in_order = arrived(draw, columns, key, latest=latest, end=end_of(size) + DAY)
+        table = typed(name, rows_in_order)
         rows[name] = table.num_rows
         write_parts(folder / "parquet" / name, table)
         deal(folder / "split" / name, table, 1, table[key].to_numpy()[:-1])
@@ -90,13 +94,3 @@ def fares(draw: np.random.Generator, size: int) -> Columns:
         "event_ms": BEGIN + HOUR // 2 + np.sort(draw.integers(0, span, size)),
         "tip": draw.integers(0, 60, size) * 0.25,
     }
-
-
-def arrived(
-    draw: np.random.Generator, columns: Columns, key: str, latest: int, end: int
-) -> Columns:
-    """As they arrive, up to `latest` after their time; a row of key -1 ends all windows."""
-    at = columns["event_ms"]
-    order = np.argsort(at + draw.integers(0, latest + 1, len(at)), kind="stable")
-    closing = {**dict.fromkeys(columns, 0), key: -1, "event_ms": end}
-    return {name: np.append(column[order], closing[name]) for name, column in columns.items()}
