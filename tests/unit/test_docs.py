@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer import Context
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from rivermark.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -47,6 +52,20 @@ def test_every_link_and_path_of_a_page_exists(page: Path) -> None:
     if name == "CHANGELOG.md" or name.startswith("docs/decisions/"):
         return  # Of their day.
     assert gone - NOT_YET_THERE.get(name, set()) == set()
+
+
+def test_every_command_that_a_page_names_exists() -> None:
+    command = get_command(app)
+    assert isinstance(command, TyperGroup)
+    known = set(command.list_commands(Context(command))) | set(command.commands)
+    named = {
+        name
+        for page in PAGES
+        for name in re.findall(r"(?:`|^ *)rivermark ([a-z][a-z-]+)", page.read_text(), re.MULTILINE)
+    }
+
+    assert len(named) > 10
+    assert named <= known
 
 
 @pytest.mark.parametrize(
