@@ -36,6 +36,9 @@ def of_table(done: Reprocessing, table: Table, lake: Lake) -> metadata.Metadata:
     }
     if outcome.version_after is not None:
         shown["version"] = dg.MetadataValue.int(outcome.version_after)
+    if outcome.sinks:
+        effects = "; ".join(f"{target}: {effect}" for target, effect in outcome.sinks.items())
+        shown["sinks"] = dg.MetadataValue.text(effects)
     if outcome.side:
         shown["side_table"] = dg.MetadataValue.path(outcome.side)
     return shown

@@ -7,21 +7,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from deltalake import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from rivermark.backfill.code_version import code_of
 from rivermark.backfill.comparison import compare
+from rivermark.backfill.publish import (
+    check_replaceable,
+    commit_metadata,
+    effects_on_sinks,
+    publish_days,
+)
 from rivermark.backfill.registry import Kind, account, new_id, register
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.backfill.staging import Staged, keep_rehearsed, rehearsal_path, remove_old, staged
 from rivermark.lake.day_predicates import condition
-from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
-from rivermark.lake.log import CommitLog
-from rivermark.lake.replace import replace_days
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import RivermarkError, VersionNotAvailable
 from rivermark.model.stream import Stream
@@ -31,9 +34,8 @@ from rivermark.runtime.query.recompute import AsOf, build_range, check_closed, p
 from rivermark.settings import Settings
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from rivermark.quality.duckdb_evaluator import Rows
+    from rivermark.model.sink import Rows
+    from rivermark.quality.duckdb_evaluator import Rows as AuditedRows
 
 MANY_ROWS: Final = 5_000_000
 """Above this, Spark writes the rows; below, they pass through this process's memory."""
@@ -111,6 +113,7 @@ def replace(spark: SparkSession, settings: Settings, order: Order) -> Reprocessi
     Raises PartitionStillOpen for days that the stream has not finished, and PublicationBlocked for
     rows that break a critical rule: no table is touched then.
     """
+    check_replaceable(order.stream)
     lake = settings.lake()
     for table in order.stream.tables:
         create_table(lake, table)
@@ -125,11 +128,13 @@ def replace(spark: SparkSession, settings: Settings, order: Order) -> Reprocessi
             for table in order.stream.tables
         }
         chosen = [table for table in days if days[table]]
+        outputs = {output.table: output for output in order.stream.outputs}
         order.on_step("checking the critical rules")
         audit(lake, order.stream, _audited(done, rows, chosen), instead_of=order.days)
         for table in chosen:
             order.on_step(f"replacing the days in {table.name}")
-            _replace_table(spark, lake, done, rows, table, days[table])
+            new = _rows_of(spark, done, rows, table, days[table])
+            publish_days(lake, order.stream, outputs[table], new, days[table], done)
     register(lake, (r for r in done.records() if r.version_after is not None))
     return done
 
@@ -164,60 +169,32 @@ def computed(
     published = {table.name: DeltaTable(lake.path(table)) for table in stream.tables}
     built = build_range(spark, lake, stream, order.first, order.last, done.inputs)
     with staged(lake, done.id, stream, built, order.first, order.last) as rows:
-        for table in stream.tables:
-            before = published[table.name]
+        for output in stream.outputs:
+            table, before = output.table, published[output.table.name]
             order.on_step(f"comparing with {table.name} version {before.version()}")
             difference = compare(
                 before.to_pyarrow_dataset(), rows.rows(table), table, order.first, order.last
             )
-            done.tables[table.name] = TableOutcome(table.name, before.version(), difference)
+            done.tables[table.name] = TableOutcome(
+                table.name, before.version(), difference, sinks=effects_on_sinks(output)
+            )
         yield done, rows
     done.seconds = round(time.monotonic() - started, 3)
 
 
-def _audited(done: Reprocessing, rows: Staged, tables: Iterable[Table]) -> list[tuple[Table, Rows]]:
+def _audited(
+    done: Reprocessing, rows: Staged, tables: Iterable[Table]
+) -> list[tuple[Table, AuditedRows]]:
     """The rows of each table as the audit reads them."""
     days = days_between(done.first, done.last)
     many = {t.name: done.tables[t.name].difference.rows_after > MANY_ROWS for t in tables}
     return [(t, rows.rows(t) if many[t.name] else rows.ordered(t, days)) for t in tables]
 
 
-def _replace_table(
-    spark: SparkSession,
-    lake: Lake,
-    done: Reprocessing,
-    rows: Staged,
-    table: Table,
-    days: list[date],
-) -> None:
-    """Replace the days of one table by what was computed, and record the version that made."""
-    outcome = done.tables[table.name]
-    new: DataFrame | pa.Table
-    if outcome.difference.rows_after > MANY_ROWS:
-        new = rows.frame(spark, table).where(condition(table, days))
-    else:
-        new = rows.ordered(table, days)
-    metadata = commit_metadata(done, outcome)
-    replace_days(lake, table, new, days, metadata, on_conflict=outcome.count_conflict)
-    outcome.version_after = version_of(lake, table, done.id)
-
-
-def commit_metadata(done: Reprocessing, outcome: TableOutcome) -> dict[str, Any]:
-    """The metadata of a replacing commit: all that an undo needs, should the register lack it."""
-    metadata: dict[str, Any] = {
-        "stream": done.stream,
-        "recompute": [done.first.isoformat(), done.last.isoformat()],
-        "run": done.run_id,
-        "inputs": dict(done.inputs),
-        "reprocessing": done.id,
-        "kind": done.kind,
-        "before": outcome.version_before,
-        "code": done.code,
-    }
-    return metadata | ({"because": done.because} if done.because else {})
-
-
-def version_of(lake: Lake, table: Table, name: str) -> int | None:
-    """The version that a reprocessing made of a table, by the table's own log."""
-    log = CommitLog(lake.path(table)).backwards()
-    return next((c.version for c in log if c.metadata.get("reprocessing") == name), None)
+def _rows_of(
+    spark: SparkSession, done: Reprocessing, rows: Staged, table: Table, days: list[date]
+) -> Rows:
+    """The computed rows of some days of a table, by Spark where they are many."""
+    if done.tables[table.name].difference.rows_after > MANY_ROWS:
+        return rows.frame(spark, table).where(condition(table, days))
+    return rows.ordered(table, days)

@@ -18,6 +18,7 @@ class TableOutcome:
 
     `version_before` is what was compared with, `version_after` the commit that replaced it (None
     where none did). `side` is the path of the computed rows, if they were kept.
+    `sinks` are the targets that the output declares, each with what replacing days does to it.
     """
 
     table: str
@@ -26,6 +27,7 @@ class TableOutcome:
     version_after: int | None = None
     conflicts: int = 0
     side: str | None = None
+    sinks: Mapping[str, str] = field(default_factory=dict)
 
     def count_conflict(self) -> None:
         """Count a commit that is tried again, because another writer was faster."""
@@ -144,6 +146,7 @@ def _table_json(outcome: TableOutcome) -> dict[str, Any]:
         "conflicts": outcome.conflicts,
         "commits_meanwhile": outcome.commits_meanwhile,
         "side": outcome.side,
+        "sinks": dict(outcome.sinks),
     }
 
 

@@ -9,17 +9,21 @@ from datetime import UTC, date, datetime
 from deltalake import DeltaTable
 
 from rivermark.backfill.comparison import compare
-from rivermark.backfill.recompute import commit_metadata, version_of
+from rivermark.backfill.publish import (
+    check_replaceable,
+    effects_on_sinks,
+    publish_days,
+    version_of,
+)
 from rivermark.backfill.registry import account, new_id, newest_records, register
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.backfill.staging import ordered_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
 from rivermark.lake.log import Commit, CommitLog
-from rivermark.lake.replace import replace_days
 from rivermark.lake.time_travel import oldest_readable, readable
 from rivermark.model.errors import RivermarkError, VersionNotAvailable
-from rivermark.model.stream import Stream
+from rivermark.model.stream import Output, Stream
 from rivermark.model.table import Table, days_between
 from rivermark.settings import Settings
 
@@ -28,11 +32,16 @@ from rivermark.settings import Settings
 class Replacement:
     """A commit by which a reprocessing replaced days of a table."""
 
-    table: Table
+    output: Output
     commit: Commit
     before: int
     first: date
     last: date
+
+    @property
+    def table(self) -> Table:
+        """The table of the output."""
+        return self.output.table
 
 
 def undo(settings: Settings, stream: Stream, name: str, *, run_id: str) -> Reprocessing:
@@ -42,10 +51,11 @@ def undo(settings: Settings, stream: Stream, name: str, *, run_id: str) -> Repro
     RivermarkError where the days were changed again since, VersionNotAvailable where the version
     before can no longer be read.
     """
+    check_replaceable(stream)
     started = time.monotonic()
     lake = settings.lake()
     with days_lock(lake.path(stream.tables[0])):
-        made = [r for t in stream.tables if (r := replacement(lake, stream, t, name)) is not None]
+        made = [r for o in stream.outputs if (r := replacement(lake, stream, o, name)) is not None]
         if not made:
             raise RivermarkError(_unknown(lake, stream, name))
         for each in made:
@@ -64,14 +74,15 @@ def undo(settings: Settings, stream: Stream, name: str, *, run_id: str) -> Repro
             because=name,
         )
         for each in made:
-            _restore(lake, done, each)
+            _restore(lake, stream, done, each)
         done.seconds = round(time.monotonic() - started, 3)
     register(lake, done.records())
     return done
 
 
-def replacement(lake: Lake, stream: Stream, table: Table, name: str) -> Replacement | None:
+def replacement(lake: Lake, stream: Stream, output: Output, name: str) -> Replacement | None:
     """What a reprocessing did to a table, as its commit says; None where it did nothing."""
+    table = output.table
     if not lake.exists(table):
         return None
     log = CommitLog(lake.path(table))
@@ -85,12 +96,17 @@ def replacement(lake: Lake, stream: Stream, table: Table, name: str) -> Replacem
     if commit is None:
         return None
     first, last = (date.fromisoformat(day) for day in commit.metadata["recompute"])
-    return Replacement(table, commit, int(commit.metadata["before"]), first, last)
+    return Replacement(output, commit, int(commit.metadata["before"]), first, last)
 
 
 def check_undoable(lake: Lake, stream: Stream, made: Replacement) -> None:
     """Refuse where days changed since the reprocessing, or the version before it is gone."""
     table, path = made.table, lake.path(made.table)
+    if made.output.updates_rows:
+        raise RivermarkError(
+            f"table '{table.name}' keeps the latest row of each key: merged rows cannot be taken "
+            "out again; reprocess its days instead"
+        )
     if not readable(lake, table, made.before):
         raise VersionNotAvailable(
             f"version {made.before} of table '{table.name}', which held the days before, is no "
@@ -129,18 +145,15 @@ def later_replacement(lake: Lake, made: Replacement) -> Commit | None:
     return None
 
 
-def _restore(lake: Lake, done: Reprocessing, made: Replacement) -> None:
+def _restore(lake: Lake, stream: Stream, done: Reprocessing, made: Replacement) -> None:
     table, path = made.table, lake.path(made.table)
     before = DeltaTable(path, version=made.before).to_pyarrow_dataset()
     now = DeltaTable(path)
     difference = compare(now.to_pyarrow_dataset(), before, table, made.first, made.last)
-    outcome = TableOutcome(table.name, now.version(), difference)
+    sinks = effects_on_sinks(made.output)
+    done.tables[table.name] = TableOutcome(table.name, now.version(), difference, sinks=sinks)
     days = days_between(made.first, made.last)
-    rows = ordered_rows(before, table, days)
-    metadata = commit_metadata(done, outcome)
-    replace_days(lake, table, rows, days, metadata, on_conflict=outcome.count_conflict)
-    outcome.version_after = version_of(lake, table, done.id)
-    done.tables[table.name] = outcome
+    publish_days(lake, stream, made.output, ordered_rows(before, table, days), days, done)
 
 
 def _unknown(lake: Lake, stream: Stream, name: str) -> str:

@@ -44,6 +44,8 @@ def print_report(done: Reprocessing) -> None:
     for outcome in done.tables.values():
         _print_sums(outcome)
         _print_samples(outcome)
+        for target, effect in outcome.sinks.items():
+            console.print(plain(f"{outcome.table}: {target}: {effect}"), soft_wrap=True)
         if outcome.side:
             console.print(plain(f"the computed rows: {outcome.side}"), soft_wrap=True)
         if outcome.conflicts:
