@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -34,6 +34,7 @@ from deltalake import DeltaTable
 
 from bench.figures import options_of, report
 from bench.growth_chart import draw_growth, slope
+from bench.latency import fare_line
 from bench.workload import GROWING
 from jobs.event_log import prune_events
 from jobs.names import table_key
@@ -43,7 +44,7 @@ from rivermark.model.stream import Stream, table_of
 from rivermark.runtime.checkpoint.positions import position
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
-from rivermark.testing.landing.json_lines import json_line
+from rivermark.testing import wait_until
 from rivermark.testing.landing.writer import land
 
 FIRST: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -136,17 +137,11 @@ def fares(day: int, part: int, parts: int, rows: int) -> list[str]:
     step = timedelta(days=1) / parts / rows
     number = (day * parts + part) * rows
     return [
-        json_line(
-            {
-                "ride_id": number + n,
-                "taxi_id": 1 + n % DRIVERS,
-                "driver_id": 1 + n % DRIVERS,
-                "event_time": begin + n * step - timedelta(seconds=chance.uniform(0, 30)),
-                "payment_type": "CARD",
-                "tip": 1 + n % 7,
-                "tolls": 0,
-                "total_fare": 10 + n % 7,
-            }
+        fare_line(
+            number + n,
+            begin + n * step - timedelta(seconds=chance.uniform(0, 30)),
+            driver=1 + n % DRIVERS,
+            tip=1 + n % 7,
         )
         for n in range(rows)
     ]
@@ -178,15 +173,6 @@ class Passage:
         place = position(self._lake, stream, self._ids[table.name])
         log = CommitLog(path)
         return place is not None and not log.adds_rows(place.version, log.versions()[-1] + 1)
-
-
-def wait_for(fact: Callable[[], bool], alive: Callable[[], bool]) -> None:
-    """Return when it holds; end the measurement when it does not."""
-    deadline = time.monotonic() + PATIENCE
-    while not fact():
-        if not alive() or time.monotonic() > deadline:
-            raise SystemExit("the streams do not go on; see the workload's log")
-        time.sleep(0.5)
 
 
 def folder_size(folder: Path, *suffixes: str) -> tuple[int, int]:
@@ -264,7 +250,13 @@ def measure(options: argparse.Namespace) -> list[Day]:
                 lines = fares(number, part, options.batches, options.rows)
                 land(folder / f"{number:03}-{part:03}.json", lines)
                 files += 1
-                wait_for(lambda: passage.done(files), streams.alive)  # noqa: B023
+                wait_until(
+                    lambda: passage.done(files),  # noqa: B023
+                    PATIENCE,
+                    reason="all streams have read the file; see the workload's log",
+                    alive=streams.alive,
+                    interval=0.5,
+                )
                 log_reports(instance)
             day.batches = options.batches * len(GROWING.streams)
             day.stream_cpu_ms_per_batch = 1000 * (streams.cpu() - cpu) / day.batches

@@ -81,18 +81,18 @@ class Reader:
         return np.concatenate(delays) if delays else np.array([])
 
 
-def fare(ride: int, at: datetime) -> str:
-    """One fare as a JSON line."""
+def fare_line(ride: int, at: datetime, *, driver: int, tip: int) -> str:
+    """A fare as a landed JSON line."""
     return json_line(
         {
             "ride_id": ride,
-            "taxi_id": 1 + ride % 200,
-            "driver_id": 1 + ride % 200,
+            "taxi_id": driver,
+            "driver_id": driver,
             "event_time": at,
             "payment_type": "CARD",
-            "tip": 1,
+            "tip": tip,
             "tolls": 0,
-            "total_fare": 10,
+            "total_fare": 9 + tip,
         }
     )
 
@@ -103,7 +103,12 @@ def generate(folder: Path, rate: int, began: float, seconds: float) -> None:
     for step in range(round(seconds / STEP)):
         times = [began + step * STEP + n / rate for n in range(per_step)]
         first = step * per_step
-        lines = [fare(first + n, datetime.fromtimestamp(at, UTC)) for n, at in enumerate(times)]
+        lines = [
+            fare_line(
+                first + n, datetime.fromtimestamp(at, UTC), driver=1 + (first + n) % 200, tip=1
+            )
+            for n, at in enumerate(times)
+        ]
         time.sleep(max(began + (step + 1) * STEP - time.time(), 0))
         land(folder / f"latency-{step:08d}.json", lines)
 
