@@ -29,12 +29,11 @@ from typing import Any
 
 from assets.taxi.ingest import FARE_EVENTS, RIDE_EVENTS
 from rivermark.settings import Settings
+from simulator.disorder import Disorder
 from simulator.feeds import Feed, drip_feeds
 from simulator.taxi.arrivals import rides_by_event_time
 from simulator.taxi.clock import RideClock
-from simulator.taxi.disorder import Disorder
 from simulator.taxi.fares import fares
-from simulator.taxi.wire import to_line
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
@@ -74,7 +73,7 @@ def land(settings: Settings) -> None:
                 for e in events
                 if ingest is RIDE_EVENTS or not SILENT[0] <= e.event_time < SILENT[1]
             ]
-            feeds.append(Feed(ingest, came, to_line, disorder))
+            feeds.append(Feed(ingest, came, disorder))
     drip_feeds(Path(settings.landing_root), feeds, every=HOUR)
 
 

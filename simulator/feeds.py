@@ -7,34 +7,50 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from rivermark.model.stream import Ingest
+from rivermark import Contract, Ingest
 from rivermark.testing.landing.folder import LandingFolder
+from rivermark.testing.landing.json_lines import json_line
 from rivermark.testing.landing.pace import Pace, Paced, Progress, land_at_pace
 from rivermark.testing.landing.parcels import Parcel, cut
 from rivermark.testing.landing.writer import Landed
-from simulator.taxi.disorder import Arrival, Disorder
-from simulator.taxi.held import keep_late_back
+from simulator.disorder import Arrival, Disorder
+from simulator.held import keep_late_back
 
 
 @dataclass(frozen=True)
 class Feed:
-    """Events in order of event time on their way to an ingest, as JSON lines, with disorder."""
+    """Events in order of event time on their way to an ingest, as JSON lines, with disorder.
+
+    An event has an attribute for each field of the ingest's contract.
+    """
 
     ingest: Ingest
     events: Iterable[Any]
-    line: Callable[[Any], str]
     disorder: Disorder = field(default_factory=Disorder)
 
     def parcels(self, every: timedelta) -> Iterator[_Addressed]:
-        """What lands together: one parcel per `every` of the events' time that has any."""
+        """Rows that land together: one parcel per `every` of the events' time that has any."""
         arrivals = cut(self.disorder.as_they_come(self.events), every)
         lateness = self.ingest.lateness
         held = arrivals if lateness is None else keep_late_back(arrivals, lateness)
         for parcel in held:
             yield _Addressed(parcel.due, parcel.rows, self)
+
+    def lines(self, parcel: Parcel[Arrival[Any]]) -> list[str]:
+        """The lines of a parcel's rows, without the lost ones."""
+        line = line_of(self.ingest.contract)
+        return [line(row.event) for row in parcel.rows if row.kind != "lost"]
+
+
+def line_of(contract: Contract) -> Callable[[Any], str]:
+    """Writes an event as a JSON line: the contract's fields in order, from attributes."""
+    names = [each.name for each in contract.fields]
+    values = attrgetter(*names)
+    return lambda event: json_line(dict(zip(names, values(event), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -59,8 +75,7 @@ def drip_feeds(
     folders = {f.ingest.name: LandingFolder(landing / f.ingest.source.name) for f in feeds}
 
     def deliver(parcel: _Addressed) -> Landed:
-        lines = (parcel.feed.line(row.event) for row in parcel.rows if row.kind != "lost")
-        return folders[parcel.feed.ingest.name].land(lines)
+        return folders[parcel.feed.ingest.name].land(parcel.feed.lines(parcel))
 
     merged = heapq.merge(*(f.parcels(every) for f in feeds), key=lambda parcel: parcel.due)
     return land_at_pace(merged, deliver, pace or Pace(), stop=stop, on_progress=on_progress)

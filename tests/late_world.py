@@ -28,12 +28,11 @@ from rivermark.runtime.checkpoint.watermarks import last_reached
 from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
 from rivermark.testing import wait_until
+from simulator.disorder import Disorder
 from simulator.feeds import Feed, drip_feeds
 from simulator.taxi.arrivals import rides_by_event_time
 from simulator.taxi.clock import RideClock
-from simulator.taxi.disorder import Disorder
 from simulator.taxi.fares import fares
-from simulator.taxi.wire import to_line
 from tests.oracles.landed import Event
 from tests.oracles.rides import TaxiOracle
 from tests.spark.helpers.background import Running, running
@@ -158,7 +157,7 @@ def _drip(
             file.write(json.dumps(said) + "\n")
             if outage is not None and ingest is FARE_EVENTS:
                 sent = [e for e in sent if not outage[0] <= e.event_time < outage[1]]
-            feeds.append(Feed(ingest, sent, to_line, disorder))
+            feeds.append(Feed(ingest, sent, disorder))
     drip_feeds(folder, feeds, every=HOUR)
 
 

@@ -8,7 +8,7 @@ import typer
 
 from rivermark.cli.deployment import Home
 from simulator.feed_command import Lasting, land_as_it_happens
-from simulator.fraud.drip import fraud_feeds
+from simulator.fraud.feeds import fraud_feeds
 from simulator.fraud.world import FraudWorld
 
 

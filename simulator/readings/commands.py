@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Annotated
 
 import typer
 
-from rivermark.cli.console import out, plain
-from rivermark.cli.deployment import Home, settings_for
-from rivermark.cli.landing import landed_sentence, landing_progress, local_landing, stop_after
-from rivermark.cli.session import stop_on_signals
-from rivermark.model.errors import RivermarkError
-from rivermark.testing.landing.pace import Pace
-from simulator.readings.drip import drip_readings
+from rivermark import RivermarkError
+from rivermark.cli.deployment import Home
+from simulator.feed_command import Lasting, land_as_it_happens
+from simulator.readings.feeds import sensor_feeds
 from simulator.readings.world import SensorWorld
 
 
@@ -25,9 +22,7 @@ def sensors(
     controls: Annotated[
         bool, typer.Option("--controls", help="Land thresholds and smoke levels as well.")
     ] = False,
-    lasting: Annotated[
-        float | None, typer.Option("--for", metavar="SECONDS", min=0, help="Stop after so long.")
-    ] = None,
+    lasting: Lasting = None,
     home: Home = None,
 ) -> None:
     """Land readings of generated sensors as they happen, some late, lost or twice, until Ctrl-C.
@@ -37,23 +32,10 @@ def sensors(
         rivermark sensors --sensors 200 --period 0.5 --for 60
         rivermark sensors --controls
     """
-    landing = local_landing(settings_for(home))
     try:
         world = SensorWorld(sensors=count, period=timedelta(seconds=period))
-        with (
-            stop_on_signals() as stop,
-            stop_after(lasting, stop),
-            landing_progress(f"readings to {landing}") as heard,
-        ):
-            done = drip_readings(
-                landing,
-                world,
-                datetime.now(UTC),
-                controls=controls,
-                pace=Pace(speed=1, real_time=True),
-                stop=stop,
-                on_progress=heard,
-            )
     except ValueError as error:
         raise RivermarkError(str(error)) from error
-    out().print(plain(landed_sentence(done)))
+    land_as_it_happens(
+        "readings", lambda now: sensor_feeds(world, now, controls=controls), lasting, home
+    )

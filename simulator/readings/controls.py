@@ -10,7 +10,6 @@ from hashlib import blake2b
 from itertools import count
 from typing import Final
 
-from rivermark.testing.landing.json_lines import json_line
 from simulator.readings.world import EPOCH
 
 SENT_EVERY: Final = timedelta(seconds=5)
@@ -29,6 +28,11 @@ class ThresholdUpdate:
     event_time: datetime
     degrees: Decimal
     version: int
+
+    @property
+    def sensor_id(self) -> str:
+        """The sensor's name; `*` for all that have none of their own."""
+        return f"sensor_{self.sensor}" if self.sensor else "*"
 
     @property
     def key(self) -> tuple[int, ...]:
@@ -67,23 +71,6 @@ def smoke_levels(
         second = (at - EPOCH) // timedelta(seconds=1)
         drawn = int.from_bytes(blake2b(f"{seed}/{second}".encode(), digest_size=6).digest())
         yield SmokeUpdate(at, "High" if drawn % 1_000 < SMOKE_SHARE else "Low")
-
-
-def threshold_line(update: ThresholdUpdate) -> str:
-    """The threshold as the JSON line that lands."""
-    return json_line(
-        {
-            "sensor_id": f"sensor_{update.sensor}" if update.sensor else "*",
-            "event_time": update.event_time,
-            "degrees": update.degrees,
-            "version": update.version,
-        }
-    )
-
-
-def smoke_line(update: SmokeUpdate) -> str:
-    """The smoke level as the JSON line that lands."""
-    return json_line({"event_time": update.event_time, "level": update.level})
 
 
 def _instants(

@@ -7,14 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from assets.readings.ingest import LATENESS, SENSOR_READINGS, TEMPERATURES
+from assets.readings.ingest import TEMPERATURES
 from assets.samples import SAMPLES
 from rivermark.cli.demo_scene import LandedInput, Scene
 from rivermark.testing.landing.once import copy_once, land_parts_once
-from rivermark.testing.landing.parcels import cut
-from simulator.readings.drip import RADIO, control_feeds, to_line
+from simulator.readings.feeds import sensor_feeds
 from simulator.readings.world import SensorWorld
-from simulator.taxi.held import keep_late_back
 
 BEGINNING: Final = datetime(2020, 1, 1, 12, tzinfo=UTC)
 LENGTH: Final = timedelta(minutes=5)
@@ -31,7 +29,7 @@ def land(landing: Path) -> list[LandedInput]:
 
     Thresholds and smoke levels of those minutes land too: alerts are made of them.
     """
-    return [*_land_recorded(landing), *_land_controls(landing), _land_sensors(landing)]
+    return [*_land_recorded(landing), *_land_generated(landing)]
 
 
 def _land_recorded(landing: Path) -> Iterator[LandedInput]:
@@ -40,21 +38,15 @@ def _land_recorded(landing: Path) -> Iterator[LandedInput]:
         yield LandedInput(what, 1, rows, int(new))
 
 
-def _land_controls(landing: Path) -> Iterator[LandedInput]:
-    for feed in control_feeds(BEGINNING, LENGTH):
-        lines = ([feed.line(a.event) for a in p.rows] for p in feed.parcels(FILE_SPAN))
+def _land_generated(landing: Path) -> Iterator[LandedInput]:
+    readings, *controls = sensor_feeds(SensorWorld(), BEGINNING, LENGTH, controls=True)
+    for feed in (*controls, readings):
+        lines = (feed.lines(parcel) for parcel in feed.parcels(FILE_SPAN))
         done = land_parts_once(landing / feed.ingest.source.name, "generated", lines)
         what = f"generated {feed.ingest.name.partition('/')[2].replace('_', ' ')}"
+        if feed is readings:
+            what = "generated sensors: some readings late, lost or sent twice"
         yield LandedInput(what, done.files, done.rows, done.new_files)
-
-
-def _land_sensors(landing: Path) -> LandedInput:
-    arrivals = RADIO.as_they_come(SensorWorld().readings(BEGINNING, LENGTH))
-    parcels = keep_late_back(cut(arrivals, FILE_SPAN), LATENESS)
-    lines = ((to_line(a.event) for a in p.rows if a.kind != "lost") for p in parcels)
-    done = land_parts_once(landing / SENSOR_READINGS.source.name, "generated", lines)
-    what = "generated sensors: some readings late, lost or sent twice"
-    return LandedInput(what, done.files, done.rows, done.new_files)
 
 
 SCENE: Final = Scene(land=land)

@@ -20,7 +20,7 @@ from rivermark.cli.landing import (
 )
 from rivermark.cli.session import stop_on_signals
 from rivermark.model.errors import RivermarkError
-from simulator.taxi.disorder import Disorder
+from simulator.disorder import Disorder
 from simulator.taxi.drip import drip as land_drip
 from simulator.taxi.drip_plan import MILD_DISORDER, DripPlan
 from simulator.taxi.replay import replay as land_replay

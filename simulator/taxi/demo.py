@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from assets.samples import SAMPLES
 from assets.taxi.ingest import LATENESS
@@ -20,14 +19,10 @@ from rivermark.monitor.charts.png import Winner, draw_hourly_winners
 from rivermark.monitor.checks.check import Answer, Claim
 from rivermark.settings import Settings
 from rivermark.testing.landing.once import copy_once, land_parts_once
-from simulator.taxi.arrivals import rides_in_blocks
-from simulator.taxi.fares import fares
-from simulator.taxi.landed_truth import truth_of
 from simulator.taxi.replay import TRIP_EVENTS_FOLDER, replay
-from simulator.taxi.truth import HourlyTips, hourly_winners, hours_closed
-from simulator.taxi.wire import FARES_FOLDER, RIDES_FOLDER, to_line
-
-T = TypeVar("T")
+from simulator.taxi.training import fare_parts, ride_parts
+from simulator.taxi.truth import HourlyTips, hourly_winners, hours_closed, truth_of
+from simulator.taxi.wire import FARES_FOLDER, RIDES_FOLDER
 
 WINNERS: Final = table_of(HOURLY_WINNERS)
 
@@ -67,25 +62,12 @@ def _replay(landing: Path) -> LandedInput:
 
 
 def _land_training(landing: Path) -> Iterator[LandedInput]:
-    blocks = _in_parts(rides_in_blocks(SEVEN_HOURS), BLOCKS_AN_HOUR)
-    rides = land_parts_once(
-        landing / RIDES_FOLDER,
-        "training",
-        (map(to_line, chain.from_iterable(part)) for part in blocks),
-    )
-    yield LandedInput("generated rides, STARTs and ENDs", rides.files, rides.rows, rides.new_files)
-    hours = _in_parts(fares(1, SEVEN_HOURS), RIDES_AN_HOUR)
-    paid = land_parts_once(
-        landing / FARES_FOLDER, "training", (map(to_line, part) for part in hours)
-    )
-    yield LandedInput("their fares", paid.files, paid.rows, paid.new_files)
-
-
-def _in_parts(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """The items in lists of `size`, the last one of what is left."""
-    rest = iter(items)
-    while part := list(islice(rest, size)):
-        yield part
+    for folder, what, parts in (
+        (RIDES_FOLDER, "generated rides, STARTs and ENDs", ride_parts(SEVEN_HOURS, BLOCKS_AN_HOUR)),
+        (FARES_FOLDER, "their fares", fare_parts(SEVEN_HOURS, RIDES_AN_HOUR)),
+    ):
+        done = land_parts_once(landing / folder, "training", parts)
+        yield LandedInput(what, done.files, done.rows, done.new_files)
 
 
 def winners_are_right(settings: Settings, _now: datetime) -> Answer:

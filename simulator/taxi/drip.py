@@ -4,23 +4,23 @@ import heapq
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from rivermark.cli.landing import stop_after
 from rivermark.testing.landing.folder import LandingFolder
 from rivermark.testing.landing.pace import Paced, Progress, land_at_pace
 from rivermark.testing.landing.parcels import Parcel, cut
 from rivermark.testing.landing.writer import Landed
+from simulator.disorder import Arrival
+from simulator.held import keep_late_back
 from simulator.taxi.arrivals import rides_by_event_time
 from simulator.taxi.clock import RideClock
-from simulator.taxi.disorder import Arrival
 from simulator.taxi.drip_plan import DripPlan
 from simulator.taxi.fares import fares
-from simulator.taxi.held import keep_late_back
 from simulator.taxi.manifest import Declaration, Manifest, read_manifest
 from simulator.taxi.wire import FARES_FOLDER, RIDES_FOLDER, GeneratedEvent, to_line
 
@@ -94,7 +94,7 @@ def drip(
         return landed
 
     stop = stop or threading.Event()
-    with _set_after(lasting, stop):
+    with stop_after(None if lasting is None else lasting.total_seconds(), stop):
         paced = land_at_pace(
             heapq.merge(
                 _parcels(
@@ -139,18 +139,3 @@ def _beginning(declaration: Declaration) -> datetime | None:
 def _before(folder: str) -> str:
     """Under what a manifest keeps how many numbers of a folder others had taken."""
     return f"files_before:{folder}"
-
-
-@contextmanager
-def _set_after(delay: timedelta | None, event: threading.Event) -> Iterator[None]:
-    """Set the event once the delay has passed, unless the block ends before."""
-    if delay is None:
-        yield
-        return
-    timer = threading.Timer(delay.total_seconds(), event.set)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()

@@ -6,8 +6,8 @@ from typing import Final, Literal
 
 from rivermark.testing.landing.json_lines import utc_text
 from rivermark.testing.landing.pace import Pace
+from simulator.disorder import Disorder
 from simulator.taxi.clock import TRAINING_CLOCK, RideClock
-from simulator.taxi.disorder import Disorder
 
 # Each ride has a START, an END and a fare.
 EVENTS_A_RIDE: Final = 3

@@ -22,16 +22,11 @@ class FareEvent:
     ride_id: int
     taxi_id: int
     driver_id: int
-    start_time: datetime
+    event_time: datetime
     payment_type: Literal["CARD", "CASH"]
     tip: Decimal
     tolls: Decimal
     total_fare: Decimal
-
-    @property
-    def event_time(self) -> datetime:
-        """The start of the ride."""
-        return self.start_time
 
     @property
     def key(self) -> tuple[int]:
@@ -50,7 +45,7 @@ def fares(first: int, last: int | None, clock: RideClock = TRAINING_CLOCK) -> It
                 ride_id=ride_id,
                 taxi_id=driver,
                 driver_id=driver,
-                start_time=clock.start_of(ride_id),
+                event_time=clock.start_of(ride_id),
                 payment_type="CARD" if ride_id % 2 == 0 else "CASH",
                 tip=_dollars(tip),
                 tolls=_dollars(tolls),

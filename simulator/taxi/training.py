@@ -1,6 +1,6 @@
 """The first rides of the training and their fares, landed at once in the training's own order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 from typing import Final, TypeVar
@@ -32,13 +32,22 @@ def land_training(
     """
     rides_folder = LandingFolder(landing / RIDES_FOLDER, ending)
     fares_folder = LandingFolder(landing / FARES_FOLDER, ending)
-    landed = [
-        rides_folder.land(map(to_line, chain.from_iterable(blocks)))
-        for blocks in _in_parts(rides_in_blocks(last), blocks_a_file)
+    return [
+        *map(rides_folder.land, ride_parts(last, blocks_a_file)),
+        *map(fares_folder.land, fare_parts(last, fares_a_file)),
     ]
-    for part in _in_parts(fares(1, last), fares_a_file):
-        landed.append(fares_folder.land(map(to_line, part)))
-    return landed
+
+
+def ride_parts(last: int, blocks: int) -> Iterator[Iterable[str]]:
+    """The lines of rides 1 to `last` in order of arrival, so many blocks of five at a time."""
+    for part in _in_parts(rides_in_blocks(last), blocks):
+        yield map(to_line, chain.from_iterable(part))
+
+
+def fare_parts(last: int, size: int) -> Iterator[Iterable[str]]:
+    """The lines of the fares of rides 1 to `last`, `size` at a time."""
+    for part in _in_parts(fares(1, last), size):
+        yield map(to_line, part)
 
 
 def _in_parts(items: Iterator[T], size: int) -> Iterator[list[T]]:

@@ -2,15 +2,15 @@
 
 import gzip
 from collections.abc import Iterator
-from datetime import datetime
-from decimal import Decimal
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
+from assets.taxi.fares import FARE_EVENT
+from assets.taxi.rides import RIDE_EVENT
 from rivermark.testing.landing.folder import files_in_landing_order
-from rivermark.testing.landing.json_lines import json_line
+from simulator.feeds import line_of
 from simulator.taxi.fares import FareEvent
 from simulator.taxi.rides import RideEvent
 
@@ -20,37 +20,13 @@ FARES_FOLDER: Final = "taxi/fares"
 GeneratedEvent = RideEvent | FareEvent
 
 
+_RIDE_LINE: Final = line_of(RIDE_EVENT)
+_FARE_LINE: Final = line_of(FARE_EVENT)
+
+
 def to_line(event: GeneratedEvent) -> str:
     """The event as one JSON line; instants UTC, `end_time` null on a START, money exact."""
-    if isinstance(event, RideEvent):
-        return json_line(
-            {
-                "ride_id": event.ride_id,
-                "is_start": event.is_start,
-                "event_time": event.event_time,
-                "start_time": event.start_time,
-                "end_time": event.end_time,
-                "start_lon": event.start_lon,
-                "start_lat": event.start_lat,
-                "end_lon": event.end_lon,
-                "end_lat": event.end_lat,
-                "passenger_count": event.passenger_count,
-                "taxi_id": event.taxi_id,
-                "driver_id": event.driver_id,
-            }
-        )
-    return json_line(
-        {
-            "ride_id": event.ride_id,
-            "taxi_id": event.taxi_id,
-            "driver_id": event.driver_id,
-            "event_time": event.event_time,
-            "payment_type": event.payment_type,
-            "tip": event.tip,
-            "tolls": event.tolls,
-            "total_fare": event.total_fare,
-        }
-    )
+    return _RIDE_LINE(event) if isinstance(event, RideEvent) else _FARE_LINE(event)
 
 
 def ride_from_line(line: str | bytes) -> RideEvent:
@@ -60,8 +36,7 @@ def ride_from_line(line: str | bytes) -> RideEvent:
 
 def fare_from_line(line: str | bytes) -> FareEvent:
     """The fare that a line was made from; msgspec.DecodeError where it is none."""
-    row = _FARE.decode(line)
-    return FareEvent(**{name: getattr(row, name) for name in row.__struct_fields__})
+    return _FARE.decode(line)
 
 
 def read_rides(landing: Path) -> list[list[RideEvent]]:
@@ -80,16 +55,5 @@ def _files(folder: Path) -> Iterator[list[bytes]]:
         yield (gzip.decompress(content) if file.suffix == ".gz" else content).splitlines()
 
 
-class _FareRow(msgspec.Struct, rename={"start_time": "event_time"}):
-    ride_id: int
-    taxi_id: int
-    driver_id: int
-    start_time: datetime
-    payment_type: Literal["CARD", "CASH"]
-    tip: Decimal
-    tolls: Decimal
-    total_fare: Decimal
-
-
 _RIDE: Final = msgspec.json.Decoder(RideEvent)
-_FARE: Final = msgspec.json.Decoder(_FareRow)
+_FARE: Final = msgspec.json.Decoder(FareEvent)

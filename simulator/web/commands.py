@@ -8,7 +8,7 @@ import typer
 
 from rivermark.cli.deployment import Home
 from simulator.feed_command import Lasting, land_as_it_happens
-from simulator.web.drip import web_feeds
+from simulator.web.feeds import web_feeds
 from simulator.web.world import WebWorld
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import takewhile
 from typing import Final
 
-from rivermark.testing.landing.json_lines import json_line
+from simulator.crowd import events_of, first_number, span_around
 
 PAGES: Final = ("/", "/offers", "/shoes", "/coats", "/cart")
 PHONES: Final = 0.6
@@ -48,11 +46,7 @@ class PageView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebWorld:
-    """So many visitors; each uses one device for a visit.
-
-    Their events are numbered from the seconds since 1970 at the beginning, so that numbers go on
-    rising however often the world is begun again.
-    """
+    """So many visitors; each uses one device for a visit."""
 
     users: int = 100
     seed: int = 0
@@ -62,45 +56,22 @@ class WebWorld:
     ) -> Iterator[PageView]:
         """Events from `beginning` on, in order of event time; without end if no length."""
         visitors = (self._visitor(user, beginning) for user in range(1, self.users + 1))
-        merged = heapq.merge(*visitors, key=lambda view: (view.event_time, view.user))
-        if length is None:
-            return merged
-        return takewhile(lambda view: view.event_time < beginning + length, merged)
+        return events_of(visitors, beginning, length)
 
     def _visitor(self, user: int, at: datetime) -> Iterator[PageView]:
         draw = random.Random(f"web/{self.seed}/{user}")  # noqa: S311  # no secret
-        number = int(at.timestamp())
+        number = first_number(at)
         while True:
-            at += _some(draw, AWAY)
+            at += span_around(draw, AWAY)
             device = "phone" if draw.random() < PHONES else "desktop"
             while True:
                 number += 1
                 page = draw.choice(PAGES)
                 action = "view" if draw.random() < 0.7 else "click"
                 yield PageView(user, number, at, page, action, device)
-                at += _some(draw, THINKING)
+                at += span_around(draw, THINKING)
                 if draw.random() >= GO_ON:
                     break
             if draw.random() < BUYS:
                 number += 1
                 yield PageView(user, number, at, "/cart", "purchase", device)
-
-
-def _some(draw: random.Random, mean: timedelta) -> timedelta:
-    """A span drawn around a mean, whole milliseconds, at least one."""
-    millis = draw.expovariate(1 / (mean / timedelta(milliseconds=1)))
-    return timedelta(milliseconds=1 + int(millis))
-
-
-def to_line(view: PageView) -> str:
-    """The event as the JSON line that lands."""
-    return json_line(
-        {
-            "user_id": view.user_id,
-            "number": view.number,
-            "event_time": view.event_time,
-            "page": view.page,
-            "action": view.action,
-            "device": view.device,
-        }
-    )

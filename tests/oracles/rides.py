@@ -89,10 +89,13 @@ class TaxiOracle:
 
 def inside(ride: Event) -> bool:
     """Whether start and end lie in New York's box, borders included."""
-    lons, lats = (ride["start_lon"], ride["end_lon"]), (ride["start_lat"], ride["end_lat"])
-    return all(Decimal("-74.05") <= lon <= Decimal("-73.7") for lon in lons) and all(
-        Decimal("40.5") <= lat <= Decimal("41.0") for lat in lats
-    )
+    return in_box(ride["start_lon"], ride["start_lat"]) and in_box(ride["end_lon"], ride["end_lat"])
+
+
+def in_box(lon: Decimal | float, lat: Decimal | float) -> bool:
+    """Whether a place in degrees lies in New York's box, borders included."""
+    west, east, south, north = map(Decimal, ("-74.05", "-73.7", "40.5", "41.0"))
+    return west <= lon <= east and south <= lat <= north
 
 
 def cell(lon: float, lat: float) -> int:

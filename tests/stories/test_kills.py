@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 
 from assets.taxi.enrichment import WAITING
 from rivermark.testing import wait_until
-from simulator.taxi.disorder import Disorder
+from simulator.disorder import Disorder
 from simulator.taxi.drip import drip
 from simulator.taxi.drip_plan import DripPlan
 from tests.oracles.rides import TaxiOracle, by_id

@@ -23,11 +23,11 @@ from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
 from rivermark.testing.landing.json_lines import json_line
 from simulator.feeds import drip_feeds
-from simulator.fraud.drip import fraud_feeds
+from simulator.fraud.feeds import fraud_feeds
 from simulator.fraud.world import FraudWorld
-from simulator.readings.drip import drip_readings
+from simulator.readings.feeds import sensor_feeds
 from simulator.readings.world import SensorWorld
-from simulator.web.drip import web_feeds
+from simulator.web.feeds import web_feeds
 from simulator.web.world import WebWorld
 from tests.oracles import alerts, fraud, web
 from tests.oracles.landed import accept
@@ -97,7 +97,7 @@ def plain(value: Any) -> Any:
 def domains(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Domains:
     settings = Settings(home=tmp_path_factory.mktemp("domains"))
     root, every = Path(settings.landing_root), timedelta(seconds=30)
-    drip_readings(root, SensorWorld(), BEGINNING, length=LENGTH, every=every, controls=True)
+    drip_feeds(root, sensor_feeds(SensorWorld(), BEGINNING, LENGTH, controls=True), every=every)
     feeds = web_feeds(WebWorld(users=30), BEGINNING, BUSY_LENGTH)
     feeds += fraud_feeds(FraudWorld(accounts=30), BEGINNING, BUSY_LENGTH)
     drip_feeds(root, feeds, every=timedelta(minutes=10))

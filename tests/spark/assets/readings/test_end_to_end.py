@@ -25,7 +25,8 @@ from rivermark.quality.suites import suites_of
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
-from simulator.readings.drip import drip_readings
+from simulator.feeds import drip_feeds
+from simulator.readings.feeds import sensor_feeds
 from simulator.readings.world import SensorWorld
 from tests.oracles.readings import SensorOracle, celsius, gaps, hourly
 from tests.spark.helpers.delta_rows import delta_rows
@@ -90,7 +91,7 @@ def platform(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> P
         landing.put_bytes(f"readings/library/{name}.txt", text)
     landing.put("readings/occupancy/datatest.txt", *OCCUPANCY)
     landing.put("readings/occupancy_resaved/occupancy.csv", *RESAVED, end="\r\n")
-    drip_readings(landing.root, SensorWorld(), BEGINNING, length=LENGTH, every=MINUTE)
+    drip_feeds(landing.root, sensor_feeds(SensorWorld(), BEGINNING, LENGTH), every=MINUTE)
     topology = Topology(READING_STREAMS)
     summaries = run_bounded(spark, settings, topology, topology.streams, run_id="run")
     return Platform(spark, settings, landing.root, summaries)

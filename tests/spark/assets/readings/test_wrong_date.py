@@ -11,7 +11,7 @@ from assets.readings.streams import READING_STREAMS
 from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
-from simulator.readings.drip import to_line
+from simulator.feeds import line_of
 from simulator.readings.world import Reading
 from tests.spark.helpers.landing import Landing
 
@@ -21,7 +21,7 @@ MINUTE = timedelta(minutes=1)
 
 def line(sensor: int, at: datetime) -> str:
     number = int((at - TEN) / MINUTE)
-    return to_line(Reading(sensor, number, at, Decimal("60.0000")))
+    return line_of(SENSOR_READINGS.contract)(Reading(sensor, number, at, Decimal("60.0000")))
 
 
 def test_a_wrong_date_makes_no_honest_reading_late(

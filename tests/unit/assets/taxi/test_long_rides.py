@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from assets.taxi.long_rides import LIMIT, LongRide, LongRides, Ride
 from rivermark.testing import ProcessHarness, split_invariant
 from simulator.taxi.arrivals import rides_as_they_arrive
-from simulator.taxi.city import in_new_york
+from tests.oracles.rides import in_box
 from tests.unit.process.pipelines.times import HOUR, MINUTE, NOON
 
 TEN = NOON - 2 * HOUR
@@ -105,7 +105,7 @@ def test_of_the_generated_rides_inside_the_city_the_first_long_one_is_1620() -> 
     arrived = [
         Ride(e.ride_id, e.is_start, int(e.event_time.timestamp() * 1_000), e.taxi_id, e.driver_id)
         for e in rides_as_they_arrive(5_000)
-        if in_new_york(e.start_lon, e.start_lat) and in_new_york(e.end_lon, e.end_lat)
+        if in_box(e.start_lon, e.start_lat) and in_box(e.end_lon, e.end_lat)
     ]
     newest = 0
     for start in range(0, len(arrived), 1_000):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from assets.taxi.longest_rides import DAY, FinishedRide, LongestRides, LongestRidesOfDay
 from rivermark.testing import ProcessHarness, split_invariant
-from simulator.taxi.city import grid_cell, in_new_york
 from simulator.taxi.rides import RideEvent, rides
+from tests.oracles.rides import cell, in_box
 from tests.unit.process.pipelines.times import MINUTE, NOON
 
 
@@ -45,7 +45,7 @@ def test_a_rolling_maximum_gives_a_row_for_every_ride() -> None:
 
 
 def inside(ride: RideEvent) -> bool:
-    return in_new_york(ride.start_lon, ride.start_lat) and in_new_york(ride.end_lon, ride.end_lat)
+    return in_box(ride.start_lon, ride.start_lat) and in_box(ride.end_lon, ride.end_lat)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_the_first_two_thousand_rides_have_the_published_longest(
         [
             FinishedRide(
                 each.ride_id,
-                grid_cell(each.start_lon, each.start_lat),
+                cell(each.start_lon, each.start_lat),
                 int(each.start_time.timestamp() * 1_000),
                 int(each.event_time.timestamp() * 1_000),
             )

@@ -149,9 +149,9 @@ def test_the_generated_fares_have_the_published_winners(
 ) -> None:
     end = datetime(2020, 1, 1, 18, tzinfo=UTC)
     story = [
-        Fare(each.driver_id, each.start_time, each.tip)
+        Fare(each.driver_id, each.event_time, each.tip)
         for each in fares(1, 1_100)
-        if each.start_time < end
+        if each.event_time < end
     ]
 
     winners = [(89, 76), (197, 71), (118, 83), (119, 81), (195, 73), (72, 123)]

@@ -33,11 +33,11 @@ from rivermark.process.spark.stateful import BucketProcessor, Core
 from rivermark.process.spark.tables import BucketRun
 from rivermark.process.spark.writing import TAG
 from simulator.feeds import drip_feeds
-from simulator.fraud.drip import fraud_feeds
+from simulator.fraud.feeds import fraud_feeds
 from simulator.fraud.world import FraudWorld
-from simulator.readings.drip import drip_readings
+from simulator.readings.feeds import sensor_feeds
 from simulator.readings.world import SensorWorld
-from simulator.web.drip import web_feeds
+from simulator.web.feeds import web_feeds
 from simulator.web.world import WebWorld
 from tests.oracles import alerts, fraud, web
 from tests.oracles.landed import accept
@@ -55,7 +55,7 @@ def landing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("landing")
     every = timedelta(seconds=30)
     length = timedelta(minutes=4)
-    drip_readings(root, SensorWorld(), BEGINNING, length=length, every=every, controls=True)
+    drip_feeds(root, sensor_feeds(SensorWorld(), BEGINNING, length, controls=True), every=every)
     feeds = web_feeds(WebWorld(users=30), BEGINNING, timedelta(hours=1))
     feeds += fraud_feeds(FraudWorld(accounts=30), BEGINNING, timedelta(hours=1))
     drip_feeds(root, feeds, every=timedelta(minutes=10))

@@ -13,8 +13,7 @@ from rivermark.lake.schema import create_table
 from rivermark.settings import Settings
 from simulator.taxi import demo
 from simulator.taxi.demo import WINNERS, draw, land, winners_are_right
-from simulator.taxi.landed_truth import truth_of
-from simulator.taxi.truth import hourly_winners, hours_closed
+from simulator.taxi.truth import hourly_winners, hours_closed, truth_of
 
 NOW = datetime.now(UTC)
 TRAINING_WINNERS = [76, 71, 83, 81, 73, 123]

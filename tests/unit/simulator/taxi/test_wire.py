@@ -9,9 +9,9 @@ import pytest
 from simulator.taxi.arrivals import rides_as_they_arrive
 from simulator.taxi.clock import RideClock
 from simulator.taxi.fares import fares
-from simulator.taxi.landed_truth import truth_of
 from simulator.taxi.rides import rides
 from simulator.taxi.training import land_training
+from simulator.taxi.truth import truth_of
 from simulator.taxi.wire import (
     fare_from_line,
     read_fares,

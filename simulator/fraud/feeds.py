@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from assets.fraud.ingest import LOGINS, PAYMENTS
+from simulator.disorder import Disorder
 from simulator.feeds import Feed
-from simulator.fraud.world import FraudWorld, login_line, payment_line
-from simulator.taxi.disorder import Disorder
+from simulator.fraud.world import FraudWorld
 
 QUEUES: Final = Disorder(
     delay=timedelta(seconds=10),
@@ -23,6 +23,6 @@ def fraud_feeds(
 ) -> list[Feed]:
     """The logins and payments of a world from `beginning` on."""
     return [
-        Feed(LOGINS, world.logins(beginning, length), login_line, QUEUES),
-        Feed(PAYMENTS, world.payments(beginning, length), payment_line, QUEUES),
+        Feed(LOGINS, world.logins(beginning, length), QUEUES),
+        Feed(PAYMENTS, world.payments(beginning, length), QUEUES),
     ]

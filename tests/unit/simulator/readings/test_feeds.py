@@ -3,7 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from simulator.readings.drip import RADIO, drip_readings
+from simulator.feeds import drip_feeds
+from simulator.readings.feeds import RADIO, sensor_feeds
 from simulator.readings.world import SensorWorld
 from tests.oracles.landed import accept
 from tests.oracles.readings import SensorOracle
@@ -17,7 +18,7 @@ def test_what_lands_is_late_lost_and_repeated_as_declared(tmp_path: Path) -> Non
     world = SensorWorld()
     sent = {(r.sensor_id, r.sequence): r.temperature for r in world.readings(NOON, LENGTH)}
 
-    done = drip_readings(tmp_path, world, NOON, length=LENGTH, every=TEN_SECONDS)
+    done = drip_feeds(tmp_path, sensor_feeds(world, NOON, LENGTH), every=TEN_SECONDS)
 
     oracle = SensorOracle(tmp_path)
     landed = oracle.accepted.admitted + oracle.accepted.late
@@ -36,7 +37,8 @@ def test_what_lands_is_late_lost_and_repeated_as_declared(tmp_path: Path) -> Non
 
 def test_the_same_drip_lands_the_same_files(tmp_path: Path) -> None:
     for name in ("one", "other"):
-        drip_readings(tmp_path / name, SensorWorld(), NOON, length=LENGTH, every=TEN_SECONDS)
+        feeds = sensor_feeds(SensorWorld(), NOON, LENGTH)
+        drip_feeds(tmp_path / name, feeds, every=TEN_SECONDS)
 
     one, other = (sorted((tmp_path / n / "readings/sensors").iterdir()) for n in ("one", "other"))
 
@@ -45,7 +47,8 @@ def test_the_same_drip_lands_the_same_files(tmp_path: Path) -> None:
 
 
 def test_thresholds_and_smoke_levels_land_beside_the_readings(tmp_path: Path) -> None:
-    drip_readings(tmp_path, SensorWorld(), NOON, length=LENGTH, every=TEN_SECONDS, controls=True)
+    feeds = sensor_feeds(SensorWorld(), NOON, LENGTH, controls=True)
+    drip_feeds(tmp_path, feeds, every=TEN_SECONDS)
 
     thresholds = accept(tmp_path / "readings/thresholds", timedelta(seconds=5))
     smoke = accept(tmp_path / "readings/smoke_levels", timedelta(seconds=5))

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.taxi.door import admit
+from simulator.taxi.admission import admit
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 A_MINUTE = timedelta(minutes=1)

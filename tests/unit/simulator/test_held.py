@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rivermark.testing.landing.parcels import Parcel, cut
+from simulator.disorder import Arrival, Disorder
+from simulator.held import keep_late_back
+from simulator.taxi.admission import admit
 from simulator.taxi.arrivals import rides_by_event_time
-from simulator.taxi.disorder import Arrival, Disorder
-from simulator.taxi.door import admit
 from simulator.taxi.fares import FareEvent, fares
-from simulator.taxi.held import keep_late_back
 from simulator.taxi.rides import RideEvent
 
 A_MINUTE = timedelta(minutes=1)

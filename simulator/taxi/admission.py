@@ -1,10 +1,11 @@
-"""What the platform's door must decide about landed events, in plain Python.
+"""What the platform's admission must decide about landed events, in plain Python.
 
 The rules that the pipeline is compared with. A row of a landing file is late when its event time is
 at or before the newest event time admitted from earlier files, less the allowed lateness; rows of
 one file are never late by each other. Of the other rows the first with its key is admitted and the
-rest are duplicates, which pass the door and are left out behind it. Because a copy has the time of
-its original, a copy whose original could be forgotten is late already: the two rules leave no gap.
+rest are duplicates, which are admitted as well and left out by the streams that follow. Because a
+copy has the time of its original, a copy whose original could be forgotten is late already: the two
+rules leave no gap.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
-from simulator.taxi.disorder import Event
+from simulator.disorder import Event
 
 E = TypeVar("E", bound=Event)
 
@@ -21,7 +22,7 @@ E = TypeVar("E", bound=Event)
 class Admission(Generic[E]):
     """What became of every landed row: each is in exactly one of the three lists, as it arrived.
 
-    The door's own table holds `admitted` and `duplicates`, the streams behind it `admitted` alone.
+    The ingest's table holds `admitted` and `duplicates`, the streams behind it `admitted` alone.
     `newest` is the latest admitted event time (UTC), None where nothing was admitted.
     """
 

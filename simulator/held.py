@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from rivermark.testing.landing.parcels import Parcel
-from simulator.taxi.disorder import Arrival, Event
+from simulator.disorder import Arrival, Event
 
 E = TypeVar("E", bound=Event)
 

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from assets.web.ingest import PAGE_VIEWS
+from simulator.disorder import Disorder
 from simulator.feeds import Feed
-from simulator.taxi.disorder import Disorder
-from simulator.web.world import WebWorld, to_line
+from simulator.web.world import WebWorld
 
 MOBILE_NETWORK: Final = Disorder(
     delay=timedelta(seconds=20),
@@ -21,4 +21,4 @@ MOBILE_NETWORK: Final = Disorder(
 
 def web_feeds(world: WebWorld, beginning: datetime, length: timedelta | None = None) -> list[Feed]:
     """The events of a world from `beginning` on."""
-    return [Feed(PAGE_VIEWS, world.page_views(beginning, length), to_line, MOBILE_NETWORK)]
+    return [Feed(PAGE_VIEWS, world.page_views(beginning, length), MOBILE_NETWORK)]

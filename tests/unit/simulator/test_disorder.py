@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simulator.disorder import Disorder
 from simulator.taxi.arrivals import rides_by_event_time
-from simulator.taxi.disorder import Disorder
 from simulator.taxi.fares import FareEvent, fares
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
