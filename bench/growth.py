@@ -1,6 +1,6 @@
 """A month in minutes: what grows while the load stays the same.
 
-    python -m bench growth [--days 30] [--batches 2] [--out FILE] [--chart FILE.png]
+    python -m bench growth [--days 30] [--batches 2] [--out FILE]
 
 A stream of fares runs through to the hourly winners in one long-lived process. Each simulated day
 is `--batches` files of `--rows` fares, whose event times fill the day; the next file lands when the
@@ -17,11 +17,12 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -33,7 +34,6 @@ import psutil
 from deltalake import DeltaTable
 
 from bench.figures import options_of, report
-from bench.growth_chart import draw_growth, slope
 from bench.latency import fare_line
 from bench.workload import GROWING
 from jobs.event_log import prune_events
@@ -277,6 +277,14 @@ def measure(options: argparse.Namespace) -> list[Day]:
     return days
 
 
+def slope(values: Sequence[float]) -> float:
+    """The straight line through values of successive days: its rise a day in % of their mean."""
+    if len(values) < 2 or not any(values):
+        return 0.0
+    rise, _ = statistics.linear_regression(range(len(values)), values)
+    return round(100 * rise / statistics.fmean(values), 2)
+
+
 def figures_of(days: list[Day], options: argparse.Namespace) -> dict[str, Any]:
     """The last day's numbers, the slopes of the last half, and the days themselves."""
     rows = [asdict(day) for day in days]
@@ -306,13 +314,9 @@ def main() -> None:
     parser.add_argument("--promise", type=float, default=60.0, help="seconds")
     parser.add_argument("--minutes", type=float, default=60.0, help="end after that, if not before")
     parser.add_argument("--log", default="/dev/null", help="for the error output of Spark")
-    parser.add_argument("--chart", type=Path)
     options = parser.parse_args()
     days = measure(options)
-    figures = figures_of(days, options)
-    report("growth", figures, options.out)
-    if options.chart:
-        draw_growth(figures["by_day"], options.chart)
+    report("growth", figures_of(days, options), options.out)
 
 
 if __name__ == "__main__":
