@@ -197,7 +197,7 @@ def draw(home: Path, days: int) -> None:
     drawn = refresh(Settings(home=home), TOPOLOGY, now)
     figures = {
         "page_bytes": drawn.path.stat().st_size,
-        "claims": len(drawn.asked),
+        "claims": len(drawn.evaluations),
         "days_judged": sum(len(s.days) + len(s.derived_days) for s in drawn.facts.streams),
     }
     print(json.dumps(figures))

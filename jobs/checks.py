@@ -1,4 +1,4 @@
-"""The runs that look at living streams: claims every few minutes, suites now and then."""
+"""The jobs that check live streams: their checks every few minutes, suites now and then."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from jobs.names import table_key
 from jobs.suites import SUITE_CHECK
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
-from rivermark.monitor.checks.registry import claims_of
+from rivermark.monitor.checks.registry import checks_of_stream
 from rivermark.quality.suites import suites_of
 
 TAGS = {"dagster/max_runtime": "1800"}
 
 
 def watch_job(topology: Topology) -> AssetJob:
-    """Asks the lake for every claim about every stream; starts no engine."""
+    """Evaluates every check of every stream; starts no JVM."""
     return dg.define_asset_job(
         name="watch",
-        selection=dg.AssetSelection.checks(*claim_keys(topology.streams)),
-        description="Late rows, conservation, doubles and signs of life of all streams.",
+        selection=dg.AssetSelection.checks(*stream_check_keys(topology.streams)),
+        description="Late rows, conservation, repeated rows and heartbeats of all streams.",
         tags=TAGS,
     )
 
 
 def suites_job(topology: Topology) -> AssetJob | None:
-    """Runs the Great Expectations suites on the tables' newest versions, in one engine."""
+    """Runs the Great Expectations suites on the tables' newest versions, in one Spark session."""
     keys = suite_keys(topology.streams)
     if not keys:
         return None
     return dg.define_asset_job(
         name="suites",
         selection=dg.AssetSelection.checks(*keys),
-        description="What Great Expectations is asked about the published tables.",
+        description="The Great Expectations suites of the published tables.",
         tags=TAGS,
     )
 
 
-def claim_keys(streams: Iterable[AnyStream]) -> list[dg.AssetCheckKey]:
-    """The checks that the lake itself answers."""
+def stream_check_keys(streams: Iterable[AnyStream]) -> list[dg.AssetCheckKey]:
+    """The checks of the streams that need no JVM."""
     return [
-        dg.AssetCheckKey(table_key(claim.table), claim.name)
+        dg.AssetCheckKey(table_key(check.table), check.name)
         for stream in streams
-        for claim in claims_of(stream)
+        for check in checks_of_stream(stream)
     ]
 
 
 def suite_keys(streams: Iterable[AnyStream]) -> list[dg.AssetCheckKey]:
-    """The checks that Great Expectations answers."""
+    """The checks that Great Expectations evaluates."""
     return [
         dg.AssetCheckKey(table_key(table), SUITE_CHECK)
         for stream in streams
@@ -60,5 +60,5 @@ def suite_keys(streams: Iterable[AnyStream]) -> list[dg.AssetCheckKey]:
 
 def check_keys(streams: Iterable[AnyStream]) -> list[dg.AssetCheckKey]:
     """Every check of these streams."""
-    found = list(streams)
-    return [*claim_keys(found), *suite_keys(found)]
+    chosen = list(streams)
+    return [*stream_check_keys(chosen), *suite_keys(chosen)]

@@ -1,6 +1,8 @@
-"""The run that judges days and draws the dashboard, its clock, and the link to the page."""
+"""The job that draws the dashboard, its schedule, the link to the page, and lateness proposals."""
 
+import base64
 import os
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -8,10 +10,14 @@ import dagster as dg
 
 from jobs.asset_job import AssetJob
 from resources.settings import SettingsResource
+from rivermark.model.ingest import MILLI
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
+from rivermark.monitor.charts.lateness import draw_lateness
 from rivermark.monitor.dashboard.formatting import anchor
 from rivermark.monitor.dashboard.refresh import PAGE
+from rivermark.monitor.late_statistics import span
+from rivermark.monitor.lateness_proposal import Proposal
 from rivermark.settings import Settings
 
 DASHBOARD = dg.AssetKey(["ops", "dashboard"])
@@ -22,7 +28,7 @@ Tick = dg.RunRequest | dg.SkipReason
 
 
 def trust_job() -> AssetJob:
-    """Judges the days of every stream and draws the dashboard; starts no engine."""
+    """Evaluates the days of every stream and draws the dashboard; starts no JVM."""
     return dg.define_asset_job(
         name="trust",
         selection=dg.AssetSelection.assets(DASHBOARD, LATENESS).without_checks(),
@@ -32,14 +38,14 @@ def trust_job() -> AssetJob:
 
 
 def trust_schedule(topology: Topology, job: AssetJob) -> dg.ScheduleDefinition:
-    """Each hour, once there is any table to look at."""
+    """Each hour, once any table exists."""
 
     @dg.schedule(
         name="trust_hourly",
         cron_schedule="23 * * * *",
         job=job,
         default_status=dg.DefaultScheduleStatus.RUNNING,
-        description="Judges days and draws the dashboard anew.",
+        description="Evaluates days and draws the dashboard.",
     )
     def hourly(platform: SettingsResource) -> Tick:
         lake = platform.settings().lake()
@@ -51,12 +57,29 @@ def trust_schedule(topology: Topology, job: AssetJob) -> dg.ScheduleDefinition:
 
 
 def dashboard_link(stream: AnyStream) -> dg.UrlMetadataValue:
-    """Where the dashboard tells of the stream: the page of this environment's home."""
+    """Where the dashboard shows the stream: the page of this environment's home."""
     page = _page(str(Path.cwd()), os.environ.get("RIVERMARK_HOME"))
     return dg.MetadataValue.url(f"{page}#{anchor(stream.name)}")
 
 
 @cache
 def _page(folder: str, home: str | None) -> str:
-    """The page's address; the settings are read once for all tables, for what they depend on."""
+    """The page's address; the settings are read once for all tables and what these depend on."""
     return (Settings().home / PAGE).as_uri()
+
+
+def proposals_table(proposals: Sequence[Proposal]) -> str:
+    """The proposals as a Markdown table."""
+    lines = ["| stream | allowed now | proposed | why |", "|---|---|---|---|"]
+    for p in proposals:
+        proposed = span(p.proposed // MILLI) if p.proposed else "none"
+        allowed = span(p.lateness // MILLI)
+        lines.append(f"| {p.stream} | {allowed} | {proposed} | {p.sentence} |")
+    return "\n".join(lines)
+
+
+def chart_of(settings: Settings, proposals: Sequence[Proposal]) -> str:
+    """The chart as Markdown with the picture in it: the page shows it without any further file."""
+    path = draw_lateness(proposals, settings.home / "charts" / "lateness_proposals.png")
+    picture = base64.b64encode(path.read_bytes()).decode()
+    return f"![Share of late rows by allowed lateness](data:image/png;base64,{picture})"

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from jobs import metadata
 from jobs.backfill import backfill_context, failing_step
-from jobs.completeness import result_of_day
+from jobs.check_results import asset_check_result
 from jobs.events import evaluation
 from jobs.names import by_days, table_key
 from jobs.run_config import DayText, optional_day
@@ -19,7 +19,8 @@ from rivermark.backfill.late.run import MergeReport, anything_to_merge, merge_la
 from rivermark.backfill.replace_changed import RecomputedTable
 from rivermark.model.stream import Stream
 from rivermark.model.topology import Topology
-from rivermark.monitor.completeness.on_demand import judge_days
+from rivermark.monitor.completeness.checks import result_of_day
+from rivermark.monitor.completeness.days import derived_days
 from rivermark.settings import Settings
 
 TAGS = {"dagster/max_runtime": "14400"}
@@ -124,9 +125,9 @@ def evaluations_of(
         days = recomputed.days
         if not (days and by_days(stream, stream.tables[0])):
             continue
-        for day in judge_days(settings, topology, stream, min(days), max(days)):
+        for day in derived_days(settings, topology, stream, min(days), max(days)):
             if day.day in days:
-                result = result_of_day(stream.tables[0], day)
+                result = asset_check_result(stream.tables[0], result_of_day(day))
                 evaluations.append(evaluation(result, day.day.isoformat()))
     return evaluations
 

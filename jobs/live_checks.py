@@ -9,7 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -19,11 +19,11 @@ from typing import Final
 import dagster as dg
 from pyspark.sql import SparkSession
 
-from jobs.check_results import Ask, result_of_claim
-from jobs.suites import ask_suite
+from jobs.check_results import Evaluate, evaluated
+from jobs.suites import suite_result
 from rivermark.model.stream import AnyStream
-from rivermark.monitor.checks.check import Claim
-from rivermark.monitor.checks.registry import claims_of
+from rivermark.monitor.checks.check import StreamCheck
+from rivermark.monitor.checks.registry import checks_of_stream
 from rivermark.quality.suites import suites_of
 from rivermark.settings import Settings
 
@@ -43,7 +43,7 @@ class Crash:
 class _Round:
     """Questions that are asked together, and when they are due."""
 
-    asked: dict[str, Ask]
+    asked: dict[str, Evaluate]
     every: timedelta
     due: float
 
@@ -60,7 +60,7 @@ class LiveChecks:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Ask on the clock as long as the context lasts."""
+        """Evaluate on the clock as long as the context lasts."""
         thread = threading.Thread(target=self._ask_on, name="checks", daemon=True)
         thread.start()
         try:
@@ -83,7 +83,7 @@ class LiveChecks:
                     self._ask(questions.asked)
                     questions.due = time.monotonic() + questions.every.total_seconds()
 
-    def _ask(self, asked: dict[str, Ask]) -> None:
+    def _ask(self, asked: dict[str, Evaluate]) -> None:
         for name, ask in asked.items():
             if self._done.is_set():
                 return
@@ -104,14 +104,14 @@ def live_checks(
 ) -> LiveChecks:
     """The checks of these streams: claims soon and often, suites seldom or (None) never."""
     claims = {
-        f"{claim.table.name} {claim.name}": _claim(claim, settings)
+        f"{check.table.name} {check.name}": _evaluate(check, settings)
         for stream in streams
-        for claim in claims_of(stream)
+        for check in checks_of_stream(stream)
     }
     # Half a minute: the first batches of a start have the cores for themselves.
     rounds = [_Round(claims, claims_every, time.monotonic() + 30)]
-    suites: dict[str, Ask] = {
-        f"{table.name} suite": partial(ask_suite, spark, settings, table, suite)
+    suites: dict[str, Evaluate] = {
+        f"{table.name} suite": partial(suite_result, spark, settings, table, suite)
         for stream in streams
         for table, suite in suites_of(stream)
     }
@@ -121,5 +121,5 @@ def live_checks(
     return LiveChecks(rounds)
 
 
-def _claim(claim: Claim, settings: Settings) -> Callable[[], dg.AssetCheckResult]:
-    return lambda: result_of_claim(claim, claim.ask(settings, datetime.now(UTC)))
+def _evaluate(check: StreamCheck, settings: Settings) -> Evaluate:
+    return lambda: evaluated(check, settings, datetime.now(UTC))

@@ -5,15 +5,15 @@ from datetime import UTC, datetime
 import dagster as dg
 from pydantic import Field
 
-from jobs.check_results import result_of_claim
+from jobs.check_results import asset_check_result
 from jobs.events import evaluation
 from jobs.names import table_key
 from resources.settings import SettingsResource
 from rivermark.backfill.maintenance import upkeep
 from rivermark.lake.maintenance.maintain import Kept
 from rivermark.model.topology import Topology
-from rivermark.monitor.checks.check import Claim
-from rivermark.monitor.checks.registry import promises_of
+from rivermark.monitor.checks.check import StreamCheck
+from rivermark.monitor.checks.registry import retention_checks
 from rivermark.settings import Settings
 
 TAGS = {"dagster/max_runtime": "7200"}
@@ -36,7 +36,7 @@ class UpkeepConfig(dg.Config):
 
 def upkeep_job(topology: Topology) -> dg.JobDefinition:
     """One run looks after every table; it fails when a promise turns out to be broken."""
-    promises = {c.table.name: c for stream in topology.streams for c in promises_of(stream)}
+    retained = {c.table.name: c for stream in topology.streams for c in retention_checks(stream)}
 
     @dg.op(
         name="look_after_tables",
@@ -51,15 +51,15 @@ def upkeep_job(topology: Topology) -> dg.JobDefinition:
         def tell(kept: Kept) -> None:
             for note in kept.notes:
                 context.log.warning(f"{kept.table}: {note}")
-            claim = promises.get(kept.table)
-            if claim is None:
+            check = retained.get(kept.table)
+            if check is None:
                 context.log.info(f"{kept.table}: {figures(kept)}")
                 return
             context.log_event(
                 dg.AssetObservation(table_key(kept.table), metadata={**figures(kept)})
             )
             if not config.dry_run:
-                broken.extend(prove(context, settings, claim))
+                broken.extend(prove(context, settings, check))
 
         upkeep(
             settings,
@@ -109,9 +109,9 @@ def figures(kept: Kept) -> dict[str, int | float | bool]:
     }
 
 
-def prove(context: dg.OpExecutionContext, settings: Settings, claim: Claim) -> list[str]:
-    """Ask whether the promise holds and tell the table's page; gives what is broken."""
-    answer = claim.ask(settings, datetime.now(UTC))
-    told = evaluation(result_of_claim(claim, answer))
-    context.log_event(told)  # type: ignore[arg-type] # it takes them, its annotation does not say so
-    return [] if answer.holds else [f"{claim.table.name}: {answer.sentence}"]
+def prove(context: dg.OpExecutionContext, settings: Settings, check: StreamCheck) -> list[str]:
+    """Evaluate version retention and report it at the table; returns what failed."""
+    result = check.evaluate(settings, datetime.now(UTC))
+    event = evaluation(asset_check_result(check.table, result))
+    context.log_event(event)  # type: ignore[arg-type] # accepted, though not by its annotation
+    return [] if result.passed else [f"{check.table.name}: {result.observed}"]

@@ -11,9 +11,9 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from jobs.check_results import Ask, every_answer, result_of_claim
+from jobs.check_results import Evaluate, evaluated, every_result
 from jobs.run_config import inside
-from jobs.suites import ask_suite
+from jobs.suites import suite_result
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.cli.demo_scene import scenes
@@ -21,8 +21,8 @@ from rivermark.lake.statistics import row_count
 from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
-from rivermark.monitor.checks.check import Claim
-from rivermark.monitor.checks.registry import claims_of
+from rivermark.monitor.checks.check import StreamCheck
+from rivermark.monitor.checks.registry import checks_of_stream
 from rivermark.quality.suites import suites_of
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.supervision.run import run_bounded
@@ -96,16 +96,16 @@ def rehearsal_job(topology: Topology) -> dg.JobDefinition:
         try:
             settings = _of_its_own(platform, context.run.run_id, config.samples)
             streams = [topology.named(name) for name in config.streams] or [*topology.streams]
-            claims = [claim for stream in streams for claim in claims_of(stream)]
+            checks = [check for stream in streams for check in checks_of_stream(stream)]
             if not config.samples:
                 for scene in scenes().values():
                     scene.land(Path(settings.landing_root))
-                    claims += [c for c in scene.claims if c.stream in {s.name for s in streams}]
+                    checks += [c for c in scene.checks if c.stream in {s.name for s in streams}]
             found = run_bounded(
                 spark.spark_session, settings, topology, streams, run_id=context.run.run_id
             )
             _tell_streams(outcome, settings, streams, found)
-            _tell_checks(outcome, context, settings, spark, streams, claims)
+            _tell_checks(outcome, context, settings, spark, streams, checks)
         except (RivermarkError, dg.Failure) as error:
             outcome.failures.append(str(getattr(error, "description", None) or error))
         outcome.seconds = round(time.monotonic() - began, 1)
@@ -173,21 +173,20 @@ def _tell_checks(
     settings: Settings,
     spark: SparkResource,
     streams: list[AnyStream],
-    claims: list[Claim],
+    checks: list[StreamCheck],
 ) -> None:
-    asked: dict[str, Ask] = {}
-    for claim in claims:
-        asked[f"{claim.table.name} {claim.name}"] = lambda c=claim: result_of_claim(  # type: ignore[misc]
-            c, c.ask(settings, outcome.at)
-        )
+    to_evaluate: dict[str, Evaluate] = {
+        f"{check.table.name} {check.name}": partial(evaluated, check, settings, outcome.at)
+        for check in checks
+    }
     for stream in streams:
         # No table passes its suite without rows, and these were never to get any.
         if stream.name not in outcome.without_input:
             for published, suite in suites_of(stream):
-                asked[f"{published.name} suite"] = partial(
-                    ask_suite, spark.spark_session, settings, published, suite
+                to_evaluate[f"{published.name} suite"] = partial(
+                    suite_result, spark.spark_session, settings, published, suite
                 )
-    for result in every_answer(asked):
+    for result in every_result(to_evaluate):
         assert result.asset_key is not None  # noqa: S101 - every result here names its table
         table = "/".join(result.asset_key.path)
         outcome.checks.append(

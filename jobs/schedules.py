@@ -9,8 +9,7 @@ from jobs.names import stem, table_key
 from resources.settings import SettingsResource
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
-from rivermark.monitor.checks.liveness import alive
-from rivermark.monitor.checks.registry import ALIVE
+from rivermark.monitor.checks.liveness import ALIVE, alive
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.state_file import UnreadableState
 from rivermark.settings import Settings
@@ -88,6 +87,6 @@ def upkeep_schedule(job: dg.JobDefinition) -> dg.ScheduleDefinition:
 def lives(settings: Settings, stream: AnyStream, now: datetime) -> bool:
     """Whether the stream beats and moves; not so when its heartbeat cannot be read."""
     try:
-        return alive(settings, stream, now).holds
+        return alive(settings, stream, now).passed
     except UnreadableState:
         return False

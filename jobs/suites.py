@@ -1,4 +1,4 @@
-"""What Great Expectations says of a table, as the result of a check, with the rows it is about."""
+"""Results of suites as those of asset checks, with the rows that fail."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from jobs.names import table_key
 from rivermark.model.suite import Suite
 from rivermark.model.table import Table
 from rivermark.monitor.dashboard.failing_rows import page_path, write
-from rivermark.quality.duckdb_evaluator import judge_here
-from rivermark.quality.failing_rows import Evidence, gather
-from rivermark.quality.gx.run import run_suite
+from rivermark.quality.duckdb_evaluator import DuckDbEvaluator
+from rivermark.quality.failing_rows import Evidence, evidence_of
+from rivermark.quality.gx.evaluator import SparkEvaluator
 from rivermark.quality.result import SuiteResult
-from rivermark.quality.summary import figures, results_table, sentence, worst_verdict
+from rivermark.quality.summary import figures, results_table, sentence
 from rivermark.settings import Settings
 
 SUITE_CHECK: Final = "meets_expectations"
@@ -30,95 +30,92 @@ DAY_SUITE_CHECK: Final = "day_meets_expectations"
 DAYS_SHOWN: Final = 100
 
 
-def ask_suite(
+def suite_result(
     spark: SparkSession, settings: Settings, table: Table, suite: Suite
 ) -> dg.AssetCheckResult:
-    """Run a suite on the newest version of the table, pinned; link its page and the bad rows."""
+    """The suite on the newest version of the table; with its page and the failing rows."""
     lake = settings.lake()
     if not lake.exists(table):
-        return not_there(table, SUITE_CHECK)
+        return no_table(table, SUITE_CHECK)
     path = lake.path(table)
     version = DeltaTable(path).version()
-    frame = spark.read.format("delta").option("versionAsOf", version).load(path)
+    evaluator = SparkEvaluator(
+        frame=spark.read.format("delta").option("versionAsOf", version).load(path),
+        table=table.name,
+        version=version,
+        docs_root=settings.home / "quality",
+        personal=table.personal,
+    )
     with main_module_with_a_file():
-        found = run_suite(
-            frame,
-            suite,
-            table=table.name,
-            version=version,
-            docs_root=settings.home / "quality",
-            personal=table.personal,
-        )
-    evidence = evidence_of(settings, table, suite, found)
+        result = evaluator.evaluate(suite)
+    evidence = evidence_of_failures(settings, table, suite, result)
     page = page_path(settings, table)
     if evidence is None:
         page.unlink(missing_ok=True)
-        return result_of_suite(table, found)
-    return result_of_suite(table, found, evidence, page=write(evidence, page))
+        return result_of_suite(table, result)
+    return result_of_suite(table, result, evidence, page=write(evidence, page))
 
 
-def ask_suite_of_days(
+def suite_results_of_days(
     settings: Settings, table: Table, suite: Suite, days: Sequence[date]
 ) -> list[dg.AssetCheckResult]:
-    """What the suite says of the rows of each day, by the newest version; starts no engine."""
+    """The suite on the rows of each day, at the newest version; starts no JVM."""
     lake = settings.lake()
     if not lake.exists(table):
-        return [not_there(table, DAY_SUITE_CHECK)]
-    found = DeltaTable(lake.path(table))
-    rows = found.to_pyarrow_dataset()
+        return [no_table(table, DAY_SUITE_CHECK)]
+    newest = DeltaTable(lake.path(table))
+    evaluator = DuckDbEvaluator(newest.to_pyarrow_dataset(), table, newest.version())
     return [
         result_of_suite(
-            table,
-            judge_here(rows, suite, table, version=found.version(), day=day),
-            None,
-            check=DAY_SUITE_CHECK,
-            told=f"{day}: ",
+            table, evaluator.evaluate(suite, day), check=DAY_SUITE_CHECK, prefix=f"{day}: "
         )
         for day in days
     ]
 
 
-def days_to_ask(instance: dg.DagsterInstance, table: Table, days: Sequence[date]) -> list[date]:
-    """Those of the days of which Dagster keeps no answer, or one from before they were written."""
+def days_to_evaluate(
+    instance: dg.DagsterInstance, table: Table, days: Sequence[date]
+) -> list[date]:
+    """Those of the days without a result in Dagster, or with one from before they were written."""
     key = dg.AssetCheckKey(table_key(table), DAY_SUITE_CHECK)
-    told = {
+    evaluated = {
         info.partition_key
         for info in instance.event_log_storage.get_asset_check_partition_info([key])
         if info.latest_check_event_storage_id > (info.latest_materialization_storage_id or 0)
     }
-    return [day for day in days if day.isoformat() not in told]
+    return [day for day in days if day.isoformat() not in evaluated]
 
 
-def evidence_of(
-    settings: Settings, table: Table, suite: Suite, found: SuiteResult
+def evidence_of_failures(
+    settings: Settings, table: Table, suite: Suite, result: SuiteResult
 ) -> Evidence | None:
-    """The rows that break the rules that failed, by day, of the version that was judged."""
-    failed = {result.name for result in found.failures}
+    """The rows that break the failed rules, by day, at the version that was evaluated."""
+    failed = {failure.name for failure in result.failures}
     rules = [rule for rule in suite.rules if rule.name in failed]
-    if not rules or not found.rows:
+    if not rules or not result.rows:
         return None
-    rows = DeltaTable(settings.lake().path(table), version=found.version).to_pyarrow_dataset()
-    return gather(rows, table, rules, version=found.version)
+    rows = DeltaTable(settings.lake().path(table), version=result.version).to_pyarrow_dataset()
+    return evidence_of(rows, table, rules, version=result.version)
 
 
 def result_of_suite(
     table: Table,
-    found: SuiteResult,
+    result: SuiteResult,
     evidence: Evidence | None = None,
     *,
     check: str = SUITE_CHECK,
-    told: str = "",
+    prefix: str = "",
     page: Path | None = None,
 ) -> dg.AssetCheckResult:
     """A failed critical rule makes an error, a warning rule a warning, an info rule nothing."""
     metadata: dict[str, dg.MetadataValue] = {
         name: dg.MetadataValue.int(n) if isinstance(n, int) else dg.MetadataValue.float(n)
-        for name, n in figures(found).items()
+        for name, n in figures(result).items()
     }
-    metadata["version"] = dg.MetadataValue.int(found.version)
-    metadata["results"] = dg.MetadataValue.md(results_table(found))
-    if found.docs_path is not None:
-        metadata["data_docs"] = dg.MetadataValue.url(found.docs_path.as_uri())
+    metadata["version"] = dg.MetadataValue.int(result.version)
+    metadata["results"] = dg.MetadataValue.md(results_table(result))
+    if result.docs_path is not None:
+        metadata["data_docs"] = dg.MetadataValue.url(result.docs_path.as_uri())
     if evidence is not None:
         metadata |= _shown(evidence)
     if page is not None:
@@ -126,21 +123,21 @@ def result_of_suite(
     return dg.AssetCheckResult(
         asset_key=table_key(table),
         check_name=check,
-        passed=found.passed,
-        severity=SEVERITIES[worst_verdict(found) or "error"],
-        description=told + sentence(found),
+        passed=result.passed,
+        severity=SEVERITIES[result.severity],
+        description=prefix + sentence(result),
         metadata=metadata,
     )
 
 
-def not_there(table: Table, check: str) -> dg.AssetCheckResult:
-    """The result for a table that no run has made yet."""
+def no_table(table: Table, check: str) -> dg.AssetCheckResult:
+    """The result for a table that no run has created yet."""
     return dg.AssetCheckResult(
         asset_key=table_key(table),
         check_name=check,
         passed=False,
         severity=dg.AssetCheckSeverity.ERROR,
-        description=f"table '{table.name}' is not there yet: nothing was looked at",
+        description=f"table '{table.name}' does not exist yet: nothing was evaluated",
     )
 
 

@@ -1,15 +1,16 @@
-"""The claims about streams as asset checks: each answers one question, with its evidence."""
+"""The checks of streams and tables as asset checks, with what each observed."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
+from functools import partial
 
 import dagster as dg
 
-from jobs.check_results import Ask, every_answer, result_of_claim
+from jobs.check_results import Evaluate, evaluated, every_result
 from jobs.names import by_days, progress_key, stem, table_key
-from jobs.suites import DAY_SUITE_CHECK, SUITE_CHECK, ask_suite, ask_suite_of_days
-from platform_defs.completeness import trust_checks
+from jobs.suites import DAY_SUITE_CHECK, SUITE_CHECK, suite_result, suite_results_of_days
+from platform_defs.completeness import day_checks
 from platform_defs.days import partitions_of
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
@@ -17,70 +18,64 @@ from rivermark.model.stream import AnyStream
 from rivermark.model.suite import Suite
 from rivermark.model.table import Table, days_between
 from rivermark.model.topology import Topology
-from rivermark.monitor.checks.check import Claim
-from rivermark.monitor.checks.registry import claims_of, promises_of
+from rivermark.monitor.checks.check import StreamCheck
+from rivermark.monitor.checks.registry import checks_of_stream, retention_checks
+from rivermark.monitor.completeness.checks import completeness_checks
 from rivermark.quality.suites import suites_of
 
 Results = Iterator[dg.AssetCheckResult]
 
 
 def checks_of(topology: Topology) -> list[dg.AssetChecksDefinition]:
-    """The checks of every group: claims, and suites where streams declare some."""
-    found = []
-    for group in topology.groups():
-        found.append(claim_checks(topology, group))
-        found.append(promise_checks(topology, group))
-        found += trust_checks(topology, group)
-        found.append(suite_checks(topology, group))
-        found += day_suite_checks(topology, group)
-    return found
+    """The checks of every group: of streams, of their days, and the suites of their tables."""
+    definitions: list[dg.AssetChecksDefinition] = []
+    for group, streams in topology.groups().items():
+        complete = [c for s in streams for c in completeness_checks(topology, s)]
+        retained = [c for s in streams for c in retention_checks(s)]
+        definitions += [
+            stream_checks("claims", group, [c for s in streams for c in checks_of_stream(s)]),
+            # Evaluated by maintenance each night.
+            stream_checks("versions", group, retained),
+            *([stream_checks("trust", group, complete)] if complete else ()),
+            *day_checks(topology, group),
+            suite_checks(topology, group),
+            *day_suite_checks(topology, group),
+        ]
+    return definitions
 
 
-def claim_checks(topology: Topology, group: str) -> dg.AssetChecksDefinition:
-    """What the lake itself can answer about the streams of a group."""
-    found = [c for stream in topology.groups()[group] for c in claims_of(stream)]
-    return checks_that_ask(f"{stem(group)}_claims", group, found)
-
-
-def promise_checks(topology: Topology, group: str) -> dg.AssetChecksDefinition:
-    """Whether the version promise holds for the group's tables. Upkeep evaluates it each night."""
-    found = [c for stream in topology.groups()[group] for c in promises_of(stream)]
-    return checks_that_ask(f"{stem(group)}_versions", group, found)
-
-
-def checks_that_ask(name: str, group: str, found: Sequence[Claim]) -> dg.AssetChecksDefinition:
-    """Claims as one operation; starts no engine."""
-    claims = {dg.AssetCheckKey(table_key(claim.table), claim.name): claim for claim in found}
+def stream_checks(kind: str, group: str, checks: Sequence[StreamCheck]) -> dg.AssetChecksDefinition:
+    """Checks of a group's streams as one operation, which starts no JVM."""
+    by_key = {dg.AssetCheckKey(table_key(check.table), check.name): check for check in checks}
 
     @dg.multi_asset_check(
-        name=name,
+        name=f"{stem(group)}_{kind}",
         specs=[
             dg.AssetCheckSpec(
                 name=key.name,
                 asset=key.asset_key,
-                description=claim.description,
+                description=check.description,
                 # In a run that also hosts the streams, they come first.
                 additional_deps=[progress_key(group)],
-                metadata={"stream": claim.stream},
+                metadata={"stream": check.stream},
             )
-            for key, claim in claims.items()
+            for key, check in by_key.items()
         ],
         can_subset=True,
     )
-    def ask_the_lake(context: dg.AssetCheckExecutionContext, platform: SettingsResource) -> Results:
+    def evaluate_checks(
+        context: dg.AssetCheckExecutionContext, platform: SettingsResource
+    ) -> Results:
         settings, now = platform.settings(), datetime.now(UTC)
+        yield from _results(
+            context, {key: partial(evaluated, c, settings, now) for key, c in by_key.items()}
+        )
 
-        def ask(key: dg.AssetCheckKey) -> Ask:
-            claim = claims[key]
-            return lambda: result_of_claim(claim, claim.ask(settings, now))
-
-        yield from every_answer({_name(k): ask(k) for k in _ordered(context)})
-
-    return ask_the_lake
+    return evaluate_checks
 
 
 def suite_checks(topology: Topology, group: str) -> dg.AssetChecksDefinition:
-    """What Great Expectations is asked about each published or admitted table of a group."""
+    """The suites of a group's published and admitted tables, by Great Expectations."""
     suites = {
         dg.AssetCheckKey(table_key(table), SUITE_CHECK): (table, suite)
         for stream in topology.groups()[group]
@@ -100,22 +95,23 @@ def suite_checks(topology: Topology, group: str) -> dg.AssetChecksDefinition:
         ],
         can_subset=True,
     )
-    def ask_great_expectations(
+    def evaluate_suites(
         context: dg.AssetCheckExecutionContext, platform: SettingsResource, spark: SparkResource
     ) -> Results:
-        settings = platform.settings()
+        session, settings = spark.spark_session, platform.settings()
+        yield from _results(
+            context,
+            {
+                key: partial(suite_result, session, settings, table, suite)
+                for key, (table, suite) in suites.items()
+            },
+        )
 
-        def ask(key: dg.AssetCheckKey) -> Ask:
-            table, suite = suites[key]
-            return lambda: ask_suite(spark.spark_session, settings, table, suite)
-
-        yield from every_answer({_name(k): ask(k) for k in _ordered(context)})
-
-    return ask_great_expectations
+    return evaluate_suites
 
 
 def day_suite_checks(topology: Topology, group: str) -> list[dg.AssetChecksDefinition]:
-    """For each table by days a check that asks its suite of one day; starts no engine."""
+    """For each table by days a check that evaluates its suite on one day; starts no JVM."""
     return [
         _suite_of_a_day(stream, table, suite)
         for stream in topology.groups()[group]
@@ -131,11 +127,11 @@ def _suite_of_a_day(stream: AnyStream, table: Table, suite: Suite) -> dg.AssetCh
         keys = context.partition_key_range
         first, last = date.fromisoformat(keys.start), date.fromisoformat(keys.end)
         days = days_between(first, last)
-        results = ask_suite_of_days(platform.settings(), table, suite, days)
+        results = suite_results_of_days(platform.settings(), table, suite, days)
         return min(results, key=lambda r: (r.passed, r.severity.value))
 
     with warnings.catch_warnings():
-        # Results by partition are marked as a preview in 1.13, told at each load.
+        # Results by partition are marked as a preview in 1.13, with a warning at each load.
         warnings.simplefilter("ignore", dg.PreviewWarning)
         return dg.asset_check(
             name=DAY_SUITE_CHECK,
@@ -145,9 +141,12 @@ def _suite_of_a_day(stream: AnyStream, table: Table, suite: Suite) -> dg.AssetCh
         )(day_meets_expectations)
 
 
-def _ordered(context: dg.AssetCheckExecutionContext) -> list[dg.AssetCheckKey]:
-    return sorted(context.selected_asset_check_keys, key=_name)
-
-
-def _name(key: dg.AssetCheckKey) -> str:
-    return f"{key.asset_key.to_user_string()} {key.name}"
+def _results(
+    context: dg.AssetCheckExecutionContext, checks: Mapping[dg.AssetCheckKey, Evaluate]
+) -> Results:
+    """The results of the selected checks, in the order of their names."""
+    by_name = {
+        f"{key.asset_key.to_user_string()} {key.name}": checks[key]
+        for key in context.selected_asset_check_keys
+    }
+    return every_result(dict(sorted(by_name.items())))

@@ -11,7 +11,7 @@ from jobs.names import GROUP_TAG, INCARNATION_TAG, MODE_TAG, live_job_name, tabl
 from jobs.run_config import Mode
 from resources.settings import SettingsResource
 from rivermark.model.topology import Topology
-from rivermark.monitor.checks.registry import ALIVE
+from rivermark.monitor.checks.liveness import ALIVE
 from rivermark.runtime.restart.history import RestartHistory
 from rivermark.runtime.restart.liveness import LaunchedRun, RunStatus
 from rivermark.runtime.restart.plan import Alert, Plan, Start, groups_of, plan_restarts

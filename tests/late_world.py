@@ -21,8 +21,8 @@ from rivermark.backfill.late.days import live_ingests
 from rivermark.backfill.late.run import MergeReport, merge_late
 from rivermark.model.stream import AnyStream, Stream
 from rivermark.model.topology import Topology
-from rivermark.monitor.checks.dropped_rows import rows_dropped
-from rivermark.monitor.completeness.checks import judged
+from rivermark.monitor.checks.row_checks import rows_dropped
+from rivermark.monitor.completeness.days import all_ingest_days
 from rivermark.monitor.completeness.ingest_day import Day
 from rivermark.runtime.checkpoint.watermarks import last_reached
 from rivermark.runtime.supervision.run import run_continuous
@@ -97,7 +97,7 @@ class World:
 
     def days(self, ingest: str) -> dict[date, Day]:
         """The judged days of an ingest."""
-        return {d.day: d for d in judged(self.settings, self.topology, 5)[ingest]}
+        return {d.day: d for d in all_ingest_days(self.settings, self.topology, 5)[ingest]}
 
     def assert_nothing_dropped(self) -> None:
         """No stream took a folded row for a new one: it would have been late there.
@@ -107,7 +107,7 @@ class World:
         self.live.stop.set()
         self.live.join()
         for stream in self.topology.streams:
-            assert rows_dropped(self.settings, stream.name).holds, stream.name
+            assert rows_dropped(self.settings, stream.name).passed, stream.name
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`rivermark dashboard`: the page of streams and days, as one file, without an engine."""
+"""`rivermark dashboard`: the page of streams and days, as one file, without a JVM."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def dashboard(
         typer.Option("--out", metavar="FILE", help=f"Where to. Default: {PAGE} in the home."),
     ] = None,
     checks: Annotated[
-        bool, typer.Option(help="Ask every check and keep the answers, or show those there are.")
+        bool, typer.Option(help="Evaluate and record every check, or show the recorded results.")
     ] = True,
     home: Home = None,
 ) -> None:
@@ -30,16 +30,15 @@ def dashboard(
         rivermark dashboard
         rivermark dashboard --out today.html --no-checks
     """
-    settings, found = settings_for(home), topology()
     began = time.monotonic()
-    with err().status("Looking at streams and tables"):
-        drawn = refresh(settings, found, datetime.now(UTC), to=to, ask=checks)
+    with err().status("Reading streams and tables"):
+        drawn = refresh(settings_for(home), topology(), datetime.now(UTC), to=to, evaluate=checks)
     facts = drawn.facts
-    broken = sum(not looks[-1].held for looks in facts.checks)
+    failed = sum(not results[-1].passed for results in facts.checks)
     out().print(plain(f"page: {drawn.path}"))
     out().print(
         plain(
-            f"{len(facts.streams)} streams, {broken} of {len(facts.checks)} checks broken; "
+            f"{len(facts.streams)} streams, {failed} of {len(facts.checks)} checks failed; "
             f"{drawn.path.stat().st_size / 1000:,.0f} kB, {time.monotonic() - began:.1f} s"
         )
     )

@@ -10,12 +10,10 @@ from pathlib import Path
 
 import typer
 
-from rivermark.cli.checks import Checked, check
 from rivermark.cli.console import err, grid, number, out, plain
 from rivermark.cli.demo_scene import LandedInput, Scene, scenes
 from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.cli.landing import local_landing
-from rivermark.cli.overview import overview
 from rivermark.cli.progress import bounded_progress
 from rivermark.cli.run import INTERRUPTED, new_run_id
 from rivermark.cli.session import engine, stop_on_signals
@@ -24,6 +22,11 @@ from rivermark.cli.volume_chart import draw_inflow
 from rivermark.lake.statistics import row_count
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.topology import Topology
+from rivermark.monitor.checks.check import StreamCheck
+from rivermark.monitor.checks.history import Evaluation, evaluate_all
+from rivermark.monitor.checks.liveness import ALIVE
+from rivermark.monitor.checks.registry import checks_of_stream
+from rivermark.monitor.status import status_of
 from rivermark.settings import Settings
 
 NEXT_COMMANDS = 3
@@ -31,11 +34,11 @@ NEXT_COMMANDS = 3
 
 @dataclass(frozen=True)
 class DemoReport:
-    """What the demo did: rows by table before and after, and the claims that it asked about."""
+    """What the demo did: rows by table before and after, and the checks that it evaluated."""
 
     before: dict[str, int]
     after: dict[str, int]
-    checked: list[Checked]
+    checked: list[Evaluation]
 
     @property
     def added(self) -> int:
@@ -73,15 +76,15 @@ def demo(home: Home = None) -> None:
             )
     for chart in draw_all(settings, streams, parts):
         out().print(plain(f"chart: {chart}"))
-    broken = [c for c in report.checked if not c.holds]
-    for claim in broken:
-        out().print(plain(f"DOES NOT HOLD: {claim.stream} {claim.claim}: {claim.sentence}", "red"))
-    held = len(report.checked) - len(broken)
+    failed = [e for e in report.checked if not e.passed]
+    for e in failed:
+        out().print(plain(f"FAILED: {e.check.stream} {e.check.name}: {e.observed}", "red"))
+    passed = len(report.checked) - len(failed)
     seconds = time.monotonic() - began
-    out().print(plain(f"{held} of {len(report.checked)} checks hold; {seconds:.0f} s"))
+    out().print(plain(f"{passed} of {len(report.checked)} checks hold; {seconds:.0f} s"))
     out().print(plain(news(landed, report)))
     print_next(parts)
-    if broken:
+    if failed:
         raise typer.Exit(1)
 
 
@@ -112,7 +115,7 @@ def with_input(settings: Settings, found: Topology) -> list[AnyStream]:
 def flow(
     settings: Settings, found: Topology, streams: Sequence[AnyStream], parts: Mapping[str, Scene]
 ) -> DemoReport:
-    """Run the streams until the landed files are drained, then ask what is claimed of them."""
+    """Run the streams until the landed files are drained, then evaluate their checks."""
     before = rows_by_table(settings, streams)
     with engine(settings, "short") as spark, stop_on_signals() as stop:
         # Here, because Spark's modules are slow to import and the engine has them by now.
@@ -131,10 +134,15 @@ def flow(
     if stop.is_set():
         err().print(plain("stopped; rivermark demo goes on from here"))
         raise typer.Exit(INTERRUPTED)
-    extra = [claim for scene in parts.values() for claim in scene.claims]
+    extra = [check for scene in parts.values() for check in scene.checks]
     with err().status("Checking"):
-        checked = check(settings, streams, extra, datetime.now(UTC))
+        checked = evaluate_all(settings, [*checks_of_rows(streams), *extra], datetime.now(UTC))
     return DemoReport(before, rows_by_table(settings, streams), checked)
+
+
+def checks_of_rows(streams: Sequence[AnyStream]) -> list[StreamCheck]:
+    """The checks of the streams that do not need a running process: the demo's has ended."""
+    return [c for stream in streams for c in checks_of_stream(stream) if c.name != ALIVE]
 
 
 def rows_by_table(settings: Settings, streams: Sequence[AnyStream]) -> dict[str, int]:
@@ -166,21 +174,21 @@ def print_landed(landed: Sequence[LandedInput]) -> None:
 
 
 def print_streams(
-    settings: Settings, streams: Sequence[AnyStream], checked: Sequence[Checked]
+    settings: Settings, streams: Sequence[AnyStream], checked: Sequence[Evaluation]
 ) -> None:
-    """Rows in and out of every stream, and how many of its claims hold."""
-    numeric = ("rows in", "admitted", "late", "set aside", "rows out", "checks")
+    """Rows in and out of every stream, and how many of its checks pass."""
+    numeric = ("rows in", "admitted", "late", "quarantined", "rows out", "checks")
     table = grid("Streams", ("stream", *numeric), right=numeric)
-    for state in overview(settings, streams, datetime.now(UTC)):
-        mine = [c for c in checked if c.stream == state.stream]
+    for state in status_of(settings, streams, datetime.now(UTC)):
+        of_stream = [e for e in checked if e.check.stream == state.stream]
         table.add_row(
             state.stream,
             number(state.rows_in),
             number(state.admitted),
             number(state.late),
-            number(state.set_aside),
+            number(state.quarantined),
             number(state.rows),
-            f"{sum(c.holds for c in mine)} of {len(mine)}",
+            f"{sum(e.passed for e in of_stream)} of {len(of_stream)}",
         )
     out().print(table)
 

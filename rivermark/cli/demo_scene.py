@@ -1,4 +1,4 @@
-"""A domain's part in the demo: what it lands, what it claims, what it shows."""
+"""A domain's part in the demo: what it lands, what it checks, what it shows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 from rivermark.model.errors import RivermarkError
 from rivermark.model.table import Table
-from rivermark.monitor.checks.check import Claim
+from rivermark.monitor.checks.check import StreamCheck
 from rivermark.settings import Settings
 
 SCENES: Final = "rivermark.demo"
@@ -43,13 +43,12 @@ class Scene:
     """What a domain brings to the demo.
 
     `land` puts its inputs below a local landing folder, each once however often it is called.
-    `claims` are comparisons of its own, beside those that every stream makes. `draw` writes charts
-    of its tables as PNG files into a folder. `next_commands` are commands to try, with what each
-    does.
+    `checks` are its own, beside those that every stream has. `draw` writes charts of its tables as
+    PNG files into a folder. `next_commands` are commands to try, with what each does.
     """
 
     land: Callable[[Path], Sequence[LandedInput]]
-    claims: tuple[Claim, ...] = ()
+    checks: tuple[StreamCheck, ...] = ()
     previews: tuple[Preview, ...] = ()
     draw: Callable[[Settings, Path], Sequence[Path]] | None = None
     next_commands: tuple[tuple[str, str], ...] = field(default=())

@@ -1,4 +1,4 @@
-"""`rivermark show TABLE --bad RULE`: the rows that break rules, without an engine."""
+"""`rivermark show TABLE --bad RULE`: the rows that break rules, without a JVM."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.time_travel import resolve_version
 from rivermark.model.errors import RivermarkError
 from rivermark.model.question import Columns, RowCount
-from rivermark.model.rule import Rule
+from rivermark.model.rule import SuiteRule
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
-from rivermark.quality.duckdb_evaluator import BadRows
-from rivermark.quality.failing_rows import gather
+from rivermark.quality.duckdb_evaluator import FailingRows
+from rivermark.quality.failing_rows import evidence_of
 from rivermark.quality.suites import suite_of
 
 ALL = "all"
@@ -42,7 +42,7 @@ def show_bad_rows(
         at = parse_version(version) if version else None
         chosen = resolve_version(lake, table, at)
         opened, told = DeltaTable(lake.path(table), version=chosen), f"version {chosen}"
-    evidence = gather(
+    evidence = evidence_of(
         opened.to_pyarrow_dataset(),
         table,
         rules,
@@ -50,20 +50,20 @@ def show_bad_rows(
         limit=limit,
         personal=personal,
     )
-    broken = [found for found in evidence.found if found.count]
+    broken = [found for found in evidence.failing if found.count]
     for found in broken:
         _print(found)
         days = evidence.by_day.get(found.rule, {})
         if days:
             by_day = ", ".join(f"{day} {number(n)}" for day, n in sorted(days.items())[-14:])
             out().print(plain(f"by day: {by_day}"))
-    held = len(evidence.found) - len(broken)
+    held = len(evidence.failing) - len(broken)
     out().print(plain(f"{table.name}, {told}: {len(broken)} rules broken, {held} hold"))
     if evidence.hidden:
         out().print(plain(f"left out as personal: {', '.join(evidence.hidden)} (--personal)"))
 
 
-def rules_named(topology: Topology, table: Table, name: str) -> list[Rule]:
+def rules_named(topology: Topology, table: Table, name: str) -> list[SuiteRule]:
     """The rules about rows that are meant; raises with those that there are."""
     stream = topology.writer(table)
     suite = suite_of(stream, table) if stream is not None else None
@@ -89,7 +89,7 @@ def _refused(lake: Lake, table: Table) -> DeltaTable:
         ) from None
 
 
-def _print(found: BadRows) -> None:
+def _print(found: FailingRows) -> None:
     drawn = grid(f"{found.rule}: {number(found.count)}", list(found.columns))
     for row in found.rows:
         drawn.add_row(*(plain(_cell(value)) for value in row))

@@ -1,4 +1,4 @@
-"""`rivermark status`: how every stream is, without an engine."""
+"""`rivermark status`: the state of every stream, without a JVM."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import typer
 
 from rivermark.cli.console import ago, grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, selected, settings_for, topology
-from rivermark.cli.overview import StreamState, overview, wishes
 from rivermark.cli.run import Groups, Streams
+from rivermark.monitor.status import StreamStatus, desired_states, status_of
 
-NUMERIC: Final = ("rows in", "admitted", "late", "set aside", "rows")
+NUMERIC: Final = ("rows in", "admitted", "late", "quarantined", "rows")
 
 
 def status(
@@ -24,47 +24,49 @@ def status(
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     home: Home = None,
 ) -> None:
-    """Show each stream: rows in, admitted, late, set aside, watermark, state, last batch.
+    """Show each stream: rows in, admitted, late, quarantined, watermark, state, last batch.
 
-    Below a group stand the numbers that its process functions count themselves.
+    Below a group are the counters of its process functions.
 
     Examples:
         rivermark status
         rivermark status --group taxi_events --json
     """
-    settings, found = settings_for(home), topology()
-    chosen = selected(found, streams or [], group or [])
+    settings = settings_for(home)
+    chosen = selected(topology(), streams or [], group or [])
     now = datetime.now(UTC)
-    states = overview(settings, chosen, now)
+    statuses = status_of(settings, chosen, now)
     if json:
-        for state in states:
-            typer.echo(msgspec.json.encode(asdict(state)).decode())
+        for each in statuses:
+            # `set_aside` is the name of `quarantined` in earlier versions.
+            line = {**asdict(each), "set_aside": each.quarantined}
+            typer.echo(msgspec.json.encode(line).decode())
         return
     out().print(plain(f"lake {settings.lake_root}"))
-    for name, wish in wishes(settings, dict.fromkeys(s.group for s in states)).items():
-        said = f"{wish.reason} ({wish.by}{', ' + moment(wish.at) if wish.at else ''})"
-        wanted = f"{name}: should {'run' if wish.state == 'run' else 'rest'}; {said}"
-        print_states([s for s in states if s.group == name], wanted, now)
+    for name, desired in desired_states(settings, dict.fromkeys(s.group for s in statuses)).items():
+        by = f"{desired.by}{', ' + moment(desired.at) if desired.at else ''}"
+        title = f"{name}: desired {desired.state}; {desired.reason} ({by})"
+        print_statuses([s for s in statuses if s.group == name], title, now)
 
 
-def print_states(states: Sequence[StreamState], title: str, now: datetime) -> None:
+def print_statuses(statuses: Sequence[StreamStatus], title: str, now: datetime) -> None:
     """A table of streams; watermarks are UTC."""
     columns = ("stream", *NUMERIC, "watermark", "last batch", "state")
     table = grid(title, columns, right=NUMERIC)
-    for found in states:
+    for each in statuses:
         table.add_row(
-            found.stream,
-            number(found.rows_in),
-            number(found.admitted),
-            number(found.late),
-            number(found.set_aside),
-            number(found.rows),
-            moment(found.watermark),
-            ago(found.last_batch_at, now),
-            plain(f"{found.state}: {found.error}" if found.error else found.state),
+            each.stream,
+            number(each.rows_in),
+            number(each.admitted),
+            number(each.late),
+            number(each.quarantined),
+            number(each.rows),
+            moment(each.watermark),
+            ago(each.last_batch_at, now),
+            plain(f"{each.state}: {each.error}" if each.error else each.state),
         )
     out().print(table)
-    for found in states:
-        if found.metrics:
-            told = ", ".join(f"{name} {n:,}" for name, n in sorted(found.metrics.items()))
-            out().print(plain(f" {found.stream} counts {told}"))
+    for each in statuses:
+        if each.metrics:
+            metrics = ", ".join(f"{name} {n:,}" for name, n in sorted(each.metrics.items()))
+            out().print(plain(f" {each.stream} counts {metrics}"))

@@ -1,6 +1,6 @@
-"""What can be expected of a table, in words: each function gives the rules of one expectation.
+"""What can be expected of a table, in words: each function returns the rules of one expectation.
 
-Imported whole, so that a suite reads as sentences: `from rivermark.quality import expectations as
+Imported whole, so that a suite reads as sentences: `from rivermark.model import expectations as
 expect`, then `expect.between("tips", 0, 10_000)`.
 """
 
@@ -10,22 +10,23 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rivermark.model.check import Severity
 from rivermark.model.errors import DeclarationError
 from rivermark.model.limit import Limit, as_limit, in_words, refuse_disorder
 from rivermark.model.question import (
     Between,
     Columns,
-    Given,
     Item,
     Matches,
     NoRowsFrom,
     NoRowsWhere,
+    NotNull,
     OneOf,
     Ordered,
     RowCount,
     Unique,
 )
-from rivermark.model.rule import Expectation, Rule, Severity
+from rivermark.model.rule import Expectation, SuiteRule
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -38,7 +39,7 @@ def columns_match(*columns: str | StructType, severity: Severity = "critical") -
     )
     if not names:
         raise DeclarationError("columns_match needs the names of the columns, or their schema")
-    return (Rule(name="the columns are as declared", asks=Columns(names), severity=severity),)
+    return (SuiteRule(name="the columns are as declared", asks=Columns(names), severity=severity),)
 
 
 def row_count_between(
@@ -50,13 +51,15 @@ def row_count_between(
 ) -> Expectation:
     """The table (or the part of it that is checked) has from `low` to `high` rows."""
     refuse_disorder(low, high)
-    return (Rule(name=name, asks=RowCount(low, high), severity=severity),)
+    return (SuiteRule(name=name, asks=RowCount(low, high), severity=severity),)
 
 
 def not_null(column: str, *, mostly: float = 1.0, severity: Severity = "critical") -> Expectation:
     """The column has a value in at least the share `mostly` of the rows."""
     return (
-        Rule(name=f"{column} is given", asks=Given(column), at_least=mostly, severity=severity),
+        SuiteRule(
+            name=f"{column} is given", asks=NotNull(column), at_least=mostly, severity=severity
+        ),
     )
 
 
@@ -68,8 +71,8 @@ def unique(
 ) -> Expectation:
     """The columns together occur once. Rows in which one of them is empty are not compared."""
     names = (columns,) if isinstance(columns, str) else tuple(columns)
-    rule = Rule(name=f"{' + '.join(names)} occur once", asks=Unique(names), severity=severity)
-    return (rule, *_given(names, allow_null_share, severity))
+    rule = SuiteRule(name=f"{' + '.join(names)} occur once", asks=Unique(names), severity=severity)
+    return (rule, *_not_null(names, allow_null_share, severity))
 
 
 def between(
@@ -88,13 +91,13 @@ def between(
     """
     first, last = as_limit(low), as_limit(high)
     refuse_disorder(first, last)
-    rule = Rule(
+    rule = SuiteRule(
         name=f"{column} {_range_in_words(first, last, high_excluded=high_excluded)}",
         asks=Between(column, first, last, high_excluded),
         at_least=mostly,
         severity=severity,
     )
-    return (rule, *_given((column,), allow_null_share, severity))
+    return (rule, *_not_null((column,), allow_null_share, severity))
 
 
 def in_set(
@@ -111,8 +114,8 @@ def in_set(
         raise DeclarationError(f"in_set('{column}'): give values, all of one type")
     listed = ", ".join(map(str, asks.values))
     name = f"{column} is one of {listed}"
-    rule = Rule(name=name, asks=asks, at_least=mostly, severity=severity)
-    return (rule, *_given((column,), allow_null_share, severity))
+    rule = SuiteRule(name=name, asks=asks, at_least=mostly, severity=severity)
+    return (rule, *_not_null((column,), allow_null_share, severity))
 
 
 def matches_regex(
@@ -125,8 +128,8 @@ def matches_regex(
 ) -> Expectation:
     """The given values match the pattern as a whole, not only somewhere inside."""
     name = f"{column} looks like {pattern}"
-    rule = Rule(name=name, asks=Matches(column, pattern), at_least=mostly, severity=severity)
-    return (rule, *_given((column,), allow_null_share, severity))
+    rule = SuiteRule(name=name, asks=Matches(column, pattern), at_least=mostly, severity=severity)
+    return (rule, *_not_null((column,), allow_null_share, severity))
 
 
 def pair_ordered(
@@ -139,31 +142,31 @@ def pair_ordered(
     severity: Severity = "critical",
 ) -> Expectation:
     """In each row `first` is at most `second`, as the start of a window and its end."""
-    rule = Rule(
+    rule = SuiteRule(
         name=f"{first} is {'before' if strictly else 'not after'} {second}",
         asks=Ordered(first, second, strictly),
         at_least=mostly,
         severity=severity,
     )
-    return (rule, *_given((first, second), allow_null_share, severity))
+    return (rule, *_not_null((first, second), allow_null_share, severity))
 
 
 def no_rows_where(
     condition: str, *, name: str, at_most: int = 0, severity: Severity = "critical"
 ) -> Expectation:
-    """At most so many rows fulfil the condition (Spark SQL).
+    """At most `at_most` rows fulfil the condition (Spark SQL).
 
-    A row for which the condition is unknown, because a value in it is empty, counts as found; write
+    A row for which the condition is unknown, because a value in it is empty, counts as well; write
     `coalesce(..., false)` where it should not.
     """
-    return (Rule(name=name, asks=NoRowsWhere(condition, at_most), severity=severity),)
+    return (SuiteRule(name=name, asks=NoRowsWhere(condition, at_most), severity=severity),)
 
 
 def no_rows_from(query: str, *, name: str, severity: Severity = "critical") -> Expectation:
     """A query finds nothing; it reads the table as `{batch}` and may use windows and joins."""
     if not re.search(r"(?<!\{)\{batch\}(?!\})", query):
         raise DeclarationError(f"rule '{name}': the query does not read {{batch}}")
-    return (Rule(name=name, asks=NoRowsFrom(query), severity=severity),)
+    return (SuiteRule(name=name, asks=NoRowsFrom(query), severity=severity),)
 
 
 def _range_in_words(low: Limit | None, high: Limit | None, *, high_excluded: bool) -> str:
@@ -175,7 +178,7 @@ def _range_in_words(low: Limit | None, high: Limit | None, *, high_excluded: boo
     return f"lies from {in_words(low)} to {'below ' if high_excluded else ''}{upper}"
 
 
-def _given(columns: Sequence[str], allow_null_share: float, severity: Severity) -> Expectation:
+def _not_null(columns: Sequence[str], allow_null_share: float, severity: Severity) -> Expectation:
     # Rounded, for 1 - 0.225 is not the 0.775 that 3,875 of 5,000 rows make.
     at_least = round(1 - allow_null_share, 12)
     if not at_least:

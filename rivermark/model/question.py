@@ -1,4 +1,4 @@
-"""What a rule can ask of a table: plain values, which say nothing about how they are answered."""
+"""What a rule can ask of a table: plain values, which say nothing about their evaluation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RowCount:
 
 
 @dataclass(frozen=True)
-class Given:
+class NotNull:
     """Is there a value at all? The only question of rows that sees empty values."""
 
     column: str
@@ -75,7 +75,7 @@ class Ordered:
 
 @dataclass(frozen=True)
 class NoRowsWhere:
-    """Are there at most so many rows that fulfil the condition (Spark SQL), or may fulfil it?"""
+    """Are there at most `at_most` rows that fulfil the condition (Spark SQL), or may fulfil it?"""
 
     condition: str
     at_most: int = 0
@@ -100,17 +100,17 @@ class UsualRows:
 
 
 TableQuestion = Columns | RowCount
-RowQuestion = Given | Unique | Between | OneOf | Matches | Ordered
+RowQuestion = NotNull | Unique | Between | OneOf | Matches | Ordered
 RowSearch = NoRowsWhere | NoRowsFrom | UsualRows
 Question = TableQuestion | RowQuestion | RowSearch
 
 
-def columns_asked(question: Question) -> tuple[str, ...]:
-    """The columns that a question names (those inside a piece of SQL are not known)."""
+def columns_of(question: Question) -> tuple[str, ...]:
+    """The columns that a question names (those inside a piece of SQL are unknown)."""
     match question:
         case Unique(columns):
             return columns
-        case Given(column) | Between(column) | OneOf(column) | Matches(column):
+        case NotNull(column) | Between(column) | OneOf(column) | Matches(column):
             return (column,)
         case Ordered(first, second):
             return (first, second)

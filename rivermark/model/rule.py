@@ -1,43 +1,39 @@
-"""A rule: one question about a table, its limit, and how bad it is when the limit is missed."""
+"""A rule: a check of a table's rows that is declared as a value: a question and its limit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
 
+from rivermark.model.check import HARDEST_FIRST, Check
 from rivermark.model.errors import DeclarationError
 from rivermark.model.question import (
     Columns,
-    Given,
     NoRowsFrom,
     NoRowsWhere,
+    NotNull,
     Question,
     RowCount,
     UsualRows,
 )
 
-Severity = Literal["critical", "warning", "info"]
-"""How bad a failure is: critical fails a check, warning warns, info is only shown."""
-
-HARDEST_FIRST: Final[tuple[Severity, ...]] = ("critical", "warning", "info")
-
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
-    """One question with its limit: at least this share of what is looked at must comply."""
+class SuiteRule(Check):
+    """A question with its limit: at least the share `at_least` of the evaluated rows complies."""
 
-    name: str
     asks: Question
-    severity: Severity
     at_least: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse a share that is none, and a severity that nothing maps."""
+        """Refuse a share outside 0 to 1, and an unknown severity."""
         if not 0.0 <= self.at_least <= 1.0:
-            raise DeclarationError(f"rule '{self.name}': {self.at_least} is no share of the rows")
+            raise DeclarationError(
+                f"rule '{self.name}': at_least must be between 0 and 1, got {self.at_least}"
+            )
         if self.severity not in HARDEST_FIRST:
             raise DeclarationError(
-                f"rule '{self.name}': severity {self.severity!r} is none of {HARDEST_FIRST}"
+                f"rule '{self.name}': severity must be one of {', '.join(HARDEST_FIRST)}, "
+                f"got {self.severity!r}"
             )
 
     @property
@@ -58,7 +54,7 @@ class Rule:
                 return "no day far from its usual number"
             case NoRowsWhere() | NoRowsFrom():
                 return "no row"
-            case Given():
+            case NotNull():
                 return (
                     f"at most {percent(1 - self.at_least)} empty"
                     if self.at_least < 1
@@ -78,5 +74,5 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-Expectation = tuple[Rule, ...]
-"""What one declared expectation comes to: its own rule and those about empty values."""
+Expectation = tuple[SuiteRule, ...]
+"""The rules of one declared expectation: its own and those about empty values."""

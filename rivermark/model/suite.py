@@ -30,9 +30,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from rivermark.model.check import HARDEST_FIRST
 from rivermark.model.errors import DeclarationError
 from rivermark.model.expectations import row_count_between
-from rivermark.model.rule import HARDEST_FIRST, Expectation, Rule
+from rivermark.model.rule import Expectation, SuiteRule
 from rivermark.model.table import check_name
 
 
@@ -51,7 +52,7 @@ class Suite:
         _without_repeats(self.name, self.rules)
 
     @property
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[SuiteRule, ...]:
         """Every rule once; where two expectations share a rule, the harder severity holds."""
         first = (
             row_count_between(0, name="rows are counted", severity="info")
@@ -62,8 +63,8 @@ class Suite:
         return _without_repeats(self.name, (*first, *declared))
 
 
-def _without_repeats(suite: str, rules: Iterable[Rule]) -> tuple[Rule, ...]:
-    kept: dict[str, Rule] = {}
+def _without_repeats(suite: str, rules: Iterable[SuiteRule]) -> tuple[SuiteRule, ...]:
+    kept: dict[str, SuiteRule] = {}
     for rule in rules:
         other = kept.setdefault(rule.name, rule)
         if (other.asks, other.at_least) != (rule.asks, rule.at_least):

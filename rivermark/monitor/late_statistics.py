@@ -13,7 +13,6 @@ from rivermark.backfill.late.merged import PLACE, unmerged_by_hour
 from rivermark.lake.snapshot import once, opened
 from rivermark.lake.sql import ask, connection, quoted
 from rivermark.model.stream import Ingest
-from rivermark.model.table import Table
 from rivermark.settings import Settings
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ SHOWN: Final = 10
 # The late rows are the right side of the join, which is the one that is held in memory.
 BY_FILE: Final = """
 CREATE TEMP TABLE by_file AS
-SELECT a._file, count(*) FILTER (l._row IS NULL) AS valid, count(l._row) AS folded,
+SELECT a._file, count(*) FILTER (l._row IS NULL) AS valid, count(l._row) AS merged,
        sum({money}) FILTER (l._row IS NULL) AS money
 FROM admitted_rows a
 LEFT JOIN late_rows l ON a._ingest_batch = l._ingest_batch AND a._file = l._file AND a._row = l._row
@@ -59,14 +58,14 @@ class LateFrom:
 class Lateness:
     """How late the late rows of an ingest were; milliseconds behind the watermark they missed.
 
-    `folded` of them lie in the admitted table by now. `money` is the sum over all late rows and
+    `merged` of them are in the admitted table by now. `money` is the sum over all late rows and
     `money_share` its part of all valid rows' money; None where the ingest declares no money column.
     """
 
     stream: str
     valid: int = 0
     late: int = 0
-    folded: int = 0
+    merged: int = 0
     p50_ms: int = 0
     p95_ms: int = 0
     p99_ms: int = 0
@@ -80,6 +79,21 @@ class Lateness:
     def share(self) -> float:
         """Late rows among the valid ones."""
         return self.late / max(1, self.valid)
+
+    @property
+    def sentence(self) -> str:
+        """The figures in words."""
+        parts = [f"{self.late:,} of {self.valid:,} valid rows late ({self.share:.2%})"]
+        if self.merged:
+            parts.append(f"{self.merged:,} of them merged since")
+        if self.late:
+            parts.append(
+                f"behind the watermark by {span(self.p50_ms)} (half), {span(self.p95_ms)} (95 %), "
+                f"{span(self.p99_ms)} (99 %), at most {span(self.max_ms)}"
+            )
+        if self.money is not None and self.money_share is not None:
+            parts.append(f"money concerned: {self.money:,} ({self.money_share:.2%})")
+        return "; ".join(parts)
 
 
 def lateness_of_rows(settings: Settings, ingest: Ingest) -> Lateness:
@@ -95,16 +109,14 @@ def _lateness(settings: Settings, ingest: Ingest) -> Lateness:
         return Lateness(stream=ingest.name)
     money = quoted(ingest.money) if ingest.money else "NULL::DECIMAL(38, 9)"
     columns = [*PLACE, "_late_by_ms", *([ingest.money] if ingest.money else [])]
-    # Late rows are few, and asked several times; of the admitted table each file is read once.
+    # Late rows are few, and queried several times; of the admitted table each file is read once.
     late = ds.dataset(tables["late_rows"].to_table(columns=columns))
-    with connection({"late_rows": late, "admitted_rows": tables["admitted_rows"]}) as engine:
-        engine.execute(BY_FILE.format(money=f"a.{money}" if ingest.money else money))
+    with connection({"late_rows": late, "admitted_rows": tables["admitted_rows"]}) as duck:
+        duck.execute(BY_FILE.format(money=f"a.{money}" if ingest.money else money))
         names = ("late", "p50_ms", "p95_ms", "p99_ms", "max_ms", "concerned")
-        total = dict(
-            zip(names, engine.execute(TOTAL.format(money=money)).fetchall()[0], strict=True)
-        )
-        whole, folded, paid = engine.execute(
-            "SELECT coalesce(sum(valid), 0), coalesce(sum(folded), 0), coalesce(sum(money), 0)"
+        total = dict(zip(names, duck.execute(TOTAL.format(money=money)).fetchall()[0], strict=True))
+        whole, merged, paid = duck.execute(
+            "SELECT coalesce(sum(valid), 0), coalesce(sum(merged), 0), coalesce(sum(money), 0)"
             " FROM by_file"
         ).fetchall()[0]
         sum_of_late = total.pop("concerned") or Decimal(0)
@@ -113,19 +125,19 @@ def _lateness(settings: Settings, ingest: Ingest) -> Lateness:
         return Lateness(
             stream=ingest.name,
             valid=int(whole) + total["late"],
-            folded=int(folded),
+            merged=int(merged),
             **total,
             money=concerned,
             money_share=float(concerned / in_all) if concerned is not None and in_all else None,
-            by_folder=_by_source(engine, "regexp_replace(_file, '[^/]*$', '')"),
-            by_file=_by_source(engine, "_file"),
+            by_folder=_by_source(duck, "regexp_replace(_file, '[^/]*$', '')"),
+            by_file=_by_source(duck, "_file"),
         )
 
 
 def late_money(
     settings: Settings, ingest: Ingest, start: datetime, end: datetime
 ) -> Mapping[date, tuple[Decimal, Decimal]]:
-    """By day: the money of late rows that are not folded, and of all valid ones.
+    """By day: the money of late rows that are not merged, and of all valid ones.
 
     Empty without a money column.
     """
@@ -137,22 +149,22 @@ def late_money(
         f"SELECT date_trunc('hour', {time}) AS hour, sum({money}) AS money"  # noqa: S608
         f" FROM admitted_rows WHERE {time} >= $start AND {time} < $end GROUP BY 1"
     )
-    found: dict[date, tuple[Decimal, Decimal]] = {}
+    money_of_days: dict[date, tuple[Decimal, Decimal]] = {}
 
     def add(hour: datetime, late: Decimal, whole: Decimal) -> None:
         day = day_of(hour, ingest.days)
-        before = found.get(day, (Decimal(0), Decimal(0)))
-        found[day] = (before[0] + late, before[1] + whole)
+        before = money_of_days.get(day, (Decimal(0), Decimal(0)))
+        money_of_days[day] = (before[0] + late, before[1] + whole)
 
     for row in ask(sums, tables, {"start": start, "end": end}):
         add(row["hour"].astimezone(UTC), Decimal(0), row["money"] or Decimal(0))
     for late in unmerged_by_hour(settings, ingest, start, end).values():
         add(late.hour, late.money or Decimal(0), late.money or Decimal(0))
-    return found
+    return money_of_days
 
 
-def _by_source(engine: duckdb.DuckDBPyConnection, source: str) -> tuple[LateFrom, ...]:
-    found = engine.execute(
+def _by_source(duck: duckdb.DuckDBPyConnection, source: str) -> tuple[LateFrom, ...]:
+    sources = duck.execute(
         f"""
         WITH late AS (
             SELECT {source} AS source, count(*) AS late,
@@ -166,23 +178,22 @@ def _by_source(engine: duckdb.DuckDBPyConnection, source: str) -> tuple[LateFrom
     ).fetchall()
     return tuple(
         LateFrom(source or "./", valid + late, late, int(p50), int(p99))
-        for source, late, p50, p99, valid in found
+        for source, late, p50, p99, valid in sources
     )
 
 
 def _tables(settings: Settings, ingest: Ingest) -> dict[str, Any] | None:
     lake = settings.lake()
-
-    def rows(table: Table) -> Any:
-        return opened(lake, table)
-
     if not (lake.exists(ingest.admitted) and lake.exists(ingest.late)):
         return None
-    return {"admitted_rows": rows(ingest.admitted), "late_rows": rows(ingest.late)}
+    return {
+        "admitted_rows": opened(lake, ingest.admitted),
+        "late_rows": opened(lake, ingest.late),
+    }
 
 
 def span(milliseconds: float) -> str:
-    """A time span as people say it, of two units at most."""
+    """A time span in words, of two units at most."""
     seconds = milliseconds / 1000
     if seconds < 60:
         return f"{seconds:.3g} s"

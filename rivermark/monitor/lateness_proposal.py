@@ -18,12 +18,12 @@ STEPS: Final = tuple(
     timedelta(seconds=s)
     for s in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400)
 )
-"""What a person would write down; a proposal is one of them."""
+"""Round values; a proposal is one of them."""
 LATE_AT_MOST: Final = 0.001
 """The share of late rows that a proposal aims at: one row in a thousand."""
 
 # A row's delay is how far it lies behind the newest row of the files before its own, which is what
-# the door compares it with. For a late row that is the lateness of then plus what it missed by.
+# admission compares it with. For a late row that is the lateness of then plus what it missed by.
 DELAYS: Final = """
 WITH newest AS (
     SELECT _ingest_batch AS batch, _file AS file, max({time}) AS newest FROM {admitted}
@@ -63,8 +63,8 @@ class Proposal:
     """A lateness for an ingest, and the curve from which it is read.
 
     `proposed` is the smallest step under which at most `LATE_AT_MOST` of the rows would be late;
-    None where even a day would not do, or where too little was seen. A row of the first file has
-    nothing to be late against and is not among the `rows`.
+    None where even a day is too short, or where there are no rows yet. A row of the first file
+    cannot be late and is not among the `rows`.
     """
 
     stream: str
@@ -80,18 +80,18 @@ class Proposal:
         allowed = span(self.lateness // MILLI)
         if not self.rows:
             return f"allows {allowed}; no rows to learn from yet"
-        told = f"allows {allowed}, which makes {now:.2%} of {self.rows:,} rows late"
+        current = f"allows {allowed}, which makes {now:.2%} of {self.rows:,} rows late"
         if self.proposed is None:
-            return f"{told}; no lateness up to a day brings that below {LATE_AT_MOST:.1%}"
+            return f"{current}; no lateness up to a day brings that below {LATE_AT_MOST:.1%}"
         if self.proposed == self.lateness:
-            return f"{told}; keep it"
+            return f"{current}; keep it"
         then = next(c.share for c in self.curve if c.lateness == self.proposed)
-        return f"{told}; {span(self.proposed // MILLI)} would make it {then:.2%}"
+        return f"{current}; {span(self.proposed // MILLI)} would make it {then:.2%}"
 
 
 def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
     """The proposal for an ingest that has a lateness."""
-    assert ingest.lateness is not None  # noqa: S101 - asked of streams, not of dumps
+    assert ingest.lateness is not None  # noqa: S101 - dumps have no proposal
     lake = settings.lake()
     empty = Proposal(stream=ingest.name, lateness=ingest.lateness, rows=0)
     if not all(lake.exists(t) for t in (INGEST_FILES, ingest.admitted, ingest.late)):
@@ -100,7 +100,7 @@ def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
     counts = ", ".join(
         f"count(*) FILTER (ms >= {step // MILLI}) AS late_{n}" for n, step in enumerate(steps)
     )
-    found = ask(
+    [counted] = ask(
         # A declared column, quoted, and numbers.
         DELAYS.format(
             time=quoted(ingest.contract.event_time), counts=counts, admitted=ADMITTED_ON_TIME
@@ -111,11 +111,11 @@ def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
             "outcomes": opened(lake, INGEST_FILES),
         },
         {"lateness_ms": ingest.lateness // MILLI, "stream": ingest.name},
-    )[0]
-    rows = int(found["n"])
+    )
+    rows = int(counted["n"])
     if not rows:
         return empty
-    curve = tuple(LateUnder(step, found[f"late_{n}"] / rows) for n, step in enumerate(steps))
+    curve = tuple(LateUnder(step, counted[f"late_{n}"] / rows) for n, step in enumerate(steps))
     return Proposal(
         stream=ingest.name,
         lateness=ingest.lateness,

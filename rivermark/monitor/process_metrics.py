@@ -1,4 +1,4 @@
-"""The numbers that process functions give themselves, from the batches on record."""
+"""Counters and gauges that process functions report, from the recorded batches."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ NUMBERS: Final = """
 WITH newest AS (
     SELECT stream, started_at, counters, gauges FROM progress
     QUALIFY generation = max(generation) OVER (PARTITION BY stream)
-), told AS (
+), counts AS (
     SELECT stream, unnest(map_keys(counters)) AS name, unnest(map_values(counters)) AS number
     FROM newest
 ), shown AS (
     SELECT stream, started_at, unnest(map_keys(gauges)) AS name, unnest(map_values(gauges)) AS value
     FROM newest
 )
-SELECT stream, name, sum(number)::DOUBLE AS number, true AS counted FROM told GROUP BY ALL
+SELECT stream, name, sum(number)::DOUBLE AS number, true AS counted FROM counts GROUP BY ALL
 UNION ALL
 SELECT stream, name, arg_max(value, started_at) AS number, false FROM shown GROUP BY stream, name
 ORDER BY stream, name
@@ -37,8 +37,8 @@ def metrics_of_streams(settings: Settings) -> dict[str, dict[str, int | float]]:
     if "counters" not in progress.schema.names:
         # Written by an older version, and no batch since.
         return {}
-    found: dict[str, dict[str, int | float]] = {}
+    metrics: dict[str, dict[str, int | float]] = {}
     for row in ask(NUMBERS, {"progress": progress}):
         number = int(row["number"]) if row["counted"] else float(row["number"])
-        found.setdefault(row["stream"], {})[row["name"]] = number
-    return found
+        metrics.setdefault(row["stream"], {})[row["name"]] = number
+    return metrics

@@ -1,7 +1,7 @@
-"""Judging rows by a suite in this process, without a JVM: a day, staged rows, or bad rows to show.
+"""Suites evaluated by DuckDB in the driver: of staged rows, of a day, and the rows that fail.
 
-The same rules, with the same answers as Great Expectations gives on Spark, in milliseconds. The
-rows are an Arrow table or the data set of one version of a table, never of a moving one.
+The same rules with the same results as Great Expectations on Spark, in milliseconds. The rows are
+an Arrow table or the dataset of one version of a table, never of a moving one.
 """
 
 from __future__ import annotations
@@ -11,27 +11,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import duckdb
 import pyarrow as pa
 
-from rivermark.lake.sql import quoted
-from rivermark.model.question import Columns, RowCount, Unique, UsualRows, columns_asked
-from rivermark.model.rule import Rule
+from rivermark.lake.sql import connection, quoted
+from rivermark.model.check import CheckResult
+from rivermark.model.question import Columns, RowCount, Unique, UsualRows, columns_of
+from rivermark.model.rule import SuiteRule
 from rivermark.model.suite import Suite
 from rivermark.model.table import Table
 from rivermark.quality.duckdb_sql import (
     BATCH,
-    Condition,
+    Search,
     condition_of,
+    counting,
     local_day,
     on_days,
     search_of,
 )
 from rivermark.quality.errors import CheckCrashed
-from rivermark.quality.gx.results import not_judged, read_result
-from rivermark.quality.result import ExpectationResult, SuiteResult
+from rivermark.quality.result import (
+    SuiteResult,
+    not_evaluated,
+    result_of_columns,
+    result_of_row_count,
+    result_of_rows,
+    result_of_search,
+)
 
 if TYPE_CHECKING:
     from pyarrow import dataset
@@ -39,19 +47,12 @@ if TYPE_CHECKING:
     Rows: TypeAlias = pa.Table | dataset.Dataset
 
 EVERY_ROW: Final = "true"
-NUMBERS: Final = ("day", "row_count", "usual", "end_before")
+OWN_COLUMNS: Final = ("day", "row_count", "usual", "end_before")
 """Columns that our own queries add to those of a table."""
 
 
-class Answers(NamedTuple):
-    """How many rows were looked at, and the answer to each rule."""
-
-    rows: int
-    results: tuple[ExpectationResult, ...]
-
-
 @dataclass(frozen=True)
-class BadRows:
+class FailingRows:
     """Some of the rows that break a rule, and how many there are; personal values are left out."""
 
     rule: str
@@ -60,204 +61,153 @@ class BadRows:
     rows: tuple[tuple[Any, ...], ...]
 
 
-class Judge:
-    """Answers of one set of rows. Open it with `judging`."""
+@dataclass(frozen=True)
+class DuckDbEvaluator:
+    """Evaluates suites on rows of one version of a table."""
 
-    def __init__(self, engine: duckdb.DuckDBPyConnection, schema: pa.Schema, table: Table) -> None:
-        """Remember whom to ask, and how the rows lie in days."""
-        self._engine = engine
-        self._schema = schema
-        self._table = table
+    rows: Rows
+    table: Table
+    version: int
 
-    def answers(self, suite: Suite, day: date | None = None) -> Answers:
-        """The answer to each rule, of all rows or of those of one day.
+    def evaluate(self, suite: Suite, day: date | None = None) -> SuiteResult:
+        """Results of all rules, for all rows or for those of one day.
 
-        For a day, rules that compare rows (keys, windows, usual numbers) are asked of the whole
-        table, and what they find on that day counts.
+        For a day, rules that compare rows (keys, windows, usual numbers) are evaluated on the whole
+        table, and their failures on that day count.
+
+        Raises:
+            CheckCrashed: A rule could not be evaluated; this is no fault of the data.
+            SuiteDoesNotFit: The suite needs a column or a comparison that the table lacks.
         """
-        where = EVERY_ROW if day is None else on_days(self._table, [day])
+        started = time.monotonic()
+        where = EVERY_ROW if day is None else on_days(self.table, [day])
         conditions = {
-            rule.name: found
+            rule.name: condition
             for rule in suite.rules
-            if (found := condition_of(rule, self._schema)) is not None
+            if (condition := condition_of(rule, self.rows.schema)) is not None
         }
-        total, counted = self._count(conditions, where)
+        select, values = counting(conditions.values())
+        [(total, *counts)] = self._query(f"SELECT {select} FROM {BATCH} WHERE {where}", values)  # noqa: S608
+        counted = dict(zip(conditions, zip(counts[::2], counts[1::2], strict=True), strict=True))
         results = []
         for rule in suite.rules:
             if not total and not isinstance(rule.asks, Columns | RowCount | UsualRows):
-                results.append(not_judged(rule, passed=suite.may_be_empty))
+                results.append(not_evaluated(rule, passed=suite.may_be_empty))
             elif rule.name in counted:
-                asked, broken = counted[rule.name]
-                results.append(_of_conditions(rule, total, asked, broken))
+                results.append(_of_rows(rule, *counted[rule.name]))
             else:
                 results.append(self._of_table(rule, total, day, where))
-        return Answers(total, tuple(results))
+        return SuiteResult(
+            suite=suite.name,
+            table=self.table.name,
+            version=self.version,
+            rows=total,
+            results=tuple(results),
+            docs_path=None,
+            elapsed=timedelta(seconds=time.monotonic() - started),
+        )
 
-    def bad_rows(
-        self, rule: Rule, *, limit: int = 50, day: date | None = None, personal: bool = False
-    ) -> BadRows:
-        """Rows that break the rule; without values of columns marked personal, unless asked for."""
-        search = search_of(rule, self._schema)
+    def failing_rows(
+        self, rule: SuiteRule, *, limit: int = 50, day: date | None = None, personal: bool = False
+    ) -> FailingRows:
+        """Rows that break the rule, at most `limit`; with `personal` also values marked so."""
+        search = search_of(rule, self.rows.schema)
         if search is None:
-            return BadRows(rule.name, 0, (), ())
-        given = self._columns(search.sql, search.values)
-        where = self._on(day, given)
-        columns = [c for c in given if personal or self._is_open(c, of_table=search.of_table)]
-        shown = ", ".join(quoted(c) for c in columns)
-        first = [c for c in columns if c in columns_asked(rule.asks)]
-        order = f" ORDER BY {', '.join(quoted(c) for c in first)}" if first else ""
-        rows = self._ask(
-            f"SELECT {shown} FROM ({search.sql}) AS found WHERE {where}{order} LIMIT {limit:d}",  # noqa: S608
+            return FailingRows(rule.name, 0, (), ())
+        columns = self._columns(search)
+        where = self._on(day, columns)
+        shown = [c for c in columns if personal or self._is_open(c, of_table=search.of_table)]
+        first = [c for c in shown if c in columns_of(rule.asks)]
+        order = f" ORDER BY {', '.join(map(quoted, first))}" if first else ""
+        source = f"FROM ({search.sql}) AS failing WHERE {where}"
+        rows = self._query(
+            f"SELECT {', '.join(map(quoted, shown))} {source}{order} LIMIT {limit:d}",
             search.values,
             rule,
         )
-        [(count,)] = self._ask(
-            f"SELECT count(*) FROM ({search.sql}) AS found WHERE {where}",  # noqa: S608
-            search.values,
-            rule,
-        )
-        return BadRows(rule.name, int(count), tuple(columns), tuple(rows))
+        [(count,)] = self._query(f"SELECT count(*) {source}", search.values, rule)
+        return FailingRows(rule.name, count, tuple(shown), tuple(rows))
 
-    def by_day(self, rule: Rule) -> dict[date, int]:
-        """How many rows of each day break the rule; nothing where they have no day."""
-        search, daily = search_of(rule, self._schema), self._table.days
+    def failures_by_day(self, rule: SuiteRule) -> dict[date, int]:
+        """How many rows of each day break the rule; empty where its rows have no day."""
+        search, daily = search_of(rule, self.rows.schema), self.table.days
         if search is None or daily is None:
             return {}
-        columns = self._columns(search.sql, search.values)
         if isinstance(rule.asks, UsualRows):
             day = "day"
-        elif daily.column in columns:
-            day = local_day(self._table)
+        elif daily.column in self._columns(search):
+            day = local_day(self.table)
         else:
             return {}
-        found = self._ask(
-            f"SELECT {day} AS of_day, count(*) FROM ({search.sql}) AS found "  # noqa: S608
-            "GROUP BY 1 ORDER BY 1",
-            search.values,
-            rule,
-        )
-        return {of_day: int(count) for of_day, count in found if of_day is not None}
+        sql = f"SELECT {day} AS of_day, count(*) FROM ({search.sql}) AS failing GROUP BY 1"  # noqa: S608
+        counts = self._query(f"{sql} ORDER BY 1", search.values, rule)
+        return {of_day: count for of_day, count in counts if of_day is not None}
 
-    def _of_table(self, rule: Rule, total: int, day: date | None, where: str) -> ExpectationResult:
+    def _of_table(self, rule: SuiteRule, total: int, day: date | None, where: str) -> CheckResult:
         match rule.asks:
             case Columns(names):
-                have, want = set(self._schema.names), set(names)
-                wrong = {"missing": sorted(want - have), "unexpected": sorted(have - want)}
-                wrong = {how: found for how, found in wrong.items() if found}
-                numbers: dict[str, Any] = {"details": {"mismatched": wrong}}
-                return read_result(rule, success=not wrong, numbers=numbers)
+                actual, declared = set(self.rows.schema.names), set(names)
+                return result_of_columns(
+                    rule, missing=declared - actual, unexpected=actual - declared
+                )
             case RowCount(low, high):
                 fits = (low is None or total >= low) and (high is None or total <= high)
-                return read_result(rule, success=fits, numbers={"observed_value": total})
+                return result_of_row_count(rule, total, passed=fits)
+            case Unique(columns):
+                not_null = " AND ".join(f"{quoted(c)} IS NOT NULL" for c in columns)
+                sql = f"SELECT count(*) FROM {BATCH} WHERE ({where}) AND {not_null}"  # noqa: S608
+                [(evaluated,)] = self._query(sql, (), rule)
+                return _of_rows(rule, evaluated, self.failing_rows(rule, limit=0, day=day).count)
             case _:
-                pass
-        found = self.bad_rows(rule, limit=0, day=day).count
-        if isinstance(rule.asks, Unique):
-            given = " AND ".join(f"{quoted(c)} IS NOT NULL" for c in rule.asks.columns)
-            sql = f"SELECT count(*) FROM {BATCH} WHERE ({where}) AND {given}"  # noqa: S608
-            [(asked,)] = self._ask(sql, (), rule)
-            return _of_conditions(rule, total, int(asked), found)
-        return read_result(rule, success=found == 0, numbers={"observed_value": found})
-
-    def _count(
-        self, conditions: dict[str, Condition], where: str
-    ) -> tuple[int, dict[str, tuple[int, int]]]:
-        """All rows, and for each condition the rows it judges and those that break it: one scan."""
-        parts, values = ["count(*)"], list[object]()
-        for found in conditions.values():
-            parts.append(f"count(*) FILTER (WHERE {found.asked})")
-            parts.append(
-                f"count(*) FILTER (WHERE ({found.asked}) AND coalesce(({found.broken}), false))"
-            )
-            values += found.values
-        sql = f"SELECT {', '.join(parts)} FROM {BATCH} WHERE {where}"  # noqa: S608
-        [(total, *counts)] = self._ask(sql, values, None)
-        pairs = zip(counts[::2], counts[1::2], strict=True)
-        return int(total), dict(zip(conditions, pairs, strict=True))
+                count = self.failing_rows(rule, limit=0, day=day).count
+                return result_of_search(rule, count, passed=count == 0)
 
     def _on(self, day: date | None, columns: Sequence[str]) -> str:
-        """The day as a condition on what a search gives; no row of it where it has no day."""
+        """The day as a condition on the rows of a search; false where these have no day."""
         if day is None:
             return EVERY_ROW
-        if self._table.days is not None and self._table.days.column in columns:
-            return on_days(self._table, [day])
+        if self.table.days is not None and self.table.days.column in columns:
+            return on_days(self.table, [day])
         return f"day = CAST('{day.isoformat()}' AS DATE)" if "day" in columns else "false"
 
     def _is_open(self, column: str, *, of_table: bool) -> bool:
-        """Whether a column may be shown. A query may give a personal value another name."""
-        if column in self._table.personal:
+        """Whether a column may be shown. A query may rename a personal value."""
+        if column in self.table.personal:
             return False
-        own = of_table or not self._table.personal
-        return own or column in self._schema.names or column in NUMBERS
+        own = of_table or not self.table.personal
+        return own or column in self.rows.schema.names or column in OWN_COLUMNS
 
-    def _columns(self, sql: str, values: Sequence[object]) -> list[str]:
-        self._ask(f"SELECT * FROM ({sql}) AS found LIMIT 0", values, None)  # noqa: S608
-        return [column[0] for column in self._engine.description or ()]
+    def _columns(self, search: Search) -> list[str]:
+        sql = f"DESCRIBE SELECT * FROM ({search.sql}) AS failing"  # noqa: S608
+        return [name for name, *_ in self._query(sql, search.values)]
 
-    def _ask(self, sql: str, values: Sequence[object], rule: Rule | None) -> list[Any]:
+    def _query(
+        self, sql: str, values: Sequence[object] = (), rule: SuiteRule | None = None
+    ) -> list[Any]:
         try:
-            return self._engine.execute(sql, list(values) or None).fetchall()
+            with suite_connection({BATCH: self.rows}) as duck:
+                return duck.execute(sql, list(values) or None).fetchall()
         except duckdb.Error as error:
-            # What DuckDB says may quote a value.
-            told = type(error).__name__ if self._table.personal else str(error).splitlines()[0]
-            name = f"rule '{rule.name}'" if rule else f"a rule of '{self._table.name}'"
-            raise CheckCrashed(f"{name} could not be evaluated: {told}") from error
+            # DuckDB's message may quote a value.
+            reason = type(error).__name__ if self.table.personal else str(error).splitlines()[0]
+            name = f"rule '{rule.name}'" if rule else f"a rule of '{self.table.name}'"
+            raise CheckCrashed(f"{name} could not be evaluated: {reason}") from error
 
 
 @contextmanager
-def judging(rows: Rows, table: Table) -> Iterator[Judge]:
-    """A judge of these rows."""
-    with engine_with({BATCH: rows}) as engine:
-        yield Judge(engine, rows.schema, table)
+def suite_connection(tables: Mapping[str, Rows]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB connection that sorts and names functions as Spark, as far as suites need it."""
+    with connection(tables) as duck:
+        duck.execute("SET SESSION default_null_order = 'nulls_first'")
+        duck.execute("CREATE OR REPLACE TEMP MACRO size(items) AS len(items)")
+        yield duck
 
 
-@contextmanager
-def engine_with(tables: Mapping[str, Rows]) -> Iterator[duckdb.DuckDBPyConnection]:
-    """An engine that has these rows. One thread: the streams on this machine come first.
-
-    It sorts and names functions as Spark does, as far as conditions of suites need it.
-    """
-    with duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "1GB"}) as engine:
-        engine.execute("SET TimeZone = 'UTC'")
-        engine.execute("SET default_null_order = 'nulls_first'")
-        engine.execute("CREATE MACRO size(items) AS len(items)")
-        for name, rows in tables.items():
-            engine.register(name, rows)
-        yield engine
-
-
-def judge_here(
-    rows: Rows, suite: Suite, table: Table, *, version: int, day: date | None = None
-) -> SuiteResult:
-    """The answers to all rules of the suite, of all rows or of one day of the table.
-
-    Raises:
-        CheckCrashed: A rule could not be evaluated; the data are not to blame.
-        SuiteDoesNotFit: The suite asks for a column or a comparison that the table does not offer.
-    """
-    started = time.monotonic()
-    with judging(rows, table) as judge:
-        found = judge.answers(suite, day)
-    return SuiteResult(
-        suite=suite.name,
-        table=table.name,
-        version=version,
-        rows=found.rows,
-        results=found.results,
-        docs_path=None,
-        elapsed=timedelta(seconds=time.monotonic() - started),
+def _of_rows(rule: SuiteRule, evaluated: int, unexpected: int) -> CheckResult:
+    at_most = getattr(rule.asks, "at_most", None)
+    if at_most is not None:
+        return result_of_search(rule, unexpected, passed=unexpected <= at_most)
+    share = (evaluated - unexpected) / evaluated if evaluated else 1.0
+    return result_of_rows(
+        rule, evaluated=evaluated, unexpected=unexpected, passed=share >= rule.at_least
     )
-
-
-def _of_conditions(rule: Rule, total: int, asked: int, broken: int) -> ExpectationResult:
-    if rule.at_least == 1.0 or not asked:
-        enough = broken <= getattr(rule.asks, "at_most", 0)
-    else:
-        enough = (asked - broken) / asked >= rule.at_least
-    numbers = {
-        "observed_value": broken,
-        "element_count": total,
-        "missing_count": total - asked,
-        "unexpected_count": broken,
-    }
-    return read_result(rule, success=enough, numbers=numbers)

@@ -1,13 +1,13 @@
-"""The rows that break a rule, as SQL of DuckDB: for who judges without a JVM, or opens the rows.
+"""The rows that break a rule, as SQL of DuckDB.
 
 Written from the same questions as the translation for Great Expectations; a test holds both to the
-same answers. Limits are bound as values. The table is read as `batch`; conditions and queries are
+same results. Limits are bound as values. The table is read as `batch`; conditions and queries are
 those of the suites, declared in code, in the SQL that Spark and DuckDB share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Final
@@ -20,59 +20,64 @@ from rivermark.model.limit import Limit
 from rivermark.model.question import (
     Between,
     Columns,
-    Given,
     Matches,
     NoRowsFrom,
     NoRowsWhere,
+    NotNull,
     OneOf,
     Ordered,
     RowCount,
     Unique,
     UsualRows,
-    columns_asked,
+    columns_of,
 )
-from rivermark.model.rule import Rule
+from rivermark.model.rule import SuiteRule
 from rivermark.model.table import Table
 from rivermark.quality.errors import SuiteDoesNotFit
-from rivermark.quality.usual_volume import DUCKDB, usual_rows
+from rivermark.quality.volume_profile import DUCKDB, usual_rows
 
 BATCH: Final = "batch"
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on one row: `broken` where the row breaks the rule, `asked` where it is judged.
+    """Conditions on one row: `broken` if it breaks the rule, `applies` if the rule evaluates it.
 
-    `values` belong to `broken`; `asked` has none.
+    `values` are the parameters of `broken`; `applies` has none.
     """
 
     broken: str
-    asked: str = "true"
+    applies: str = "true"
     values: tuple[object, ...] = ()
+
+    @property
+    def failing(self) -> str:
+        """The rows to which the rule applies and that break it."""
+        return f"({self.applies}) AND coalesce(({self.broken}), false)"
 
 
 @dataclass(frozen=True)
 class Search:
-    """A query for what breaks a rule; `of_table` says that it gives rows of the table itself."""
+    """A query for what breaks a rule; `of_table` if it returns rows of the table itself."""
 
     sql: str
     values: tuple[object, ...] = ()
     of_table: bool = True
 
 
-def condition_of(rule: Rule, schema: pa.Schema) -> Condition | None:
-    """The condition by which a row alone breaks the rule; None where one row cannot tell."""
+def condition_of(rule: SuiteRule, schema: pa.Schema) -> Condition | None:
+    """The condition by which a row alone breaks the rule; None where one row does not suffice."""
     _refuse_missing(rule, schema)
     match rule.asks:
-        case Given(column):
+        case NotNull(column):
             return Condition(f"{quoted(column)} IS NULL")
         case Between():
             return _between(rule.asks, schema.field(rule.asks.column).type)
         case OneOf(column, values):
             _refuse_kind(rule, column, schema, _IS[type(values[0])])
             name = quoted(column)
-            marks = ", ".join("?" for _ in values)
-            return Condition(f"{name} NOT IN ({marks})", f"{name} IS NOT NULL", tuple(values))
+            parameters = ", ".join("?" for _ in values)
+            return Condition(f"{name} NOT IN ({parameters})", f"{name} IS NOT NULL", tuple(values))
         case Matches(column, pattern):
             _refuse_kind(rule, column, schema, _IS[str])
             name = quoted(column)
@@ -86,27 +91,26 @@ def condition_of(rule: Rule, schema: pa.Schema) -> Condition | None:
                     f"{schema.field(first).type}, {schema.field(second).type}"
                 )
             a, b = quoted(first), quoted(second)
-            asked = f"({a} IS NOT NULL AND {b} IS NOT NULL)"
-            return Condition(f"NOT ({a} {'<' if strictly else '<='} {b})", asked)
+            both = f"({a} IS NOT NULL AND {b} IS NOT NULL)"
+            return Condition(f"NOT ({a} {'<' if strictly else '<='} {b})", both)
         case NoRowsWhere(condition):
             return Condition(f"coalesce(({condition}), true)")
         case _:
             return None
 
 
-def search_of(rule: Rule, schema: pa.Schema) -> Search | None:
+def search_of(rule: SuiteRule, schema: pa.Schema) -> Search | None:
     """The query for what breaks the rule; None for questions about the table as a whole."""
     condition = condition_of(rule, schema)
     if condition is not None:
-        where = f"({condition.asked}) AND coalesce(({condition.broken}), false)"
-        return Search(f"SELECT * FROM {BATCH} WHERE {where}", condition.values)  # noqa: S608
+        return Search(f"SELECT * FROM {BATCH} WHERE {condition.failing}", condition.values)  # noqa: S608
     match rule.asks:
         case Unique(columns):
             names = ", ".join(quoted(c) for c in columns)
-            given = " AND ".join(f"{quoted(c)} IS NOT NULL" for c in columns)
+            not_null = " AND ".join(f"{quoted(c)} IS NOT NULL" for c in columns)
             return Search(
                 f"SELECT * FROM {BATCH} WHERE ({names}) IN (SELECT ({names}) FROM {BATCH} "  # noqa: S608
-                f"WHERE {given} GROUP BY {names} HAVING count(*) > 1)"
+                f"WHERE {not_null} GROUP BY {names} HAVING count(*) > 1)"
             )
         case NoRowsFrom(query):
             return Search(query.format(batch=BATCH), of_table=False)
@@ -117,6 +121,16 @@ def search_of(rule: Rule, schema: pa.Schema) -> Search | None:
         case Columns() | RowCount():
             return None
     raise AssertionError(rule.asks)
+
+
+def counting(conditions: Iterable[Condition]) -> tuple[str, tuple[object, ...]]:
+    """What one scan selects: all rows, then for each condition where it applies and fails."""
+    parts, values = ["count(*)"], list[object]()
+    for condition in conditions:
+        parts.append(f"count(*) FILTER (WHERE {condition.applies})")
+        parts.append(f"count(*) FILTER (WHERE {condition.failing})")
+        values += condition.values
+    return ", ".join(parts), tuple(values)
 
 
 def on_days(table: Table, days: Collection[date]) -> str:
@@ -142,17 +156,17 @@ def local_day(table: Table) -> str:
     return name if is_date(table) else f"CAST(timezone('{daily.zone}', {name}) AS DATE)"
 
 
-def _between(asked: Between, kind: pa.DataType) -> Condition:
-    name = quoted(asked.column)
+def _between(range_: Between, kind: pa.DataType) -> Condition:
+    name = quoted(range_.column)
     parts: list[str] = []
     values: list[object] = []
     for limit, sign in (
-        (asked.low, ">="),
-        (asked.high, "<" if asked.high_excluded else "<="),
+        (range_.low, ">="),
+        (range_.high, "<" if range_.high_excluded else "<="),
     ):
         if limit is not None:
             parts.append(f"{name} {sign} ?")
-            values.append(_comparable(asked.column, limit, kind))
+            values.append(_comparable(range_.column, limit, kind))
     broken = f"NOT ({' AND '.join(parts)})"
     if pa.types.is_floating(kind):
         # Not-a-number is above every number in the order of SQL, and in no range of ours.
@@ -196,7 +210,7 @@ def _in_one_order(first: pa.DataType, second: pa.DataType) -> bool:
 
 
 def _refuse_kind(
-    rule: Rule, column: str, schema: pa.Schema, fits: Callable[[pa.DataType], bool]
+    rule: SuiteRule, column: str, schema: pa.Schema, fits: Callable[[pa.DataType], bool]
 ) -> None:
     kind = schema.field(column).type
     if not fits(kind):
@@ -205,8 +219,8 @@ def _refuse_kind(
         )
 
 
-def _refuse_missing(rule: Rule, schema: pa.Schema) -> None:
-    named = (rule.asks.column,) if isinstance(rule.asks, UsualRows) else columns_asked(rule.asks)
+def _refuse_missing(rule: SuiteRule, schema: pa.Schema) -> None:
+    named = (rule.asks.column,) if isinstance(rule.asks, UsualRows) else columns_of(rule.asks)
     missing = [c for c in named if c not in schema.names]
     if missing:
         raise SuiteDoesNotFit(

@@ -1,10 +1,10 @@
-"""The errors of quality checks: only the last one means that the data are bad."""
+"""The errors of quality checks: only the last one is a fault of the data."""
 
 from rivermark.model.errors import RivermarkError
 
 
 class CheckCrashed(RivermarkError):
-    """A rule could not be evaluated, so nothing is known, and nothing said, about the data."""
+    """A rule could not be evaluated, so nothing is known about the data."""
 
 
 class SuiteDoesNotFit(RivermarkError):
@@ -12,4 +12,4 @@ class SuiteDoesNotFit(RivermarkError):
 
 
 class PublicationBlocked(RivermarkError):
-    """Rows of a bounded run break critical rules: they are kept aside, nothing is published."""
+    """Rows of a bounded run break critical rules: nothing is published, they are kept apart."""

@@ -1,4 +1,4 @@
-"""The rows behind a verdict: which ones break a rule, and how many of them each day has."""
+"""The rows behind a failure: which ones break a rule, and how many of them each day has."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from rivermark.model.question import Columns, RowCount
-from rivermark.model.rule import Rule
+from rivermark.model.rule import SuiteRule
 from rivermark.model.table import Table
-from rivermark.quality.duckdb_evaluator import BadRows, judging
+from rivermark.quality.duckdb_evaluator import DuckDbEvaluator, FailingRows
 
 if TYPE_CHECKING:
     from rivermark.quality.duckdb_evaluator import Rows
@@ -28,16 +28,16 @@ class Evidence:
 
     table: str
     version: int
-    found: tuple[BadRows, ...]
+    failing: tuple[FailingRows, ...]
     by_day: Mapping[str, Mapping[date, int]]
     hidden: tuple[str, ...]
     command: str
 
 
-def gather(
+def evidence_of(
     rows: Rows,
     table: Table,
-    rules: Sequence[Rule],
+    rules: Sequence[SuiteRule],
     *,
     version: int,
     limit: int = SHOWN,
@@ -45,14 +45,15 @@ def gather(
 ) -> Evidence:
     """The rows that break these rules; rules of the table as a whole have none to show."""
     of_rows = [rule for rule in rules if not isinstance(rule.asks, Columns | RowCount)]
-    with judging(rows, table) as judge:
-        found = tuple(judge.bad_rows(rule, limit=limit, personal=personal) for rule in of_rows)
-        by_day = {rule.name: judge.by_day(rule) for rule in of_rows}
+    evaluator = DuckDbEvaluator(rows, table, version)
+    by_day = {rule.name: evaluator.failures_by_day(rule) for rule in of_rows}
     first = of_rows[0].name if len(of_rows) == 1 else "all"
     return Evidence(
         table=table.name,
         version=version,
-        found=found,
+        failing=tuple(
+            evaluator.failing_rows(rule, limit=limit, personal=personal) for rule in of_rows
+        ),
         by_day={name: days for name, days in by_day.items() if days},
         hidden=() if personal else table.personal,
         command=f'rivermark show {table.name} --bad "{first}" --version {version}',

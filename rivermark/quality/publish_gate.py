@@ -1,23 +1,22 @@
-"""Rows are looked at before they are published: those of a bounded run, for their critical rules.
+"""Rows are audited before they are published: those of a bounded run, by their critical rules.
 
-Write, audit, publish. What a batch (or a recompute of days) is about to commit is asked first what
-the rows can answer by themselves: values given, in range, in their set, in order, no row under a
-forbidden condition, and keys that occur once, in these rows and in the table as it would be. If
-any such rule of severity critical is broken, nothing of any table of the stream is committed; the
-rows are kept where `rivermark show TABLE --refused` finds them, and the run fails.
+Write, audit, publish. What a batch (or a recompute of days) is about to commit is evaluated first
+by the rules that its rows alone can break: values not null, in range, in their set, in order, no
+row under a forbidden condition, and keys that occur once, in these rows and in the table as it
+would be. If any such rule of severity critical is broken, nothing of any table of the stream is
+committed; the rows are kept for `rivermark show TABLE --refused`, and the run fails.
 
-Not asked are shares and counts of the whole table, and queries over it: in the middle of a run they
-would depend on how its input is cut into batches. The check after the run answers those.
+Shares and counts of the whole table, and queries over it, are left out: in the middle of a run they
+would depend on how its input is cut into batches. The check after the run evaluates those.
 
-Nothing is remembered: a process that is killed between audit and commit audits again when it
-starts. A live stream is not held up; its checks tell of it.
+The audit keeps no state: a process that is killed between audit and commit audits again when it
+starts. A live stream is not held up; its checks report it.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -29,10 +28,10 @@ from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.sql import quoted
 from rivermark.model.question import NoRowsFrom, NoRowsWhere, Unique, UsualRows
-from rivermark.model.rule import Rule, in_rows
+from rivermark.model.rule import SuiteRule, in_rows
 from rivermark.model.table import Table
-from rivermark.quality.duckdb_evaluator import engine_with
-from rivermark.quality.duckdb_sql import BATCH, condition_of, on_days
+from rivermark.quality.duckdb_evaluator import suite_connection
+from rivermark.quality.duckdb_sql import BATCH, condition_of, counting, on_days
 from rivermark.quality.errors import PublicationBlocked
 from rivermark.quality.suites import suite_of
 
@@ -48,14 +47,6 @@ logger = logging.getLogger(__name__)
 PUBLISHED: Final = "published"
 
 
-@dataclass(frozen=True)
-class Broken:
-    """A rule, and how many of the rows break it."""
-
-    rule: Rule
-    rows: int
-
-
 def audit(
     lake: Lake,
     stream: Stream,
@@ -64,65 +55,63 @@ def audit(
     instead_of: Collection[date] = (),
     kept: bool = False,
 ) -> None:
-    """Let the rows pass, or keep them aside and raise PublicationBlocked.
+    """Let the rows pass, or keep them for inspection.
 
-    `instead_of` are days whose rows in the table these take the place of. `kept` says that the rows
-    lie where refused ones do already (rivermark.quality.publish_staging). Rules of severity warning
-    that are broken are logged, and told by the check after the run.
+    `instead_of` are days whose rows in the table these replace. `kept` says that the rows are
+    already stored where refused ones are (rivermark.quality.publish_staging). Broken rules of
+    severity warning are logged, and reported by the check after the run.
+
+    Raises:
+        PublicationBlocked: Rows break critical rules.
     """
-    blocked = []
+    blocked: dict[str, str] = {}
     for table, rows in staged:
         broken = broken_rules(lake, stream, table, rows, instead_of=instead_of)
-        for found in broken:
-            if found.rule.severity == "warning":
-                logger.warning("%s: %s are published all the same", table.name, _told(found))
-        critical = [found for found in broken if found.rule.severity == "critical"]
+        for rule, count in broken.items():
+            if rule.severity == "warning":
+                logger.warning("%s: %s are published all the same", table.name, _by(rule, count))
+        critical = [_by(r, count) for r, count in broken.items() if r.severity == "critical"]
         if critical:
             if not kept:
                 keep(lake, table, rows)
-            blocked.append(f"'{table.name}': {'; '.join(map(_told, critical))}")
+            blocked[table.name] = "; ".join(critical)
         elif not kept:
             forget(lake, table)
     if blocked:
-        first = next(iter(blocked)).split("'")[1]
+        reasons = " and of ".join(f"'{table}': {broken}" for table, broken in blocked.items())
         raise PublicationBlocked(
             f"stream '{stream.name}': nothing was published, since rows break critical rules of "
-            f"{' and of '.join(blocked)}. See them: rivermark show {first} --refused. Then mend "
+            f"{reasons}. See them: rivermark show {next(iter(blocked))} --refused. Then correct "
             "the stream's code (or, where the rows are right, its suite) and run again: the same "
-            "input is taken again"
+            "input is read again"
         )
 
 
 def broken_rules(
     lake: Lake, stream: Stream, table: Table, rows: Rows, *, instead_of: Collection[date] = ()
-) -> list[Broken]:
-    """The rules that rows can break by themselves and do, of severity critical or warning."""
+) -> dict[SuiteRule, int]:
+    """The rules of severity critical or warning that rows alone break, with how many rows do."""
     suite = suite_of(stream, table)
     if suite is None:
-        return []
+        return {}
     rules = [r for r in suite.rules if r.severity != "info" and _of_rows(r)]
     conditions = {r: c for r in rules if (c := condition_of(r, rows.schema)) is not None}
-    parts, values = ["count(*)"], list[object]()
-    for found in conditions.values():
-        parts.append(
-            f"count(*) FILTER (WHERE ({found.asked}) AND coalesce(({found.broken}), false))"
-        )
-        values += found.values
+    select, values = counting(conditions.values())
     published = DeltaTable(lake.path(table)).to_pyarrow_dataset()
-    with engine_with({BATCH: rows, PUBLISHED: published}) as engine:
-        [(total, *of_rules)] = _ask(engine, f"SELECT {', '.join(parts)} FROM {BATCH}", values)  # noqa: S608
+    with suite_connection({BATCH: rows, PUBLISHED: published}) as duck:
+        [(total, *counts)] = _query(duck, f"SELECT {select} FROM {BATCH}", values)  # noqa: S608
         if not total:
-            return []
-        broken = [Broken(rule, int(n)) for rule, n in zip(conditions, of_rules, strict=True) if n]
+            return {}
+        broken = {rule: n for rule, n in zip(conditions, counts[1::2], strict=True) if n}
         for rule in rules:
             if isinstance(rule.asks, Unique):
-                twice = _twice(engine, table, rule.asks.columns, instead_of)
-                broken += [Broken(rule, twice)] if twice else []
+                repeated = _repeated(duck, table, rule.asks.columns, instead_of)
+                broken |= {rule: repeated} if repeated else {}
         return broken
 
 
 def keep(lake: Lake, table: Table, rows: Rows) -> None:
-    """Keep refused rows where they can be looked at; they take the place of older ones."""
+    """Keep refused rows for inspection; they replace older ones."""
     names = table.schema.fieldNames()
     chosen = (
         rows.select(names)
@@ -133,13 +122,13 @@ def keep(lake: Lake, table: Table, rows: Rows) -> None:
 
 
 def forget(lake: Lake, table: Table) -> None:
-    """Remove rows that were refused before: what takes their place has passed."""
+    """Remove rows that were refused before: the rows that replace them have passed."""
     store, path = filesystem(lake.staged(table))
     if store.get_file_info(path).type.name == "Directory":
         store.delete_dir(path)
 
 
-def _of_rows(rule: Rule) -> bool:
+def _of_rows(rule: SuiteRule) -> bool:
     """Whether some rows alone break the rule, whatever other rows there are."""
     if isinstance(rule.asks, NoRowsFrom | UsualRows):
         return False
@@ -148,31 +137,31 @@ def _of_rows(rule: Rule) -> bool:
     )
 
 
-def _twice(
-    engine: duckdb.DuckDBPyConnection,
+def _repeated(
+    duck: duckdb.DuckDBPyConnection,
     table: Table,
     columns: Sequence[str],
     instead_of: Collection[date],
 ) -> int:
-    """Rows whose keys others among them have, or a row of the table that stays beside them."""
+    """Rows whose keys occur again among them, or in a row of the table that is not replaced."""
     keys = ", ".join(quoted(c) for c in columns)
-    given = " AND ".join(f"{quoted(c)} IS NOT NULL" for c in columns)
-    [(within,)] = _ask(
-        engine,
+    not_null = " AND ".join(f"{quoted(c)} IS NOT NULL" for c in columns)
+    [(within,)] = _query(
+        duck,
         f"SELECT coalesce(sum(n), 0)::BIGINT FROM (SELECT count(*) AS n FROM {BATCH} "  # noqa: S608
-        f"WHERE {given} GROUP BY {keys} HAVING count(*) > 1)",
+        f"WHERE {not_null} GROUP BY {keys} HAVING count(*) > 1)",
     )
     if within:
         return int(within)
     # The smallest and largest keys, so that the statistics of the table's files exclude most.
     ends = ", ".join(f"min({quoted(c)}), max({quoted(c)})" for c in columns)
-    [bounds] = _ask(engine, f"SELECT {ends} FROM {BATCH} WHERE {given}")  # noqa: S608
+    [bounds] = _query(duck, f"SELECT {ends} FROM {BATCH} WHERE {not_null}")  # noqa: S608
     if any(value is None for value in bounds):
         return 0
     near = " AND ".join(f"{quoted(c)} BETWEEN ? AND ?" for c in columns)
     stays = f"AND NOT ({on_days(table, instead_of)})" if instead_of else ""
-    [(beside,)] = _ask(
-        engine,
+    [(beside,)] = _query(
+        duck,
         f"SELECT count(*) FROM {BATCH} WHERE ({keys}) IN "  # noqa: S608
         f"(SELECT ({keys}) FROM {PUBLISHED} WHERE {near} {stays})",
         bounds,
@@ -180,9 +169,9 @@ def _twice(
     return int(beside)
 
 
-def _ask(engine: duckdb.DuckDBPyConnection, sql: str, values: Sequence[object] = ()) -> list[Any]:
-    return engine.execute(sql, list(values) or None).fetchall()
+def _query(duck: duckdb.DuckDBPyConnection, sql: str, values: Sequence[object] = ()) -> list[Any]:
+    return duck.execute(sql, list(values) or None).fetchall()
 
 
-def _told(found: Broken) -> str:
-    return f"'{found.rule.name}' by {in_rows(found.rows)}"
+def _by(rule: SuiteRule, rows: int) -> str:
+    return f"'{rule.name}' by {in_rows(rows)}"

@@ -1,4 +1,4 @@
-"""Rows that are too many for the driver, written once to be looked at before they are published."""
+"""Rows that are too many for the driver, written once to be audited before they are published."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def staged(
 ) -> Iterator[tuple[DataFrame, dataset.Dataset]]:
     """The rows as they were staged: for Spark, which publishes them, and for the audit.
 
-    Computed once, by executors. Gone afterwards, unless they were refused; what a process that was
-    killed left is written over by the next.
+    Computed once, by executors. Removed afterwards, unless they were refused; what a killed process
+    left is overwritten by the next.
     """
     path = lake.staged(table)
     writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")

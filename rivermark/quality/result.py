@@ -1,52 +1,31 @@
-"""What a suite found: one result per rule, with the number observed beside its limit."""
+"""Results of a suite: one per rule, with the number observed beside its limit."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Protocol
 
-from rivermark.model.rule import Severity
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExpectationResult:
-    """The answer to one rule.
-
-    `looked_at` is the number of rows (or given values) that the rule judged, None for rules of the
-    table as a whole; `unexpected_count` of them do not comply. `sample` holds a few of those as
-    text, and is None where there are none to show or where a personal column is involved.
-    """
-
-    name: str
-    severity: Severity
-    passed: bool
-    observed: str
-    bound: str
-    unexpected_count: int | None = None
-    looked_at: int | None = None
-    sample: tuple[str, ...] | None = None
-
-    @property
-    def unexpected_share(self) -> float | None:
-        """Share of the rows looked at that do not comply; None where nothing was looked at."""
-        if self.unexpected_count is None or not self.looked_at:
-            return None
-        return self.unexpected_count / self.looked_at
+from rivermark.model.check import HARDEST_FIRST, CheckResult, Severity
+from rivermark.model.question import NotNull, Unique, UsualRows
+from rivermark.model.rule import SuiteRule, in_rows, percent
+from rivermark.model.suite import Suite
 
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteResult:
-    """The answers to all rules of a suite about one version of a table.
+    """Results of all rules of a suite for one version of a table.
 
-    `docs_path` is the page of this run, None when no page was asked for.
+    `docs_path` is the page of this run, None when no page was drawn.
     """
 
     suite: str
     table: str
     version: int
     rows: int
-    results: tuple[ExpectationResult, ...]
+    results: tuple[CheckResult, ...]
     docs_path: Path | None
     elapsed: timedelta
 
@@ -56,6 +35,98 @@ class SuiteResult:
         return not any(r.severity != "info" for r in self.failures)
 
     @property
-    def failures(self) -> tuple[ExpectationResult, ...]:
+    def failures(self) -> tuple[CheckResult, ...]:
         """The rules that failed, of whatever severity."""
         return tuple(r for r in self.results if not r.passed)
+
+    @property
+    def severity(self) -> Severity:
+        """The hardest severity of a failed rule; info where none failed."""
+        return min((r.severity for r in self.failures), key=HARDEST_FIRST.index, default="info")
+
+
+class Evaluator(Protocol):
+    """Evaluates suites on the rows of one version of a table.
+
+    Two implementations: `DuckDbEvaluator` in the driver, without a JVM, and `SparkEvaluator` with
+    Great Expectations. Both return the same results for the same rows
+    (tests/spark/quality/test_evaluators_agree.py).
+    """
+
+    def evaluate(self, suite: Suite) -> SuiteResult:
+        """Results of all rules of the suite.
+
+        Raises:
+            CheckCrashed: A rule could not be evaluated; this is no fault of the data.
+            SuiteDoesNotFit: The suite needs a column or a comparison that the table lacks.
+        """
+        ...
+
+
+def result_of_columns(
+    rule: SuiteRule, *, missing: Iterable[str], unexpected: Iterable[str]
+) -> CheckResult:
+    """Result of a rule about the names of the columns."""
+    lists = {"missing": sorted(missing), "unexpected": sorted(unexpected)}
+    wrong = "; ".join(f"{how}: {', '.join(names)}" for how, names in lists.items() if names)
+    return _result(rule, passed=not wrong, observed=wrong or "as declared")
+
+
+def result_of_row_count(rule: SuiteRule, rows: int, *, passed: bool) -> CheckResult:
+    """Result of a rule about the number of rows."""
+    return _result(rule, passed=passed, observed=in_rows(rows))
+
+
+def result_of_search(rule: SuiteRule, count: int, *, passed: bool) -> CheckResult:
+    """Result of a rule that searches for rows, or days, that must not exist."""
+    days = isinstance(rule.asks, UsualRows)
+    observed = f"{count:,} {'day' if count == 1 else 'days'}" if days else in_rows(count)
+    return _result(rule, passed=passed, observed=observed, unexpected_count=count)
+
+
+def result_of_rows(
+    rule: SuiteRule, *, evaluated: int, unexpected: int, passed: bool
+) -> CheckResult:
+    """Result of a rule about single rows or given values."""
+    if not evaluated:
+        observed = "0 values evaluated"
+    else:
+        observed = f"{unexpected:,} of {evaluated:,} "
+        share = percent(unexpected / evaluated)
+        if isinstance(rule.asks, NotNull):
+            observed += f"empty ({share})"
+        elif isinstance(rule.asks, Unique):
+            observed += f"repeated ({share})"
+        else:
+            observed += f"do not ({share}), {evaluated - unexpected:,} do"
+    return _result(
+        rule,
+        passed=passed,
+        observed=observed,
+        evaluated_count=evaluated,
+        unexpected_count=unexpected,
+    )
+
+
+def not_evaluated(rule: SuiteRule, *, passed: bool) -> CheckResult:
+    """Result of a rule of rows for a table without rows, of which it cannot say anything."""
+    return _result(rule, passed=passed, observed="0 rows evaluated", evaluated_count=0)
+
+
+def _result(
+    rule: SuiteRule,
+    *,
+    passed: bool,
+    observed: str,
+    evaluated_count: int | None = None,
+    unexpected_count: int | None = None,
+) -> CheckResult:
+    return CheckResult(
+        name=rule.name,
+        severity=rule.severity,
+        passed=passed,
+        observed=observed,
+        bound=rule.bound,
+        evaluated_count=evaluated_count,
+        unexpected_count=unexpected_count,
+    )

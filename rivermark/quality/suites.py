@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rivermark.model import expectations as expect
 from rivermark.model.question import Unique
-from rivermark.model.rule import Expectation, Rule
+from rivermark.model.rule import Expectation, SuiteRule
 from rivermark.model.suite import Suite
 from rivermark.model.table import Table
 from rivermark.quality.time_expectations import not_ahead, usual_rows
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rivermark.model.stream import AnyStream
 
 FILE, ROW, ARRIVED = "_file", "_row", "_ingested_at"
-"""Columns of an admitted table: where a row came from and when it was taken in."""
+"""Columns of an admitted table: where a row came from and when it was ingested."""
 
 
 def suites_of(stream: AnyStream) -> tuple[tuple[Table, Suite], ...]:
@@ -28,57 +28,59 @@ def suites_of(stream: AnyStream) -> tuple[tuple[Table, Suite], ...]:
     contract = getattr(stream, "contract", None)
     if contract is not None:
         table = stream.tables[0]
-        at_the_door = (
+        admission = (
             *(expect.not_null(field.name) for field in contract.fields if field.required),
             expect.unique((FILE, ROW)),
             not_ahead(contract.event_time, ARRIVED, contract.max_ahead),
-            # A repeat is admitted and counted; who reads the table removes it.
+            # A repeat is admitted and counted; readers of the table remove it.
             *(_unique_keys(table, "info") if table.keys else ()),
         )
-        return ((table, _whole(table, stream.suite, at_the_door)),)
-    found = []
+        return ((table, _whole(table, stream.suite, admission)),)
+    suites = []
     for place, output in enumerate(stream.outputs):  # type: ignore[union-attr]
         declared = output.suite or (stream.suite if place == 0 else None)
         once = _unique_keys(output.table, "critical") if output.table.keys else ()
-        found.append((output.table, _whole(output.table, declared, once)))
-    return tuple(found)
+        suites.append((output.table, _whole(output.table, declared, once)))
+    return tuple(suites)
 
 
 def suite_of(stream: AnyStream, table: Table) -> Suite | None:
     """The whole suite of one of the stream's tables; None for those that are not published."""
-    return next((suite for found, suite in suites_of(stream) if found == table), None)
+    return next((suite for of, suite in suites_of(stream) if of == table), None)
 
 
 def _whole(table: Table, declared: Suite | None, further: tuple[Expectation, ...]) -> Suite:
-    said = [expect.columns_match(table.schema)]
+    derived = [expect.columns_match(table.schema)]
     if table.event_time is not None:
-        said.append(expect.not_null(table.event_time))
+        derived.append(expect.not_null(table.event_time))
     if table.days is not None:
-        said.append(_from_the_first_day(table))
-        said.append(usual_rows(table.days))
+        derived.append(_from_the_first_day(table))
+        derived.append(usual_rows(table.days))
     if declared is None:
-        return Suite(table.name, (*said, *further), may_be_empty=True)
-    mine = {rule.name for rule in declared.rules} | {_keys_of(rule) for rule in declared.rules}
+        return Suite(table.name, (*derived, *further), may_be_empty=True)
+    overridden = {rule.name for rule in declared.rules} | {
+        _keys_of(rule) for rule in declared.rules
+    }
     added = [
         kept
-        for expectation in (*said, *further)
-        if (kept := tuple(r for r in expectation if mine.isdisjoint((r.name, _keys_of(r)))))
+        for expectation in (*derived, *further)
+        if (kept := tuple(r for r in expectation if overridden.isdisjoint((r.name, _keys_of(r)))))
     ]
     return replace(declared, expectations=(*declared.expectations, *added))
 
 
-def _keys_of(rule: Rule) -> frozenset[str] | str:
+def _keys_of(rule: SuiteRule) -> frozenset[str] | str:
     """The keys that the rule says occur once, in whatever order; else its name."""
     return frozenset(rule.asks.columns) if isinstance(rule.asks, Unique) else rule.name
 
 
 def _unique_keys(table: Table, severity: str) -> tuple[Expectation, ...]:
-    """The keys occur once; a key that may be empty is a matter of the declared suite."""
+    """The keys occur once; whether a key may be empty is left to the declared suite."""
     keys = expect.unique(table.keys, severity=severity)  # type: ignore[arg-type]
     return (tuple(rule for rule in keys if isinstance(rule.asks, Unique)),)
 
 
-def _from_the_first_day(table: Table) -> tuple[Rule, ...]:
+def _from_the_first_day(table: Table) -> tuple[SuiteRule, ...]:
     """No row lies before the first day that the table can hold."""
     daily = table.days
     assert daily is not None  # noqa: S101 - asked only of tables that are kept by days

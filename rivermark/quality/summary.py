@@ -1,21 +1,11 @@
-"""From results to what a check reports: how bad, which numbers, and a table to read."""
+"""Results of a suite in a page's terms: numbers, a sentence, and a Markdown table."""
 
 from __future__ import annotations
 
 import html
-from typing import Literal
 
-from rivermark.quality.result import ExpectationResult, SuiteResult
-
-Verdict = Literal["error", "warn"]
-
-
-def worst_verdict(result: SuiteResult) -> Verdict | None:
-    """`error` if a critical rule failed, else `warn` if a warning rule did, else None: passed."""
-    severities = {r.severity for r in result.failures}
-    if "critical" in severities:
-        return "error"
-    return "warn" if "warning" in severities else None
+from rivermark.model.check import HARDEST_FIRST
+from rivermark.quality.result import SuiteResult
 
 
 def figures(result: SuiteResult) -> dict[str, int | float]:
@@ -38,26 +28,22 @@ def results_table(result: SuiteResult) -> str:
             r.severity,
             _as_text(r.observed),
             _as_text(r.bound),
-            _as_text("; ".join(r.sample or ())),
+            _as_text("; ".join(r.example_texts)),
         )
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def sentence(result: SuiteResult) -> str:
-    """One line about the run: what was looked at, and the first rule that failed."""
-    looked_at = f"{result.table} at version {result.version}, {result.rows:,} rows looked at: "
+    """One line about the run: what was evaluated, and the first rule that failed."""
+    subject = f"{result.table} at version {result.version}, {result.rows:,} rows evaluated: "
     if not result.failures:
-        return f"{looked_at}all {len(result.results)} rules hold"
-    first = min(result.failures, key=_hardness)
+        return f"{subject}all {len(result.results)} rules hold"
+    first = min(result.failures, key=lambda r: HARDEST_FIRST.index(r.severity))
     return (
-        f"{looked_at}{len(result.failures)} of {len(result.results)} rules failed; "
+        f"{subject}{len(result.failures)} of {len(result.results)} rules failed; "
         f"'{first.name}': {first.observed} (limit: {first.bound})"
     )
-
-
-def _hardness(result: ExpectationResult) -> int:
-    return ("critical", "warning", "info").index(result.severity)
 
 
 def _as_text(value: str) -> str:

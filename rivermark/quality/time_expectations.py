@@ -8,20 +8,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from rivermark.model.check import Severity
 from rivermark.model.expectations import no_rows_from
 from rivermark.model.question import UsualRows
-from rivermark.model.rule import Expectation, Rule, Severity
+from rivermark.model.rule import Expectation, SuiteRule
 from rivermark.model.table import Daily
 
 USUAL: str = "each day has about its usual number of rows"
 
 
 def usual_rows(daily: Daily, *, severity: Severity = "warning") -> Expectation:
-    """Each day that is over has about as many rows as its weekday had before.
+    """Each finished day has about as many rows as its weekday had before.
 
-    See `rivermark.quality.usual_volume` for the profile and for the days that are not judged.
+    See `rivermark.quality.volume_profile` for the profile and for the days that are left out.
     """
-    return (Rule(name=USUAL, asks=UsualRows(daily.column, daily.zone), severity=severity),)
+    return (SuiteRule(name=USUAL, asks=UsualRows(daily.column, daily.zone), severity=severity),)
 
 
 def no_overlap(
@@ -31,7 +32,7 @@ def no_overlap(
     end: str = "window_end",
     severity: Severity = "critical",
 ) -> Expectation:
-    """Windows or sessions of one key do not overlap: each begins when the one before is over."""
+    """Windows or sessions of one key do not overlap: each starts when the one before has ended."""
     names = (keys,) if isinstance(keys, str) else tuple(keys)
     by = f"PARTITION BY {', '.join(f't.{n}' for n in names)} " if names else ""
     shown = ", ".join(f"t.{n}" for n in (*names, start, end))
@@ -42,8 +43,8 @@ def no_overlap(
             FROM {{batch}} AS t
         ) AS o WHERE o.{start} < o.end_before
     """  # noqa: S608
-    told = ", ".join(names)
-    name = f"windows of one ({told}) do not overlap" if names else "windows do not overlap"
+    of_one = f" of one ({', '.join(names)})" if names else ""
+    name = f"windows{of_one} do not overlap"
     return no_rows_from(query, name=name, severity=severity)
 
 

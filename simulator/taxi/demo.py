@@ -14,9 +14,10 @@ from assets.taxi.trips.ingest import TRIP_RECORDS
 from assets.taxi.trips.zone_hours import ZONE_HOURS
 from rivermark.cli.demo_scene import LandedInput, Preview, Scene
 from rivermark.cli.show import newest_rows
+from rivermark.model.check import CheckResult
 from rivermark.model.stream import table_of
 from rivermark.monitor.charts.png import Winner, draw_hourly_winners
-from rivermark.monitor.checks.check import Answer, Claim
+from rivermark.monitor.checks.check import StreamCheck
 from rivermark.settings import Settings
 from rivermark.testing.landing.once import copy_once, land_parts_once
 from simulator.taxi.replay import TRIP_EVENTS_FOLDER, replay
@@ -25,6 +26,7 @@ from simulator.taxi.truth import HourlyTips, hourly_winners, hours_closed, truth
 from simulator.taxi.wire import FARES_FOLDER, RIDES_FOLDER
 
 WINNERS: Final = table_of(HOURLY_WINNERS)
+WINNERS_RIGHT: Final = "winners_are_those_of_the_landed_fares"
 
 SEVEN_HOURS: Final = 7 * 180
 """Rides of seven hours, one every 20 seconds from noon: the watermark closes the first six."""
@@ -70,7 +72,7 @@ def _land_training(landing: Path) -> Iterator[LandedInput]:
         yield LandedInput(what, done.files, done.rows, done.new_files)
 
 
-def winners_are_right(settings: Settings, _now: datetime) -> Answer:
+def winners_are_right(settings: Settings, _now: datetime) -> CheckResult:
     """Whether the published winners are those that plain Python finds in the landed fares."""
     truth = truth_of(Path(settings.landing_root), LATENESS).fares
     right = hours_closed(hourly_winners(truth.admitted), truth.watermark) if truth.watermark else []
@@ -79,14 +81,16 @@ def winners_are_right(settings: Settings, _now: datetime) -> Answer:
         for row in published_winners(settings)
     ]
     wrong = set(right) ^ set(found)
-    return Answer(
-        holds=not wrong and len(found) == len(right),
-        sentence=(
+    return CheckResult(
+        name=WINNERS_RIGHT,
+        severity="critical",
+        passed=not wrong and len(found) == len(right),
+        observed=(
             f"{len(found)} hours published, {len(right)} computed from the landed fares, "
             f"{len(wrong)} rows differ"
         ),
         numbers={"hours": len(found), "rows_wrong": len(wrong)},
-        offenders=tuple(
+        examples=tuple(
             {"hour_end": str(row.hour_end), "driver_id": row.driver_id, "tips": str(row.tips)}
             for row in sorted(wrong)
         ),
@@ -109,14 +113,14 @@ def draw(settings: Settings, folder: Path) -> Sequence[Path]:
 
 SCENE: Final = Scene(
     land=land,
-    claims=(
-        Claim(
-            name="winners_are_those_of_the_landed_fares",
+    checks=(
+        StreamCheck(
+            name=WINNERS_RIGHT,
             table=WINNERS,
             stream=HOURLY_WINNERS.name,
             description="The published winners equal those computed in plain Python.",
-            severity="error",
-            ask=winners_are_right,
+            severity="critical",
+            evaluate=winners_are_right,
         ),
     ),
     previews=(

@@ -10,27 +10,30 @@ import dagster as dg
 import pytest
 
 import platform_defs.checks
-from jobs.check_results import every_answer, result_of_claim
+from jobs.check_results import asset_check_result, every_result
 from jobs.suites import result_of_suite
 from rivermark.lake.schema import create_table
-from rivermark.monitor.checks.check import Answer, Claim
-from rivermark.monitor.checks.registry import claims_of
-from rivermark.quality.result import ExpectationResult, SuiteResult
+from rivermark.model.check import CheckResult
+from rivermark.monitor.checks.check import StreamCheck
+from rivermark.monitor.checks.registry import checks_of_stream
+from rivermark.quality.result import SuiteResult
 from rivermark.settings import Settings
 from tests.platform.conftest import definitions_in
 from tests.platform.small_topology import HOURLY, RIDES, SMALL
 
 pytestmark = pytest.mark.platform
 
-CLAIM = Claim(
+CHECK = StreamCheck(
     name="rows_are_unique",
     table=HOURLY.tables[0],
     stream="taxi/hourly",
     description="No two rows share their keys.",
-    severity="warn",
-    ask=lambda settings, now: Answer(holds=True, sentence=""),
+    severity="warning",
+    evaluate=lambda settings, now: CheckResult(
+        name="rows_are_unique", severity="critical", passed=True, observed=""
+    ),
 )
-EXPECTED = ExpectationResult(
+EXPECTED = CheckResult(
     name="tips between 0 and 100", severity="critical", passed=False, observed="2 of 9", bound="0"
 )
 SUITE = SuiteResult(
@@ -86,23 +89,23 @@ def test_watching_asks_the_lake_and_starts_no_engine(
 
     found = evaluations(defs.resolve_job_def("watch").execute_in_process(instance=instance))
 
-    assert len(found) == len([c for s in SMALL.streams for c in claims_of(s)])
+    assert len(found) == len([c for s in SMALL.streams for c in checks_of_stream(s)])
     assert all(evaluation.passed for evaluation in found.values())
 
 
 def test_a_crash_of_a_check_fails_its_run_and_says_nothing_about_the_data(
     tmp_path: Path, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def crash(settings: Settings, now: datetime) -> Answer:
+    def crash(settings: Settings, now: datetime) -> CheckResult:
         raise OSError("the log cannot be read")
 
-    def with_a_crash(stream: Any) -> tuple[Claim, ...]:
+    def with_a_crash(stream: Any) -> tuple[StreamCheck, ...]:
         return tuple(
-            replace(claim, ask=crash) if claim.name == "every_row_is_accounted_for" else claim
-            for claim in claims_of(stream)
+            replace(claim, evaluate=crash) if claim.name == "every_row_is_accounted_for" else claim
+            for claim in checks_of_stream(stream)
         )
 
-    monkeypatch.setattr(platform_defs.checks, "claims_of", with_a_crash)
+    monkeypatch.setattr(platform_defs.checks, "checks_of_stream", with_a_crash)
     job = definitions_in(SMALL, tmp_path).resolve_job_def("watch")
 
     result = job.execute_in_process(instance=instance, raise_on_error=False)
@@ -118,14 +121,16 @@ def test_a_crash_of_a_check_fails_its_run_and_says_nothing_about_the_data(
 
 
 def test_an_answer_is_shown_with_its_numbers_its_bound_and_its_offenders() -> None:
-    answer = Answer(
-        holds=False,
-        sentence="2 keys more than once",
+    answer = CheckResult(
+        name="rows_are_unique",
+        severity="warning",
+        passed=False,
+        observed="2 keys more than once",
         numbers={"rows": 9, "share": 0.5},
-        offenders=({"key": "7", "copies": 2, "file": None},),
+        examples=({"key": "7", "copies": 2, "file": None},),
     )
 
-    found = result_of_claim(CLAIM, answer)
+    found = asset_check_result(CHECK.table, answer)
 
     assert not found.passed
     assert found.severity is dg.AssetCheckSeverity.WARN
@@ -165,13 +170,16 @@ def test_a_suite_links_its_page_and_the_version_it_looked_at() -> None:
 
 
 def test_answers_come_before_the_crash_is_raised() -> None:
-    good = result_of_claim(CLAIM, Answer(holds=True, sentence="all well"))
+    good = asset_check_result(
+        CHECK.table,
+        CheckResult(name="rows_are_unique", severity="critical", passed=True, observed="all well"),
+    )
 
     def crash() -> dg.AssetCheckResult:
         raise ValueError("no such column")
 
     asked: dict[str, Callable[[], dg.AssetCheckResult]] = {"first": crash, "second": lambda: good}
-    answers = every_answer(asked)
+    answers = every_result(asked)
 
     assert next(answers) is good
     with pytest.raises(dg.Failure, match="1 of 2 checks could not be evaluated: first: no such"):
@@ -179,9 +187,9 @@ def test_answers_come_before_the_crash_is_raised() -> None:
 
 
 def test_late_data_is_a_warning_and_lost_rows_are_an_error() -> None:
-    severities = {claim.name: claim.severity for claim in claims_of(RIDES)}
+    severities = {claim.name: claim.severity for claim in checks_of_stream(RIDES)}
 
-    assert severities["few_rows_are_late"] == "warn"
-    assert severities["few_rows_are_set_aside"] == "warn"
-    assert severities["every_row_is_accounted_for"] == "error"
-    assert severities["is_alive"] == "error"
+    assert severities["few_rows_are_late"] == "warning"
+    assert severities["few_rows_are_set_aside"] == "warning"
+    assert severities["every_row_is_accounted_for"] == "critical"
+    assert severities["is_alive"] == "critical"

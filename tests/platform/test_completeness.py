@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 
 from jobs.names import table_key
-from jobs.suites import DAY_SUITE_CHECK, days_to_ask
+from jobs.suites import DAY_SUITE_CHECK, days_to_evaluate
 from rivermark.settings import Settings
 from tests.oracles.shop import (
     FIRST,
@@ -120,11 +120,11 @@ def test_each_day_warns_or_fails_with_the_numbers_of_the_oracle(
         {e.order_id for _, e in orders.admitted if e.at.date() == FIRST}
         & {e.order_id for _, e in payments.admitted if e.at.date() == FIRST}
     )
-    assert days_to_ask(instance, PAID.tables[0], days_of_paid) == []
+    assert days_to_evaluate(instance, PAID.tables[0], days_of_paid) == []
     instance.report_runless_asset_event(
         dg.AssetMaterialization(table_key(PAID.tables[0]), partition=str(SECOND))
     )
-    assert days_to_ask(instance, PAID.tables[0], days_of_paid) == [SECOND]
+    assert days_to_evaluate(instance, PAID.tables[0], days_of_paid) == [SECOND]
 
 
 @pytest.mark.usefixtures("no_engine")

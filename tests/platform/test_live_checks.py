@@ -8,7 +8,8 @@ import pytest
 
 import jobs.live_checks
 from jobs.live_checks import Crash, LiveChecks, live_checks
-from rivermark.monitor.checks.check import Answer, Claim
+from rivermark.model.check import CheckResult
+from rivermark.monitor.checks.check import StreamCheck
 from rivermark.settings import Settings
 from rivermark.testing import wait_until
 from tests.platform.conftest import FakeRuntime
@@ -19,22 +20,28 @@ pytestmark = pytest.mark.platform
 NEVER = timedelta(days=1)
 
 
-def a_claim(answer: Any, name: str = "rows_are_unique") -> Claim:
-    return Claim(
+def a_claim(answer: Any, name: str = "rows_are_unique") -> StreamCheck:
+    return StreamCheck(
         name=name,
         table=HOURLY.tables[0],
         stream="taxi/hourly",
         description="",
-        severity="error",
-        ask=answer,
+        severity="critical",
+        evaluate=answer,
     )
 
 
-def broken(settings: Settings, now: datetime) -> Answer:
-    return Answer(holds=False, sentence="2 keys more than once", numbers={"rows_surplus": 2})
+def broken(settings: Settings, now: datetime) -> CheckResult:
+    return CheckResult(
+        name="rows_are_unique",
+        severity="critical",
+        passed=False,
+        observed="2 keys more than once",
+        numbers={"rows_surplus": 2},
+    )
 
 
-def crash(settings: Settings, now: datetime) -> Answer:
+def crash(settings: Settings, now: datetime) -> CheckResult:
     raise OSError("the log cannot be read")
 
 
@@ -78,7 +85,7 @@ def test_every_claim_of_the_hosted_streams_is_asked_and_no_other(settings: Setti
 def test_questions_are_asked_again_when_they_are_due(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs.live_checks, "claims_of", lambda _: (a_claim(broken),))
+    monkeypatch.setattr(jobs.live_checks, "checks_of_stream", lambda _: (a_claim(broken),))
     checks = live_checks(
         [HOURLY],
         settings,
@@ -95,7 +102,7 @@ def test_a_crash_is_no_answer_and_keeps_no_other_question_from_being_asked(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claims = (a_claim(crash, "a_crash"), a_claim(broken))
-    monkeypatch.setattr(jobs.live_checks, "claims_of", lambda _: claims)
+    monkeypatch.setattr(jobs.live_checks, "checks_of_stream", lambda _: claims)
     checks = live_checks(
         [HOURLY],
         settings,
@@ -120,7 +127,7 @@ def test_a_live_run_tells_what_its_checks_found_and_goes_on_after_a_crash(
 ) -> None:
     claims = (a_claim(crash, "is_alive"), a_claim(broken))
     monkeypatch.setattr(
-        jobs.live_checks, "claims_of", lambda s: claims if s.name == "taxi/hourly" else ()
+        jobs.live_checks, "checks_of_stream", lambda s: claims if s.name == "taxi/hourly" else ()
     )
     given = jobs.live_checks.live_checks
     made: list[LiveChecks] = []

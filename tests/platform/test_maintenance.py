@@ -88,7 +88,7 @@ def test_a_promise_that_somebody_broke_fails_the_run_and_the_check(
     next(Path(settings.lake().path(TABLE)).glob("*.parquet")).unlink()
 
     answer = versions_readable(settings, TABLE, datetime.now(UTC) + timedelta(days=8))
-    assert not answer.holds
+    assert not answer.passed
     result = run_upkeep(defs, instance)
     assert not result.success
 

@@ -11,11 +11,12 @@ import pytest
 import jobs.rehearsal
 from jobs.run_config import inside
 from rivermark.cli.demo_scene import LandedInput, Scene
+from rivermark.model.check import CheckResult
 from rivermark.model.errors import RivermarkError, StreamFailed
 from rivermark.model.stream import AnyStream
 from rivermark.model.suite import Suite
 from rivermark.model.table import Table
-from rivermark.monitor.checks.check import Answer, Claim
+from rivermark.monitor.checks.check import StreamCheck
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.settings import Settings
 from tests.platform.conftest import FakeRuntime
@@ -103,20 +104,25 @@ def test_a_broken_claim_fails_it_and_a_warning_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def claims(severity: Any) -> Any:
-        broken = Claim(
+        broken = StreamCheck(
             name="rows_are_unique",
             table=HOURLY.tables[0],
             stream="taxi/hourly",
             description="",
             severity=severity,
-            ask=lambda settings, now: Answer(holds=False, sentence="2 keys more than once"),
+            evaluate=lambda settings, now: CheckResult(
+                name="rows_are_unique",
+                severity=severity,
+                passed=False,
+                observed="2 keys more than once",
+            ),
         )
         return lambda stream: (broken,) if stream is HOURLY else ()
 
-    monkeypatch.setattr(jobs.rehearsal, "claims_of", claims("warn"))
+    monkeypatch.setattr(jobs.rehearsal, "checks_of_stream", claims("warning"))
     assert rehearse(defs, instance).success
 
-    monkeypatch.setattr(jobs.rehearsal, "claims_of", claims("error"))
+    monkeypatch.setattr(jobs.rehearsal, "checks_of_stream", claims("critical"))
     assert not rehearse(defs, instance).success
     assert summary(settings)["failures"] == ["taxi/hourly: rows_are_unique: 2 keys more than once"]
 

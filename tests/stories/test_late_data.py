@@ -68,14 +68,14 @@ def assert_days_report_what_is_late(world: World) -> None:
             admitted = sum(r["event_time"].date() == day for r in rows.admitted)
             report = days[day]
             assert late
-            assert (report.late, report.unfolded, report.admitted) == (late, late, admitted)
+            assert (report.late, report.unmerged, report.admitted) == (late, late, admitted)
     of_fares = world.days(FARE_EVENTS.name)
     assert [of_fares[d].state for d in (FIRST, SECOND, THIRD)] == ["warn", "fail", "warn"]
     assert len(of_fares[SECOND].missing_hours) == 3
     money = sum(r["total_fare"] for r in oracle.fares.late if r["event_time"].date() == FIRST)
     assert of_fares[FIRST].late_money == money
     result = days_complete(world.settings, world.topology, RIDE_EVENTS)
-    assert not result.holds
+    assert not result.passed
     assert result.numbers["rows_unfolded"] == len(oracle.rides.late)
 
 

@@ -1,4 +1,4 @@
-"""What was answered to each claim, kept as a table, so that a page can show how it went."""
+"""Results of checks, kept as a table, so that a page can show how they developed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from rivermark.lake.schema import create_table
 from rivermark.lake.snapshot import opened
 from rivermark.lake.sql import ask
 from rivermark.lake.system_tables import rows_of
+from rivermark.model.check import CheckResult, Severity
 from rivermark.model.table import Table
-from rivermark.monitor.checks.check import Answer, Claim
+from rivermark.monitor.checks.check import StreamCheck
 from rivermark.settings import Settings
 
 CHECK_RESULTS: Final = Table(
@@ -33,73 +34,97 @@ CHECK_RESULTS: Final = Table(
             StructField("answered", BooleanType()),
         ]
     ),
-    description="One row a claim and look: held, warn or error, and the answer in words.",
+    description="One row a check and evaluation: held, warn or error, and what was observed.",
     event_time="at",
 )
+FAILED: Final[dict[Severity, str]] = {"critical": "error", "warning": "warn", "info": "held"}
+"""A failed check's `result` as it is stored, by severity."""
+UNANSWERED: Final = "unanswered"
 FILES_BEFORE_COMPACTING: Final = 200
-"""A look a quarter hour for two days; then its files become one."""
+"""An evaluation a quarter hour for two days; then its files become one."""
 
 NEWEST: Final = """
 SELECT * FROM results
-QUALIFY row_number() OVER (PARTITION BY stream, "table", claim ORDER BY "at" DESC) <= $looks
+QUALIFY row_number() OVER (PARTITION BY stream, "table", claim ORDER BY "at" DESC) <= $newest
 ORDER BY stream, "table", claim, "at"
 """
 
 
 @dataclass(frozen=True)
-class Look:
-    """One answer to a claim; `result` is 'held', 'warn', 'error', or 'unanswered'."""
+class RecordedResult:
+    """A result as it is kept; `result` is 'held', 'warn', 'error', or 'unanswered'."""
 
     at: datetime
     stream: str
     table: str
-    claim: str
+    check: str
     result: str
-    sentence: str
+    observed: str
 
     @property
-    def held(self) -> bool:
-        """Whether the claim held."""
+    def passed(self) -> bool:
+        """Whether the check passed."""
         return self.result == "held"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A claim, and its answer or why there is none."""
+class Evaluation:
+    """A check with its result, or with the problem because of which there is none."""
 
-    claim: Claim
-    answer: Answer | None
+    check: StreamCheck
+    result: CheckResult | None
     problem: str = ""
 
-    def look(self, at: datetime) -> Look:
-        """What is kept of it."""
-        claim, answer = self.claim, self.answer
-        result = "unanswered"
-        if answer is not None:
-            result = "held" if answer.holds else answer.severity or claim.severity
-        told = answer.sentence if answer else self.problem
-        return Look(at, claim.stream, claim.table.name, claim.name, result, told)
+    @property
+    def passed(self) -> bool:
+        """Whether the check was evaluated and passed."""
+        return self.result is not None and self.result.passed
+
+    @property
+    def observed(self) -> str:
+        """What was observed, in words, or why nothing was."""
+        return self.result.observed if self.result else f"cannot be evaluated: {self.problem}"
+
+    def recorded(self, at: datetime) -> RecordedResult:
+        """The row that is kept of it."""
+        check, result = self.check, UNANSWERED
+        if self.result is not None:
+            result = "held" if self.result.passed else FAILED[self.result.severity]
+        return RecordedResult(at, check.stream, check.table.name, check.name, result, self.observed)
 
 
-def ask_all(settings: Settings, claims: Iterable[Claim], now: datetime) -> list[Asked]:
-    """Ask each claim; one that cannot be answered keeps none of the others from it."""
-    found = []
-    for claim in claims:
+def evaluate_all(
+    settings: Settings, checks: Iterable[StreamCheck], now: datetime
+) -> list[Evaluation]:
+    """Evaluate each check; one that crashes does not keep the others from being evaluated."""
+    evaluations = []
+    for check in checks:
         try:
-            found.append(Asked(claim, claim.ask(settings, now)))
+            evaluations.append(Evaluation(check, check.evaluate(settings, now)))
         except Exception as error:
-            found.append(Asked(claim, None, f"{type(error).__name__}: {error}"))
-    return found
+            evaluations.append(Evaluation(check, None, f"{type(error).__name__}: {error}"))
+    return evaluations
 
 
-def record(settings: Settings, looks: Sequence[Look]) -> None:
-    """Append the answers in one commit."""
-    if not looks:
+def record(settings: Settings, results: Sequence[RecordedResult]) -> None:
+    """Append the results in one commit."""
+    if not results:
         return
     lake = settings.lake()
     create_table(lake, CHECK_RESULTS)
     path = lake.path(CHECK_RESULTS)
-    rows = [{**vars(found), "answered": found.result != "unanswered"} for found in looks]
+    rows = [
+        {
+            "at": r.at,
+            "stream": r.stream,
+            "table": r.table,
+            "claim": r.check,
+            "result": r.result,
+            "sentence": r.observed,
+            "answered": r.result != UNANSWERED,
+        }
+        for r in results
+    ]
     with commit_lock(path):
         write_deltalake(
             path, rows_of(CHECK_RESULTS, rows), mode="append", commit_properties=noted({})
@@ -109,15 +134,15 @@ def record(settings: Settings, looks: Sequence[Look]) -> None:
             table.optimize.compact()
 
 
-def newest_looks(settings: Settings, looks: int) -> list[Look]:
-    """The newest answers to each claim, oldest first, so many at most."""
+def newest_results(settings: Settings, newest: int) -> list[RecordedResult]:
+    """The newest results of each check, at most so many, oldest first."""
     lake = settings.lake()
     if not lake.exists(CHECK_RESULTS):
         return []
-    rows = opened(lake, CHECK_RESULTS)
-    return [_look(row) for row in ask(NEWEST, {"results": rows}, {"looks": looks})]
+    rows = ask(NEWEST, {"results": opened(lake, CHECK_RESULTS)}, {"newest": newest})
+    return [_recorded(row) for row in rows]
 
 
-def _look(row: dict[str, Any]) -> Look:
-    told = (str(row[name]) for name in ("stream", "table", "claim", "result", "sentence"))
-    return Look(row["at"].astimezone(UTC), *told)
+def _recorded(row: dict[str, Any]) -> RecordedResult:
+    texts = (str(row[name]) for name in ("stream", "table", "claim", "result", "sentence"))
+    return RecordedResult(row["at"].astimezone(UTC), *texts)

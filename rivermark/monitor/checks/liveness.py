@@ -1,62 +1,67 @@
-"""Whether a stream that should run does: its last sign of life and its last batch."""
+"""Whether a stream that should run does: its last heartbeat and its last batch."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
+from rivermark.model.check import CheckResult
 from rivermark.model.stream import AnyStream
-from rivermark.monitor.checks.check import Answer
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import ENDED, WAITING, HeartbeatStore
 from rivermark.settings import Settings
 
+ALIVE: Final = "is_alive"
+"""The check that the restart sensor fails when it gives up, and that a stopped stream fails."""
+
 SILENCE: Final = timedelta(minutes=3)
-"""A restart takes up to two minutes: a tick, a delay, a driver's start. Then somebody must look."""
+"""A restart takes up to two minutes (a tick, a delay, the driver's start); later a person is
+needed."""
 
 WITHOUT_PROGRESS: Final = timedelta(minutes=10)
 """For streams that declare no `fresh_within`, while input waits."""
 
 
-def alive(settings: Settings, stream: AnyStream, now: datetime) -> Answer:
-    """Whether the stream beats and moves, if its group is meant to run.
+def alive(settings: Settings, stream: AnyStream, now: datetime) -> CheckResult:
+    """Whether the stream sends heartbeats and makes progress, if its group's desired state is run.
 
-    Raises UnreadableState when its heartbeat cannot be read: then nothing is known.
+    Raises:
+        UnreadableState: Its heartbeat cannot be read, so nothing is known.
     """
-    wish = DesiredStore(settings.state).get(stream.group)
+    result = partial(CheckResult, name=ALIVE, severity="critical")
+    desired = DesiredStore(settings.state).get(stream.group)
     beat = HeartbeatStore(settings.state).get(stream.name)
-    if wish.state == "paused":
-        return Answer(holds=True, sentence=f"rests: {wish.reason} ({wish.by})")
-    since = wish.at or now
+    if desired.state == "paused":
+        return result(passed=True, observed=f"paused: {desired.reason} ({desired.by})")
+    since = desired.at or now
     if beat is None or beat.state in ENDED:
-        waited = now - max(since, beat.at) if beat else now - since
+        stopped = now - max(since, beat.at) if beat else now - since
         why = f"; it ended with: {beat.error}" if beat and beat.error else ""
-        return Answer(
-            holds=waited <= SILENCE,
-            sentence=f"should run and has not for {_seconds(waited)}{why}",
-            numbers={"silent_seconds": waited.total_seconds()},
+        return result(
+            passed=stopped <= SILENCE,
+            observed=f"should run and has not for {_seconds(stopped)}{why}",
+            numbers={"silent_seconds": stopped.total_seconds()},
         )
     silence = now - beat.at
     numbers: dict[str, int | float] = {"silent_seconds": silence.total_seconds()}
     if silence > SILENCE:
-        return Answer(
-            holds=False,
-            sentence=f"last sign of life {_seconds(silence)} ago, from run {beat.run_id}",
+        return result(
+            passed=False,
+            observed=f"last heartbeat {_seconds(silence)} ago, from run {beat.run_id}",
             numbers=numbers,
         )
-    waiting = beat.numbers.get(WAITING, 0)
-    moved = beat.last_progress_at
+    waiting, progress_at = beat.numbers.get(WAITING, 0), beat.last_progress_at
     bound = stream.fresh_within or WITHOUT_PROGRESS
-    still = now - moved if moved else timedelta(0)
-    numbers |= {"seconds_since_progress": still.total_seconds(), WAITING: waiting}
-    must_move = waiting > 0 or stream.fresh_within is not None
-    return Answer(
-        holds=not (must_move and still > bound),
-        sentence=(
+    idle = now - progress_at if progress_at else timedelta(0)
+    must_progress = waiting > 0 or stream.fresh_within is not None
+    return result(
+        passed=not (must_progress and idle > bound),
+        observed=(
             f"alive in run {beat.run_id}; last batch "
-            f"{f'{_seconds(still)} ago' if moved else 'not yet'}, {waiting:,.0f} waiting"
+            f"{f'{_seconds(idle)} ago' if progress_at else 'not yet'}, {waiting:,.0f} waiting"
         ),
-        numbers=numbers,
+        numbers=numbers | {"seconds_since_progress": idle.total_seconds(), WAITING: waiting},
     )
 
 

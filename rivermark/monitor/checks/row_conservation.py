@@ -1,27 +1,30 @@
-"""Where each landed row went: exactly one of admitted, late, set aside.
+"""Where each landed row went: exactly one of admitted, late, quarantined.
 
-A late row that was folded since lies in the admitted table as well. It counts as late, once: a row
-that is folded twice does not add up.
+A late row that was merged since lies in the admitted table as well. It counts as late, once: a row
+that is merged twice does not add up.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections import Counter
+from datetime import UTC, date
+from typing import Any, Final
 
+from rivermark.backfill.late.hours import day_of
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.snapshot import once, opened
-from rivermark.lake.sql import ask
+from rivermark.lake.sql import ask, quoted
+from rivermark.model.check import CheckResult
 from rivermark.model.stream import Ingest
-from rivermark.model.table import Table
-from rivermark.monitor.checks.check import Answer
+from rivermark.model.table import days_between
 from rivermark.settings import Settings
 
-if TYPE_CHECKING:
-    from pyarrow import dataset
-
-SHOWN: Final = 10
+ACCOUNTED_FOR: Final = "every_row_is_accounted_for"
+EXAMPLES: Final = 10
 NEWEST_BATCHES: Final = 500
-"""Ingest batches looked at on a clock, so that a look costs the same after a year."""
+"""Ingest batches that a scheduled evaluation counts, so that it costs the same after a year."""
+UNKNOWN_DAY: Final = date.min
+"""The day of a file of which no row is in any table."""
 
 BY_FILE: Final = """
 WITH files AS (
@@ -63,49 +66,67 @@ PLACES: Final = ("landed", "admitted", "late", "quarantined")
 
 def rows_accounted_for(
     settings: Settings, ingest: Ingest, *, newest_batches: int | None = NEWEST_BATCHES
-) -> Answer:
-    """Whether, file by file, rows in = admitted + late + set aside, and as many as were counted.
+) -> CheckResult:
+    """Whether, file by file, rows in = admitted + late + quarantined, and as many as were counted.
 
-    Looks only at files whose outcome is written down, which is the last thing the door does with a
-    batch: what is still under way is neither here nor missing.
+    Counts only files whose outcome is recorded, which is the last step of a batch's admission: a
+    batch in progress is neither counted nor missing.
     """
-    files = counted_files(settings, ingest, newest_batches=newest_batches)
-    if files is None:
-        return Answer(holds=True, sentence="nothing has landed yet", numbers={"files": 0})
+    files = counted_files(settings, ingest, newest_batches=newest_batches) or []
     wrong = [file for file in files if file["wrong"]]
-    numbers: dict[str, int | float] = {
-        "files": len(files),
-        "files_wrong": len(wrong),
-        **{f"rows_{what}": sum(int(file[what]) for file in files) for what in (*PLACES, "folded")},
-    }
-    folded = numbers["rows_folded"]
-    return Answer(
-        holds=not wrong,
-        sentence=(
-            f"{numbers['rows_landed']:,} rows of {numbers['files']:,} files = "
-            f"{numbers['rows_admitted']:,} admitted + {numbers['rows_late']:,} late"
-            f"{f' ({folded:,} of them folded)' if folded else ''} + "
-            f"{numbers['rows_quarantined']:,} set aside; {len(wrong):,} files do not add up"
+    rows = {place: sum(int(file[place]) for file in files) for place in (*PLACES, "folded")}
+    merged = f" ({rows['folded']:,} of them merged)" if rows["folded"] else ""
+    return CheckResult(
+        name=ACCOUNTED_FOR,
+        severity="critical",
+        passed=not wrong,
+        observed=(
+            f"{rows['landed']:,} rows of {len(files):,} files = "
+            f"{rows['admitted']:,} admitted + {rows['late']:,} late{merged} + "
+            f"{rows['quarantined']:,} quarantined; {len(wrong):,} files do not add up"
+            if files
+            else "nothing has landed yet"
         ),
-        numbers=numbers,
-        offenders=tuple(
-            {k: file[k] for k in ("file", "said", *PLACES, "folded")} for file in wrong[:SHOWN]
+        numbers={
+            "files": len(files),
+            "files_wrong": len(wrong),
+            **{f"rows_{place}": count for place, count in rows.items()},
+        },
+        examples=tuple(
+            {k: file[k] for k in ("file", "said", *PLACES, "folded")} for file in wrong[:EXAMPLES]
         ),
     )
+
+
+def unaccounted_by_day(settings: Settings, ingest: Ingest) -> dict[date, int]:
+    """Rows that do not add up, by each day of event time that their file reaches into.
+
+    A lost row has no event time any more, so every day that it may belong to counts it: a day
+    without one is sure. Repeated rows count as well.
+    """
+    unaccounted: Counter[date] = Counter()
+    for file in counted_files(settings, ingest) or ():
+        if not file["wrong"]:
+            continue
+        landed, *decided = (int(file[place]) for place in PLACES)
+        rows = max(abs(landed - sum(decided)), abs(int(file["said"] or 0) - landed), 1)
+        for day in _days_of_file(settings, ingest, file["file"]) or {UNKNOWN_DAY}:
+            unaccounted[day] += rows
+    return dict(unaccounted)
 
 
 def counted_files(
     settings: Settings, ingest: Ingest, *, newest_batches: int | None = NEWEST_BATCHES
 ) -> list[dict[str, Any]] | None:
-    """Each file with its rows as landed, as decided and as written down; None before the first.
+    """Each file with its rows as landed, as decided and as recorded; None before the first.
 
-    `wrong` says of a file that these do not agree.
+    `wrong` is true for a file whose numbers differ.
     """
     lake = settings.lake()
     if not all(lake.exists(t) for t in (INGEST_FILES, *ingest.tables)):
         return None
     # First the outcomes, then the tables, which therefore hold at least the batches of these.
-    outcomes = _rows(settings, INGEST_FILES)
+    outcomes = opened(lake, INGEST_FILES)
     newest = ask(
         "SELECT max(ingest_batch) AS newest FROM outcomes WHERE stream = ?",
         {"outcomes": outcomes},
@@ -116,10 +137,10 @@ def counted_files(
     after = -1 if newest_batches is None else max(-1, int(newest) - newest_batches)
     tables = {
         "outcomes": outcomes,
-        "raw_rows": _rows(settings, ingest.raw),
-        "admitted_rows": _rows(settings, ingest.admitted),
-        "late_rows": _rows(settings, ingest.late),
-        "quarantine_rows": _rows(settings, ingest.quarantine),
+        "raw_rows": opened(lake, ingest.raw),
+        "admitted_rows": opened(lake, ingest.admitted),
+        "late_rows": opened(lake, ingest.late),
+        "quarantine_rows": opened(lake, ingest.quarantine),
     }
     return once(
         ("files", lake.root, ingest.name, after),
@@ -127,5 +148,22 @@ def counted_files(
     )
 
 
-def _rows(settings: Settings, table: Table) -> dataset.Dataset:
-    return opened(settings.lake(), table)
+def _days_of_file(settings: Settings, ingest: Ingest, file: str) -> set[date]:
+    """The days from the oldest to the newest row of a file."""
+    lake, moments = settings.lake(), []
+    for table, column in (
+        (ingest.admitted, ingest.contract.event_time),
+        (ingest.late, ingest.contract.event_time),
+        (ingest.quarantine, "event_time"),
+    ):
+        [ends] = ask(
+            f"SELECT min({quoted(column)}) AS oldest, max({quoted(column)}) AS newest"  # noqa: S608
+            " FROM rows_of_files WHERE _file = ?",
+            {"rows_of_files": opened(lake, table)},
+            [file],
+        )
+        moments += [m.astimezone(UTC) for m in ends.values() if m is not None]
+    if not moments:
+        return set()
+    first, last = day_of(min(moments), ingest.days), day_of(max(moments), ingest.days)
+    return set(days_between(first, last))

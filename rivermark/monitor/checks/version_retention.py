@@ -1,8 +1,10 @@
-"""Whether the version promise holds: the oldest promised version is read, from end to end."""
+"""Whether version retention holds: the oldest version it covers is read, from end to end."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
+from typing import Final
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -10,16 +12,20 @@ from deltalake.exceptions import DeltaError
 
 from rivermark.lake.retention import oldest_promised, promise_of
 from rivermark.lake.statistics import row_count
+from rivermark.model.check import CheckResult
 from rivermark.model.table import Table
-from rivermark.monitor.checks.check import Answer
 from rivermark.settings import Settings
 
+VERSIONS: Final = "versions_are_readable"
+"""The check that maintenance kept the versions that retention covers."""
 
-def versions_readable(settings: Settings, table: Table, now: datetime) -> Answer:
-    """Read one column of every file of the oldest promised version, and count its rows."""
+
+def versions_readable(settings: Settings, table: Table, now: datetime) -> CheckResult:
+    """Read one column of every file of the oldest retained version, and count its rows."""
+    result = partial(CheckResult, name=VERSIONS, severity="critical")
     lake = settings.lake()
     if not lake.exists(table):
-        return Answer(holds=True, sentence="the table is not there yet: nothing was promised")
+        return result(passed=True, observed="the table does not exist yet: no version to retain")
     days = promise_of(lake, table).total_seconds() / 86400
     version = oldest_promised(lake, table, now)
     numbers: dict[str, int | float] = {"version": version, "promise_days": round(days, 3)}
@@ -27,29 +33,24 @@ def versions_readable(settings: Settings, table: Table, now: datetime) -> Answer
         expected = row_count(lake, table, version)
         rows, files = _read(DeltaTable(lake.path(table), version=version), table)
     except (OSError, DeltaError, pa.ArrowException) as error:
-        return Answer(
-            holds=False,
-            sentence=f"version {version}, of {days:g} days ago, cannot be read: {_first(error)}",
+        reason = str(error).splitlines()[0]
+        return result(
+            passed=False,
+            observed=f"version {version}, of {days:g} days ago, cannot be read: {reason}",
             numbers=numbers,
         )
-    numbers |= {"rows": rows, "files": files}
-    return Answer(
-        holds=rows == expected,
-        sentence=(
+    return result(
+        passed=rows == expected,
+        observed=(
             f"version {version}, the oldest of the last {days:g} days, was read: "
             f"{rows:,} rows in {files:,} files, {expected:,} by its log"
         ),
-        numbers=numbers,
+        numbers=numbers | {"rows": rows, "files": files},
     )
 
 
-def _read(table: DeltaTable, declared: Table) -> tuple[int, int]:
+def _read(version: DeltaTable, table: Table) -> tuple[int, int]:
     """Rows and files of a version, by reading a column of each."""
-    dataset = table.to_pyarrow_dataset()
-    wanted = declared.event_time or declared.schema.fieldNames()[0]
-    rows = sum(b.num_rows for b in dataset.to_batches(columns=[wanted], batch_readahead=1))
-    return rows, len(table.file_uris())
-
-
-def _first(error: BaseException) -> str:
-    return str(error).splitlines()[0]
+    column = table.event_time or table.schema.fieldNames()[0]
+    batches = version.to_pyarrow_dataset().to_batches(columns=[column], batch_readahead=1)
+    return sum(batch.num_rows for batch in batches), len(version.file_uris())

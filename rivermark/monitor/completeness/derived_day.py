@@ -14,71 +14,53 @@ from rivermark.model.stream import Stream
 from rivermark.model.topology import Topology
 from rivermark.monitor.completeness.ingest_day import Day, State
 from rivermark.monitor.completeness.join_coverage import Joined, is_join, joined
-from rivermark.monitor.watermarks import Mark, inputs_with_marks, sources_of
+from rivermark.monitor.watermarks import StreamWatermark, awaited_watermarks, sources_of
 from rivermark.settings import Settings
 
 WORST_FIRST: Final[tuple[State, ...]] = ("fail", "open", "warn", "complete")
-JOINS_LOOKED_AT: Final = 14
+JOINED_DAYS: Final = 14
 
 
 @dataclass(frozen=True, kw_only=True)
 class DerivedDay:
     """A day of a derived stream: rows of its first table, and the days of its sources.
 
-    The worst of the sources' states is its own, and `open` while the watermark of a source, or its
-    own, less the stream's margin, has not passed the day: results are still to be written (until
-    then it is not `over`). It warns
-    while it is `owed`: rows that it is made of were changed, and it was not computed again since.
-    `joined` is told of streams that join by keys.
+    Its state is the worst of its sources', and `open` while the watermark of a source, or its own,
+    less the stream's margin, has not passed the day: results are still to be written (until then it
+    is not `finished`). It warns while it is `pending`: rows that it is made of were changed, and it
+    has not been recomputed since. `joined` is set for streams that join by keys.
     """
 
     stream: str
     day: date
     state: State
     rows: int
-    over: bool = True
-    owed: bool = False
+    finished: bool = True
+    pending: bool = False
     sources: tuple[Day, ...] = ()
-    marks: tuple[Mark, ...] = ()
+    watermarks: tuple[StreamWatermark, ...] = ()
     joined: Joined | None = None
 
     @property
-    def numbers(self) -> dict[str, int | float]:
-        """What is worth a plot."""
-        found: dict[str, int | float] = {
-            "rows": self.rows,
-            "rows_late": sum(d.late for d in self.sources),
-            "rows_unfolded": sum(d.unfolded for d in self.sources),
-            "rows_short": sum(d.short for d in self.sources),
-            "rows_unaccounted": sum(d.unaccounted for d in self.sources),
-            "hours_missing": sum(len(d.missing_hours) for d in self.sources),
-        }
-        if self.joined is not None:
-            found["rows_matched"] = self.joined.matched
-            found["rows_unmatched"] = sum(self.joined.unmatched.values())
-            found["keys_pending"] = sum(self.joined.pending.values())
-        return found
-
-    @property
     def sentence(self) -> str:
-        """What is so, in words."""
-        told = [f"{self.rows:,} rows"]
+        """The figures in words."""
+        parts = [f"{self.rows:,} rows"]
         if self.joined is not None:
-            told.append(f"{self.joined.matched:,} matched")
-            told += [f"{n:,} in {name}" for name, n in self.joined.unmatched.items()]
+            parts.append(f"{self.joined.matched:,} matched")
+            parts += [f"{n:,} in {name}" for name, n in self.joined.unmatched.items()]
             still = "waiting" if self.state == "open" else "without a row by the stream's own rule"
-            told += [f"{n:,} keys of {name} {still}" for name, n in self.joined.pending.items()]
+            parts += [f"{n:,} keys of {name} {still}" for name, n in self.joined.pending.items()]
         troubled = [d for d in self.sources if d.state in ("warn", "fail")]
-        told += [f"{d.stream}: {d.sentence}" for d in troubled]
-        if self.owed:
-            told.append("rows that it is made of were changed: it is to be computed again")
+        parts += [f"{d.stream}: {d.sentence}" for d in troubled]
+        if self.pending:
+            parts.append("rows that it is made of were changed: it has to be recomputed")
         if self.state == "open":
-            waits = ", ".join(
-                f"{m.stream} at {m.at:%Y-%m-%d %H:%M}" if m.at else f"{m.stream} without a row"
-                for m in self.marks
+            behind = ", ".join(
+                f"{w.stream} at {w.at:%Y-%m-%d %H:%M}" if w.at else f"{w.stream} without a row"
+                for w in self.watermarks
             )
-            told.append(f"still open: {waits or 'not computed yet'}")
-        return "; ".join(told)
+            parts.append(f"still open: {behind or 'not computed yet'}")
+        return "; ".join(parts)
 
 
 def days_of_stream(
@@ -88,15 +70,12 @@ def days_of_stream(
     days: Sequence[date],
     reached: Mapping[str, datetime],
     of_sources: Mapping[str, Sequence[Day]],
-    *,
-    joins: int = JOINS_LOOKED_AT,
 ) -> list[DerivedDay]:
     """Those of the days that the stream's first table can hold, in order.
 
-    Partners are counted for the newest `joins` of them, since each day asks several questions.
-
-    `of_sources` are the judged days of every ingest, by name; those of the same date count, also
-    where the zones of the days differ.
+    `of_sources` are the days of every ingest, by name; those of the same date count, also where the
+    zones of the days differ. Partners of a join are counted for the newest days only, since each
+    day needs several queries.
     """
     table = stream.tables[0]
     if table.days is None or not days:
@@ -105,37 +84,37 @@ def days_of_stream(
     rows: Counter[date] = Counter()
     for hour, count in rows_by_hour(settings, table, start, end).items():
         rows[day_of(hour, table.days)] += count
-    owed = pending_days(settings.lake(), topology).get(stream.name, set())
-    marked = inputs_with_marks(topology, stream, dict(reached))
-    if marked and stream.kind == "append":
-        # Its sources may be over while it rests. A refreshed table is as of its last computing, and
-        # of dumps nothing is waited for.
-        marked = (*marked, Mark(stream.name, reached.get(stream.name)))
+    pending = pending_days(settings.lake(), topology).get(stream.name, set())
+    watermarks = awaited_watermarks(topology, stream, reached)
+    if watermarks and stream.kind == "append":
+        # Its sources may have passed the day while it is paused. A refreshed table is as of its
+        # last computation, and nothing waits for dumps.
+        watermarks = (*watermarks, StreamWatermark(stream.name, reached.get(stream.name)))
     sources = [ingest.name for ingest in sources_of(topology, stream)]
-    newest = sorted(days)[-joins:] if is_join(stream) else []
+    newest = sorted(days)[-JOINED_DAYS:] if is_join(stream) else []
     partners = joined(settings, stream, newest[0], newest[-1]) if newest else {}
-    found = []
+    derived = []
     for day in sorted(days):
         if day < table.days.start:
             continue
         _, day_end = bounds(day, day, table.days)
-        above = tuple(d for s in sources for d in of_sources.get(s, ()) if d.day == day)
-        passed = all(m.at is not None and m.at >= day_end + stream.margin for m in marked)
-        states = {d.state for d in above if not (d.state == "open" and passed)}
+        upstream = tuple(d for s in sources for d in of_sources.get(s, ()) if d.day == day)
+        passed = all(w.at is not None and w.at >= day_end + stream.margin for w in watermarks)
+        states = {d.state for d in upstream if not (d.state == "open" and passed)}
         states.add("complete" if passed else "open")
-        if passed and day in owed:
+        if passed and day in pending:
             states.add("warn")
-        found.append(
+        derived.append(
             DerivedDay(
                 stream=stream.name,
                 day=day,
                 state=next(s for s in WORST_FIRST if s in states),
                 rows=rows[day],
-                over=passed,
-                owed=day in owed,
-                sources=above,
-                marks=marked,
-                joined=partners.get(day) if day in newest else None,
+                finished=passed,
+                pending=day in pending,
+                sources=upstream,
+                watermarks=watermarks,
+                joined=partners.get(day),
             )
         )
-    return found
+    return derived

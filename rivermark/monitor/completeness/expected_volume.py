@@ -1,26 +1,24 @@
-"""How many rows an hour should have: told by the source itself, or learned from earlier hours."""
+"""How many rows an hour should have: stated by the source itself, or learned from earlier hours."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from statistics import median
 from typing import Final, Literal
-from zoneinfo import ZoneInfo
 
 import msgspec
+import pyarrow as pa
 
-from rivermark.backfill.late.hours import DAY
+from rivermark.backfill.late.hours import hours_between
+from rivermark.lake.sql import ask
 from rivermark.model.stream import Ingest
-from rivermark.model.table import Daily
+from rivermark.quality.volume_profile import DUCKDB_HOURS, WEEKS, profile
 from rivermark.settings import Settings
 
-LOOK_BACK: Final = timedelta(weeks=8)
-"""How far back a profile learns: long enough for eight of each weekday, short enough to forget."""
-WEEKS_NEEDED: Final = 3
+LOOK_BACK: Final = timedelta(weeks=WEEKS)
+"""How far back a profile learns."""
 DAYS_NEEDED: Final = 2
-NEAR: Final = timedelta(days=14)
 
 MISSING_FROM: Final = 10.0
 """An hour that usually has fewer rows may be empty by chance: of hours with 10 at random, one in
@@ -31,10 +29,10 @@ THIN_BELOW: Final = 0.5
 
 @dataclass(frozen=True)
 class Expected:
-    """The rows that an hour should have, and who says so.
+    """The rows that an hour should have, and the source of that number.
 
-    A profile of a few days tells an empty hour from a full one; half an hour's rows it cannot
-    judge, since a Sunday may have half of a Friday's.
+    A profile that is not `weekly` only distinguishes an empty hour from a full one, since a Sunday
+    may have half of a Friday's rows.
     """
 
     rows: float
@@ -46,7 +44,7 @@ class Expected:
         return seen == 0 and self.rows >= (1 if self.by == "manifest" else MISSING_FROM)
 
     def short(self, seen: int) -> int:
-        """How many rows lack: of a source's own count each one, of a profile only from half on."""
+        """How many rows are missing: by a manifest each one, by a profile only from half on."""
         if self.by == "manifest":
             return max(0, round(self.rows) - seen)
         thin = self.weekly and self.rows >= THIN_FROM and seen < THIN_BELOW * self.rows
@@ -63,78 +61,75 @@ class Announcement(msgspec.Struct):
 
 
 def announced(settings: Settings, ingest: Ingest) -> dict[datetime, int]:
-    """Rows by hour as the manifests in `<home>/manifests` tell them; empty where none does.
+    """Rows by hour (UTC) as the manifests in `<home>/manifests` state them; empty without any.
 
-    A manifest is JSON lines; the ones with `folder` and `hours` count, others are left alone.
+    A manifest is JSON lines; those with `folder` and `hours` count, others are ignored.
     """
-    found: dict[datetime, int] = {}
+    rows_by_hour: dict[datetime, int] = {}
     decoder = msgspec.json.Decoder(Announcement)
     for path in sorted((settings.home / "manifests").glob("*.jsonl")):
-        # A line without end was cut off by a kill, before its file landed.
+        # A line without an end was cut off by a kill, before its file landed.
         for line in path.read_bytes().split(b"\n")[:-1]:
             try:
-                said = decoder.decode(line)
-                hours = {datetime.fromisoformat(text): n for text, n in said.hours.items()}
+                entry = decoder.decode(line)
+                hours = {datetime.fromisoformat(text): n for text, n in entry.hours.items()}
             except (msgspec.DecodeError, ValueError):
                 continue
-            if said.folder != ingest.source.name:
+            if entry.folder != ingest.source.name:
                 continue
             for hour, rows in hours.items():
                 at = (hour if hour.tzinfo else hour.replace(tzinfo=UTC)).astimezone(UTC)
-                found[at] = found.get(at, 0) + rows
-    return found
+                rows_by_hour[at] = rows_by_hour.get(at, 0) + rows
+    return rows_by_hour
 
 
-@dataclass(frozen=True)
-class Profile:
-    """Rows of earlier hours, from which the rows of an hour are learned.
-
-    `since` is the first hour of the stream: hours before it say nothing, empty ones after it do.
-    """
-
-    seen: Mapping[datetime, int]
-    since: datetime
-    days: Daily | None = None
-
-    def of(self, hour: datetime) -> Expected | None:
-        """The median of the same weekday's hour in the weeks before, else of the days before.
-
-        None where too few hours were seen to say anything.
-        """
-        weeks = self._samples(hour, 7 * DAY, LOOK_BACK)
-        if len(weeks) >= WEEKS_NEEDED:
-            return Expected(median(weeks), "profile")
-        days = self._samples(hour, DAY, NEAR)
-        if len(days) < DAYS_NEEDED:
-            return None
-        return Expected(median(days), "profile", weekly=False)
-
-    def _samples(self, hour: datetime, step: timedelta, back: timedelta) -> list[int]:
-        zone = ZoneInfo(self.days.zone) if self.days else ZoneInfo("UTC")
-        local = hour.astimezone(zone)
-        found = []
-        for n in range(1, back // step + 1):
-            # By the wall clock: the morning rush moves with summer time.
-            earlier = (local - n * step).astimezone(UTC)
-            if earlier < self.since:
-                break
-            found.append(self.seen.get(earlier.replace(minute=0, second=0, microsecond=0), 0))
-        return found
+# `counts` has every hour since the first one: an hour without a row is a sample of 0.
+USUAL: Final = f"""
+WITH counted AS (SELECT timezone($zone, hour) AS slot, n FROM counts),
+{profile(DUCKDB_HOURS, days_needed=DAYS_NEEDED)}
+SELECT hour, by_week, CASE WHEN by_week THEN of_week ELSE of_days END AS usual
+FROM hours JOIN profile ON timezone($zone, hour) = slot WHERE by_week OR by_day
+"""  # noqa: S608
 
 
-def expectations(
-    settings: Settings, ingest: Ingest, seen: Mapping[datetime, int], hours: list[datetime]
+def usual_by_hour(
+    rows_by_hour: Mapping[datetime, int], hours: Sequence[datetime], *, zone: str = "UTC"
 ) -> dict[datetime, Expected]:
-    """What each of the hours should have; hours of which nothing is known are left out."""
-    told = announced(settings, ingest)
-    profile = Profile(seen, min(seen, default=datetime.now(UTC)), ingest.days)
-    found: dict[datetime, Expected] = {}
-    first, last = min(told, default=None), max(told, default=None)
-    for hour in hours:
-        if first is not None and last is not None and first <= hour <= last:
-            found[hour] = Expected(told.get(hour, 0), "manifest")
-            continue
-        learned = profile.of(hour)
-        if learned is not None:
-            found[hour] = learned
-    return found
+    """The profile of each of the hours (UTC), from the hours before it.
+
+    By the wall clock of `zone`: the morning rush moves with summer time. Hours for which too few
+    are known are left out.
+    """
+    if not rows_by_hour or not hours:
+        return {}
+    known = list(hours_between(min(rows_by_hour), max(hours)))
+    moment = pa.timestamp("us", "UTC")
+    counts = {"hour": pa.array(known, moment), "n": [rows_by_hour.get(h, 0) for h in known]}
+    usual = ask(
+        USUAL,
+        {"counts": pa.table(counts), "hours": pa.table({"hour": pa.array(hours, moment)})},
+        {"zone": zone},
+    )
+    return {
+        row["hour"].astimezone(UTC): Expected(row["usual"], "profile", weekly=row["by_week"])
+        for row in usual
+    }
+
+
+def expected_by_hour(
+    settings: Settings,
+    ingest: Ingest,
+    rows_by_hour: Mapping[datetime, int],
+    hours: Sequence[datetime],
+) -> dict[datetime, Expected]:
+    """What each of the hours should have; those of which nothing is known are left out."""
+    stated = announced(settings, ingest)
+    first, last = min(stated, default=None), max(stated, default=None)
+    by_manifest = {
+        hour: Expected(stated.get(hour, 0), "manifest")
+        for hour in hours
+        if first is not None and last is not None and first <= hour <= last
+    }
+    others = [hour for hour in hours if hour not in by_manifest]
+    zone = ingest.days.zone if ingest.days else "UTC"
+    return {**usual_by_hour(rows_by_hour, others, zone=zone), **by_manifest}

@@ -1,9 +1,8 @@
-"""Is a day of event time complete and right: answered from the tables, with the number.
+"""Whether a day of event time of an ingest is complete and right, by the tables, without a JVM.
 
-A day of an ingest holds:  rows that came = admitted (repeats among them) + late + set aside.
+A day of an ingest holds:  rows that arrived = admitted (repeats among them) + late + quarantined.
 It is complete when that adds up, when no hour lacks rows that the source announced or usually
-sends, when what came late has been folded in, and when the watermark has reached its end. Starts no
-JVM.
+sends, when its late rows have been merged, and when the watermark has reached its end.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from rivermark.backfill.late.hours import (
 from rivermark.model.stream import Ingest
 from rivermark.model.table import days_between
 from rivermark.model.topology import Topology
-from rivermark.monitor.completeness.expected_volume import LOOK_BACK, Expected, expectations
-from rivermark.monitor.completeness.missing_rows import unaccounted_by_day
+from rivermark.monitor.checks.row_conservation import unaccounted_by_day
+from rivermark.monitor.completeness.expected_volume import LOOK_BACK, Expected, expected_by_hour
 from rivermark.monitor.late_statistics import late_money
-from rivermark.monitor.watermarks import Mark, inputs_with_marks
+from rivermark.monitor.watermarks import StreamWatermark, awaited_watermarks
 from rivermark.settings import Settings
 
 State = Literal["complete", "open", "warn", "fail"]
@@ -40,11 +39,11 @@ NO_ROWS: Final = HourOfRows(datetime.min.replace(tzinfo=UTC))
 class Day:
     """A day of an ingest in figures.
 
-    `unaccounted` are rows that landed and are nowhere, or twice. `expected` and `short` are rows
-    over the hours of which anything is known (None: of none); `missing_hours` begin (UTC) where
-    rows should be and none is. `folded` of the `late` rows were taken into the admitted table
-    since. `late_money` is the sum of those that were not, and `money` of all valid rows, where the
-    ingest declares a money column.
+    `unaccounted` are rows that landed and are in no table, or twice. `expected` and `short` are
+    rows over the hours of which anything is known (None: of none); `missing_hours` start (UTC)
+    where rows should be and none is. `merged` of the `late` rows are in the admitted table by now.
+    `late_money` is the sum of those that are not, and `money` of all valid rows, where the ingest
+    declares a money column.
     """
 
     stream: str
@@ -52,8 +51,8 @@ class Day:
     state: State
     admitted: int = 0
     late: int = 0
-    folded: int = 0
-    set_aside: int = 0
+    merged: int = 0
+    quarantined: int = 0
     repeats: int = 0
     unaccounted: int = 0
     expected: int | None = None
@@ -63,23 +62,23 @@ class Day:
     short_hours: tuple[datetime, ...] = ()
     late_money: Decimal | None = None
     money: Decimal | None = None
-    marks: tuple[Mark, ...] = ()
+    watermarks: tuple[StreamWatermark, ...] = ()
     hours: Mapping[datetime, HourOfRows] = field(default_factory=dict)
 
     @property
     def seen(self) -> int:
-        """Every row that came for the day."""
-        return self.admitted + self.late + self.set_aside
+        """Every row that arrived for the day."""
+        return self.admitted + self.late + self.quarantined
 
     @property
-    def unfolded(self) -> int:
+    def unmerged(self) -> int:
         """Late rows that the admitted table lacks."""
-        return self.late - self.folded
+        return self.late - self.merged
 
     @property
     def late_share(self) -> float:
-        """Late rows that were not folded among the valid ones."""
-        return self.unfolded / max(1, self.admitted + self.late)
+        """Late rows that are not merged among the valid ones."""
+        return self.unmerged / max(1, self.admitted + self.late)
 
     @property
     def money_share(self) -> float | None:
@@ -90,34 +89,31 @@ class Day:
 
     @property
     def sentence(self) -> str:
-        """What is so, in words."""
-        told = [f"{self.seen:,} rows = {self.admitted:,} admitted"]
-        told[0] += f" ({self.repeats:,} repeats)" if self.repeats else ""
-        told[0] += f" + {self.late:,} late + {self.set_aside:,} set aside"
+        """The figures in words."""
+        repeats = f" ({self.repeats:,} repeats)" if self.repeats else ""
+        parts = [
+            f"{self.seen:,} rows = {self.admitted:,} admitted{repeats} + {self.late:,} late"
+            f" + {self.quarantined:,} quarantined"
+        ]
         if self.unaccounted:
-            told.append(f"{self.unaccounted:,} rows do not add up")
+            parts.append(f"{self.unaccounted:,} rows do not add up")
         if self.missing_hours:
             hours = ", ".join(f"{hour:%H:%M}" for hour in self.missing_hours)
-            told.append(f"{len(self.missing_hours)} hours without a row (UTC): {hours}")
+            parts.append(f"{len(self.missing_hours)} hours without a row (UTC): {hours}")
         if self.short and self.expected is not None:
-            told.append(
+            parts.append(
                 f"{self.short:,} of {self.expected:,} expected rows lack (by {self.expected_by})"
             )
-        if self.unfolded:
+        if self.unmerged:
             money = f", {self.money_share:.1%} of the money" if self.money_share else ""
-            told.append(f"{self.unfolded:,} late rows not folded ({self.late_share:.1%}{money})")
-        if self.folded:
-            told.append(f"{self.folded:,} late rows folded")
+            parts.append(f"{self.unmerged:,} late rows not merged ({self.late_share:.1%}{money})")
+        if self.merged:
+            parts.append(f"{self.merged:,} late rows merged")
         if self.state == "open":
-            waits = [m.stream for m in self.marks if m.at is None or day_open(self, m)]
-            told.append(f"still open: {', '.join(waits)} has not passed it")
-        return "; ".join(told)
-
-
-def day_open(day: Day, mark: Mark) -> bool:
-    """Whether the day may still get rows from this input."""
-    end = max(day.hours, default=None)
-    return mark.at is None or end is None or mark.at < end + HOUR
+            end = max(self.hours, default=datetime.max.replace(tzinfo=UTC) - HOUR) + HOUR
+            behind = [w.stream for w in self.watermarks if w.at is None or w.at < end]
+            parts.append(f"still open: {', '.join(behind)} has not passed it")
+        return "; ".join(parts)
 
 
 def days_of_ingest(
@@ -131,38 +127,37 @@ def days_of_ingest(
     """Every day from `first` to `last` that has rows, or should have.
 
     `reached` are the watermarks (rivermark.monitor.watermarks). A day before the stream's first row
-    is not among them.
+    is left out.
     """
     start, end = bounds(first, last, ingest.days)
-    history = hours_of(settings, ingest, start - LOOK_BACK, end)
-    if not history:
+    by_hour = {h.hour: h for h in hours_of(settings, ingest, start - LOOK_BACK, end)}
+    if not by_hour:
         return []
-    by_hour = {h.hour: h for h in history}
-    seen = {h.hour: h.seen for h in history}
+    seen = {hour: rows.seen for hour, rows in by_hour.items()}
     money = late_money(settings, ingest, start, end)
-    wrong = unaccounted_by_day(settings, ingest)
-    marked = inputs_with_marks(topology, ingest, dict(reached))
-    over = [h for h in hours_between(start, end) if _over(h, ingest, reached)]
-    expected = expectations(settings, ingest, seen, over)
-    found = []
+    unaccounted = unaccounted_by_day(settings, ingest)
+    watermarks = awaited_watermarks(topology, ingest, reached)
+    finished = [h for h in hours_between(start, end) if _finished(h, ingest, reached)]
+    expected = expected_by_hour(settings, ingest, seen, finished)
+    days = []
     for day in days_between(first, last):
         day_start, day_end = bounds(day, day, ingest.days)
         if day_end <= min(seen):
             continue
         hours = list(hours_between(day_start, day_end))
-        found.append(
+        days.append(
             _day(
                 ingest,
                 day,
                 {h: by_hour.get(h, NO_ROWS) for h in hours},
                 {h: expected[h] for h in hours if h in expected},
                 money.get(day, (None, None)),
-                wrong.get(day, 0),
-                marked,
-                closed=all(m.at is not None and m.at >= day_end for m in marked),
+                unaccounted.get(day, 0),
+                watermarks,
+                closed=all(w.at is not None and w.at >= day_end for w in watermarks),
             )
         )
-    return found
+    return days
 
 
 def newest_day(settings: Settings, ingest: Ingest) -> date | None:
@@ -171,8 +166,8 @@ def newest_day(settings: Settings, ingest: Ingest) -> date | None:
     return day_of(newest, ingest.days) if newest else None
 
 
-def _over(hour: datetime, ingest: Ingest, reached: Mapping[str, datetime]) -> bool:
-    """Whether nothing more is due for the hour: a dump is complete in itself."""
+def _finished(hour: datetime, ingest: Ingest, reached: Mapping[str, datetime]) -> bool:
+    """Whether no more rows of the hour are expected: a dump is complete in itself."""
     if ingest.lateness is None:
         return True
     at = reached.get(ingest.name)
@@ -186,19 +181,19 @@ def _day(
     expected: Mapping[datetime, Expected],
     money: tuple[Decimal | None, Decimal | None],
     unaccounted: int,
-    marked: tuple[Mark, ...],
+    watermarks: tuple[StreamWatermark, ...],
     *,
     closed: bool,
 ) -> Day:
     short = {h: e.short(hours[h].seen) for h, e in expected.items()}
-    late, folded = (sum(h.late for h in hours.values()), sum(h.merged for h in hours.values()))
+    late, merged = (sum(h.late for h in hours.values()), sum(h.merged for h in hours.values()))
     by = sorted({e.by for e in expected.values()})
     state: State = "complete" if closed else "open"
     announced = sum(n for h, n in short.items() if expected[h].by == "manifest")
     if unaccounted or announced:
-        # What the source itself says it sent is known; a profile is a guess.
+        # What the source itself states is known; a profile is a guess.
         state = "fail"
-    elif sum(short.values()) or (late > folded and closed):
+    elif sum(short.values()) or (late > merged and closed):
         state = "warn"
     return Day(
         stream=ingest.name,
@@ -206,8 +201,8 @@ def _day(
         state=state,
         admitted=sum(h.admitted for h in hours.values()),
         late=late,
-        folded=folded,
-        set_aside=sum(h.quarantined for h in hours.values()),
+        merged=merged,
+        quarantined=sum(h.quarantined for h in hours.values()),
         repeats=sum(h.repeats for h in hours.values()),
         unaccounted=unaccounted,
         expected=round(sum(e.rows for e in expected.values())) if expected else None,
@@ -217,6 +212,6 @@ def _day(
         short_hours=tuple(h for h, n in short.items() if n),
         late_money=money[0],
         money=money[1],
-        marks=marked,
+        watermarks=watermarks,
         hours=hours,
     )

@@ -1,4 +1,4 @@
-"""What became of the rows that a join took: matched, left without a partner, or still waiting."""
+"""What became of the rows that a join read: matched, left without a partner, or still waiting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rivermark.model.table import Table, days_between
 from rivermark.settings import Settings
 
 AROUND: Final = timedelta(days=1)
-"""A result is looked for so far around its input's time, and by the stream's margin more."""
+"""A result is searched so far around its input's time, and by the stream's margin more."""
 
 Span = tuple[datetime, datetime]
 
@@ -50,10 +50,10 @@ def is_join(stream: Stream) -> bool:
 def joined(settings: Settings, stream: Stream, first: date, last: date) -> dict[date, Joined]:
     """The figures of a join for inputs and results of each day from `first` to `last`."""
     lake, span = settings.lake(), days_of(stream.tables[0]).bounds(first, last)
-    there = [t for t in stream.tables if lake.exists(t)]
-    counts = {t.name: _rows(settings, stream, t, span) for t in there}
+    written = [t for t in stream.tables if lake.exists(t)]
+    counts = {t.name: _rows(settings, stream, t, span) for t in written}
     pending = {
-        table.name: _without_result(settings, stream, table, there, span)
+        table.name: _without_result(settings, stream, table, written, span)
         for table in map(table_of, stream.reads)
         if lake.exists(table)
     }
@@ -69,13 +69,13 @@ def joined(settings: Settings, stream: Stream, first: date, last: date) -> dict[
 
 
 def _rows(settings: Settings, stream: Stream, table: Table, span: Span) -> dict[date, int]:
-    found = ask(
-        f"SELECT {_day(table)} AS day, count(*) AS n FROM found"  # noqa: S608 - declared names
+    counts = ask(
+        f"SELECT {_day(table)} AS day, count(*) AS n FROM joined"  # noqa: S608 - declared names
         f" WHERE {_within(table)} GROUP BY 1",
-        {"found": opened(settings.lake(), table)},
+        {"joined": opened(settings.lake(), table)},
         {"zone": days_of(stream.tables[0]).zone, "start": span[0], "end": span[1]},
     )
-    return {row["day"]: int(row["n"]) for row in found}
+    return {row["day"]: int(row["n"]) for row in counts}
 
 
 def _without_result(
@@ -91,11 +91,13 @@ def _without_result(
         f"WHERE {_within(r, 'wide_start', 'wide_end')}"
         for name, r in tables.items()
     )
-    same = " AND ".join(f"r.{quoted(key)} = taken.{quoted(key)}" for key in keys)
-    told = ", ".join(f"taken.{quoted(key)}" for key in keys)
-    near = f"r._at BETWEEN taken.{_time(table)} - $around AND taken.{_time(table)} + $around"
+    same = " AND ".join(f"r.{quoted(key)} = read_rows.{quoted(key)}" for key in keys)
+    key = ", ".join(f"read_rows.{quoted(key)}" for key in keys)
+    near = (
+        f"r._at BETWEEN read_rows.{_time(table)} - $around AND read_rows.{_time(table)} + $around"
+    )
     sql = (
-        f"SELECT {_day(table)} AS day, count(DISTINCT row({told})) AS n FROM taken"  # noqa: S608
+        f"SELECT {_day(table)} AS day, count(DISTINCT row({key})) AS n FROM read_rows"  # noqa: S608
         + (f" ANTI JOIN ({union}) r ON {same} AND {near}" if union else "")
         + f" WHERE {_within(table)} GROUP BY 1"
     )
@@ -103,8 +105,10 @@ def _without_result(
     values: dict[str, object] = {"zone": days_of(stream.tables[0]).zone, "start": start, "end": end}
     if union:
         values |= {"wide_start": start - around, "wide_end": end + around, "around": around}
-    found = ask(sql, {n: opened(lake, t) for n, t in {"taken": table, **tables}.items()}, values)
-    return {row["day"]: int(row["n"]) for row in found}
+    counts = ask(
+        sql, {n: opened(lake, t) for n, t in {"read_rows": table, **tables}.items()}, values
+    )
+    return {row["day"]: int(row["n"]) for row in counts}
 
 
 def _day(table: Table) -> str:

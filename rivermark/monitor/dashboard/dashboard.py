@@ -100,13 +100,13 @@ def newest(moments: Sequence[datetime | None]) -> datetime | None:
 
 def _tiles(facts: Facts) -> Markup:
     states = [d.state for s in facts.streams for d in s.days]
-    broken = sum(not looks[-1].held for looks in facts.checks)
+    broken = sum(not results[-1].passed for results in facts.checks)
     late = sum(s.lateness.late for s in facts.streams if s.lateness)
-    last = newest([s.last_batch for s in facts.streams])
+    last = newest([s.status.last_batch_at for s in facts.streams])
     tiles: list[tuple[str, str]] = [
         (f"{len(facts.streams)}", "streams"),
         (
-            f"{sum(s.rows_day for s in facts.streams if s.kind in ('ingest', 'dump')):,}",
+            f"{sum(s.status.rows_day for s in facts.streams if s.kind in ('ingest', 'dump')):,}",
             "rows in, 24 h",
         ),
         (f"{states.count('complete')} of {len(states)}", "days of inputs complete"),
@@ -124,7 +124,7 @@ def _tiles(facts: Facts) -> Markup:
 
 def _attention(facts: Facts) -> Markup:
     """Broken checks, errors first; then the streams whose newest closed day is not complete."""
-    broken = [looks[-1] for looks in facts.checks if not looks[-1].held]
+    broken = [results[-1] for results in facts.checks if not results[-1].passed]
     order = ("error", "warn", "unanswered")
     items = [
         tag(
@@ -132,7 +132,7 @@ def _attention(facts: Facts) -> Markup:
             tag("span", look.result, class_=f"badge {look.result}"),
             " ",
             tag("a", look.stream, href=f"#{anchor(look.stream)}"),
-            f" {look.claim}: {look.sentence}",
+            f" {look.check}: {look.observed}",
         )
         for look in sorted(broken, key=lambda b: order.index(b.result))
     ]

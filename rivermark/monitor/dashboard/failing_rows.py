@@ -9,7 +9,7 @@ from rivermark.html.document import document
 from rivermark.html.markup import Markup, table, tag
 from rivermark.lake.filesystem import write_file
 from rivermark.model.table import Table
-from rivermark.quality.duckdb_evaluator import BadRows
+from rivermark.quality.duckdb_evaluator import FailingRows
 from rivermark.quality.failing_rows import Evidence
 from rivermark.settings import Settings
 
@@ -46,11 +46,11 @@ def draw(evidence: Evidence) -> str:
     return document(
         f"rivermark: {told}",
         top,
-        tag("main", (_section(n, found, evidence) for n, found in enumerate(evidence.found))),
+        tag("main", (_section(n, found, evidence) for n, found in enumerate(evidence.failing))),
     )
 
 
-def _section(number: int, found: BadRows, evidence: Evidence) -> Markup:
+def _section(number: int, found: FailingRows, evidence: Evidence) -> Markup:
     days = evidence.by_day.get(found.rule, {})
     shown = f"{len(found.rows):,} of {found.count:,} that break: {found.rule}"
     return tag(

@@ -1,16 +1,16 @@
-"""What the dashboard tells, gathered from the lake and the state folder. Starts no JVM.
+"""What the dashboard shows, gathered from the lake and the state folder. Starts no JVM.
 
-Counts, moments and names of tables, columns and files only: no value of any row is read, so none of
-a personal column can be shown.
+Counts, times and names of tables, columns and files only: no value of any row is read, so none of a
+personal column can be shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -22,37 +22,23 @@ from rivermark.lake.sql import ask
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
-from rivermark.monitor.checks.history import Look, newest_looks
-from rivermark.monitor.checks.liveness import SILENCE
-from rivermark.monitor.completeness.checks import judged, judged_downstream
+from rivermark.monitor.checks.history import RecordedResult, newest_results
+from rivermark.monitor.completeness.days import all_derived_days, all_ingest_days
 from rivermark.monitor.completeness.derived_day import DerivedDay
 from rivermark.monitor.completeness.ingest_day import Day
 from rivermark.monitor.late_statistics import Lateness, lateness_of_rows
 from rivermark.monitor.lateness_proposal import Proposal, propose_lateness
-from rivermark.monitor.process_metrics import metrics_of_streams
-from rivermark.monitor.watermarks import marks
+from rivermark.monitor.status import StreamStatus, desired_states, status_of
 from rivermark.quality.gx.offline_docs import StoredRun, stored_runs
-from rivermark.runtime.supervision.desired_state import DesiredStore
-from rivermark.runtime.supervision.heartbeat import ENDED, HeartbeatStore
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
 
 YEAR: Final = 365
 HOURS_BACK: Final = 48
-LOOKS: Final = 30
-COMMITS_LOOKED_AT: Final = 200
+RESULTS_SHOWN: Final = 30
+NEWEST_COMMITS: Final = 200
 RECOMPUTES: Final = 20
-RECENT: Final = timedelta(days=7)
 
-# Runs before the recent ones tell which run is a restart and which the first start.
-BATCHES: Final = """
-SELECT stream, sum(rows_in)::BIGINT AS rows, sum(duration_ms)::BIGINT AS busy_ms,
-       coalesce(sum(rows_in) FILTER (started_at >= $day), 0)::BIGINT AS rows_day,
-       count(*) AS batches, max(started_at) AS last_batch,
-       count(DISTINCT run_id) FILTER (started_at >= $recent) AS runs,
-       min(started_at) < $recent AS older
-FROM progress GROUP BY stream
-"""
 BY_HOUR: Final = """
 SELECT stream, date_trunc('hour', started_at) AS hour, sum(rows_in)::BIGINT AS rows
 FROM progress WHERE started_at >= $since GROUP BY 1, 2
@@ -61,30 +47,24 @@ FROM progress WHERE started_at >= $since GROUP BY 1, 2
 
 @dataclass(frozen=True, kw_only=True)
 class StreamFacts:
-    """A stream as the page shows it; times are UTC. `inflow` is rows by hour of arrival.
-
-    `metrics` are the numbers that a process function gave itself.
-    """
+    """A stream as the page shows it. `inflow` is rows by hour of arrival (UTC)."""
 
     name: str
-    group: str
-    description: str
     kind: str
-    state: str
+    description: str
+    desired: str
+    status: StreamStatus
     zone: str = "UTC"
-    rows: int = 0
-    rows_day: int = 0
-    rows_per_second: float = 0.0
-    batches: int = 0
-    restarts: int = 0
-    last_batch: datetime | None = None
-    watermark: datetime | None = None
     inflow: Mapping[datetime, int] = field(default_factory=dict)
-    metrics: Mapping[str, int | float] = field(default_factory=dict)
     days: tuple[Day, ...] = ()
     derived_days: tuple[DerivedDay, ...] = ()
     lateness: Lateness | None = None
     proposal: Proposal | None = None
+
+    @property
+    def watermark(self) -> datetime | None:
+        """The stream's watermark; a dump has none, since it waits for no time to pass."""
+        return None if self.kind == "dump" else self.status.watermark
 
 
 @dataclass(frozen=True)
@@ -101,10 +81,10 @@ class TableSize:
 
 @dataclass(frozen=True)
 class Recompute:
-    """Days of a table that were computed again, as the register or the commit says.
+    """Days of a table that were recomputed, by the registry or the commit.
 
-    `version` is what they became; None where nothing published was touched. `difference` is rows
-    added, removed and changed, where it is known.
+    `version` is the one written; None where nothing published changed. `difference` is rows added,
+    removed and changed, where it is known.
     """
 
     table: str
@@ -124,62 +104,44 @@ class Facts:
 
     at: datetime
     streams: tuple[StreamFacts, ...]
-    checks: tuple[tuple[Look, ...], ...]
+    checks: tuple[tuple[RecordedResult, ...], ...]
     recomputes: tuple[Recompute, ...]
     tables: tuple[TableSize, ...]
     suites: tuple[tuple[StoredRun, ...], ...] = ()
 
 
 def gather(settings: Settings, topology: Topology, now: datetime, *, days: int = YEAR) -> Facts:
-    """Look at every stream and table."""
-    progress = _progress(settings, now)
+    """The facts of every stream and table."""
+    lake = settings.lake()
     inflow = _inflow(settings, now)
-    reached = marks(settings, topology.streams)
-    metrics = metrics_of_streams(settings)
-    sources = judged(settings, topology, days)
-    downstream = judged_downstream(settings, topology, sources, days)
-    beats = HeartbeatStore(settings.state).read().latest
-    wishes = DesiredStore(settings.state)
-    found = []
-    for stream in topology.streams:
-        batch = progress.get(stream.name, {})
-        beat = beats.get(stream.name)
-        wish = wishes.get(stream.group).state
-        state = "never ran" if beat is None else str(beat.state)
-        if beat is not None and beat.state not in ENDED and now - beat.at > SILENCE:
-            state = "silent"
-        busy = (batch.get("busy_ms") or 0) / 1000
-        runs = batch.get("runs") or 0
+    ingest_days = all_ingest_days(settings, topology, days)
+    derived = all_derived_days(settings, topology, ingest_days, days)
+    desired = desired_states(settings, topology.groups())
+    streams = []
+    for stream, status in zip(
+        topology.streams, status_of(settings, topology.streams, now), strict=True
+    ):
         live = stream if isinstance(stream, Ingest) and stream.lateness is not None else None
-        found.append(
+        streams.append(
             StreamFacts(
                 name=stream.name,
-                group=stream.group,
-                description=stream.description,
                 kind=_kind(stream),
-                state=f"{state}; should {'run' if wish == 'run' else 'rest'}",
+                description=stream.description,
+                desired=desired[stream.group].state,
+                status=status,
                 zone=stream.days.zone if stream.days else "UTC",
-                rows=batch.get("rows") or 0,
-                rows_day=batch.get("rows_day") or 0,
-                rows_per_second=(batch.get("rows") or 0) / busy if busy else 0.0,
-                batches=batch.get("batches") or 0,
-                restarts=max(0, runs - (0 if batch.get("older") else 1)),
-                last_batch=batch.get("last_batch"),
-                # A dump's clock says nothing: it waits for no time to pass.
-                watermark=None if _kind(stream) == "dump" else reached.get(stream.name),
                 inflow=inflow.get(stream.name, {}),
-                metrics=metrics.get(stream.name, {}),
-                days=tuple(sources.get(stream.name, ())),
-                derived_days=tuple(downstream.get(stream.name, ())),
+                days=tuple(ingest_days.get(stream.name, ())),
+                derived_days=tuple(derived.get(stream.name, ())),
                 lateness=lateness_of_rows(settings, live) if live else None,
                 proposal=propose_lateness(settings, live) if live else None,
             )
         )
-    tables = [t for stream in topology.streams for t in stream.tables if settings.lake().exists(t)]
+    tables = [t for stream in topology.streams for t in stream.tables if lake.exists(t)]
     return Facts(
         at=now,
-        streams=tuple(found),
-        checks=_by_claim(newest_looks(settings, LOOKS)),
+        streams=tuple(streams),
+        checks=_by_check(newest_results(settings, RESULTS_SHOWN)),
         recomputes=_recomputes(settings, tables),
         tables=tuple(size_of(settings, table) for table in tables),
         suites=_by_suite(settings),
@@ -189,16 +151,16 @@ def gather(settings: Settings, topology: Topology, now: datetime, *, days: int =
 def size_of(settings: Settings, table: Table) -> TableSize:
     """Rows, files and bytes of a table, from its log."""
     path = settings.lake().path(table)
-    found = DeltaTable(path)
-    files = pa.table(found.get_add_actions(flatten=True))
+    newest = DeltaTable(path)
+    files = pa.table(newest.get_add_actions(flatten=True))
     versions = CommitLog(path).versions()
     return TableSize(
         name=table.name,
         rows=sum(n or 0 for n in files["num_records"].to_pylist()),
         files=files.num_rows,
         bytes=sum(n or 0 for n in files["size_bytes"].to_pylist()),
-        version=found.version(),
-        since=versions[0] if versions else found.version(),
+        version=newest.version(),
+        since=versions[0] if versions else newest.version(),
     )
 
 
@@ -208,50 +170,36 @@ def _kind(stream: AnyStream) -> str:
     return stream.kind
 
 
-def _progress(settings: Settings, now: datetime) -> dict[str, dict[str, Any]]:
-    values = {"day": now - timedelta(days=1), "recent": now - RECENT}
-    found = {row["stream"]: row for row in _ask_progress(settings, BATCHES, values)}
-    for row in found.values():
-        row["last_batch"] = row["last_batch"].astimezone(UTC)
-    return found
-
-
 def _inflow(settings: Settings, now: datetime) -> dict[str, dict[datetime, int]]:
-    found: dict[str, dict[datetime, int]] = {}
-    for row in _ask_progress(settings, BY_HOUR, {"since": now - timedelta(hours=HOURS_BACK)}):
-        found.setdefault(row["stream"], {})[row["hour"].astimezone(UTC)] = row["rows"]
-    return found
-
-
-def _ask_progress(
-    settings: Settings, sql: str, values: Mapping[str, object]
-) -> list[dict[str, Any]]:
     lake = settings.lake()
     if not lake.exists(STREAM_PROGRESS):
-        return []
-    rows = opened(lake, STREAM_PROGRESS)
-    return ask(sql, {"progress": rows}, values)
+        return {}
+    progress = {"progress": opened(lake, STREAM_PROGRESS)}
+    inflow: dict[str, dict[datetime, int]] = {}
+    for row in ask(BY_HOUR, progress, {"since": now - timedelta(hours=HOURS_BACK)}):
+        inflow.setdefault(row["stream"], {})[row["hour"].astimezone(UTC)] = row["rows"]
+    return inflow
 
 
 def _by_suite(settings: Settings) -> tuple[tuple[StoredRun, ...], ...]:
     """The kept runs of each suite, the newest last."""
     root = settings.home / "quality"
-    found: dict[str, list[StoredRun]] = {}
+    by_suite: dict[str, list[StoredRun]] = {}
     for run in reversed(stored_runs(root / "results", root / "pages")):
-        found.setdefault(run.suite, []).append(run)
-    return tuple(tuple(found[suite]) for suite in sorted(found))
+        by_suite.setdefault(run.suite, []).append(run)
+    return tuple(tuple(by_suite[suite]) for suite in sorted(by_suite))
 
 
-def _by_claim(looks: list[Look]) -> tuple[tuple[Look, ...], ...]:
-    found: dict[tuple[str, str], list[Look]] = {}
-    for look in looks:
-        found.setdefault((look.table, look.claim), []).append(look)
-    return tuple(tuple(group) for group in found.values())
+def _by_check(results: Iterable[RecordedResult]) -> tuple[tuple[RecordedResult, ...], ...]:
+    by_check: dict[tuple[str, str], list[RecordedResult]] = {}
+    for result in results:
+        by_check.setdefault((result.table, result.check), []).append(result)
+    return tuple(tuple(results) for results in by_check.values())
 
 
 def _recomputes(settings: Settings, tables: list[Table]) -> tuple[Recompute, ...]:
-    """The newest reprocessings on record, and replaced days that only a table's commits tell of."""
-    found = [
+    """The newest recorded reprocessings, and replaced days that only a table's commits record."""
+    recomputes = [
         Recompute(
             table=record.table,
             at=record.at,
@@ -265,14 +213,14 @@ def _recomputes(settings: Settings, tables: list[Table]) -> tuple[Recompute, ...
         )
         for record in newest_records(settings.lake(), limit=RECOMPUTES)
     ]
-    found += [each for table in tables if table.days for each in _by_commits(settings, table)]
-    return tuple(sorted(found, key=lambda r: r.at, reverse=True)[:RECOMPUTES])
+    recomputes += [each for table in tables if table.days for each in _by_commits(settings, table)]
+    return tuple(sorted(recomputes, key=lambda r: r.at, reverse=True)[:RECOMPUTES])
 
 
 def _by_commits(settings: Settings, table: Table) -> Iterator[Recompute]:
-    """Days that were replaced by somebody who keeps no such record, from the newest commits."""
+    """Days that were replaced without such a record, by the newest commits."""
     log = CommitLog(settings.lake().path(table))
-    for commit in islice(log.backwards(), COMMITS_LOOKED_AT):
+    for commit in islice(log.backwards(), NEWEST_COMMITS):
         days = commit.metadata.get("recompute")
         if not isinstance(days, list) or len(days) != 2 or "reprocessing" in commit.metadata:
             continue

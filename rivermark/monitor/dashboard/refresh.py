@@ -1,4 +1,4 @@
-"""Asks every claim, keeps the answers, and draws the dashboard anew."""
+"""Evaluates every check, records the results, and draws the dashboard."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.snapshot import one_look
 from rivermark.model.topology import Topology
-from rivermark.monitor.checks.check import Claim
-from rivermark.monitor.checks.history import Asked, ask_all, record
-from rivermark.monitor.checks.registry import claims_of
-from rivermark.monitor.completeness.checks import trust_claims
+from rivermark.monitor.checks.check import StreamCheck
+from rivermark.monitor.checks.history import Evaluation, evaluate_all, record
+from rivermark.monitor.checks.registry import checks_of_stream
+from rivermark.monitor.completeness.checks import completeness_checks
 from rivermark.monitor.dashboard.dashboard import write
 from rivermark.monitor.dashboard.gather import Facts, gather
 from rivermark.settings import Settings
@@ -28,11 +28,11 @@ def page_path(settings: Settings) -> Path:
 
 @dataclass(frozen=True)
 class Refreshed:
-    """A page that was drawn: where it is, what it shows, and what was asked for it."""
+    """A page that was drawn: its path, what it shows, and the checks evaluated for it."""
 
     path: Path
     facts: Facts
-    asked: tuple[Asked, ...]
+    evaluations: tuple[Evaluation, ...]
 
 
 def refresh(
@@ -41,18 +41,19 @@ def refresh(
     now: datetime,
     *,
     to: Path | None = None,
-    ask: bool = True,
+    evaluate: bool = True,
 ) -> Refreshed:
-    """Draw the page; `ask` first asks every claim about tables that are there, and keeps it."""
+    """Draw the page; `evaluate` first evaluates and records the checks of tables that exist."""
     with one_look(settings.lake(), INGEST_FILES):
-        asked = ask_all(settings, claims_to_ask(settings, topology), now) if ask else []
-        record(settings, [found.look(now) for found in asked])
+        checks = checks_to_evaluate(settings, topology) if evaluate else []
+        evaluations = evaluate_all(settings, checks, now)
+        record(settings, [evaluation.recorded(now) for evaluation in evaluations])
         facts = gather(settings, topology, now)
-    return Refreshed(write(facts, to or page_path(settings)), facts, tuple(asked))
+    return Refreshed(write(facts, to or page_path(settings)), facts, tuple(evaluations))
 
 
-def claims_to_ask(settings: Settings, topology: Topology) -> list[Claim]:
-    """Every claim about the streams whose first table is there."""
+def checks_to_evaluate(settings: Settings, topology: Topology) -> list[StreamCheck]:
+    """Every check of the streams whose first table exists."""
     lake = settings.lake()
-    there = [s for s in topology.streams if lake.exists(s.tables[0])]
-    return [c for s in there for c in (*claims_of(s), *trust_claims(topology, s))]
+    started = [s for s in topology.streams if lake.exists(s.tables[0])]
+    return [c for s in started for c in (*checks_of_stream(s), *completeness_checks(topology, s))]

@@ -60,9 +60,9 @@ def stream_card(stream: StreamFacts) -> Markup:
 
 def _metrics(stream: StreamFacts) -> list[Markup]:
     """The numbers that the stream's process function counts itself."""
-    if not stream.metrics:
+    if not stream.status.metrics:
         return []
-    told = ", ".join(f"{name} {number:,}" for name, number in sorted(stream.metrics.items()))
+    told = ", ".join(f"{name} {number:,}" for name, number in sorted(stream.status.metrics.items()))
     return [tag("p", f"Counts {told}.")]
 
 
@@ -82,8 +82,8 @@ def table_of_days(stream: StreamFacts) -> Markup:
                     "admitted",
                     "repeats",
                     "late",
-                    "folded",
-                    "set aside",
+                    "merged",
+                    "quarantined",
                     "unaccounted",
                     "expected",
                     "short",
@@ -96,7 +96,14 @@ def table_of_days(stream: StreamFacts) -> Markup:
                         tag("span", d.state, class_=f"badge {d.state}"),
                         *(
                             f"{n:,}"
-                            for n in (d.seen, d.admitted, d.repeats, d.late, d.folded, d.set_aside)
+                            for n in (
+                                d.seen,
+                                d.admitted,
+                                d.repeats,
+                                d.late,
+                                d.merged,
+                                d.quarantined,
+                            )
                         ),
                         f"{d.unaccounted:,}",
                         "" if d.expected is None else f"{d.expected:,}",
@@ -111,8 +118,8 @@ def table_of_days(stream: StreamFacts) -> Markup:
                     "admitted",
                     "repeats",
                     "late",
-                    "folded",
-                    "set aside",
+                    "merged",
+                    "quarantined",
                     "unaccounted",
                     "expected",
                     "short",
@@ -190,7 +197,7 @@ def _by_day(stream: StreamFacts, days: Sequence[Day | DerivedDay]) -> Markup:
 
 def _late(found: Lateness, proposal: Proposal) -> Markup:
     told = f"{found.late:,} of {found.valid:,} valid rows ({found.share:.2%})"
-    told += f", {found.folded:,} of them folded since" if found.folded else ""
+    told += f", {found.merged:,} of them merged since" if found.merged else ""
     if found.late:
         told += (
             f"; behind the watermark by {span(found.p50_ms)} (half), {span(found.p95_ms)} (95 %), "

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from rivermark.html.markup import Markup, table, tag
-from rivermark.monitor.checks.history import Look
+from rivermark.monitor.checks.history import RecordedResult
 from rivermark.monitor.dashboard.formatting import anchor, bytes_text, lag_text, moment_text
 from rivermark.monitor.dashboard.gather import HOURS_BACK, Facts, Recompute, TableSize
 from rivermark.monitor.dashboard.svg import bars, looks
@@ -33,18 +33,18 @@ def streams_table(facts: Facts) -> Markup:
         (
             (
                 tag("a", s.name, href=f"#{anchor(s.name)}") if s.days or s.derived_days else s.name,
-                tag("span", s.state, class_="nw"),
-                f"{s.rows:,}",
-                f"{s.rows_day:,}",
-                f"{s.rows_per_second:,.0f}",
+                tag("span", f"{s.status.state}; desired: {s.desired}", class_="nw"),
+                f"{s.status.rows_in:,}",
+                f"{s.status.rows_day:,}",
+                f"{s.status.rows_per_second:,.0f}",
                 bars(s.inflow, facts.at, HOURS_BACK, f"{sum(s.inflow.values()):,} rows")
                 if s.inflow
                 else "",
                 f"{s.lateness.share:.2%}" if s.lateness else "",
                 _moment(s.watermark),
                 lag_text(s.watermark, facts.at),
-                str(s.restarts),
-                _moment(s.last_batch),
+                str(s.status.restarts),
+                _moment(s.status.last_batch_at),
             )
             for s in facts.streams
         ),
@@ -52,7 +52,7 @@ def streams_table(facts: Facts) -> Markup:
     )
 
 
-def checks_table(claims: Sequence[Sequence[Look]]) -> Markup:
+def checks_table(claims: Sequence[Sequence[RecordedResult]]) -> Markup:
     """The last answer to each claim, and how the ones before it were."""
     order = ("error", "warn", "unanswered", "held")
     return table(
@@ -61,18 +61,18 @@ def checks_table(claims: Sequence[Sequence[Look]]) -> Markup:
         (
             (
                 found[-1].table,
-                found[-1].claim,
+                found[-1].check,
                 tag("span", found[-1].result, class_=f"badge {found[-1].result}"),
-                f"{sum(look.held for look in found)} of {len(found)}",
+                f"{sum(look.passed for look in found)} of {len(found)}",
                 looks(
                     [look.result for look in found],
-                    f"held {sum(look.held for look in found)} of {len(found)} times",
+                    f"held {sum(look.passed for look in found)} of {len(found)} times",
                 ),
-                tag("span", found[-1].sentence, class_="say"),
+                tag("span", found[-1].observed, class_="say"),
                 _moment(found[-1].at),
             )
             for found in sorted(
-                claims, key=lambda c: (order.index(c[-1].result), c[-1].table, c[-1].claim)
+                claims, key=lambda c: (order.index(c[-1].result), c[-1].table, c[-1].check)
             )
         ),
         numeric=("held",),

@@ -1,134 +1,97 @@
-"""Judging a batch by a suite: asking, noticing crashes, and fetching samples for what failed."""
+"""Suites evaluated by Great Expectations on Spark, with results as its pages draw them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from great_expectations.core import ExpectationSuiteValidationResult
-from great_expectations.core.expectation_validation_result import ExpectationValidationResult
-from pyspark.sql import functions as F
-
-from rivermark.model.question import Columns, Given, NoRowsWhere, RowCount, columns_asked
-from rivermark.model.rule import Rule
 from rivermark.model.suite import Suite
-from rivermark.quality.errors import CheckCrashed
-from rivermark.quality.gx.results import (
-    not_judged,
-    read_result,
-    read_row,
-    read_sample,
-    refuse_crash,
-    shown_on_pages,
-)
-from rivermark.quality.gx.translation import RULE_KEY, condition_with_unknown, translate
-from rivermark.quality.result import ExpectationResult
+from rivermark.quality.errors import SuiteDoesNotFit
+from rivermark.quality.result import SuiteResult
 
 if TYPE_CHECKING:
-    from great_expectations.datasource.fluent.interfaces import Batch
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-SAMPLE_SIZE: Final = 5
+VIEW: Final = "tmp_view"
+"""The temporary view, in the caller's session, by which Great Expectations reads a `{batch}`."""
 
-
-@dataclass(frozen=True)
-class Judgement:
-    """The answers, and the same as Great Expectations stores and draws them."""
-
-    rows: int
-    results: tuple[ExpectationResult, ...]
-    stored: ExpectationSuiteValidationResult
+# The data context, its Spark session and the view are shared by the whole process.
+_ONE_AT_A_TIME = threading.Lock()
 
 
-def judge(df: DataFrame, batch: Batch, suite: Suite, *, personal: Collection[str]) -> Judgement:
-    """Ask all rules at once; where there are no rows, only the rules of the table as a whole.
+@dataclass(frozen=True, kw_only=True)
+class SparkEvaluator:
+    """Evaluates suites on the rows of `frame`, which was read at `version` of `table`.
 
-    Raises:
-        CheckCrashed: Great Expectations or Spark could not evaluate a rule.
+    The session is used as it is: nothing is configured, cached or left behind in it. Results and
+    pages go to `docs_root`, the last `keep` of each suite; without `docs` nothing is stored. Values
+    of `personal` columns are neither sampled nor quoted in errors. One suite runs at a time in a
+    process; several processes may share `docs_root`.
     """
-    examiner = _Examiner(df, batch, suite, personal)
-    answers = examiner.ask(suite.rules)
-    rows = next(
-        answers[r.name].result["observed_value"]
-        for r in suite.rules
-        if isinstance(r.asks, RowCount)
-    )
-    if rows == 0:
-        # A rule of rows would pass; neither the answers nor the pages may say so.
-        of_table = [r for r in suite.rules if isinstance(r.asks, Columns | RowCount)]
-        answers = examiner.ask(of_table)
-        results = tuple(
-            _read(r, answers[r.name]) if r in of_table else not_judged(r, passed=suite.may_be_empty)
-            for r in suite.rules
-        )
-    else:
-        results = examiner.with_samples(answers)
-    return Judgement(rows, results, examiner.stored)
 
+    frame: DataFrame
+    table: str
+    version: int
+    docs_root: Path
+    personal: Sequence[str] = ()
+    docs: bool = True
+    keep: int = 20
 
-class _Examiner:
-    def __init__(
-        self, df: DataFrame, batch: Batch, suite: Suite, personal: Collection[str]
-    ) -> None:
-        self._df = df
-        self._batch = batch
-        self._suite = suite
-        self._personal = frozenset(personal)
-        self.stored: ExpectationSuiteValidationResult
+    def evaluate(self, suite: Suite) -> SuiteResult:
+        """Results of all rules of the suite.
 
-    def ask(
-        self, rules: Sequence[Rule], *, sample: int = 0
-    ) -> dict[str, ExpectationValidationResult]:
-        """The answers by the rules' names; without samples all numbers come from few Spark jobs."""
-        checked = self._batch.validate(
-            translate(self._suite.name, rules, self._df.schema),
-            result_format={"result_format": "BASIC", "partial_unexpected_count": sample},
-        )
-        if not sample:
-            self.stored = checked
-        answers = {_rule_of(a): a for a in checked.results}
-        for rule in rules:
-            if rule.name not in answers:
-                raise CheckCrashed(f"rule '{rule.name}' was not answered at all")
-            refuse_crash(rule, answers[rule.name].exception_info, withhold=bool(self._personal))
-        return answers
-
-    def with_samples(
-        self, answers: dict[str, ExpectationValidationResult]
-    ) -> tuple[ExpectationResult, ...]:
-        """The results, with values that failed where no personal column is involved.
-
-        Only failed rules fetch them: a job for each rule doubled the time of a small table.
+        Raises:
+            CheckCrashed: A rule could not be evaluated; this is no fault of the data.
+            SuiteDoesNotFit: The suite needs a column or a comparison that the table lacks.
         """
-        results = {r.name: _read(r, answers[r.name]) for r in self._suite.rules}
-        failed = [r for r in self._suite.rules if not results[r.name].passed]
-        shown = [
-            r
-            for r in failed
-            if columns_asked(r.asks)
-            and self._personal.isdisjoint(columns_asked(r.asks))
-            and not isinstance(r.asks, Given)
-        ]
-        for name, answer in (self.ask(shown, sample=SAMPLE_SIZE) if shown else {}).items():
-            rule = next(r for r in shown if r.name == name)
-            sample = read_sample(rule, answer.result["partial_unexpected_list"], self._df.schema)
-            results[name] = replace(results[name], sample=sample)
-            answers[name].result["partial_unexpected_list"] = shown_on_pages(sample)
-        for rule in failed:
-            if isinstance(rule.asks, NoRowsWhere):
-                results[rule.name] = replace(results[rule.name], sample=self._rows_found(rule.asks))
-        return tuple(results.values())
+        if self.frame.isStreaming:
+            raise SuiteDoesNotFit(
+                f"suite '{suite.name}' runs on a version of a table, not on a stream"
+            )
+        started = time.monotonic()
+        # Read when Great Expectations is imported. That takes seconds, so it happens only now.
+        os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+        from rivermark.quality.gx.data_docs import opened, publish
+        from rivermark.quality.gx.validation import validate
 
-    def _rows_found(self, search: NoRowsWhere) -> tuple[str, ...]:
-        open_columns = [c for c in self._df.columns if c not in self._personal]
-        found = self._df.where(F.expr(condition_with_unknown(search))).select(*open_columns)
-        return tuple(read_row(row, self._df.schema) for row in found.take(SAMPLE_SIZE))
+        with (
+            _ONE_AT_A_TIME,
+            _view_restored(self.frame.sparkSession),
+            opened(self.docs_root, self.frame, self.table) as batch,
+        ):
+            validation = validate(self.frame, batch, suite, personal=self.personal)
+            page = None
+            if self.docs:
+                page = publish(
+                    self.docs_root, validation.stored, version=self.version, keep=self.keep
+                )
+        return SuiteResult(
+            suite=suite.name,
+            table=self.table,
+            version=self.version,
+            rows=validation.rows,
+            results=validation.results,
+            docs_path=page,
+            elapsed=timedelta(seconds=time.monotonic() - started),
+        )
 
 
-def _rule_of(answer: ExpectationValidationResult) -> str:
-    return str((answer.expectation_config or answer).meta[RULE_KEY])
-
-
-def _read(rule: Rule, answer: ExpectationValidationResult) -> ExpectationResult:
-    return read_result(rule, success=bool(answer.success), numbers=answer.result)
+@contextmanager
+def _view_restored(session: SparkSession) -> Iterator[None]:
+    """Leave the caller's temporary views as they were, also one that has the name of ours."""
+    exists = session.catalog.tableExists(VIEW) and session.catalog.getTable(VIEW).isTemporary
+    view = session.table(VIEW) if exists else None
+    try:
+        yield
+    finally:
+        if view is None:
+            session.catalog.dropTempView(VIEW)
+        else:
+            view.createOrReplaceTempView(VIEW)

@@ -1,6 +1,6 @@
 """Rules in the terms of Great Expectations: one expectation of theirs for each rule of ours.
 
-Importing this module imports Great Expectations, which takes seconds: only `run_suite` does.
+Importing this module imports Great Expectations, which takes seconds: only `SparkEvaluator` does.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from rivermark.model.limit import Limit
 from rivermark.model.question import (
     Between,
     Columns,
-    Given,
     Item,
     Matches,
     NoRowsFrom,
     NoRowsWhere,
+    NotNull,
     OneOf,
     Ordered,
     RowCount,
     Unique,
     UsualRows,
-    columns_asked,
+    columns_of,
 )
-from rivermark.model.rule import Rule
+from rivermark.model.rule import SuiteRule
 from rivermark.quality.errors import SuiteDoesNotFit
-from rivermark.quality.usual_volume import SPARK, usual_rows
+from rivermark.quality.volume_profile import SPARK, usual_rows
 
 if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation
@@ -54,16 +54,16 @@ RULE_KEY: Final = "rule"
 """Where an expectation's metadata names its rule: results come in an order of their own."""
 
 
-def translate(name: str, rules: Sequence[Rule], schema: StructType) -> ExpectationSuite:
+def translate(name: str, rules: Sequence[SuiteRule], schema: StructType) -> ExpectationSuite:
     """The suite that Great Expectations runs.
 
     Raises:
-        SuiteDoesNotFit: A column is missing, or its type cannot be compared with what is asked.
+        SuiteDoesNotFit: A column is missing, or its type cannot be compared with the limit.
     """
     types = {f.name: f.dataType for f in schema.fields}
     for rule in rules:
         named = (rule.asks.column,) if isinstance(rule.asks, UsualRows) else ()
-        missing = [c for c in (*columns_asked(rule.asks), *named) if c not in types]
+        missing = [c for c in (*columns_of(rule.asks), *named) if c not in types]
         if missing:
             raise SuiteDoesNotFit(
                 f"suite '{name}', rule '{rule.name}': the table has no column "
@@ -75,11 +75,11 @@ def translate(name: str, rules: Sequence[Rule], schema: StructType) -> Expectati
 
 
 def condition_with_unknown(search: NoRowsWhere) -> str:
-    """The condition under which a row is found: also where an empty value leaves it undecided."""
+    """The condition under which a row fails: also where an empty value leaves it undecided."""
     return f"coalesce(({search.condition}), true)"
 
 
-def _expectation(rule: Rule, types: dict[str, DataType]) -> Expectation:
+def _expectation(rule: SuiteRule, types: dict[str, DataType]) -> Expectation:
     # `description` is what the pages show; their templates do not escape it.
     shown = f"{rule.name} ({rule.bound}; {rule.severity})"
     if isinstance(rule.asks, NoRowsWhere):
@@ -96,7 +96,7 @@ def _expectation(rule: Rule, types: dict[str, DataType]) -> Expectation:
             )
         case RowCount(low, high):
             return gxe.ExpectTableRowCountToBeBetween(min_value=low, max_value=high, **about)
-        case Given(column):
+        case NotNull(column):
             return gxe.ExpectColumnValuesToNotBeNull(column=column, mostly=rule.at_least, **about)
         case Unique((column,)):
             return gxe.ExpectColumnValuesToBeUnique(column=column, **about)
@@ -161,7 +161,7 @@ def _expectation(rule: Rule, types: dict[str, DataType]) -> Expectation:
             return gxe.UnexpectedRowsExpectation(unexpected_rows_query=query, **about)
 
 
-def _comparable(rule: Rule, limit: Limit | None, kind: DataType) -> float | date | None:
+def _comparable(rule: SuiteRule, limit: Limit | None, kind: DataType) -> float | date | None:
     """The limit as Spark compares it with the column, with no cast that asks for a time zone."""
     if limit is None:
         return None
@@ -182,7 +182,7 @@ def _comparable(rule: Rule, limit: Limit | None, kind: DataType) -> float | date
     )
 
 
-def _refuse_values(rule: Rule, values: Sequence[Item], kind: DataType) -> None:
+def _refuse_values(rule: SuiteRule, values: Sequence[Item], kind: DataType) -> None:
     fits = {str: StringType, bool: BooleanType, int: NumericType}[type(values[0])]
     if not isinstance(kind, fits):
         raise SuiteDoesNotFit(

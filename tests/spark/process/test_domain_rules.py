@@ -17,7 +17,7 @@ from assets.readings.ingest import SENSOR_READINGS
 from assets.web.streams import SESSIONS, WEB_STREAMS
 from rivermark.model.stream import Ingest, Stream
 from rivermark.model.topology import Topology
-from rivermark.quality.gx.run import run_suite
+from rivermark.quality.gx.evaluator import SparkEvaluator
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
@@ -187,10 +187,10 @@ def test_the_table_meets_its_suite(domains: Domains, stream: Stream, tmp_path: P
     table = stream.outputs[0].table
 
     path = domains.settings.lake().path(table)
-    result = run_suite(
-        domains.spark.read.format("delta").load(path), stream.suite, table=table.name, version=0,
-        docs_root=tmp_path, docs=False,
-    )  # fmt: skip
+    rows = domains.spark.read.format("delta").load(path)
+    result = SparkEvaluator(
+        frame=rows, table=table.name, version=0, docs_root=tmp_path, docs=False
+    ).evaluate(stream.suite)
 
     assert [f"{f.name}: {f.observed}" for f in result.failures if f.severity != "info"] == []
     assert result.rows > 0

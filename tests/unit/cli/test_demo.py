@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from rivermark.cli.checks import Checked, check
-from rivermark.cli.demo import DemoReport, news, with_input
+from rivermark.cli.demo import DemoReport, checks_of_rows, news, with_input
 from rivermark.cli.demo_scene import LandedInput, Scene, scenes
 from rivermark.cli.volume_chart import rows_per_hour
+from rivermark.model.check import CheckResult
 from rivermark.model.errors import RivermarkError
-from rivermark.monitor.checks.check import Answer, Claim
+from rivermark.monitor.checks.check import StreamCheck
+from rivermark.monitor.checks.history import evaluate_all
 from rivermark.settings import Settings
 from tests.unit.cli.conftest import BUSIEST, HOURLY, NOON, ONE, ORDERS, SHOP, Entry, Put
 
@@ -46,24 +47,29 @@ def test_streams_without_any_input_are_left_out(settings: Settings) -> None:
     assert with_input(settings, SHOP) == [ORDERS, HOURLY, BUSIEST]
 
 
-def claim(ask: Any) -> Claim:
-    table = HOURLY.tables[0]
-    return Claim(
-        name="own", table=table, stream="shop/hourly", description="", severity="error", ask=ask
+def own_check(evaluate: Any) -> StreamCheck:
+    return StreamCheck(
+        name="own",
+        table=HOURLY.tables[0],
+        stream="shop/hourly",
+        description="",
+        severity="critical",
+        evaluate=evaluate,
     )
 
 
-def test_every_claim_about_rows_is_asked_and_a_crash_is_no_yes(settings: Settings) -> None:
-    def crash(*_: object) -> Answer:
+def test_every_check_of_rows_is_evaluated_and_a_crash_does_not_pass(settings: Settings) -> None:
+    def crash(*_: object) -> CheckResult:
         raise OSError("disk gone")
 
-    holds = claim(lambda *_: Answer(holds=True, sentence="as it should be"))
-    found = check(settings, [ORDERS, HOURLY], [holds, claim(crash)], datetime.now(UTC))
+    result = CheckResult(name="own", severity="critical", passed=True, observed="as it should be")
+    checks = [*checks_of_rows([ORDERS, HOURLY]), own_check(lambda *_: result), own_check(crash)]
+    evaluations = evaluate_all(settings, checks, datetime.now(UTC))
 
-    assert found[-2] == Checked("shop/hourly", "own", True, "as it should be")
-    assert found[-1].holds is False
-    assert found[-1].sentence == "cannot be answered: OSError: disk gone"
-    assert {c.claim for c in found if c.stream == "shop/orders"} == {
+    assert (evaluations[-2].passed, evaluations[-2].observed) == (True, "as it should be")
+    assert evaluations[-1].passed is False
+    assert evaluations[-1].observed == "cannot be evaluated: OSError: disk gone"
+    assert {e.check.name for e in evaluations if e.check.stream == "shop/orders"} == {
         "every_row_is_accounted_for",
         "few_rows_are_set_aside",
         "few_rows_are_late",

@@ -32,7 +32,7 @@ def test_a_fault_of_the_program_is_not_hidden(
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("rivermark.cli.status.overview", broken)
+    monkeypatch.setattr("rivermark.cli.status.status_of", broken)
 
     assert isinstance(rivermark("status").exception, ZeroDivisionError)
 

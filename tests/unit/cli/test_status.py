@@ -6,9 +6,9 @@ from typing import Any
 import psutil
 import pytest
 
-from rivermark.cli.overview import life, overview
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.topology import Topology
+from rivermark.monitor.status import life, status_of
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
@@ -45,15 +45,15 @@ def test_a_platform_that_never_ran_has_a_status(rivermark: Run, shop: Topology) 
 
     assert result.exit_code == 0
     assert result.stdout.count("never ran") == 3
-    assert "shop: should rest; never set to run (nobody)" in result.stdout
+    assert "shop: desired paused; never set to run (nobody)" in result.stdout
 
 
 def test_an_ingest_counts_the_rows_of_its_files(settings: Settings, put: Put) -> None:
     put(INGEST_FILES, file_outcome("a.json", 8, 1, 1), file_outcome("b.json", 5, 0, 0))
 
-    orders = overview(settings, [ORDERS], NOON)[0]
+    orders = status_of(settings, [ORDERS], NOON)[0]
 
-    counted = (orders.rows_in, orders.admitted, orders.late, orders.set_aside)
+    counted = (orders.rows_in, orders.admitted, orders.late, orders.quarantined)
     assert counted == (15, 13, 1, 1)
 
 
@@ -67,7 +67,7 @@ def test_a_derived_stream_counts_its_batches_and_its_tables_rows(
         batch("shop/hourly", 0, 1, 5, watermark=NOON + ONE),
     )
 
-    hourly = overview(settings, [HOURLY], NOON)[0]
+    hourly = status_of(settings, [HOURLY], NOON)[0]
 
     assert (hourly.rows_in, hourly.rows) == (15, 2)
     assert (hourly.watermark, hourly.last_batch_at) == (NOON + ONE, NOON + ONE)
@@ -83,7 +83,7 @@ def test_numbers_that_a_process_gives_itself_are_told(
         batch("shop/hourly", 1, 1, 9, counters={"odd": 1}, gauges={"open": 2.5}),
     )
 
-    hourly = overview(settings, [HOURLY], NOON)[0]
+    hourly = status_of(settings, [HOURLY], NOON)[0]
 
     assert hourly.metrics == {"odd": 2_000, "open": 2.5}
     assert "shop/hourly counts odd 2,000, open 2.5" in rivermark("status", env=WIDE).stdout
@@ -96,7 +96,7 @@ def test_after_a_reset_only_the_new_generation_counts(settings: Settings, put: P
         batch("shop/hourly", 1, 0, 4, watermark=NOON),
     )
 
-    hourly = overview(settings, [HOURLY], NOON)[0]
+    hourly = status_of(settings, [HOURLY], NOON)[0]
 
     assert (hourly.rows_in, hourly.watermark) == (4, NOON)
 
@@ -135,7 +135,7 @@ def test_a_failed_stream_shows_its_error_and_the_wish_of_its_group(
     shown = rivermark("status", "--group", "shop", env=WIDE).stdout
 
     assert "failed: disk full [/data]" in shown
-    assert "shop: should run; opening day (ada, " in shown
+    assert "shop: desired run; opening day (ada, " in shown
     assert "shop/busiest" not in shown
 
 

@@ -12,18 +12,18 @@ from pyspark.sql.types import IntegerType, StructType
 
 from rivermark.model import expectations as expect
 from rivermark.model.errors import DeclarationError
-from rivermark.model.question import Between, Given
-from rivermark.model.rule import Rule
+from rivermark.model.question import Between, NotNull
+from rivermark.model.rule import SuiteRule
 from rivermark.model.suite import Suite
 
 
-def rules_of(suite: Suite) -> dict[str, Rule]:
+def rules_of(suite: Suite) -> dict[str, SuiteRule]:
     return {rule.name: rule for rule in suite.rules}
 
 
 def test_declaring_a_suite_imports_neither_great_expectations_nor_matplotlib() -> None:
     code = (
-        "import sys; import rivermark.model.suite, rivermark.quality.gx.run, "
+        "import sys; import rivermark.model.suite, rivermark.quality.gx.evaluator, "
         "rivermark.quality.summary, rivermark.monitor.charts.png; "
         "sys.exit(bool({'great_expectations', 'matplotlib'} & set(sys.modules)))"
     )
@@ -56,10 +56,12 @@ def test_a_suite_that_may_be_empty_still_counts_the_rows() -> None:
         expect.pair_ordered("n", "m"),
     ],
 )
-def test_a_rule_of_values_comes_with_a_limit_for_empty_ones(declared: tuple[Rule, ...]) -> None:
-    given = [rule for rule in declared if isinstance(rule.asks, Given)]
+def test_a_rule_of_values_comes_with_a_limit_for_empty_ones(
+    declared: tuple[SuiteRule, ...],
+) -> None:
+    given = [rule for rule in declared if isinstance(rule.asks, NotNull)]
 
-    assert given[0].asks == Given("n")
+    assert given[0].asks == NotNull("n")
     assert {rule.bound for rule in given} == {"none empty"}
 
 
@@ -120,7 +122,7 @@ def test_limits_that_could_not_be_compared_are_refused(low: object, high: object
         ),
     ],
 )
-def test_a_range_is_named_in_words(rule: tuple[Rule, ...], name: str) -> None:
+def test_a_range_is_named_in_words(rule: tuple[SuiteRule, ...], name: str) -> None:
     assert rule[0].name == name
 
 
@@ -157,12 +159,12 @@ def test_a_suite_that_expects_nothing_is_refused() -> None:
 
 @pytest.mark.parametrize("share", [-0.1, 1.1])
 def test_a_share_lies_between_none_and_all(share: float) -> None:
-    with pytest.raises(DeclarationError, match="no share"):
+    with pytest.raises(DeclarationError, match="between 0 and 1"):
         expect.not_null("tip", mostly=share)
 
 
 def test_an_unknown_severity_is_refused() -> None:
-    with pytest.raises(DeclarationError, match="'fatal' is none of"):
+    with pytest.raises(DeclarationError, match="severity must be one of critical, warning, info, got 'fatal'"):
         expect.not_null("tip", severity="fatal")  # type: ignore[arg-type]
 
 

@@ -13,12 +13,12 @@ from pyspark.sql.types import DecimalType, LongType, StructField, StructType, Ti
 
 from rivermark import Daily, Table
 from rivermark.model import expectations as expect
-from rivermark.model.rule import Expectation, Rule
+from rivermark.model.rule import Expectation, SuiteRule
 from rivermark.model.suite import Suite
 from rivermark.monitor.dashboard.failing_rows import draw
-from rivermark.quality.duckdb_evaluator import judge_here, judging
+from rivermark.quality.duckdb_evaluator import DuckDbEvaluator
 from rivermark.quality.errors import CheckCrashed, SuiteDoesNotFit
-from rivermark.quality.failing_rows import Evidence, gather
+from rivermark.quality.failing_rows import Evidence, evidence_of
 from rivermark.quality.time_expectations import no_overlap, usual_rows
 from tests.unit.quality.planted import arrow_schema
 from tests.unit.quality.test_publish_gate import NINE, TIPS, tips
@@ -29,13 +29,13 @@ IN_RANGE = Suite("taxi/tips", (expect.between("tip", 0, 100), expect.not_null("d
 SOME = tips((1, 5), (2, -1, "Ada"), (3, 7, "D1", 20), (4, 200, "Bob", 20), (5, 300, "Bob", 20))
 
 
-def rule_of(expectation: Expectation) -> Rule:
+def rule_of(expectation: Expectation) -> SuiteRule:
     return expectation[0]
 
 
 def test_only_the_rows_of_the_day_are_judged() -> None:
-    monday = judge_here(SOME, IN_RANGE, TIPS, version=3, day=MONDAY)
-    tuesday = judge_here(SOME, IN_RANGE, TIPS, version=3, day=TUESDAY)
+    monday = DuckDbEvaluator(SOME, TIPS, 3).evaluate(IN_RANGE, MONDAY)
+    tuesday = DuckDbEvaluator(SOME, TIPS, 3).evaluate(IN_RANGE, TUESDAY)
 
     assert [(r.rows, r.failures[0].observed) for r in (monday, tuesday)] == [
         (2, "1 of 2 do not (50 %), 1 do"),
@@ -48,7 +48,7 @@ def test_keys_are_compared_with_all_days_and_told_on_each() -> None:
     suite = Suite("taxi/tips", (expect.unique("ride_id"),))
 
     counts = [
-        judge_here(rows, suite, TIPS, version=0, day=day).failures[0].unexpected_count
+        DuckDbEvaluator(rows, TIPS, 0).evaluate(suite, day).failures[0].unexpected_count
         for day in (MONDAY, TUESDAY)
     ]
 
@@ -56,10 +56,10 @@ def test_keys_are_compared_with_all_days_and_told_on_each() -> None:
 
 
 def test_b078_a_day_without_rows_says_so_and_does_not_pass() -> None:
-    result = judge_here(SOME, IN_RANGE, TIPS, version=3, day=date(2026, 3, 4))
+    result = DuckDbEvaluator(SOME, TIPS, 3).evaluate(IN_RANGE, date(2026, 3, 4))
 
     assert not result.passed
-    assert {r.observed for r in result.results} == {"0 rows", "0 rows looked at"}
+    assert {r.observed for r in result.results} == {"0 rows", "0 rows evaluated"}
     assert not any(r.passed for r in result.results)
 
 
@@ -69,15 +69,15 @@ def test_b081_limits_of_time_are_compared_as_times(low: str | datetime) -> None:
     rows = pa.table({"at": pa.array(at, pa.timestamp("us", "UTC"))})
     march = expect.between("at", low, "2019-04-01 00:00:00", high_excluded=True)
 
-    result = judge_here(rows, Suite("taxi/tips", (march,)), TIPS, version=0)
+    result = DuckDbEvaluator(rows, TIPS, 0).evaluate(Suite("taxi/tips", (march,)))
 
-    assert [(r.unexpected_count, r.looked_at) for r in result.failures] == [(1, 2)]
+    assert [(r.unexpected_count, r.evaluated_count) for r in result.failures] == [(1, 2)]
 
 
 def test_b081_money_is_compared_as_money() -> None:
     rule = rule_of(expect.between("tip", Decimal("9.5"), 100))
-    with judging(tips((1, 10), (2, "9.49"), (3, "100.01")), TIPS) as judge:
-        found = judge.bad_rows(rule)
+    evaluator = DuckDbEvaluator(tips((1, 10), (2, "9.49"), (3, "100.01")), TIPS, 0)
+    found = evaluator.failing_rows(rule)
 
     assert [row[0] for row in found.rows] == [2, 3], "as text 10 lies before 9.5"
 
@@ -95,21 +95,22 @@ def test_b081_money_is_compared_as_money() -> None:
     ids=lambda rule: rule[0].name,
 )
 def test_b081_text_is_never_compared_with_numbers_or_as_if_it_were_some(
-    rule: tuple[Rule, ...],
+    rule: tuple[SuiteRule, ...],
 ) -> None:
     # As text 9:00 comes after 10:00, so that the first rule would find the only right row wrong.
     rows = pa.table({"ride": [1], "said_start": ["9:00"], "said_end": ["10:00"]})
 
-    with judging(rows, TIPS) as judge, pytest.raises(SuiteDoesNotFit, match=r"no order|no such"):
-        judge.bad_rows(rule[0])
+    evaluator = DuckDbEvaluator(rows, TIPS, 0)
+    with pytest.raises(SuiteDoesNotFit, match=r"no order|no such"):
+        evaluator.failing_rows(rule[0])
 
 
 def test_the_rows_behind_a_verdict_are_counted_by_day_and_hide_what_is_personal() -> None:
     rule = rule_of(expect.between("tip", 0, 100))
-    evidence = gather(SOME, TIPS, [rule], version=3)
+    evidence = evidence_of(SOME, TIPS, [rule], version=3)
 
     assert evidence.by_day == {rule.name: {MONDAY: 1, TUESDAY: 2}}
-    [found] = evidence.found
+    [found] = evidence.failing
     assert found.count == 3
     assert found.columns == ("ride_id", "at", "tip")
     assert [row[0] for row in found.rows] == [2, 4, 5]
@@ -119,7 +120,7 @@ def test_the_rows_behind_a_verdict_are_counted_by_day_and_hide_what_is_personal(
 
 
 def test_the_page_of_bad_rows_names_days_and_hides_what_is_personal(tmp_path: Path) -> None:
-    evidence: Evidence = gather(
+    evidence: Evidence = evidence_of(
         SOME,
         TIPS,
         [
@@ -146,7 +147,7 @@ def test_a_rule_that_cannot_be_evaluated_is_a_crash_and_quotes_no_value() -> Non
     suite = Suite("taxi/tips", (*[expect.no_rows_where("CAST(driver AS INT) > 1", name="cast")],))
 
     with pytest.raises(CheckCrashed) as crash:
-        judge_here(SOME, suite, TIPS, version=0)
+        DuckDbEvaluator(SOME, TIPS, 0).evaluate(suite)
 
     assert "could not be evaluated" in str(crash.value)
     assert "Ada" not in str(crash.value)
@@ -169,8 +170,8 @@ def unusual(counts: dict[date, int]) -> list[tuple[date, int, float]]:
     ]
     rows = pa.table({"at": pa.array(at, pa.timestamp("us", "UTC"))})
     assert COUNTED.days is not None
-    with judging(rows, COUNTED) as judge:
-        found = judge.bad_rows(rule_of(usual_rows(COUNTED.days)))
+    evaluator = DuckDbEvaluator(rows, COUNTED, 0)
+    found = evaluator.failing_rows(rule_of(usual_rows(COUNTED.days)))
     return sorted(found.rows)
 
 
@@ -231,7 +232,7 @@ def test_windows_of_one_key_that_overlap_are_found() -> None:
         for zone, n in ((1, 0), (1, 1), (2, 0), (2, 0.5))
     ]
     table = pa.Table.from_pylist(rows, schema=arrow_schema(WINDOWS.schema))
-    with judging(table, WINDOWS) as judge:
-        found = judge.bad_rows(rule_of(no_overlap("zone")))
+    evaluator = DuckDbEvaluator(table, WINDOWS, 0)
+    found = evaluator.failing_rows(rule_of(no_overlap("zone")))
 
     assert [row[0] for row in found.rows] == [2]

@@ -11,18 +11,18 @@ import pytest
 from assets.topology import TOPOLOGY
 from rivermark.model.question import (
     Columns,
-    Given,
     NoRowsFrom,
     NoRowsWhere,
+    NotNull,
     RowCount,
     Unique,
     UsualRows,
 )
-from rivermark.model.rule import Rule
+from rivermark.model.rule import SuiteRule
 from rivermark.model.stream import Ingest
 from rivermark.model.suite import Suite
 from rivermark.model.table import Table
-from rivermark.quality.duckdb_evaluator import judge_here
+from rivermark.quality.duckdb_evaluator import DuckDbEvaluator
 from rivermark.quality.suites import suites_of
 from tests.unit.quality.planted import HOUR, NOON, a_row, arrow_schema, faulty_rows
 
@@ -49,7 +49,7 @@ def test_it_asks_for_columns_keys_time_and_the_usual_number(table: Table, suite:
     if table.keys:
         assert any(isinstance(a, Unique) and set(a.columns) == set(table.keys) for a in asked)
     if table.event_time:
-        assert Given(table.event_time) in asked
+        assert NotNull(table.event_time) in asked
     if table.days:
         assert UsualRows(table.days.column, table.days.zone) in asked
     assert {rule.severity for rule in suite.rules} >= {"critical"}
@@ -62,8 +62,8 @@ def test_each_of_its_rules_finds_a_planted_fault_and_lets_a_good_row_pass(
     faults = pa.concat_tables([faulty_rows(table.schema, 400), planted(table)])
     faults = faults.append_column("of_nobody", pa.nulls(faults.num_rows, pa.string()))
 
-    bad = judge_here(faults, suite, table, version=0)
-    good = judge_here(good_row(table), suite, table, version=0)
+    bad = DuckDbEvaluator(faults, table, 0).evaluate(suite)
+    good = DuckDbEvaluator(good_row(table), table, 0).evaluate(suite)
 
     assert [r.name for r in bad.results if r.passed and r.name not in ROWS_ARE_COUNTED] == []
     # A condition that every row breaks says nothing either.
@@ -79,7 +79,7 @@ def test_each_of_its_rules_finds_a_planted_fault_and_lets_a_good_row_pass(
 def test_no_rows_at_all_are_a_fault_of_a_table_that_may_not_be_empty() -> None:
     [(table, suite)] = [(t, s) for t, s in SUITES if t.name == TRIP_QUALITY]
 
-    none = judge_here(good_row(table).slice(0, 0), suite, table, version=0)
+    none = DuckDbEvaluator(good_row(table).slice(0, 0), table, 0).evaluate(suite)
 
     assert "there are rows" in [r.name for r in none.failures]
 
@@ -138,10 +138,10 @@ def test_the_jump_is_what_finds_the_jump() -> None:
     rule = next(r for r in suite.rules if "jumps" in r.name)
     rows = pa.Table.from_pylist(jump(table), schema=arrow_schema(table.schema))
 
-    found = judge_here(rows, only(rule, suite), table, version=0)
+    found = DuckDbEvaluator(rows, table, 0).evaluate(only(rule, suite))
 
     assert [(r.name, r.unexpected_count) for r in found.failures] == [(rule.name, 1)]
 
 
-def only(rule: Rule, suite: Suite) -> Suite:
+def only(rule: SuiteRule, suite: Suite) -> Suite:
     return Suite(suite.name, ((rule,),))

@@ -6,27 +6,27 @@ from datetime import timedelta
 
 import pytest
 
-from rivermark.model.rule import Severity
-from rivermark.quality.result import ExpectationResult, SuiteResult
-from rivermark.quality.summary import figures, results_table, sentence, worst_verdict
+from rivermark.model.check import CheckResult, Severity
+from rivermark.quality.result import SuiteResult
+from rivermark.quality.summary import figures, results_table, sentence
 
 
 def answered(
-    name: str, severity: Severity, *, passed: bool, sample: tuple[str, ...] | None = None
-) -> ExpectationResult:
-    return ExpectationResult(
+    name: str, severity: Severity, *, passed: bool, values: tuple[str, ...] = ()
+) -> CheckResult:
+    return CheckResult(
         name=name,
         severity=severity,
         passed=passed,
         observed="3 of 9 do not (33.3 %), 6 do",
         bound="all",
         unexpected_count=3,
-        looked_at=9,
-        sample=sample,
+        evaluated_count=9,
+        examples=tuple({"tip": value} for value in values),
     )
 
 
-def run_of(*results: ExpectationResult) -> SuiteResult:
+def run_of(*results: CheckResult) -> SuiteResult:
     return SuiteResult(
         suite="taxi/tips",
         table="taxi/tips",
@@ -39,23 +39,23 @@ def run_of(*results: ExpectationResult) -> SuiteResult:
 
 
 @pytest.mark.parametrize(
-    ("failed", "verdict", "passed"),
+    ("failed", "severity", "passed"),
     [
-        ((), None, True),
-        (("info",), None, True),
-        (("warning",), "warn", False),
-        (("info", "warning"), "warn", False),
-        (("warning", "critical"), "error", False),
+        ((), "info", True),
+        (("info",), "info", True),
+        (("warning",), "warning", False),
+        (("info", "warning"), "warning", False),
+        (("warning", "critical"), "critical", False),
     ],
 )
 def test_the_hardest_failure_decides(
-    failed: tuple[Severity, ...], verdict: str | None, passed: bool
+    failed: tuple[Severity, ...], severity: str, passed: bool
 ) -> None:
     held = answered("held", "critical", passed=True)
 
     result = run_of(held, *(answered(s, s, passed=False) for s in failed))
 
-    assert worst_verdict(result) == verdict
+    assert result.severity == severity
     assert result.passed is passed
 
 
@@ -63,7 +63,7 @@ def test_the_table_shows_failures_first_with_number_and_limit() -> None:
     lines = results_table(
         run_of(
             answered("held", "critical", passed=True),
-            answered("broke", "warning", passed=False, sample=("7", "8")),
+            answered("broke", "warning", passed=False, values=("7", "8")),
         )
     ).splitlines()
 
@@ -76,7 +76,7 @@ def test_the_table_shows_failures_first_with_number_and_limit() -> None:
 def test_values_from_the_data_stay_in_their_cell_and_are_no_markup() -> None:
     evil = "a|b\n<script>x</script> ![p](http://e) `c` **d**"
 
-    line = results_table(run_of(answered("r", "info", passed=False, sample=(evil,)))).splitlines()[
+    line = results_table(run_of(answered("r", "info", passed=False, values=(evil,)))).splitlines()[
         2
     ]
 
@@ -89,11 +89,11 @@ def test_the_sentence_names_the_first_hard_failure_and_what_was_looked_at() -> N
     hard = answered("hard", "critical", passed=False)
 
     assert sentence(run_of(soft, hard)) == (
-        "taxi/tips at version 7, 9 rows looked at: 2 of 2 rules failed; "
+        "taxi/tips at version 7, 9 rows evaluated: 2 of 2 rules failed; "
         "'hard': 3 of 9 do not (33.3 %), 6 do (limit: all)"
     )
     assert sentence(run_of(answered("r", "critical", passed=True))) == (
-        "taxi/tips at version 7, 9 rows looked at: all 1 rules hold"
+        "taxi/tips at version 7, 9 rows evaluated: all 1 rules hold"
     )
 
 
@@ -101,4 +101,3 @@ def test_the_same_figures_are_reported_for_every_suite() -> None:
     result = run_of(answered("a", "info", passed=False), answered("b", "critical", passed=True))
 
     assert figures(result) == {"rows": 9, "rules": 2, "rules_failed": 1, "check_seconds": 1.5}
-    assert result.results[0].unexpected_share == 3 / 9

@@ -16,12 +16,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark.model import expectations as expect
+from rivermark.model.check import CheckResult
 from rivermark.model.rule import Expectation
 from rivermark.model.suite import Suite
 from rivermark.quality.errors import CheckCrashed, SuiteDoesNotFit
-from rivermark.quality.gx.run import run_suite
-from rivermark.quality.result import ExpectationResult, SuiteResult
-from rivermark.quality.summary import worst_verdict
+from rivermark.quality.gx.evaluator import SparkEvaluator
+from rivermark.quality.result import SuiteResult
 
 pytestmark = pytest.mark.spark
 
@@ -34,16 +34,17 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("quality")
 
 
-def judged(
+def evaluated(
     df: DataFrame, *expectations: Expectation, root: Path, may_be_empty: bool = False, **how: Any
 ) -> SuiteResult:
     suite = Suite("test/rows", expectations, may_be_empty=may_be_empty)
-    return run_suite(
-        df, suite, table="test/rows", version=3, docs_root=root, **{"docs": False, **how}
+    how = {"docs": False, **how}
+    return SparkEvaluator(frame=df, table="test/rows", version=3, docs_root=root, **how).evaluate(
+        suite
     )
 
 
-def answer(result: SuiteResult, name: str) -> ExpectationResult:
+def answer(result: SuiteResult, name: str) -> CheckResult:
     return next(r for r in result.results if r.name == name)
 
 
@@ -62,7 +63,7 @@ def test_b078_an_empty_table_is_looked_at_and_does_not_pass(
 ) -> None:
     third_of_march = spark.createDataFrame([], "tips decimal(12,2), driver long")
 
-    result = judged(
+    result = evaluated(
         third_of_march,
         expect.between("tips", 0, 100),
         expect.unique("driver"),
@@ -71,11 +72,11 @@ def test_b078_an_empty_table_is_looked_at_and_does_not_pass(
     )
 
     assert not result.passed
-    assert worst_verdict(result) == "error"
+    assert result.severity == "critical"
     assert result.rows == 0
     assert answer(result, "there are rows").observed == "0 rows"
     of_rows = [r for r in result.results if r.name != "there are rows"]
-    assert {r.observed for r in of_rows} == {"0 rows looked at"}
+    assert {r.observed for r in of_rows} == {"0 rows evaluated"}
     assert not any(r.passed for r in of_rows)
 
 
@@ -84,7 +85,7 @@ def test_b078_the_page_of_an_empty_table_shows_no_rule_as_fulfilled(
 ) -> None:
     empty = spark.createDataFrame([], "tips double")
 
-    result = judged(empty, expect.between("tips", 0, 100), root=pages, docs=True)
+    result = evaluated(empty, expect.between("tips", 0, 100), root=pages, docs=True)
 
     assert result.docs_path is not None
     page = result.docs_path.read_text()
@@ -99,11 +100,11 @@ def test_a_table_that_may_be_empty_passes_with_the_number_of_rows_said(
 ) -> None:
     empty = spark.createDataFrame([], "tips double")
 
-    result = judged(empty, expect.between("tips", 0, 100), root=pages, may_be_empty=True)
+    result = evaluated(empty, expect.between("tips", 0, 100), root=pages, may_be_empty=True)
 
     assert result.passed
     assert answer(result, "rows are counted").observed == "0 rows"
-    assert answer(result, "tips lies from 0 to 100").observed == "0 rows looked at"
+    assert answer(result, "tips lies from 0 to 100").observed == "0 rows evaluated"
 
 
 def test_b079_empty_values_of_real_trips_are_counted_and_bounded_apart(
@@ -111,8 +112,8 @@ def test_b079_empty_values_of_real_trips_are_counted_and_bounded_apart(
 ) -> None:
     trips = spark.read.parquet(str(FEBRUARY))
 
-    result = judged(trips, expect.between("passenger_count", 1, 6), root=pages)
-    lenient = judged(
+    result = evaluated(trips, expect.between("passenger_count", 1, 6), root=pages)
+    lenient = evaluated(
         trips,
         expect.between("passenger_count", 1, 6, mostly=0.99, allow_null_share=0.225),
         root=pages,
@@ -120,12 +121,12 @@ def test_b079_empty_values_of_real_trips_are_counted_and_bounded_apart(
 
     assert result.rows == 5000
     given = answer(result, "passenger_count is given")
-    assert (given.looked_at, given.unexpected_count, given.passed) == (5000, 1125, False)
+    assert (given.evaluated_count, given.unexpected_count, given.passed) == (5000, 1125, False)
     assert "22.5 %" in given.observed
     inside = answer(result, "passenger_count lies from 1 to 6")
-    assert (inside.looked_at, inside.unexpected_count, inside.passed) == (3875, 24, False)
+    assert (inside.evaluated_count, inside.unexpected_count, inside.passed) == (3875, 24, False)
     assert "3,851 do" in inside.observed
-    assert set(inside.sample or ()) == {"0.0"}
+    assert set(inside.example_texts) == {"0.0"}
     assert lenient.passed
 
 
@@ -134,7 +135,7 @@ def test_b079_a_column_without_any_value_does_not_pass_a_range(
 ) -> None:
     fees = spark.range(4).select(F.lit(None).cast("double").alias("ehail_fee"))
 
-    result = judged(fees, expect.between("ehail_fee", 0, 5), root=pages)
+    result = evaluated(fees, expect.between("ehail_fee", 0, 5), root=pages)
 
     assert not result.passed
     assert answer(result, "ehail_fee lies from 0 to 5").observed == "0 values looked at"
@@ -163,29 +164,29 @@ def test_b081_limits_of_time_find_the_same_row_in_every_zone(
     with zone(spark, session_zone):
         pickups = spark.createDataFrame([(t,) for t in (*at_the_edges, stray)], "pickup timestamp")
 
-        result = judged(pickups, march, root=pages)
+        result = evaluated(pickups, march, root=pages)
 
     assert len(result.failures) == 1
     found = result.failures[0]
-    assert (found.unexpected_count, found.looked_at) == (1, 3)
-    assert found.sample == ("2019-04-12 22:20:07 UTC",)
+    assert (found.unexpected_count, found.evaluated_count) == (1, 3)
+    assert found.example_texts == ("2019-04-12 22:20:07 UTC",)
 
 
 def test_b081_a_range_of_times_on_text_is_refused(spark: SparkSession, pages: Path) -> None:
     pickups = spark.createDataFrame([("2019-03-01 00:00:00",)], "pickup string")
 
     with pytest.raises(SuiteDoesNotFit, match="string has no order with"):
-        judged(pickups, expect.between("pickup", "2019-03-01", "2019-04-01"), root=pages)
+        evaluated(pickups, expect.between("pickup", "2019-03-01", "2019-04-01"), root=pages)
 
 
 def test_days_are_compared_as_days(spark: SparkSession, pages: Path) -> None:
     days = spark.createDataFrame([(date(2019, 3, d),) for d in (1, 2, 3)], "day date")
 
     with zone(spark, "America/New_York"):
-        result = judged(days, expect.between("day", "2019-03-02", "2019-03-02"), root=pages)
+        result = evaluated(days, expect.between("day", "2019-03-02", "2019-03-02"), root=pages)
 
     assert not result.passed
-    assert result.failures[0].sample == ("2019-03-01", "2019-03-03")
+    assert result.failures[0].example_texts == ("2019-03-01", "2019-03-03")
 
 
 def test_b088_the_jump_of_trips_without_passengers_is_shown_with_its_share(
@@ -195,10 +196,10 @@ def test_b088_the_jump_of_trips_without_passengers_is_shown_with_its_share(
     february = spark.range(8500).select((F.col("id") >= 1339).cast("int").alias("passengers"))
     rule = expect.between("passengers", 1, 6, mostly=0.99, severity="warning")
 
-    before, after = (judged(month, rule, root=pages) for month in (january, february))
+    before, after = (evaluated(month, rule, root=pages) for month in (january, february))
 
     assert before.passed
-    assert worst_verdict(after) == "warn"
+    assert after.severity == "warning"
     drift = answer(after, "passengers lies from 1 to 6")
     assert drift.observed == "1,339 of 8,500 do not (15.8 %), 7,161 do"
     assert drift.bound == "at least 99 %"
@@ -209,12 +210,12 @@ def test_money_and_not_a_number_are_judged_as_numbers(spark: SparkSession, pages
         [(Decimal("0.10"), 1.0), (Decimal("0.09"), float("nan"))], "tip decimal(12,2), miles double"
     )
 
-    result = judged(
+    result = evaluated(
         rows, expect.between("tip", Decimal("0.10")), expect.between("miles", 0), root=pages
     )
 
-    assert answer(result, "tip is at least 0.10").sample == ("0.09",)
-    assert answer(result, "miles is at least 0").sample == ("nan",)
+    assert answer(result, "tip is at least 0.10").example_texts == ("0.09",)
+    assert answer(result, "miles is at least 0").example_texts == ("nan",)
 
 
 def test_every_kind_of_rule_finds_what_breaks_it(spark: SparkSession, pages: Path) -> None:
@@ -228,7 +229,7 @@ def test_every_kind_of_rule_finds_what_breaks_it(spark: SparkSession, pages: Pat
         "driver long, base string, paid string, window_start timestamp, window_end timestamp",
     )
 
-    result = judged(
+    result = evaluated(
         rows,
         expect.columns_match("driver", "base", "paid", "window_start", "closed"),
         expect.row_count_between(10, 20),
@@ -243,26 +244,26 @@ def test_every_kind_of_rule_finds_what_breaks_it(spark: SparkSession, pages: Pat
         root=pages,
     )
 
-    found = {r.name: (r.observed, r.sample) for r in result.failures}
+    found = {r.name: (r.observed, r.example_texts) for r in result.failures}
     assert found == {
-        "the columns are as declared": ("missing: closed; unexpected: window_end", None),
-        "the number of rows is as expected": ("4 rows", None),
+        "the columns are as declared": ("missing: closed; unexpected: window_end", ()),
+        "the number of rows is as expected": ("4 rows", ()),
         "driver + base occur once": (
             "2 of 3 repeated (66.7 %)",
             ("driver=1, base=B09", "driver=1, base=B09"),
         ),
-        "driver is given": ("1 of 4 empty (25 %)", None),
+        "driver is given": ("1 of 4 empty (25 %)", ()),
         "base looks like B\\d\\d": ("2 of 4 do not (50 %), 2 do", ("B09\n", "xB09")),
         "paid is one of card, cash": ("1 of 3 do not (33.3 %), 2 do", ("gold",)),
-        "paid is given": ("1 of 4 empty (25 %)", None),
+        "paid is given": ("1 of 4 empty (25 %)", ()),
         "window_start is not after window_end": (
             "1 of 3 do not (33.3 %), 2 do",
             ("window_start=2019-03-01 12:00:00 UTC, window_end=2019-03-01 11:00:00 UTC",),
         ),
-        "window_start is given": ("1 of 4 empty (25 %)", None),
+        "window_start is given": ("1 of 4 empty (25 %)", ()),
         # The fourth row, whose payment is not known, may be gold too.
         "no gold": ("2 rows", found["no gold"][1]),
-        "one ride each": ("1 row", None),
+        "one ride each": ("1 row", ()),
     }
     assert "paid=gold" in str(found["no gold"][1])
 
@@ -273,19 +274,19 @@ def test_a_rule_that_cannot_be_evaluated_is_a_crash_and_no_verdict(
     rows = spark.createDataFrame([(0,), (2,)], "n int")
 
     with pytest.raises(CheckCrashed, match=r"rule 'half' could not be evaluated: .*DIVIDE_BY_ZERO"):
-        judged(rows, expect.no_rows_where("1 / n > 1", name="half"), root=pages)
+        evaluated(rows, expect.no_rows_where("1 / n > 1", name="half"), root=pages)
 
 
 def test_a_broken_query_is_a_crash_and_no_verdict(spark: SparkSession, pages: Path) -> None:
     rows = spark.createDataFrame([(0,), (2,)], "n int")
 
     with pytest.raises(CheckCrashed, match="nowhere"):
-        judged(rows, expect.no_rows_from("SELECT nowhere FROM {batch}", name="q"), root=pages)
+        evaluated(rows, expect.no_rows_from("SELECT nowhere FROM {batch}", name="q"), root=pages)
 
 
 def test_a_column_that_the_table_lacks_is_no_bad_data(spark: SparkSession, pages: Path) -> None:
     with pytest.raises(SuiteDoesNotFit, match="has no column tips; it has id"):
-        judged(spark.range(3).toDF("id"), expect.not_null("tips"), root=pages)
+        evaluated(spark.range(3).toDF("id"), expect.not_null("tips"), root=pages)
 
 
 def test_values_of_personal_columns_reach_neither_samples_nor_pages_nor_errors(
@@ -296,7 +297,7 @@ def test_values_of_personal_columns_reach_neither_samples_nor_pages_nor_errors(
         "medallion string, seats int, note string",
     )
 
-    result = judged(
+    result = evaluated(
         rows,
         expect.unique("medallion"),
         expect.matches_regex("medallion", r"H\d+"),
@@ -310,7 +311,7 @@ def test_values_of_personal_columns_reach_neither_samples_nor_pages_nor_errors(
         docs=True,
     )
     with pytest.raises(CheckCrashed) as crash:
-        judged(
+        evaluated(
             rows,
             expect.no_rows_where("CAST(medallion AS INT) > 1", name="cast"),
             root=tmp_path,
@@ -324,7 +325,7 @@ def test_values_of_personal_columns_reach_neither_samples_nor_pages_nor_errors(
     assert "M00001-secret" not in str(crash.value)
     assert "CAST_INVALID_INPUT" in str(crash.value)
     # Open columns do show what is wrong, as text and never as markup.
-    assert answer(result, "seats lies from 1 to 4").sample == ("5", "7")
+    assert answer(result, "seats lies from 1 to 4").example_texts == ("5", "7")
     assert not any("<script>alert(1)" in text for text in written if "seats" in text)
     assert any("x&lt;script&gt;alert(1)" in text for text in written)
 
@@ -336,7 +337,7 @@ def test_the_session_is_left_as_it_was(spark: SparkSession, pages: Path) -> None
     spark.range(1).selectExpr("'mine' AS whose").createOrReplaceTempView("tmp_view")
     rows = spark.range(10).toDF("id")
 
-    judged(
+    evaluated(
         rows,
         expect.unique("id"),
         expect.between("id", 1, 5),
@@ -351,7 +352,7 @@ def test_the_session_is_left_as_it_was(spark: SparkSession, pages: Path) -> None
     assert SparkSession.getActiveSession() is spark
     assert [row.whose for row in spark.table("tmp_view").collect()] == ["mine"]
     spark.catalog.dropTempView("tmp_view")
-    judged(
+    evaluated(
         rows, expect.no_rows_from("SELECT * FROM {batch} WHERE id > 100", name="none"), root=pages
     )
     assert not spark.catalog.tableExists("tmp_view")
@@ -361,7 +362,7 @@ def test_rows_of_another_session_are_judged_there(spark: SparkSession, pages: Pa
     other = spark.newSession()
     other.conf.set("spark.sql.session.timeZone", "Asia/Kathmandu")
 
-    result = judged(
+    result = evaluated(
         other.range(3).toDF("id"),
         expect.no_rows_from("SELECT * FROM {batch} WHERE id = 2", name="no two"),
         root=pages,
@@ -374,10 +375,12 @@ def test_rows_of_another_session_are_judged_there(spark: SparkSession, pages: Pa
 def test_only_the_last_runs_of_a_suite_are_kept(spark: SparkSession, tmp_path: Path) -> None:
     rows = spark.range(3).toDF("id")
     another = Suite("test/other", (expect.not_null("id"),))
-    first = run_suite(rows, another, table="test/other", version=1, docs_root=tmp_path)
+    first = SparkEvaluator(frame=rows, table="test/other", version=1, docs_root=tmp_path).evaluate(
+        another
+    )
 
     runs = [
-        judged(rows, expect.unique("id"), root=tmp_path, docs=True, keep=2).docs_path
+        evaluated(rows, expect.unique("id"), root=tmp_path, docs=True, keep=2).docs_path
         for _ in range(4)
     ]
 
@@ -394,13 +397,13 @@ def test_two_suites_at_once_do_not_mix(spark: SparkSession, tmp_path: Path) -> N
 
     def check(rows: int) -> None:
         suite = Suite(f"test/of_{rows}", (expect.between("id", 0, rows - 2),))
-        counts[rows] = run_suite(
-            spark.range(rows).toDF("id"),
-            suite,
+        evaluator = SparkEvaluator(
+            frame=spark.range(rows).toDF("id"),
             table=f"test/of_{rows}",
             version=rows,
             docs_root=tmp_path,
         )
+        counts[rows] = evaluator.evaluate(suite)
 
     threads = [threading.Thread(target=check, args=(n,)) for n in (10, 20, 30, 40)]
     for thread in threads:
@@ -408,7 +411,7 @@ def test_two_suites_at_once_do_not_mix(spark: SparkSession, tmp_path: Path) -> N
     for thread in threads:
         thread.join(60)
 
-    assert {n: (r.rows, r.failures[0].sample) for n, r in counts.items()} == {
+    assert {n: (r.rows, r.failures[0].example_texts) for n, r in counts.items()} == {
         n: (n, (str(n - 1),)) for n in (10, 20, 30, 40)
     }
     assert len({r.docs_path for r in counts.values()}) == 4
@@ -418,4 +421,4 @@ def test_a_stream_is_not_judged(spark: SparkSession, pages: Path) -> None:
     rates = spark.readStream.format("rate").load()
 
     with pytest.raises(SuiteDoesNotFit, match="not on a stream"):
-        judged(rates, expect.not_null("value"), root=pages)
+        evaluated(rates, expect.not_null("value"), root=pages)

@@ -19,12 +19,12 @@ from rivermark.lake.locks import commit_lock, try_merge_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.replace import replace_span
 from rivermark.model.errors import RivermarkError
-from rivermark.monitor.checks.late_share import late_share
+from rivermark.monitor.checks.row_checks import late_share
 from rivermark.monitor.checks.row_conservation import rows_accounted_for
 from rivermark.monitor.completeness.checks import days_complete
 from rivermark.monitor.completeness.ingest_day import days_of_ingest
 from rivermark.monitor.late_statistics import lateness_of_rows
-from rivermark.monitor.watermarks import marks
+from rivermark.monitor.watermarks import watermarks_of
 from rivermark.settings import Settings
 from tests.oracles.shop import (
     FIRST,
@@ -94,17 +94,21 @@ def test_the_days_warn_before_and_are_told_as_folded_after(
 ) -> None:
     _, late, _ = payments.of(FIRST)
     before = days_complete(settings, SHOP, PAYMENTS)
-    assert (before.holds, before.severity) == (False, "warn")
-    day = days_of_ingest(settings, SHOP, PAYMENTS, FIRST, FIRST, marks(settings, [PAYMENTS]))[0]
-    assert f"{late} late rows not folded (2.0%, 2.0% of the money)" in day.sentence
+    assert (before.passed, before.severity) == (False, "warning")
+    day = days_of_ingest(
+        settings, SHOP, PAYMENTS, FIRST, FIRST, watermarks_of(settings, [PAYMENTS])
+    )[0]
+    assert f"{late} late rows not merged (2.0%, 2.0% of the money)" in day.sentence
 
     fold()
 
     after = days_complete(settings, SHOP, PAYMENTS)
-    assert after.holds, after.sentence
-    day = days_of_ingest(settings, SHOP, PAYMENTS, FIRST, FIRST, marks(settings, [PAYMENTS]))[0]
-    assert (day.state, day.late, day.folded, day.seen) == ("complete", late, late, 1440)
-    assert f"{late} late rows folded" in day.sentence
+    assert after.passed, after.observed
+    day = days_of_ingest(
+        settings, SHOP, PAYMENTS, FIRST, FIRST, watermarks_of(settings, [PAYMENTS])
+    )[0]
+    assert (day.state, day.late, day.merged, day.seen) == ("complete", late, late, 1440)
+    assert f"{late} late rows merged" in day.sentence
     assert day.money_share == 0.0
 
 
@@ -117,7 +121,7 @@ def test_the_figures_of_lateness_stay_as_they_were(
     fold()
 
     after = lateness_of_rows(settings, PAYMENTS)
-    assert after.folded == before.late == len(payments.late)
+    assert after.merged == before.late == len(payments.late)
     assert (after.valid, after.late, after.money, after.money_share, after.by_file) == (
         before.valid,
         before.late,
@@ -133,7 +137,7 @@ def test_what_came_is_still_accounted_for_and_a_row_folded_twice_is_not(
 ) -> None:
     fold()
     answer = rows_accounted_for(settings, PAYMENTS, newest_batches=None)
-    assert answer.holds, answer.sentence
+    assert answer.passed, answer.observed
     assert answer.numbers["rows_folded"] == len(payments.late)
     assert answer.numbers["rows_admitted"] == len(payments.admitted)
 
@@ -141,7 +145,7 @@ def test_what_came_is_still_accounted_for_and_a_row_folded_twice_is_not(
     row = {k: v[0] for k, v in table.slice(0, 1).to_pydict().items()}
     append(settings, PAYMENTS.admitted, [{k: row[k] for k in row if not k.startswith("_wat")}])
 
-    assert not rows_accounted_for(settings, PAYMENTS, newest_batches=None).holds
+    assert not rows_accounted_for(settings, PAYMENTS, newest_batches=None).passed
 
 
 class KilledError(Exception):
@@ -184,7 +188,7 @@ def test_a_fold_that_is_killed_at_any_step_is_finished_by_the_next_one(
     assert report.resumed == (0 if step == "record_finish" and done else 1)
     for ingest, landed in sources.values():
         assert ids(settings, ingest) == everything(landed)
-        assert rows_accounted_for(settings, ingest, newest_batches=None).holds
+        assert rows_accounted_for(settings, ingest, newest_batches=None).passed
         assert late_days(settings, ingest) == []
     assert fold().resumed == 0
 
@@ -267,7 +271,9 @@ def test_a_late_copy_of_an_admitted_row_is_a_repeat_and_no_row_is_lost(
 
     assert ids(settings, PAYMENTS) == everything(landed)
     assert ids(settings, PAYMENTS).count(0) == 2
-    day = days_of_ingest(settings, SHOP, PAYMENTS, FIRST, FIRST, marks(settings, [PAYMENTS]))[0]
+    day = days_of_ingest(
+        settings, SHOP, PAYMENTS, FIRST, FIRST, watermarks_of(settings, [PAYMENTS])
+    )[0]
     assert (day.state, day.repeats) == ("complete", 1)
 
 

@@ -4,11 +4,14 @@ from datetime import timedelta
 import pytest
 
 from rivermark.model.stream import Ingest, Stream
-from rivermark.monitor.checks.dropped_rows import rows_dropped
-from rivermark.monitor.checks.late_share import late_share, quarantine_share
 from rivermark.monitor.checks.liveness import alive
-from rivermark.monitor.checks.registry import claims_of
-from rivermark.monitor.checks.uniqueness import rows_unique
+from rivermark.monitor.checks.registry import checks_of_stream
+from rivermark.monitor.checks.row_checks import (
+    late_share,
+    quarantine_share,
+    rows_dropped,
+    rows_unique,
+)
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import WAITING, Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
@@ -29,13 +32,13 @@ def hourly(rides: Ingest) -> Stream:
 
 
 def test_an_ingest_and_a_derived_stream_are_watched_for_different_things(rides: Ingest) -> None:
-    assert {(c.name, c.table.name) for c in claims_of(rides)} == {
+    assert {(c.name, c.table.name) for c in checks_of_stream(rides)} == {
         ("is_alive", "taxi/rides"),
         ("every_row_is_accounted_for", "taxi/rides"),
         ("few_rows_are_late", "taxi/rides_late"),
         ("few_rows_are_set_aside", "taxi/rides_quarantine"),
     }
-    assert {(c.name, c.table.name) for c in claims_of(hourly(rides))} == {
+    assert {(c.name, c.table.name) for c in checks_of_stream(hourly(rides))} == {
         ("is_alive", "taxi/hourly"),
         ("rows_are_unique", "taxi/hourly"),
         ("no_row_is_late_downstream", "taxi/hourly"),
@@ -43,7 +46,9 @@ def test_an_ingest_and_a_derived_stream_are_watched_for_different_things(rides: 
 
 
 def test_nothing_in_a_dump_can_be_late(rides: Ingest) -> None:
-    assert "few_rows_are_late" not in {c.name for c in claims_of(replace(rides, lateness=None))}
+    assert "few_rows_are_late" not in {
+        c.name for c in checks_of_stream(replace(rides, lateness=None))
+    }
 
 
 @pytest.mark.parametrize(("late", "holds"), [(0, True), (1, True), (2, False)])
@@ -56,12 +61,12 @@ def test_the_late_share_is_that_of_the_valid_rows(
     answer = late_share(settings, rides)
 
     assert answer.numbers["share"] == late / 10
-    assert answer.holds is holds
+    assert answer.passed is holds
 
 
 def test_without_rows_no_share_is_too_large(settings: Settings, rides: Ingest) -> None:
-    assert late_share(settings, rides).holds
-    assert quarantine_share(settings, rides).holds
+    assert late_share(settings, rides).passed
+    assert quarantine_share(settings, rides).passed
 
 
 def test_files_set_aside_whole_count_although_no_row_of_them_landed(
@@ -70,21 +75,21 @@ def test_files_set_aside_whole_count_although_no_row_of_them_landed(
     put(rides.raw)
     put(rides.quarantine, {"_file": "cut.gz", "reasons": ["file_unreadable"]})
 
-    assert not quarantine_share(settings, rides).holds
+    assert not quarantine_share(settings, rides).passed
 
 
 def test_a_row_dropped_downstream_is_told_with_its_batch(settings: Settings, put: Put) -> None:
     batch = {"stream": "taxi/hourly", "run_id": "run-1", "dropped_by_watermark": 0}
     put(STREAM_PROGRESS, batch | {"batch_id": 1}, batch | {"batch_id": 2})
     put(STREAM_PROGRESS, batch | {"stream": "web/clicks", "dropped_by_watermark": 9})
-    assert rows_dropped(settings, "taxi/hourly").holds
+    assert rows_dropped(settings, "taxi/hourly").passed
 
     put(STREAM_PROGRESS, batch | {"batch_id": 3, "dropped_by_watermark": 4})
     answer = rows_dropped(settings, "taxi/hourly")
 
-    assert not answer.holds
+    assert not answer.passed
     assert answer.numbers == {"rows_dropped": 4, "batches": 3}
-    assert [o["batch_id"] for o in answer.offenders] == [3]
+    assert [o["batch_id"] for o in answer.examples] == [3]
 
 
 def test_a_name_with_a_quote_is_a_value_and_no_sql(settings: Settings, put: Put) -> None:
@@ -96,14 +101,14 @@ def test_a_name_with_a_quote_is_a_value_and_no_sql(settings: Settings, put: Put)
 def test_a_row_that_is_there_twice_is_told_with_its_keys(settings: Settings, put: Put) -> None:
     row = {"driver_id": 7, "window_end": NOON, "tips": 3}
     put(HOURLY, row, row | {"driver_id": 8})
-    assert rows_unique(settings, HOURLY).holds
+    assert rows_unique(settings, HOURLY).passed
 
     put(HOURLY, row | {"tips": 4})
     answer = rows_unique(settings, HOURLY)
 
-    assert not answer.holds
+    assert not answer.passed
     assert answer.numbers == {"rows": 3, "rows_surplus": 1}
-    assert answer.offenders[0]["driver_id"] == "7"
+    assert answer.examples[0]["driver_id"] == "7"
 
 
 def test_personal_keys_are_counted_and_not_shown(settings: Settings, put: Put) -> None:
@@ -113,8 +118,8 @@ def test_personal_keys_are_counted_and_not_shown(settings: Settings, put: Put) -
 
     answer = rows_unique(settings, personal)
 
-    assert not answer.holds
-    assert answer.offenders == ()
+    assert not answer.passed
+    assert answer.examples == ()
 
 
 BEAT = Heartbeat(stream="taxi/rides", group="taxi", run_id="run-1", pid=1, at=NOON, state="running")
@@ -125,7 +130,7 @@ def should_run(settings: Settings) -> None:
 
 
 def test_a_group_that_rests_need_not_be_alive(settings: Settings, rides: Ingest) -> None:
-    assert alive(settings, rides, NOON).holds
+    assert alive(settings, rides, NOON).passed
 
 
 def test_a_stream_that_should_run_is_given_time_to_start(settings: Settings, rides: Ingest) -> None:
@@ -133,8 +138,8 @@ def test_a_stream_that_should_run_is_given_time_to_start(settings: Settings, rid
     since = DesiredStore(settings.state).get("taxi").at
     assert since is not None
 
-    assert alive(settings, rides, since + timedelta(minutes=1)).holds
-    assert not alive(settings, rides, since + timedelta(minutes=5)).holds
+    assert alive(settings, rides, since + timedelta(minutes=1)).passed
+    assert not alive(settings, rides, since + timedelta(minutes=5)).passed
 
 
 @pytest.mark.parametrize(
@@ -165,7 +170,7 @@ def test_a_stream_that_should_run_must_beat_and_move(
     path.write_text(path.read_text().replace(str(wished.year), "2020", 1))
     HeartbeatStore(settings.state).beat(replace(BEAT, **beat))
 
-    assert alive(settings, rides, NOON).holds is holds
+    assert alive(settings, rides, NOON).passed is holds
 
 
 def test_of_a_stream_whose_heartbeat_cannot_be_read_nothing_is_said(

@@ -45,7 +45,7 @@ def test_rows_in_are_admitted_late_or_set_aside(
 
     answer = rows_accounted_for(settings, rides)
 
-    assert answer.holds
+    assert answer.passed
     assert answer.numbers == {
         "files": 2,
         "files_wrong": 0,
@@ -62,8 +62,8 @@ def test_a_lost_row_is_found_with_its_file(settings: Settings, put: Put, rides: 
 
     answer = rows_accounted_for(settings, rides)
 
-    assert not answer.holds
-    assert [(o["file"], o["landed"], o["admitted"]) for o in answer.offenders] == [(A, 5, 2)]
+    assert not answer.passed
+    assert [(o["file"], o["landed"], o["admitted"]) for o in answer.examples] == [(A, 5, 2)]
 
 
 def test_a_doubled_row_is_found_with_its_file(settings: Settings, put: Put, rides: Ingest) -> None:
@@ -71,8 +71,8 @@ def test_a_doubled_row_is_found_with_its_file(settings: Settings, put: Put, ride
 
     answer = rows_accounted_for(settings, rides)
 
-    assert not answer.holds
-    assert [(o["file"], o["late"]) for o in answer.offenders] == [(A, 2)]
+    assert not answer.passed
+    assert [(o["file"], o["late"]) for o in answer.examples] == [(A, 2)]
 
 
 def test_a_row_lost_before_raw_is_found_because_the_door_had_counted_it(
@@ -84,7 +84,7 @@ def test_a_row_lost_before_raw_is_found_because_the_door_had_counted_it(
     put(rides.quarantine)
     put(INGEST_FILES, said(A, rows=2, admitted=2, late=0, quarantined=0))
 
-    assert not rows_accounted_for(settings, rides).holds
+    assert not rows_accounted_for(settings, rides).passed
 
 
 def test_a_batch_under_way_is_neither_here_nor_missing(
@@ -93,7 +93,7 @@ def test_a_batch_under_way_is_neither_here_nor_missing(
     land(put, rides)
     put(rides.raw, row("rides/c.json", 1, 2), row("rides/c.json", 2, 2))
 
-    assert rows_accounted_for(settings, rides).holds
+    assert rows_accounted_for(settings, rides).passed
 
 
 def test_a_file_that_was_set_aside_whole_has_no_rows_to_account_for(
@@ -104,7 +104,7 @@ def test_a_file_that_was_set_aside_whole_has_no_rows_to_account_for(
     put(INGEST_FILES, said("rides/cut.gz", 2, rows=0, admitted=0, late=0, quarantined=0))
 
     answer = rows_accounted_for(settings, rides)
-    assert answer.holds
+    assert answer.passed
     assert answer.numbers["files"] == 3
 
 
@@ -117,4 +117,4 @@ def test_a_look_can_be_kept_to_the_newest_batches(
 
 
 def test_a_lake_without_rides_has_nothing_to_account_for(settings: Settings, rides: Ingest) -> None:
-    assert rows_accounted_for(settings, rides).holds
+    assert rows_accounted_for(settings, rides).passed

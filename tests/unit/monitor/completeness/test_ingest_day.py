@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 
 from rivermark.model.errors import DeclarationError
-from rivermark.monitor.completeness.checks import days_complete, judged, judged_downstream
-from rivermark.monitor.completeness.expected_volume import Expected, Profile
+from rivermark.model.ingest import Ingest
+from rivermark.monitor.completeness.checks import days_complete, keeps_pace
+from rivermark.monitor.completeness.days import all_derived_days, all_ingest_days
+from rivermark.monitor.completeness.expected_volume import Expected, usual_by_hour
 from rivermark.monitor.completeness.ingest_day import Day, days_of_ingest
 from rivermark.monitor.completeness.join_coverage import joined
 from rivermark.monitor.late_statistics import lateness_of_rows, span
 from rivermark.monitor.lateness_proposal import propose_lateness
-from rivermark.monitor.watermarks import keeps_pace, marks
+from rivermark.monitor.watermarks import watermarks_of
 from rivermark.settings import Settings
 from tests.oracles.shop import (
     FIRST,
@@ -42,8 +44,10 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(home=tmp_path)
 
 
-def days(settings: Settings, last: date = FIRST, ingest: object = ORDERS) -> list[Day]:
-    return days_of_ingest(settings, SHOP, ingest, FIRST, last, marks(settings, SHOP.streams))  # type: ignore[arg-type]
+def days(settings: Settings, last: date = FIRST, ingest: Ingest = ORDERS) -> list[Day]:
+    return days_of_ingest(
+        settings, SHOP, ingest, FIRST, last, watermarks_of(settings, SHOP.streams)
+    )
 
 
 def test_a_day_without_late_rows_is_complete_when_its_watermark_has_passed(
@@ -113,7 +117,7 @@ def test_an_hour_that_a_source_announced_and_did_not_send_is_missing(settings: S
 
     assert (day.state, day.short, day.missing_hours) == ("fail", 60, (START + 9 * HOUR,))
     answer = days_complete(settings, SHOP, ORDERS)
-    assert (answer.holds, answer.severity) == (False, "error")
+    assert (answer.passed, answer.severity) == (False, "critical")
     assert answer.numbers["hours_missing"] == 1
 
 
@@ -155,10 +159,8 @@ def test_a_profile_is_the_median_of_the_same_weekdays_hour() -> None:
     hour = START + 28 * DAY
     seen = {START + n * 7 * DAY: rows for n, rows in enumerate((100, 300, 110, 120))}
 
-    found = Profile(seen, START).of(hour)
-
-    assert found == Expected(115, "profile")
-    assert Profile(seen, hour - DAY).of(hour) is None, "one day says nothing"
+    assert usual_by_hour(seen, [hour]) == {hour: Expected(115, "profile")}
+    assert usual_by_hour({hour - DAY: 5}, [hour]) == {}, "one day says nothing"
 
 
 def test_a_source_that_stands_still_is_named_with_what_waits_for_it(settings: Settings) -> None:
@@ -168,14 +170,14 @@ def test_a_source_that_stands_still_is_named_with_what_waits_for_it(settings: Se
 
     answer = keeps_pace(settings, SHOP, PAID)
 
-    assert not answer.holds
-    assert "results wait for shop/payments" in answer.sentence
-    assert "shop/payments at 2026-03-02 10:00, shop/orders" not in answer.sentence
+    assert not answer.passed
+    assert "results wait for shop/payments" in answer.observed
+    assert "shop/payments at 2026-03-02 10:00, shop/orders" not in answer.observed
     assert answer.numbers["most_seconds_behind"] == 7200
-    assert [o["input"] for o in answer.offenders] == ["shop/payments"]
+    assert [o["input"] for o in answer.examples] == ["shop/payments"]
 
     mark(settings, PAYMENTS, START + 11 * HOUR + timedelta(minutes=45), 0)
-    assert keeps_pace(settings, SHOP, PAID).holds
+    assert keeps_pace(settings, SHOP, PAID).passed
 
 
 def test_an_input_without_any_row_is_named_too(settings: Settings) -> None:
@@ -183,8 +185,8 @@ def test_an_input_without_any_row_is_named_too(settings: Settings) -> None:
 
     answer = keeps_pace(settings, SHOP, PAID)
 
-    assert not answer.holds
-    assert "shop/payments without a row yet" in answer.sentence
+    assert not answer.passed
+    assert "shop/payments without a row yet" in answer.observed
 
 
 def test_how_late_rows_are_and_from_which_file(settings: Settings) -> None:
@@ -247,7 +249,7 @@ def test_a_day_of_a_join_is_as_its_sources_are(settings: Settings) -> None:
     matched, _, _ = write_join(settings, orders, payments)
     assert matched == 1500
 
-    found = judged_downstream(settings, SHOP, judged(settings, SHOP, 7), 7)["shop/paid"]
+    found = all_derived_days(settings, SHOP, all_ingest_days(settings, SHOP, 7), 7)["shop/paid"]
 
     assert [(d.day, d.state, d.rows) for d in found] == [
         (FIRST, "complete", 1440),
@@ -270,5 +272,5 @@ def test_spans_are_told_in_people_s_units(milliseconds: int, told: str) -> None:
 
 def test_nothing_is_said_of_a_lake_without_tables(settings: Settings) -> None:
     assert days(settings) == []
-    assert days_complete(settings, SHOP, ORDERS).holds
-    assert judged(settings, SHOP, 7) == {}
+    assert days_complete(settings, SHOP, ORDERS).passed
+    assert all_ingest_days(settings, SHOP, 7) == {}

@@ -11,7 +11,7 @@ import pytest
 
 from rivermark.backfill.registry import Record, register
 from rivermark.html.markup import Markup, table, tag
-from rivermark.monitor.checks.history import Look, newest_looks, record
+from rivermark.monitor.checks.history import RecordedResult, newest_results, record
 from rivermark.monitor.dashboard.dashboard import draw
 from rivermark.monitor.dashboard.formatting import bytes_text
 from rivermark.monitor.dashboard.gather import gather
@@ -107,7 +107,8 @@ def page(home: Settings) -> Page:
 def test_numbers_that_a_process_gives_itself_stand_on_its_card(home: Settings) -> None:
     facts = gather(home, SHOP, NOW)
     streams = [
-        replace(s, metrics={"odd": 2_000} if s.name == PAID.name else {}) for s in facts.streams
+        replace(s, status=replace(s.status, metrics={"odd": 2_000})) if s.name == PAID.name else s
+        for s in facts.streams
     ]
 
     assert draw(replace(facts, streams=tuple(streams))).count("Counts odd 2,000.") == 1
@@ -181,20 +182,24 @@ def test_it_tells_what_the_tables_hold(page: Page) -> None:
 
 
 def test_a_second_look_is_kept_beside_the_first(home: Settings) -> None:
-    before = newest_looks(home, 30)
+    before = newest_results(home, 30)
     refresh(home, SHOP, NOW + HOUR)
 
-    after = newest_looks(home, 30)
+    after = newest_results(home, 30)
 
     assert len(after) == 2 * len(before) > 0
-    assert len(newest_looks(home, 1)) == len(before)
+    assert len(newest_results(home, 1)) == len(before)
 
 
 def test_a_claim_with_markup_in_its_answer_stays_text(home: Settings, tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
     record(
         settings,
-        [Look(NOW, "shop/orders", "shop/orders", "odd", "error", "<script>alert(1)</script>")],
+        [
+            RecordedResult(
+                NOW, "shop/orders", "shop/orders", "odd", "error", "<script>alert(1)</script>"
+            )
+        ],
     )
 
     text = draw(gather(settings, SHOP, NOW))

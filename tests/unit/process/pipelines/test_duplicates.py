@@ -14,7 +14,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from rivermark import Table
 from rivermark.lake.schema import create_table
-from rivermark.monitor.checks.uniqueness import rows_unique
+from rivermark.monitor.checks.row_checks import rows_unique
 from rivermark.process import TTL, Context, KeyedProcess, SideOutput, ValueState
 from rivermark.settings import Settings
 from rivermark.testing import ProcessHarness, split_invariant
@@ -147,9 +147,9 @@ def test_a_duplicate_that_comes_after_the_horizon_passes_and_the_check_of_the_ta
     write_deltalake(lake.path(FIRST), rows, mode="append")
     answer = rows_unique(deployed, FIRST)
 
-    assert not answer.holds
+    assert not answer.passed
     assert answer.numbers == {"rows": 3, "rows_surplus": 1}
-    assert answer.sentence == "1 keys of (key) more than once among 3 rows"
+    assert answer.observed == "1 keys of (key) more than once among 3 rows"
 
 
 FIRST = Table(

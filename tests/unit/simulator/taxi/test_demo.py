@@ -73,22 +73,22 @@ def test_the_right_winners_hold_and_any_other_do_not(home: Settings) -> None:
     rows = right_winners(home)
 
     publish(home, rows)
-    assert winners_are_right(home, NOW).holds
+    assert winners_are_right(home, NOW).passed
     publish(home, rows[:-1])
-    assert not winners_are_right(home, NOW).holds
+    assert not winners_are_right(home, NOW).passed
     publish(home, [*rows, rows[0]])
-    assert not winners_are_right(home, NOW).holds
+    assert not winners_are_right(home, NOW).passed
     publish(home, [{**rows[0], "driver_id": 7}, *rows[1:]])
     wrong = winners_are_right(home, NOW)
-    assert not wrong.holds
-    assert {offender["driver_id"] for offender in wrong.offenders} >= {7}
+    assert not wrong.passed
+    assert {offender["driver_id"] for offender in wrong.examples} >= {7}
 
 
 def test_before_anything_ran_the_winners_are_not_right(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
     land(Path(settings.landing_root))
 
-    assert not winners_are_right(settings, NOW).holds
+    assert not winners_are_right(settings, NOW).passed
 
 
 def test_the_winners_are_drawn(home: Settings, tmp_path: Path) -> None:

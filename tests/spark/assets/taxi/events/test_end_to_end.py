@@ -17,7 +17,7 @@ from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
 from rivermark.model.suite import Suite
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
-from rivermark.quality.duckdb_evaluator import judge_here
+from rivermark.quality.duckdb_evaluator import DuckDbEvaluator
 from rivermark.quality.suites import suites_of
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.supervision.run import run_bounded
@@ -187,7 +187,7 @@ def test_a_recomputed_day_has_the_same_rows(platform: Platform, stream: Any) -> 
 def test_the_table_meets_its_suite(platform: Platform, table: Table, suite: Suite) -> None:
     rows = DeltaTable(platform.settings.lake().path(table)).to_pyarrow_dataset()
 
-    result = judge_here(rows, suite, table, version=0)
+    result = DuckDbEvaluator(rows, table, 0).evaluate(suite)
 
     assert [f"{f.name}: {f.observed}" for f in result.failures if f.severity != "info"] == []
     assert result.rows > 0

@@ -21,7 +21,7 @@ from rivermark.lake.log import CommitLog
 from rivermark.lake.replace import replace_days
 from rivermark.lake.schema import create_table
 from rivermark.model.stream import AnyStream
-from rivermark.monitor.completeness.on_demand import judge_days
+from rivermark.monitor.completeness.days import derived_days
 from rivermark.settings import Settings
 from tests.late_world import BEGIN, DAY, HOUR, assert_fares_equal, late_world
 from tests.oracles.rides import TaxiOracle
@@ -56,17 +56,17 @@ def test_what_follows_from_late_rows_is_computed_again_also_after_a_kill(
             with pytest.raises(KilledError):
                 world.fold()
         # The rows are in, and the day says that what follows from them is still to come.
-        assert world.days(FARE_EVENTS.name)[FIRST].unfolded == 0
-        (day,) = judge_days(settings, world.topology, DRIVER_TIPS, FIRST, FIRST)
-        assert (day.state, day.owed) == ("warn", True)
+        assert world.days(FARE_EVENTS.name)[FIRST].unmerged == 0
+        (day,) = derived_days(settings, world.topology, DRIVER_TIPS, FIRST, FIRST)
+        assert (day.state, day.pending) == ("warn", True)
 
         report = world.fold()
 
         assert (report.rows, report.resumed) == (0, 1)
         assert_fares_equal(world, TaxiOracle(world.landing, timedelta(days=9)), BEGIN + DAY)
         assert world.rows("taxi/hourly_winners", "window_end", "tips") != before
-        (day,) = judge_days(settings, world.topology, DRIVER_TIPS, FIRST, FIRST)
-        assert (day.state, day.owed) == ("complete", False)
+        (day,) = derived_days(settings, world.topology, DRIVER_TIPS, FIRST, FIRST)
+        assert (day.state, day.pending) == ("complete", False)
         assert pending_days(settings.lake(), world.topology) == {}
         # Only days whose rows differ were replaced, and folding again computes nothing.
         assert all(set(t.changed.days) <= {FIRST} for t in report.downstream.recomputed)

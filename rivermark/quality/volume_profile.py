@@ -1,0 +1,105 @@
+"""How many rows a day, or an hour, usually has: one profile, learned from those before it, in SQL.
+
+The profile is the median of the same weekday over eight weeks, where three of those days are known;
+else the median of the fourteen days before, where enough of those are. A median does not follow one
+odd day, as a mean would. For an hour it is the same hour of those days.
+
+Suites use it for days (`UsualRows`), on Spark and in DuckDB; rivermark.monitor.completeness uses it
+for hours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from rivermark.model.question import UsualRows
+
+WEEKS: Final = 8
+WEEKS_NEEDED: Final = 3
+NEAR_DAYS: Final = 14
+DAYS_NEEDED: Final = 3
+FEWEST: Final = 20
+"""Rows of a usual day below which chance alone makes large differences."""
+
+_SAMPLED: Final = f"k <= {NEAR_DAYS} OR k % 7 = 0"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What DuckDB and Spark write differently, and days and hours.
+
+    `later` is `slot` moved on by `k` days, `steps` are the values of `k`.
+    """
+
+    local_day: str
+    steps: str
+    later: str = "slot + k"
+
+
+SPARK: Final = Dialect(
+    "to_date(from_utc_timestamp({column}, '{zone}'))",
+    # Made of constants.
+    f"SELECT k FROM (SELECT explode(sequence(1, {7 * WEEKS})) AS k) AS days WHERE {_SAMPLED}",  # noqa: S608
+)
+DUCKDB: Final = Dialect(
+    "CAST(timezone('{zone}', {column}) AS DATE)",
+    f"SELECT k::INTEGER AS k FROM range(1, {7 * WEEKS + 1}) AS days(k) WHERE {_SAMPLED}",  # noqa: S608
+)
+DUCKDB_HOURS: Final = Dialect("", DUCKDB.steps, "slot + to_days(k)")
+
+
+def profile(dialect: Dialect, *, days_needed: int) -> str:
+    """Common table expressions up to `profile(slot, by_week, by_day, of_week, of_days, spread)`.
+
+    They read `counted(slot, n)`: rows by local day, or by local hour. Each of these is a sample for
+    the days after it, joined by equality, since Spark would compare every day with every other.
+    `spread` is that of the middle half of the weekly samples, scaled as for a normal distribution.
+    """
+    return f"""
+    steps AS ({dialect.steps}),
+    samples AS (
+        SELECT {dialect.later} AS slot, CASE WHEN k % 7 = 0 THEN n END AS weekly,
+               CASE WHEN k <= {NEAR_DAYS} THEN n END AS daily
+        FROM counted CROSS JOIN steps
+    ), profile AS (
+        SELECT slot, count(weekly) >= {WEEKS_NEEDED} AS by_week,
+               count(daily) >= {days_needed} AS by_day,
+               median(weekly) AS of_week, median(daily) AS of_days,
+               (percentile_cont(0.75) WITHIN GROUP (ORDER BY weekly)
+                - percentile_cont(0.25) WITHIN GROUP (ORDER BY weekly)) / 1.349 AS spread
+        FROM samples GROUP BY slot
+    )"""  # noqa: S608
+
+
+def usual_rows(rule: UsualRows, dialect: Dialect, *, is_date: bool) -> str:
+    """The days whose number of rows is unusual, with that number and the usual one.
+
+    A day is unusual by its weekday's profile if it is further from it than half of it and than five
+    times the spread. By the days before, only less than a tenth is unusual, since a Sunday may have
+    half of a Friday's rows. Days without any row count as 0. Days that are usually small are left
+    out, and the newest one that is not, since it may still grow, with all after it: so no stray
+    date is taken for today.
+
+    The query reads the table alone, so a pinned version has the same result again. Only the
+    declared names of a column and a zone are in it.
+    """
+    # By the table's name before it, a column may have the name of a word of SQL.
+    column = f"t.{rule.column}"
+    local = dialect.local_day.format(column=column, zone=rule.zone)
+    return f"""
+    WITH counted AS (
+        SELECT {column if is_date else local} AS slot, count(*) AS n
+        FROM {{batch}} AS t WHERE {column} IS NOT NULL GROUP BY 1
+    ), {profile(dialect, days_needed=DAYS_NEEDED)}, compared AS (
+        SELECT profile.slot AS day, coalesce(n, 0) AS row_count, by_week, spread,
+               CASE WHEN by_week THEN of_week ELSE of_days END AS usual
+        FROM profile LEFT JOIN counted ON profile.slot = counted.slot
+        WHERE (by_week OR by_day)
+          AND profile.slot < (SELECT max(slot) FROM counted WHERE n >= {FEWEST})
+    )
+    SELECT day, row_count, usual FROM compared
+    WHERE usual >= {FEWEST} AND CASE WHEN by_week
+        THEN abs(row_count - usual) > 0.5 * usual AND abs(row_count - usual) > 5 * spread
+        ELSE row_count < 0.1 * usual END
+    """  # noqa: S608
