@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from rivermark.backfill.pending import rows_merged
+from rivermark.backfill.late.merge_log import rows_merged
 from rivermark.lake.snapshot import opened
 from rivermark.lake.sql import ask, quoted
 from rivermark.lake.statistics import row_count

@@ -1,30 +1,36 @@
-"""How the page writes names, moments, spans and sizes."""
+"""How the pages write names, numbers, times and sizes: the filters of their templates."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
+from rivermark.html.page import pages_of
 from rivermark.monitor.late_statistics import span
+
+LONGEST: Final = 120
+"""Characters of a value that are shown."""
 
 
 def anchor(stream: str) -> str:
-    """Where on the page a stream is."""
+    """The id of a stream on the page."""
     return f"stream-{stream.replace('/', '-')}"
 
 
-def moment_text(at: datetime | None) -> str:
-    """A moment in UTC, to the minute."""
+def time_text(at: datetime | None) -> str:
+    """A time in UTC, to the minute."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M}" if at else ""
 
 
 def lag_text(watermark: datetime | None, now: datetime) -> str:
-    """How far a watermark is behind the clock."""
+    """How far a watermark is behind the current time."""
     if watermark is None:
         return ""
     return span(max(0.0, (now - watermark).total_seconds()) * 1000)
 
 
-def bytes_text(size: int) -> str:
+def bytes_text(size: float) -> str:
     """A size in bytes with a unit."""
     value = float(size)
     for unit in ("B", "kB", "MB", "GB"):
@@ -32,3 +38,52 @@ def bytes_text(size: int) -> str:
             return f"{value:.3g} {unit}"
         value /= 1000
     return f"{value:,.1f} TB"
+
+
+def short_span(length: timedelta) -> str:
+    """A time span for the axis of a drawing: '15m'."""
+    seconds = length.total_seconds()
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.3g}{unit}"
+    return f"{seconds:.3g}s"
+
+
+def cell_text(value: object) -> str:
+    """A value of a row, shortened; times in UTC."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def metrics_text(metrics: Mapping[str, int | float]) -> str:
+    """Counters and gauges in a line."""
+    return ", ".join(f"{name} {number:,}" for name, number in sorted(metrics.items()))
+
+
+def number_text(number: float | None) -> str:
+    """A whole number with separators; nothing for None."""
+    return "" if number is None else f"{number:,.0f}"
+
+
+def percent_text(share: float | None) -> str:
+    """A share as a percentage; nothing for None."""
+    return "" if share is None else f"{share:.2%}"
+
+
+FILTERS: Final[Mapping[str, Callable[..., str]]] = {
+    "anchor": anchor,
+    "bytes": bytes_text,
+    "cell": cell_text,
+    "lag": lag_text,
+    "metrics": metrics_text,
+    "number": number_text,
+    "percent": percent_text,
+    "span": span,
+    "time": time_text,
+}
+
+PAGES: Final = pages_of("rivermark.monitor.dashboard", FILTERS)

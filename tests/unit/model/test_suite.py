@@ -164,7 +164,9 @@ def test_a_share_lies_between_none_and_all(share: float) -> None:
 
 
 def test_an_unknown_severity_is_refused() -> None:
-    with pytest.raises(DeclarationError, match="severity must be one of critical, warning, info, got 'fatal'"):
+    with pytest.raises(
+        DeclarationError, match="severity must be one of critical, warning, info, got 'fatal'"
+    ):
         expect.not_null("tip", severity="fatal")  # type: ignore[arg-type]
 
 

@@ -143,6 +143,16 @@ def test_the_page_of_bad_rows_names_days_and_hides_what_is_personal(tmp_path: Pa
     assert "<script" not in page
 
 
+def test_values_and_names_on_the_page_of_failing_rows_stay_text() -> None:
+    hostile = '"><script>alert(1)</script>'
+    [rule] = expect.no_rows_where("tip > 4", name=hostile)
+
+    page = draw(evidence_of(tips((1, 5, hostile)), TIPS, [rule], version=3, personal=True))
+
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;alert(1)") > 3
+
+
 def test_a_rule_that_cannot_be_evaluated_is_a_crash_and_quotes_no_value() -> None:
     suite = Suite("taxi/tips", (*[expect.no_rows_where("CAST(driver AS INT) > 1", name="cast")],))
 

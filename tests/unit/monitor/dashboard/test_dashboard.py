@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from rivermark.backfill.registry import Record, register
-from rivermark.html.markup import Markup, table, tag
 from rivermark.monitor.checks.history import RecordedResult, newest_results, record
 from rivermark.monitor.dashboard.dashboard import draw
-from rivermark.monitor.dashboard.formatting import bytes_text
+from rivermark.monitor.dashboard.drawings import heat_map, step
+from rivermark.monitor.dashboard.formatting import PAGES, bytes_text
 from rivermark.monitor.dashboard.gather import gather
 from rivermark.monitor.dashboard.refresh import refresh
-from rivermark.monitor.dashboard.svg import heat_map, step
 from rivermark.settings import Settings
 from tests.oracles.shop import (
     FIRST,
@@ -215,17 +214,46 @@ def test_a_home_without_anything_still_has_a_page(tmp_path: Path) -> None:
     assert "No day has any row yet." in [text for _, text in found.texts]
 
 
-def test_texts_are_escaped_and_markup_is_not() -> None:
-    assert tag("p", "a < b", Markup("<b>c</b>"), class_='x"y') == (
-        '<p class="x&quot;y">a &lt; b<b>c</b></p>'
+HOSTILE = "\"><script>alert(1)</script><b x='"
+
+
+def test_hostile_names_and_values_stay_text(home: Settings) -> None:
+    facts = gather(home, SHOP, NOW)
+    stream = facts.streams[0]
+    hostile = replace(
+        facts,
+        streams=(
+            replace(stream, name=HOSTILE, description=HOSTILE, zone="UTC"),
+            *(replace(s, status=replace(s.status, state=HOSTILE)) for s in facts.streams[1:]),
+        ),
+        checks=((RecordedResult(NOW, HOSTILE, HOSTILE, HOSTILE, "error", HOSTILE),),),
+        tables=tuple(replace(t, name=HOSTILE) for t in facts.tables),
+        recomputes=tuple(replace(r, inputs=HOSTILE, run=HOSTILE) for r in facts.recomputes),
     )
-    assert "nothing yet" in table("Rows", ("a",), [])
+
+    found = Page(draw(hostile))
+
+    assert found.open == []
+    assert not found.all("script")
+    assert not found.all("b") or all(not attributes for attributes in found.all("b"))
+    assert sum(HOSTILE in text for _, text in found.texts) > 5
+    assert any(
+        svg.get("aria-label", "") and HOSTILE in str(svg["aria-label"]) for svg in found.all("svg")
+    )
+
+
+def test_a_table_without_rows_says_so() -> None:
+    template = PAGES.from_string(
+        '{% from "macros.html" import table %}{% call(r) table("Rows", ["a"], []) %}{% endcall %}'
+    )
+
+    assert "Rows: nothing yet." in template.render()
 
 
 def test_an_hour_without_rows_is_told_without_colour() -> None:
     drawn = heat_map([FIRST], {(FIRST, 9): "miss", (FIRST, 10): "h2"}, "one day")
 
-    assert 'class="cross"' in drawn
+    assert "cross" in drawn.paths
     assert (step(0, 10), step(1, 10), step(10, 10)) == ("h0", "h1", "h4")
 
 

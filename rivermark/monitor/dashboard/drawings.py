@@ -1,0 +1,178 @@
+"""Small SVG drawings as values: a heat map of hours, a strip of days, bars, a curve, results.
+
+Colours are classes of the page's style, which has light and dark. Each drawing has a label that
+says in words what it shows; the numbers are in a table beside it. `drawing.html` draws them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from math import log10
+from typing import Final, NamedTuple
+
+CELL: Final = 14
+LABEL: Final = 84
+STEPS: Final = 4
+HOURS: Final = 24
+
+
+class Text(NamedTuple):
+    """A text in a drawing."""
+
+    x: float
+    y: float
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """Paths by class and texts; all of a class are one path, so that a year stays small."""
+
+    kind: str
+    label: str
+    width: int
+    height: int
+    paths: Mapping[str, str]
+    texts: Sequence[Text] = ()
+    max_width: int | None = None
+
+
+def heat_map(days: Sequence[date], cells: Mapping[tuple[date, int], str], label: str) -> Drawing:
+    """A row a day (newest first), a column an hour (of the days' zone).
+
+    `cells` are the classes of cells by day and hour: h0 (no row) to h4 (many), `miss` for an hour
+    that lacks its rows, `thin` for one that lacks some.
+    """
+    rows = {day: n for n, day in enumerate(sorted(days, reverse=True))}
+    paths: dict[str, str] = defaultdict(str)
+    for (day, hour), kind in cells.items():
+        x, y = LABEL + hour * CELL, 18 + rows[day] * CELL
+        paths[kind] += f"M{x} {y}h12v12h-12z"
+        if kind == "miss":
+            # A cross too: a missing hour is recognisable without colour.
+            paths["cross"] += f"M{x + 3} {y + 3}l6 6m0-6l-6 6"
+    width = LABEL + HOURS * CELL
+    return Drawing(
+        kind="heat",
+        label=label,
+        width=width,
+        height=20 + len(days) * CELL,
+        paths=_crosses_last(paths),
+        texts=[
+            *(Text(LABEL + hour * CELL, 12, f"{hour:02}") for hour in range(0, HOURS, 3)),
+            *(
+                Text(0, 28 + n * CELL, f"{day:%a %d %b}")
+                for day, n in rows.items()
+                if len(rows) <= 14 or n % 2 == 0
+            ),
+        ],
+        max_width=2 * width,
+    )
+
+
+def day_strip(states: Mapping[date, str], label: str) -> Drawing:
+    """A column a week, a row a weekday, a cell a day in the colour of its state."""
+    first, last = min(states), max(states)
+    monday = first - timedelta(days=first.weekday())
+    paths: dict[str, str] = defaultdict(str)
+    for day, state in states.items():
+        week, weekday = divmod((day - monday).days, 7)
+        x, y = 30 + week * CELL, 16 + weekday * CELL
+        paths[state] += f"M{x} {y}h12v12h-12z"
+        if state == "fail":
+            paths["cross"] += f"M{x + 3} {y + 3}l6 6m0-6l-6 6"
+        if state == "warn":
+            paths["cross"] += f"M{x + 3} {y + 6}h6"
+    months = {
+        f"{day:%Y %b}": (day - monday).days // 7
+        for day in sorted(states, reverse=True)
+        if day.day <= 7
+    }
+    width = 30 + max((last - monday).days // 7 + 1, 8) * CELL
+    return Drawing(
+        kind="strip",
+        label=label,
+        width=width,
+        height=18 + 7 * CELL,
+        paths=_crosses_last(paths),
+        texts=[
+            *(Text(30 + week * CELL, 11, month[5:]) for month, week in months.items()),
+            *(Text(0, 26 + n * CELL, weekday) for n, weekday in ((0, "Mon"), (3, "Thu"))),
+        ],
+        max_width=round(1.3 * width),
+    )
+
+
+def bars(values: Mapping[datetime, int], end: datetime, hours: int) -> Drawing:
+    """A bar an hour for the last `hours` up to `end`."""
+    last = end.replace(minute=0, second=0, microsecond=0)
+    shown = [values.get(last - timedelta(hours=n), 0) for n in reversed(range(hours))]
+    heights = {n: max(1.0, 23 * rows / max(shown)) for n, rows in enumerate(shown) if rows}
+    path = "".join(f"M{n * 4} 24v-{up:.3g}h3v{up:.3g}z" for n, up in heights.items())
+    return Drawing(
+        kind="bars",
+        label=f"{sum(values.values()):,} rows",
+        width=hours * 4,
+        height=25,
+        paths={"axis": f"M0 24.5h{hours * 4}", **({"bar": path} if path else {})},
+    )
+
+
+def curve(points: Sequence[tuple[str, float]], marked: Mapping[int, str], label: str) -> Drawing:
+    """Shares (0 to 1) as columns on a logarithmic height from 0.001 % to 100 %, some marked."""
+    width = 40 + len(points) * 18
+    paths: dict[str, str] = defaultdict(str)
+    paths["axis"] = "".join(f"M34 {60 - 10 * n}h{width - 40}" for n in (0, 2, 4))
+    for n, (_, share) in enumerate(points):
+        height = max(0.0, 10 * (log10(share) + 5)) if share > 0 else 0.0
+        # A marked column is visible also where no row would be late.
+        height = max(3.0 if n in marked else 0.8, height)
+        paths[marked.get(n, "bar")] += f"M{34 + n * 18} 60v-{height:.3g}h14v{height:.3g}z"
+    return Drawing(
+        kind="curve",
+        label=label,
+        width=width,
+        height=78,
+        paths=paths,
+        texts=[
+            *(Text(0, 63 - 10 * n, share) for n, share in ((0, "0"), (2, "0.1 %"), (4, "10 %"))),
+            *(Text(41 + n * 18, 74, name, "mid") for n, (name, _) in enumerate(points)),
+        ],
+        max_width=2 * width,
+    )
+
+
+def history(results: Sequence[str]) -> Drawing:
+    """A mark a result, oldest first: low where the check held, high where it did not."""
+    shapes = {
+        "held": ("complete", "12h4v3h-4z"),
+        "warn": ("warn", "7h4v8h-4z"),
+        "error": ("fail", "1h4v14h-4z"),
+        "unanswered": ("open", "9h4v1h-4z"),
+    }
+    paths: dict[str, str] = defaultdict(str)
+    for n, result in enumerate(results):
+        kind, shape = shapes[result]
+        paths[kind] += f"M{n * 5} {shape}"
+    return Drawing(
+        kind="results",
+        label=f"held {list(results).count('held')} of {len(results)} times",
+        width=max(50, len(results) * 5),
+        height=16,
+        paths=paths,
+    )
+
+
+def step(rows: int, most: int) -> str:
+    """The class of a cell by its share of the fullest one."""
+    if not rows or not most:
+        return "h0"
+    return f"h{min(STEPS, 1 + STEPS * rows // (most + 1))}"
+
+
+def _crosses_last(paths: Mapping[str, str]) -> dict[str, str]:
+    return dict(sorted(paths.items(), key=lambda path: path[0] == "cross"))
