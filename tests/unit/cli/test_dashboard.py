@@ -24,4 +24,4 @@ def test_it_may_leave_the_checks_as_they_are(rivermark: Run, shop: Topology, put
 
     found = rivermark("dashboard", "--no-checks")
 
-    assert "0 of 0 checks broken" in found.output
+    assert "0 of 0 checks failed" in found.output
