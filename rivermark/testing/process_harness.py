@@ -121,7 +121,7 @@ class ProcessHarness(Generic[Event, Out]):
         """Rows of a side output since the start."""
         if tag not in self._written.sides:
             known = ", ".join(self._written.sides) or "none"
-            raise Misuse(f"there is no side output '{tag}'; declared are: {known}")
+            raise Misuse(f"'{tag}' is no side output of the process; declared: {known}")
         return list(self._written.sides[tag])
 
     def counters(self) -> dict[str, int]:

@@ -128,7 +128,7 @@ class Context(Generic[Out]):
         side = self._sides.get(tag)
         if side is None:
             known = ", ".join(sorted(each for each in self._sides if isinstance(each, str)))
-            raise Misuse(f"there is no side output {tag!r}; declared are: {known or 'none'}")
+            raise Misuse(f"{tag!r} is no side output of the process; declared: {known or 'none'}")
         rows, classes = side
         if classes is not None and row.__class__ not in classes:
             names = ", ".join(sorted(each.__name__ for each in classes))

@@ -12,6 +12,7 @@ from rivermark.process.api.side_outputs import SideSpec
 from rivermark.process.api.state import TTL
 from rivermark.process.evolution.schema import HeldShape, StateKind, StateSchema, StateShape
 from rivermark.process.evolution.storable import Storable
+from rivermark.process.instants import Millis
 
 EventOrder = Literal["arrival", "event_time"]
 
@@ -71,10 +72,17 @@ class InputSpec:
         """Whether its events reach every bucket and have no key."""
         return self.key is None
 
-    def arrivals(self, rows: list[Any]) -> Arrivals:
-        """Columns of `rows`, with their keys and times taken from the events themselves."""
-        keys = None if self.key is None else list(map(key_getter(self.key), rows))
-        times = None if self.time is None else instants_of(rows, self.time)
+    def arrivals(
+        self,
+        rows: list[Any],
+        keys: list[Any] | None = None,
+        times: list[Millis] | None = None,
+    ) -> Arrivals:
+        """Columns of `rows`; keys and times that are not known yet are taken from the events."""
+        if keys is None and self.key is not None:
+            keys = list(map(key_getter(self.key), rows))
+        if times is None and self.time is not None:
+            times = instants_of(rows, self.time)
         return Arrivals(self.name, rows, keys, times)
 
 

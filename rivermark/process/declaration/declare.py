@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from rivermark.model.errors import DeclarationError
-from rivermark.process.api.declaration import Declaration, InputSpec, StateSpec
+from rivermark.process.api.declaration import Declaration, StateSpec
+from rivermark.process.api.side_outputs import SideOutput, SideSpec
 from rivermark.process.api.state import Collection
 from rivermark.process.declaration.inputs import find_inputs
-from rivermark.process.declaration.outputs import find_out, find_sides
 from rivermark.process.declaration.states import find_states
 from rivermark.process.declaration.type_arguments import arguments_for
+from rivermark.process.evolution.storable import Storable
 
 
 def is_open(cls: type, base: type) -> bool:
@@ -39,8 +40,8 @@ def declare(cls: Any, base: Any) -> Declaration:
         states=tuple(each for each in states if each.kind != "broadcast"),
         broadcasts=tuple(each for each in states if each.kind == "broadcast"),
         inputs=inputs,
-        sides=find_sides(cls),
-        out=find_out(cls, None if out is type(None) else out),
+        sides=_find_sides(cls),
+        out=None if out in (None, type(None)) else Storable(out, f"process '{name}': its output"),
         order=cls.order,
         hold=cls.hold,
         dead_letter=cls.dead_letter,
@@ -53,6 +54,25 @@ def declare(cls: Any, base: Any) -> Declaration:
     _check_evolution(declaration)
     _install_collections(cls, declaration.states)
     return declaration
+
+
+def _find_sides(cls: type) -> dict[str, SideSpec]:
+    """The side outputs of `cls` by tag."""
+    sides: dict[str, SideSpec] = {}
+    names: dict[str, str] = {}
+    for owner in reversed(cls.__mro__):
+        for name, value in owner.__dict__.items():
+            if not isinstance(value, SideOutput):
+                continue
+            if names.get(value.tag, name) != name:
+                raise DeclarationError(
+                    f"process '{cls.__name__}': '{names[value.tag]}' and '{name}' have one tag, "
+                    f"{value.tag!r}: their rows could not be told apart"
+                )
+            names[value.tag] = name
+            what = f"process '{cls.__name__}': side output '{value.tag}'"
+            sides[value.tag] = SideSpec(value, Storable(value.row, what))
+    return sides
 
 
 def _check_order(declared: Declaration) -> None:
@@ -75,15 +95,11 @@ def _check_order(declared: Declaration) -> None:
 
 
 def _check_broadcasts(declared: Declaration) -> None:
-    if declared.broadcasts and not any(map(_is_broadcast, declared.inputs)):
+    if declared.broadcasts and not any(each.broadcast for each in declared.inputs):
         raise DeclarationError(
             f"process '{declared.name}': nothing can write broadcast state "
             f"'{declared.broadcasts[0].name}': it has no Broadcast input"
         )
-
-
-def _is_broadcast(declared: InputSpec) -> bool:
-    return declared.broadcast
 
 
 def _check_evolution(declared: Declaration) -> None:

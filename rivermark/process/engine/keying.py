@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rivermark.process.api.declaration import InputSpec
-from rivermark.process.api.inputs import Arrivals, instants_of, key_getter
+from rivermark.process.api.inputs import Arrivals
 from rivermark.process.errors import DeadLetter, ProcessError
 from rivermark.process.instants import Millis
 
@@ -30,19 +30,9 @@ def arrivals_of(
     fails, unless such events are set aside.
     """
     try:
-        return _columns(spec, events, keys, times), []
+        return spec.arrivals(events, keys, times), []
     except Exception:  # user code; told below with the event
         return _one_by_one(process, spec, events, keys, times, dead_letter=dead_letter)
-
-
-def _columns(
-    spec: InputSpec, events: list[Any], keys: list[Any] | None, times: list[Millis] | None
-) -> Arrivals:
-    if keys is None and spec.key is not None:
-        keys = list(map(key_getter(spec.key), events))
-    if times is None and spec.time is not None:
-        times = instants_of(events, spec.time)
-    return Arrivals(spec.name, events, keys, times)
 
 
 def _one_by_one(
@@ -60,9 +50,7 @@ def _one_by_one(
     for place, event in enumerate(events):
         key = None if keys is None else keys[place]
         try:
-            one = _columns(
-                spec, [event], _only(keys, place), None if times is None else [times[place]]
-            )
+            one = spec.arrivals([event], _only(keys, place), _only(times, place))
         except Exception as error:
             failure = ProcessError(process, key, event, 0, error)
             if not dead_letter:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rivermark.process import Context, KeyedProcess, ProcessError, ValueState
+from rivermark.process import Context, KeyedProcess, ProcessError, SideOutput, ValueState
 from rivermark.testing import ProcessHarness
 from tests.unit.process.readings import MINUTE, NOON, Note, Reading, reading
 
@@ -227,3 +227,38 @@ def test_an_instant_that_is_none_is_refused(at: object) -> None:
 
     with pytest.raises(ProcessError, match="TypeError"):
         ProcessHarness(Odd()).feed(reading("a"))
+
+
+class Strays(KeyedProcess[Reading, Note]):
+    """Writes to an output that it does not declare."""
+
+    key = "sensor"
+    time = "at"
+    late = SideOutput("late", Reading)
+
+    def __init__(self, tag: SideOutput[Reading] | str) -> None:
+        self.tag = tag
+
+    def on_event(self, event: Reading, ctx: Context[Note]) -> None:
+        ctx.output(self.late, event)
+        ctx.output(self.tag, event)
+
+
+@pytest.mark.parametrize(
+    ("tag", "text"),
+    [
+        ("tardy", "'tardy' is no side output of the process; declared: late"),
+        (SideOutput("late", Note), r"SideOutput\('late', Note\) is no side output"),
+        (SideOutput("tardy", Reading), r"SideOutput\('tardy', Reading\) is no side output"),
+    ],
+    ids=["a tag", "a declaration of another class with the same tag", "an undeclared one"],
+)
+def test_a_side_output_that_the_class_does_not_declare_is_refused_with_the_line(
+    tag: SideOutput[Reading] | str, text: str
+) -> None:
+    harness = ProcessHarness(Strays(tag))
+    with pytest.raises(ProcessError, match=text) as failure:
+        harness.feed(reading("a"))
+
+    assert "ctx.output(self.tag, event)" in failure.value.line
+    assert harness.side("late") == []

@@ -176,16 +176,6 @@ def test_a_tag_that_cannot_name_a_table_is_refused() -> None:
         SideOutput("Late fares!", Reading)
 
 
-def test_a_tag_that_nobody_declared_is_refused_when_the_class_is_defined() -> None:
-    with refused(r"on_event writes to side output 'tardy' in line \d+, which is not declared"):
-
-        class Unknown(Handled):
-            late = SideOutput("late", Reading)
-
-            def on_event(self, event: Reading, ctx: Context[Note]) -> None:
-                ctx.output("tardy", event)
-
-
 def test_a_life_of_no_length_is_refused() -> None:
     with refused("a TTL must be a whole number of milliseconds above 0"):
         TTL(timedelta(0))
