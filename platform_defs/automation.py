@@ -36,16 +36,16 @@ class Clockwork:
 
 
 def clockwork_of(topology: Topology) -> Clockwork:
-    """Two jobs a group, and those that look after all of them."""
+    """Two jobs a group, and those that serve all of them."""
     groups = list(topology.groups())
     live = [live_job(topology, group) for group in groups]
     catch_up = {group: catch_up_job(topology, group) for group in groups}
     watch, suites, trust = watch_job(topology), suites_job(topology), trust_job()
     schedules = [catch_up_schedule(group, job) for group, job in catch_up.items()]
     schedules += [watch_schedule(topology, watch), trust_schedule(topology, trust)]
-    looking_after = upkeep_job(topology)
-    folding = merge_late_job(topology)
-    schedules += [merge_late_schedule(topology, folding), upkeep_schedule(looking_after)]
+    maintaining = upkeep_job(topology)
+    merging = merge_late_job(topology)
+    schedules += [merge_late_schedule(topology, merging), upkeep_schedule(maintaining)]
     if suites is not None:
         schedules.append(suites_schedule(suites))
     return Clockwork(
@@ -55,9 +55,9 @@ def clockwork_of(topology: Topology) -> Clockwork:
             watch,
             trust,
             *([suites] if suites is not None else []),
-            folding,
+            merging,
             replay_ingest_job(topology),
-            looking_after,
+            maintaining,
             *reprocess_jobs(topology),
             rehearsal_job(topology),
             wish_job(topology, "run"),

@@ -31,11 +31,11 @@ def assets_of(topology: Topology) -> list[dg.AssetsDefinition | dg.AssetSpec]:
         if isinstance(stream, Ingest)
         for landing in [landing_spec(stream)]
     }
-    found: list[dg.AssetsDefinition | dg.AssetSpec] = [*landings.values()]
+    assets: list[dg.AssetsDefinition | dg.AssetSpec] = [*landings.values()]
     for group in topology.groups():
-        found.append(hosted_assets(topology, group))
-        found += [daily_assets(topology, group, zone) for zone in _zones(topology, group)]
-    return [*found, *trust_assets(topology)]
+        assets.append(hosted_assets(topology, group))
+        assets += [daily_assets(topology, group, zone) for zone in _zones(topology, group)]
+    return [*assets, *trust_assets(topology)]
 
 
 def hosted_assets(topology: Topology, group: str) -> dg.AssetsDefinition:

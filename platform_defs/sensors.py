@@ -52,17 +52,17 @@ def restart_sensor(topology: Topology, jobs: Sequence[AssetJob]) -> dg.SensorDef
         state = platform.settings().state
         # Runs before heartbeats: a run that ends in between is then seen as ending, not as dead.
         runs = [run for group in groups for run in launched_runs(context.instance, group.name)]
-        wishes = DesiredStore(state)
+        desired = DesiredStore(state)
         plan = plan_restarts(
             groups,
-            {group.name: wishes.get(group.name) for group in groups},
+            {group.name: desired.get(group.name) for group in groups},
             HeartbeatStore(state).read(),
             runs,
             RestartHistory.from_cursor(context.cursor),
             datetime.now(UTC),
         )
         for group, reason in plan.pauses.items():
-            wishes.set(group, "paused", by="the restart sensor", reason=reason)
+            desired.set(group, "paused", by="the restart sensor", reason=reason)
         correct_records(context, plan, runs)
         for alert in plan.alerts:
             context.log.error(alert.message)
@@ -79,7 +79,7 @@ def restart_sensor(topology: Topology, jobs: Sequence[AssetJob]) -> dg.SensorDef
 
 
 def launched_runs(instance: dg.DagsterInstance, group: str) -> list[LaunchedRun]:
-    """The newest continuous runs of a group, whoever started them and under whatever job's name."""
+    """The newest continuous runs of a group, by any job and whether by a person or the sensor."""
     records = instance.get_run_records(
         dg.RunsFilter(tags={GROUP_TAG: group, MODE_TAG: Mode.continuous.value}),
         limit=RUNS_LOOKED_AT,

@@ -61,15 +61,15 @@ def _lines(module: ModuleType) -> dict[str, int]:
         tree = ast.parse(inspect.getsource(module))
     except (OSError, TypeError):
         return {}
-    found: dict[str, int] = {}
+    lines: dict[str, int] = {}
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else []
         if isinstance(node, ast.AnnAssign):
             targets = [node.target]
         for target in targets:
             if isinstance(target, ast.Name):
-                found.setdefault(target.id, node.lineno)
-    return found
+                lines.setdefault(target.id, node.lineno)
+    return lines
 
 
 def _build(stream: AnyStream) -> list[tuple[str, int, str]]:

@@ -115,14 +115,14 @@ def column_schema(stream: AnyStream, table: Table) -> dg.TableSchema:
     return _columns(table, {field.name: field.description for field in fields})
 
 
-def _columns(table: Table, told: dict[str, str]) -> dg.TableSchema:
+def _columns(table: Table, descriptions: dict[str, str]) -> dg.TableSchema:
     schema: StructType = table.schema
     return dg.TableSchema(
         columns=[
             dg.TableColumn(
                 name=field.name,
                 type=field.dataType.simpleString(),
-                description=told.get(field.name) or field.metadata.get("comment"),
+                description=descriptions.get(field.name) or field.metadata.get("comment"),
                 constraints=dg.TableColumnConstraints(nullable=field.nullable),
                 tags={"personal": ""} if field.name in table.personal else {},
             )

@@ -26,7 +26,7 @@ import psutil
 from rivermark.runtime.supervision.heartbeat import ENDED, HeartbeatStore, host_alive
 from rivermark.settings import Settings
 
-LOOK_SECONDS: Final = 2.0
+POLL_SECONDS: Final = 2.0
 WAIT_SECONDS: Final = 60.0
 """How long Dagster's services may take to end; a run that hosts a stream is none of them."""
 
@@ -38,38 +38,38 @@ mutation Heal($name: String!) {
 
 
 def main() -> int:
-    """Run `dagster dev` until it is told to end; gives its exit code."""
+    """Run `dagster dev` until a signal ends it; returns its exit code."""
     parser = argparse.ArgumentParser(description="The platform in the browser.")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=3000)
-    given = parser.parse_args()
-    told = threading.Event()
+    options = parser.parse_args()
+    ending = threading.Event()
 
     def end(_signal: int, _frame: FrameType | None) -> None:
-        told.set()
+        ending.set()
 
     # Before the start: a shell that runs this in the background has SIGINT ignored, and a process
     # begins with what its parent ignores.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     dagster = subprocess.Popen(
-        [sys.executable, "-m", "dagster", "dev", "-h", given.host, "-p", str(given.port)],
+        [sys.executable, "-m", "dagster", "dev", "-h", options.host, "-p", str(options.port)],
         env={**os.environ, "PYTHONWARNINGS": "ignore:Function `dev_command` is superseded"},
         # Its own group: the terminal's interrupt reaches it once, from here.
         start_new_session=True,
     )
     without = 0
     while dagster.poll() is None:
-        if told.wait(LOOK_SECONDS):
+        if ending.wait(POLL_SECONDS):
             # `dagster dev` ends its services on an interrupt and on nothing else.
             dagster.send_signal(signal.SIGINT)
             _wait(dagster)
         without = without + 1 if code_server_is_gone(dagster.pid) else 0
         # Twice: a server that is being replaced is missing for a moment.
         if without >= 2:
-            heal(f"http://{given.host}:{given.port}/graphql")
+            heal(f"http://{options.host}:{options.port}/graphql")
             without = 0
-    tell_what_runs_on()
+    report_running_streams()
     return dagster.returncode or 0
 
 
@@ -98,22 +98,24 @@ def heal(graphql: str) -> None:
         _ask(graphql, RELOAD, {"name": name})
 
 
-def tell_what_runs_on() -> None:
-    """Say which streams outlive the page: their runs are processes of their own."""
+def report_running_streams() -> None:
+    """Print which streams outlive the page: their runs are processes of their own."""
     beats = HeartbeatStore(Settings().state).latest().values()
     living = sorted({b.group for b in beats if b.state not in ENDED and host_alive(b)})
     if living:
         names = " ".join(living)
         print(  # noqa: T201
             f"rivermark: streams run on without the page: {names}; "
-            f"`rivermark pause GROUP` lets one rest",
+            f"`rivermark pause GROUP` pauses one",
             flush=True,
         )
 
 
 def _location_names(graphql: str) -> list[str]:
-    found = _ask(graphql, "{ workspaceOrError { ... on Workspace { locationEntries { name } } } }")
-    entries = (found.get("workspaceOrError") or {}).get("locationEntries") or []
+    workspace = _ask(
+        graphql, "{ workspaceOrError { ... on Workspace { locationEntries { name } } } }"
+    )
+    entries = (workspace.get("workspaceOrError") or {}).get("locationEntries") or []
     return [str(entry["name"]) for entry in entries]
 
 
@@ -123,10 +125,10 @@ def _ask(graphql: str, query: str, values: dict[str, str] | None = None) -> dict
         graphql, body, {"Content-Type": "application/json"}
     )
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-            return dict(json.load(answer).get("data") or {})
+        with urllib.request.urlopen(request, timeout=60) as response:  # noqa: S310
+            return dict(json.load(response).get("data") or {})
     except (urllib.error.URLError, TimeoutError):
-        return {}  # The page is not up yet, or just going down: the next look tries again.
+        return {}  # The page is not up yet, or just going down: the next poll tries again.
 
 
 def _below(pid: int) -> list[psutil.Process]:

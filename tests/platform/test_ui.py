@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from platform_defs.ui import code_server_is_gone, heal, tell_what_runs_on
+from platform_defs.ui import code_server_is_gone, heal, report_running_streams
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.settings import Settings
 from rivermark.testing import wait_until
@@ -114,6 +114,6 @@ def test_streams_that_run_on_without_the_page_are_named(
     long_ago = datetime.now(UTC) - timedelta(days=9)
     store.beat(replace(living, stream="old/news", group="old", pid=99_999_999, at=long_ago))
 
-    tell_what_runs_on()
+    report_running_streams()
 
     assert "run on without the page: taxi;" in capsys.readouterr().out
