@@ -48,8 +48,7 @@ def table_spec(topology: Topology, stream: AnyStream, table: Table) -> dg.AssetS
 
 def sinks(stream: AnyStream, table: Table) -> dict[str, str]:
     """Where the rows of an output go, and how often each of them gets there."""
-    outputs = stream.outputs if isinstance(stream, Stream) else ()
-    output = next((o for o in outputs if o.table == table), Output(table))
+    output = stream.output(table) if isinstance(stream, Stream) else Output(table)
     own, *others = sinks_of(output)
     described = {"delivery": str(own.delivery)}
     if others:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Final
@@ -13,6 +13,7 @@ import typer
 from rivermark.cli.console import ago, grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, selected, settings_for, topology
 from rivermark.cli.run import Groups, Streams
+from rivermark.model.stream import AnyStream, Stream
 from rivermark.monitor.status import StreamStatus, desired_states, status_of
 
 NUMERIC: Final = ("rows in", "admitted", "late", "quarantined", "rows")
@@ -47,6 +48,7 @@ def status(
         by = f"{desired.by}{', ' + moment(desired.at) if desired.at else ''}"
         title = f"{name}: desired {desired.state}; {desired.reason} ({by})"
         print_statuses([s for s in statuses if s.group == name], title, now)
+        print_sinks(stream for stream in chosen if stream.group == name)
 
 
 def print_statuses(statuses: Sequence[StreamStatus], title: str, now: datetime) -> None:
@@ -70,3 +72,11 @@ def print_statuses(statuses: Sequence[StreamStatus], title: str, now: datetime) 
         if each.metrics:
             metrics = ", ".join(f"{name} {n:,}" for name, n in sorted(each.metrics.items()))
             out().print(plain(f" {each.stream} counts {metrics}"))
+
+
+def print_sinks(streams: Iterable[AnyStream]) -> None:
+    """Where outputs go besides a table that they append to."""
+    for stream in streams:
+        for output in stream.outputs if isinstance(stream, Stream) else ():
+            for sink in output.sinks:
+                out().print(plain(f" {output.table.name} goes to {sink.described()}"))

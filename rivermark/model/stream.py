@@ -207,6 +207,10 @@ class Stream:
         """Every table this stream writes."""
         return tuple(o.table for o in self.outputs)
 
+    def output(self, table: Table) -> Output:
+        """The output that writes the table."""
+        return next(output for output in self.outputs if output.table == table)
+
     @property
     def days(self) -> Daily | None:
         """The days of its first table: what a backfill page offers."""

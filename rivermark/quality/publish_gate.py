@@ -104,10 +104,15 @@ def broken_rules(
             return {}
         broken = {rule: n for rule, n in zip(conditions, counts[1::2], strict=True) if n}
         for rule in rules:
-            if isinstance(rule.asks, Unique):
+            if isinstance(rule.asks, Unique) and not merged_by(stream, table, rule.asks.columns):
                 repeated = _repeated(duck, table, rule.asks.columns, instead_of)
                 broken |= {rule: repeated} if repeated else {}
         return broken
+
+
+def merged_by(stream: Stream, table: Table, columns: Sequence[str]) -> bool:
+    """Whether the table keeps one row for each value of the columns, whatever comes in."""
+    return stream.output(table).updates_rows and set(table.keys) <= set(columns)
 
 
 def keep(lake: Lake, table: Table, rows: Rows) -> None:

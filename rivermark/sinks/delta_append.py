@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -39,7 +40,7 @@ class DeltaAppend(Sink):
         return "Delta table, appended"
 
     def open(self, context: SinkContext) -> SinkWriter:
-        """Look up the newest batch of the origin; raises ReplayUnprovable where the log is cut."""
+        """A writer of the table; `last` raises ReplayUnprovable where the log is cut."""
         return _Writer(context)
 
 
@@ -47,7 +48,11 @@ class _Writer(SinkWriter):
     def __init__(self, context: SinkContext) -> None:
         self._context = context
         self._lake = Lake(context.root, context.retention)
-        self._table = TableWriter(self._lake, context.table, context.origin)
+
+    @cached_property
+    def _table(self) -> TableWriter:
+        """Looks the newest batch up; a replacement does not need it."""
+        return TableWriter(self._lake, self._context.table, self._context.origin)
 
     def last(self) -> BatchIdentity | None:
         commit = self._table.last
@@ -68,6 +73,6 @@ class _Writer(SinkWriter):
         replacement: str,
         metadata: Mapping[str, Any] | None = None,
     ) -> int:
-        told = {"replacement": replacement, **(metadata or {})}
+        described = dict(metadata or {"replacement": replacement})
         table, conflict = self._context.table, self._context.on_conflict
-        return replace_days(self._lake, table, rows, days, told, on_conflict=conflict)
+        return replace_days(self._lake, table, rows, days, described, on_conflict=conflict)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
-from functools import reduce
+from functools import cached_property, reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -118,17 +118,17 @@ class _Writer(SinkWriter):
             tombstones = tombstones_of(sink, context.table)
             create_table(_lake(context), tombstones)
             self._tombstones = _lake(context).path(tombstones)
-        self._last = self._find_last()
 
     def last(self) -> BatchIdentity | None:
         return self._last
 
-    def _find_last(self) -> BatchIdentity | None:
+    @cached_property
+    def _last(self) -> BatchIdentity | None:
         for commit in CommitLog(self._path).history():
-            found = commit.metadata
-            ours = (found.get("stream"), found.get("generation"))
-            if ours == (self._origin.stream, self._origin.generation) and "batch" in found:
-                return self._origin.batch(int(found["batch"]))
+            metadata = commit.metadata
+            ours = (metadata.get("stream"), metadata.get("generation"))
+            if ours == (self._origin.stream, self._origin.generation) and "batch" in metadata:
+                return self._origin.batch(int(metadata["batch"]))
         return None
 
     def write(
@@ -157,7 +157,7 @@ class _Writer(SinkWriter):
         Rows of the days that the recompute no longer returns stay, since the key may have rows of
         other days.
         """
-        return self._merge(rows, {"replacement": replacement, **(metadata or {})}, overrule=True)
+        return self._merge(rows, metadata or {"replacement": replacement}, overrule=True)
 
     def _merge(self, rows: Rows, metadata: Mapping[str, Any], *, overrule: bool) -> int:
         names = self._table.schema.fieldNames()

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import date
+from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import msgspec
@@ -128,18 +129,17 @@ class _Writer(SinkWriter):
         self._store.create_dir(self._path, recursive=True)
         with commit_lock(folder):
             self._complete()
-        self._last = self._find_last()
 
     def last(self) -> BatchIdentity | None:
         return self._last
 
-    def _find_last(self) -> BatchIdentity | None:
+    @cached_property
+    def _last(self) -> BatchIdentity | None:
         content = self._content(LAST)
-        found = None if content is None else msgspec.json.decode(content, type=BatchIdentity)
-        ours = self._origin
-        if found is None or (found.stream, found.generation) != (ours.stream, ours.generation):
+        if content is None:
             return None
-        return found
+        last = msgspec.json.decode(content, type=BatchIdentity)
+        return last if last == self._origin.batch(last.batch) else None
 
     def write(
         self, rows: Rows, identity: BatchIdentity, metadata: Mapping[str, Any] | None = None

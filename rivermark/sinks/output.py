@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 from rivermark.lake.lake import Lake
 from rivermark.model.sink import Origin, Rows, Sink, SinkContext, SinkWriter, no_conflict
-from rivermark.model.stream import Output
+from rivermark.model.stream import AnyStream, Ingest, Output
 from rivermark.sinks.delta_append import DeltaAppend
 
 
@@ -47,6 +47,8 @@ class OutputWriter:
         self._sinks: list[tuple[Sink, SinkWriter]] = [
             (sink, sink.open(context)) for sink in sinks_of(output)
         ]
+        for _, writer in self._sinks:
+            writer.last()  # What cannot be known stops the start, not the first batch.
 
     @property
     def writes_once(self) -> bool:
@@ -94,8 +96,25 @@ def replace_in_others(
     days: Collection[date],
     replacement: str,
 ) -> None:
-    """Replace days in the sinks of an output besides its table, as each of them does."""
+    """Replace days in the sinks of an output besides its table, as each of them does.
+
+    Call it before the table's days are replaced: where the table holds the new rows, every other
+    sink does then, and a replacement that was killed is found unfinished.
+    """
     context = context_of(lake, output, origin)
     for sink in sinks_of(output)[1:]:
         if sink.on_replace != "skips":
             sink.open(context).replace(rows, days, replacement)
+
+
+def archive_sinks(lake: Lake, stream: AnyStream, stamp: str) -> list[str]:
+    """Put aside what the sinks of a stream that is reset have written; returns where it lies."""
+    if isinstance(stream, Ingest):
+        return []
+    origin = Origin(stream.name, 0, datetime.now(UTC), stamp)
+    return [
+        place
+        for output in stream.outputs
+        for sink in sinks_of(output)
+        for place in sink.archive(context_of(lake, output, origin), stamp)
+    ]

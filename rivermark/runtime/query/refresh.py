@@ -17,6 +17,7 @@ from rivermark.lake.locks import days_lock
 from rivermark.lake.replace import replace_days
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import RivermarkError
+from rivermark.model.sink import Origin
 from rivermark.model.stream import Stream, table_of
 from rivermark.model.table import Table
 from rivermark.quality.publish_gate import audit
@@ -24,6 +25,7 @@ from rivermark.quality.publish_staging import staged
 from rivermark.runtime.batch_metrics import BatchResult
 from rivermark.runtime.query.base import QueryHost
 from rivermark.settings import Settings
+from rivermark.sinks.output import replace_in_others, sinks_of
 
 if TYPE_CHECKING:
     from rivermark.quality.duckdb_evaluator import Rows
@@ -81,7 +83,9 @@ class RefreshHost(QueryHost):
         }
         with days_lock(self.lake.path(self.declared.tables[0])):
             built = build_days(self.spark, self.lake, self.declared, days)
-            rows_out = write_days(self.lake, self.declared, built, days, told, audited=self.bounded)
+            rows_out = write_days(
+                self.lake, self.declared, built, days, self.origin, told, audited=self.bounded
+            )
         return BatchResult(rows_in=rows_in, rows_out=rows_out, touched=frozenset(days))
 
 
@@ -128,6 +132,7 @@ def write_days(
     stream: Stream,
     built: DataFrame,
     days: Collection[date],
+    origin: Origin,
     metadata: dict[str, object],
     *,
     audited: bool = True,
@@ -148,7 +153,7 @@ def write_days(
                 found = mine.toArrow()
                 parts.append((table, found))
                 looked_at.append((table, found))
-            elif audited:
+            elif audited or len(sinks_of(output)) > 1:
                 spark = built.sparkSession
                 kept, seen = stack.enter_context(staged(spark, lake, table, mine))
                 parts.append((table, kept))
@@ -157,4 +162,7 @@ def write_days(
                 parts.append((table, mine))
         if audited:
             audit(lake, stream, looked_at, instead_of=days, kept=stream.volume == "events")
+        name = f"{origin.generation:04d}-{metadata['refresh']:010d}"
+        for output, (_, rows) in zip(stream.outputs, parts, strict=True):
+            replace_in_others(lake, output, origin, rows, days, name)
         return sum(replace_days(lake, table, rows, days, metadata) for table, rows in parts)

@@ -23,6 +23,7 @@ from rivermark.runtime.checkpoint.generation import reset_generation
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.lease import Lease
 from rivermark.settings import Settings
+from rivermark.sinks.output import archive_sinks
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ def reset(
 def _clear(settings: Settings, stream: AnyStream, stamp: str, removed: list[str]) -> None:
     lake = settings.lake()
     moved = [archive_table(lake, table, stamp) for table in tables_of(stream)]
+    moved += archive_sinks(lake, stream, stamp)
     if isinstance(stream, Ingest) and lake.exists(INGEST_FILES):
         path = lake.path(INGEST_FILES)
         with commit_lock(path):
