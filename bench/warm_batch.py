@@ -206,11 +206,11 @@ class Running:
 def ours(spark: SparkSession, settings: Settings, stream: Stream) -> Iterator[Running]:
     """The stream as the platform runs it: its host, watched by a supervisor."""
     with Supervisor(spark, settings, [stream], "bench") as supervisor:
-        supervisor.start(stream.name, bounded=False)
+        supervisor.start(stream.name)
 
         def supervise() -> None:
             supervisor.count()
-            supervisor.look()
+            supervisor.observe()
             supervisor.beat()
 
         yield Running(Path(supervisor.hosts[stream.name].checkpoint), supervise)

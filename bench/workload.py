@@ -29,7 +29,8 @@ from rivermark.backfill.recompute import Order, replace
 from rivermark.model.stream import Stream
 from rivermark.model.topology import Topology
 from rivermark.runtime.spark.session import open_session
-from rivermark.runtime.supervision.run import Report, run_bounded, run_continuous
+from rivermark.runtime.supervision.report import Report
+from rivermark.runtime.supervision.run import run_bounded, run_continuous
 from rivermark.settings import Settings
 
 WINNERS = (

@@ -14,7 +14,7 @@ from jobs.names import by_days, in_order, progress_key, table_key
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
-from rivermark.runtime.supervision.run import Report
+from rivermark.runtime.supervision.report import Report
 
 Event = dg.AssetMaterialization | dg.AssetObservation
 

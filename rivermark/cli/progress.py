@@ -16,7 +16,7 @@ from rivermark.runtime.supervision.heartbeat import HeartbeatStore
 from rivermark.settings import Settings
 
 if TYPE_CHECKING:
-    from rivermark.runtime.supervision.run import OnReport, Report
+    from rivermark.runtime.supervision.report import OnReport, Report
 
 LOOK_SECONDS = 1.0
 SHOWN = 3

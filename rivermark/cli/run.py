@@ -21,7 +21,7 @@ from rivermark.settings import Settings
 
 if TYPE_CHECKING:
     from rivermark.runtime.batch_metrics import StreamSummary
-    from rivermark.runtime.supervision.run import Report
+    from rivermark.runtime.supervision.report import Report
 
 INTERRUPTED: Final = 130
 LOOK_SECONDS: Final = 2.0

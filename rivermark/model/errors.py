@@ -44,3 +44,4 @@ class StreamFailed(RivermarkError):
         """Keep the stream's name beside the message, so that a run can report it first."""
         super().__init__(f"stream '{stream}' failed: {message}")
         self.stream = stream
+        self.reason = message

@@ -22,7 +22,7 @@ from rivermark.backfill.recompute import Order
 from rivermark.backfill.registry import Kind
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.runtime.batch_metrics import StreamSummary
-from rivermark.runtime.supervision.run import Report
+from rivermark.runtime.supervision.report import Report
 from rivermark.settings import Settings
 from tests.platform.small_topology import SMALL
 

@@ -32,6 +32,8 @@ class Meaning:
 SLOW_WORKER: Final = "failed to connect back"
 """What Spark says where a Python process of a query was not there within ten seconds."""
 
+SESSION_STOPPED: Final = ("stopped SparkContext", "SparkContext was shut down")
+
 MEANINGS: Final = (
     Meaning(
         ("STREAMING_CHECKPOINT_MISSING_METADATA_FILE",),
@@ -92,10 +94,17 @@ REFUSALS: Final = (
 
 @dataclass(frozen=True)
 class Fault:
-    """An error in words. `restartable` is false where a restart would only meet it again."""
+    """What an error means.
+
+    `restartable` is False where another start would fail the same way. `slow_worker`: a Python
+    process was only slow to start on a busy machine; nothing was written, the next start repeats
+    the batch. `session_lost`: the Spark session is gone, and with it every query of the run.
+    """
 
     message: str
     restartable: bool
+    slow_worker: bool = False
+    session_lost: bool = False
 
 
 def explain(
@@ -115,19 +124,14 @@ def explain(
     for meaning in MEANINGS:
         if any(sign in told for sign in meaning.signs):
             words = meaning.text.format(stream=stream, checkpoint=checkpoint)
-            return Fault(f"{words}. [{shorten(text)}]", meaning.restartable)
+            slow = SLOW_WORKER in text
+            return Fault(f"{words}. [{shorten(text)}]", meaning.restartable, slow_worker=slow)
     bridge = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
     if bridge or isinstance(error, ConnectionError | EOFError):
-        return Fault(f"the engine process (JVM) is gone. [{shorten(text)}]", True)
-    return Fault(shorten(text) or type(error).__name__, True)
-
-
-def is_slow_worker(error: BaseException) -> bool:
-    """Whether a query ended only because its Python process was slow to begin on a busy machine.
-
-    Nothing was written then: the batch is done again by the next start.
-    """
-    return SLOW_WORKER in str(error)
+        message = f"the engine process (JVM) is gone. [{shorten(text)}]"
+        return Fault(message, True, session_lost=True)
+    stopped = any(sign in text for sign in SESSION_STOPPED)
+    return Fault(shorten(text) or type(error).__name__, True, session_lost=stopped)
 
 
 def lines_of(text: str) -> list[str]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from rivermark.runtime.query.base import Backlog
 
@@ -17,41 +15,55 @@ SHARE: Final = 0.05
 
 
 class Poller:
-    """Polls the backlogs of a run in turn, between entering and leaving it as a context."""
+    """Polls the backlogs of a run in turn, from the first `add` until it is stopped."""
 
-    def __init__(self, backlogs: Mapping[str, Backlog]) -> None:
-        self._backlogs = backlogs
+    def __init__(self) -> None:
+        self._backlogs: dict[str, Backlog] = {}
+        self._due: dict[str, float] = {}
+        self._failures: dict[str, Exception] = {}
+        self._lock = threading.Lock()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="poller", daemon=True)
-        self.failed: tuple[str, Exception] | None = None
-        """The first stream whose backlog raised; nothing is polled after it."""
 
-    def __enter__(self) -> Self:
-        """Begin."""
-        self._thread.start()
-        return self
+    def add(self, name: str, backlog: Backlog) -> None:
+        """Poll the backlog of a stream, in place of an earlier one."""
+        with self._lock:
+            self._backlogs[name], self._due[name] = backlog, 0.0
+        if not self._thread.is_alive():
+            self._thread.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def remove(self, name: str) -> None:
+        """Poll the stream's backlog no more, after the look under way."""
+        with self._lock:
+            self._backlogs.pop(name, None)
+
+    def failures(self) -> dict[str, Exception]:
+        """What was raised since the last call, by stream; these streams are polled no more."""
+        with self._lock:
+            failures, self._failures = self._failures, {}
+        return failures
+
+    def stop(self) -> None:
         """End, after the look under way."""
         self._ending.set()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def _run(self) -> None:
-        due = dict.fromkeys(self._backlogs, 0.0)
         while not self._ending.wait(POLL_SECONDS):
-            for name, backlog in self._backlogs.items():
-                began = time.monotonic()
-                if began < due[name]:
-                    continue
-                try:
-                    backlog.poll()
-                except Exception as error:
-                    self.failed = name, error
-                    return
-                ended = time.monotonic()
-                due[name] = ended + (ended - began) / SHARE if ended - began > 0.02 else 0.0
+            for name in [*self._backlogs]:
+                with self._lock:
+                    self._poll(name)
+
+    def _poll(self, name: str) -> None:
+        began = time.monotonic()
+        if name not in self._backlogs or began < self._due[name]:
+            return
+        try:
+            self._backlogs[name].poll()
+        except Exception as error:
+            self._failures[name] = error
+            del self._backlogs[name]
+            return
+        took = time.monotonic() - began
+        self._due[name] = time.monotonic() + took / SHARE if took > 0.02 else 0.0

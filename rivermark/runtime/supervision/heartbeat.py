@@ -19,18 +19,22 @@ State = Literal["starting", "running", "idle", "stopping", "stopped", "failed"]
 WAITING: Final = "waiting_files"
 """Key in `numbers`: how much input is there and not yet taken."""
 
+FAILURES: Final = "failures"
+"""Key in `numbers`: how often the stream failed in a row, without a finished batch in between."""
+
 ENDED: Final = frozenset({"stopped", "failed"})
 """States after which a stream does nothing more, so that a silence says nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Heartbeat:
-    """What a stream last said of itself. All times are UTC.
+    """The last reported status of one stream. All times are UTC.
 
-    `pid` is the Python process that hosts the stream and `jvm_pid` its engine, both on `host`.
-    `restartable` is False after an error that another start would only meet again (lost data, an
-    incompatible checkpoint). `numbers` are the stream's own figures, for people and for the stall
-    rule.
+    `pid` is the Python process that hosts the stream and `jvm_pid` its Spark session, both on
+    `host`. `error` is the last failure, until a batch is finished: in state `starting` the run
+    starts the stream again, in state `failed` it has given the stream up. `restartable` is False
+    where another start would fail the same way (lost data, an incompatible checkpoint). `numbers`
+    are the stream's own figures, for people and for the stall rule.
     """
 
     stream: str

@@ -1,18 +1,16 @@
-"""Watches the queries of one run: counts their batches, beats their hearts, notices their death."""
+"""The streams of one run: records batches, writes heartbeats, starts failed queries again."""
 
 from __future__ import annotations
 
 import logging
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from socket import gethostname
 from types import TracebackType
-from typing import Literal, Self
+from typing import Final, Self
 
 from pyspark.sql import SparkSession
 
@@ -20,91 +18,79 @@ from rivermark.lake.schema import create_table
 from rivermark.model.errors import StreamFailed
 from rivermark.model.stream import AnyStream, inputs_of
 from rivermark.runtime.batch_metrics import StreamSummary
-from rivermark.runtime.query.base import Backlog, QueryHost
+from rivermark.runtime.query.base import QueryHost
 from rivermark.runtime.query.factory import host_for
 from rivermark.runtime.spark.session import engine_pid
-from rivermark.runtime.supervision.error_classes import explain, is_slow_worker
-from rivermark.runtime.supervision.heartbeat import WAITING, Heartbeat, HeartbeatStore
+from rivermark.runtime.supervision.error_classes import explain
+from rivermark.runtime.supervision.file_poller import Poller
+from rivermark.runtime.supervision.heartbeat import FAILURES, WAITING, Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.lease import Lease
 from rivermark.runtime.supervision.progress_log import ProgressLog, Reports
-from rivermark.runtime.supervision.scheduler import Pacer
+from rivermark.runtime.supervision.stream_run import StreamRun
+from rivermark.runtime.supervision.trigger_loop import TriggerLoop
 from rivermark.settings import Settings
 
 LOG = logging.getLogger("rivermark")
-State = Literal["starting", "running", "idle", "stopping", "stopped", "failed"]
-BEAT_SECONDS = 5.0
-FLUSH_SECONDS = 10.0
-STARTS = 5
-"""How often a query is started in one run whose Python process does not come up in time."""
+BEAT_SECONDS: Final = 5.0
+FLUSH_SECONDS: Final = 10.0
 
 
 class Supervisor:
     """Holds the leases and hosts of a run's streams, from before the first start to the last stop.
 
-    Use it as a context manager; leaving it stops what still runs and gives the leases back.
+    Use it as a context manager; leaving it stops what still runs and releases the leases. A stream
+    that fails is started again by its restart strategy, with a new host, while the others go on.
+    One that has failed for good keeps its last heartbeat and frees its lease: it can be reset or
+    run elsewhere while its neighbours run.
     """
 
     def __init__(
-        self, spark: SparkSession, settings: Settings, streams: Iterable[AnyStream], run_id: str
+        self,
+        spark: SparkSession,
+        settings: Settings,
+        streams: Iterable[AnyStream],
+        run_id: str,
+        *,
+        bounded: bool = False,
     ) -> None:
-        """Remember what to run; nothing is taken yet."""
         self.spark = spark
         self.settings = settings
         self.streams = list(streams)
         self.run_id = run_id
+        self.bounded = bounded
         self.hosts: dict[str, QueryHost] = {}
-        self.pacer = Pacer()
+        self.runs = {s.name: StreamRun(s, bounded) for s in self.streams}
         self.summaries = {s.name: StreamSummary(s.name) for s in self.streams}
-        self._groups = {s.name: s.group for s in self.streams}
+        self._failures: list[StreamFailed] = []
+        self._wanted: set[str] = set()
+        self._triggers = TriggerLoop()
+        self._poller = Poller()
         self._stack = ExitStack()
-        self._beats = HeartbeatStore(settings.state)
-        self._states: dict[str, State] = {}
+        self._leases = {s.name: Lease(settings.state, s.name) for s in self.streams}
+        self._heartbeats = HeartbeatStore(settings.state)
         self._progressed: dict[str, datetime] = {}
-        self._starts: Counter[str] = Counter()
         self._last_beat = self._last_flush = 0.0
         self._jvm = engine_pid(spark)
 
     def __enter__(self) -> Self:
-        """Take every lease, then open every host; all or nothing."""
+        """Take every lease, all or none (StreamAlreadyRunning), then open every host."""
         try:
-            lake = self.settings.lake()
-            for stream in self.streams:
-                lease = Lease(self.settings.state, stream.name)
+            for lease in self._leases.values():
                 self._stack.enter_context(lease.acquire(self.run_id, self._jvm))
-            self._log = ProgressLog(lake)
+            self._log = ProgressLog(self.settings.lake())
             self._reports = Reports()
             self.spark.streams.addListener(self._reports)
             self._stack.callback(self._quietly, self._stop_listening)
             for stream in self.streams:
-                # Inputs too: a stream may run before what writes them ever did.
                 try:
-                    for table in (*inputs_of(stream), *stream.tables):
-                        create_table(lake, table)
+                    self._open(stream)
                 except Exception as error:
-                    raise self.fail(stream.name, error) from error
-            for stream in self.streams:
-                self._states[stream.name] = "starting"
-                try:
-                    host = host_for(self.spark, self.settings, stream, self.run_id)
-                except Exception as error:
-                    raise self.fail(stream.name, error) from error
-                self.hosts[stream.name] = host
-                self.summaries[stream.name].watermark = host.watermark.reached()
+                    self._fail(stream.name, error)
         except BaseException:
             self._end()
             self._stack.close()
             raise
         return self
-
-    def _end(self) -> None:
-        """Say of all that did not fail that it has stopped."""
-        for name, state in self._states.items():
-            if state != "failed":
-                self._states[name] = "stopped"
-        self.beat(force=True)
-
-    def _stop_listening(self) -> None:
-        self.spark.streams.removeListener(self._reports)
 
     def __exit__(
         self,
@@ -112,11 +98,11 @@ class Supervisor:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop what runs, write down what was counted, give the leases back."""
+        """Stop what runs, write down what was counted, release the leases."""
         try:
-            for name in self.hosts:
-                if self._states[name] not in ("failed", "stopped"):
-                    self._states[name] = "stopping"
+            for run in self.runs.values():
+                if not run.ended:
+                    run.state = "stopping"
             self._quietly(self.stop_all)
             self._quietly(self.count)
             self._quietly(self._log.flush)
@@ -124,140 +110,198 @@ class Supervisor:
         finally:
             self._stack.close()
 
-    @staticmethod
-    def _quietly(step: Callable[[], object]) -> None:
-        """Do a step of the way out; an engine that is gone must not hide the first error."""
-        try:
-            step()
-        except Exception as error:
-            LOG.warning("while stopping: %s", explain(error).message)
+    def start(self, *names: str) -> None:
+        """Start these streams' queries, but those that have failed for good already.
 
-    def start(self, name: str, *, bounded: bool, again: bool = False) -> None:
-        """Start a stream's query; `again` where the pacer of the run has its host already."""
-        try:
-            host = self.hosts[name]
-            host.start(bounded=bounded)
-            if not (bounded or again):
-                self.pacer.add(host)
-        except Exception as error:
-            raise self.fail(name, error) from error
-        self._states[name] = "running"
+        In a bounded run, input outside Spark's sources is taken up first; streams wait together for
+        what is still being written.
+        """
+        self._wanted.update(names)
+        runs = {n: self.runs[n] for n in names}
+        opened = [n for n, run in runs.items() if run.state == "starting" and not run.start_at]
+        for name, error in self._settle(opened).items():
+            self._fail(name, error)
+            opened.remove(name)
+        for name in opened:
+            self._start(name)
 
-    def backlogs(self) -> dict[str, Backlog]:
-        """The input outside Spark's sources, of the streams that have some."""
-        return {n: h.backlog for n, h in self.hosts.items() if h.backlog is not None}
+    def observe(self) -> None:
+        """Find queries that have ended, and start those again whose restart is due.
 
-    def settle(self, names: Sequence[str]) -> None:
-        """Let ingests take what has landed; all wait together for what is still being written."""
-        backlogs = {n: b for n, b in self.backlogs().items() if n in names}
-        if not backlogs:
-            return
-        with ThreadPoolExecutor(len(backlogs), "settle") as threads:
-            looks = {name: threads.submit(backlog.settle) for name, backlog in backlogs.items()}
-        for name, look in looks.items():
-            error = look.exception()
-            if error is not None:
-                raise self.fail(name, error) from error
-
-    def finished(self, name: str) -> None:
-        """Note that a bounded stream has drained its input."""
-        self._states[name] = "stopped"
+        Raises StreamFailed where the Spark session is gone: then every query has ended.
+        """
+        for name, error in self._poller.failures().items():
+            self._fail(name, error)
+        for name, run in self.runs.items():
+            if run.state == "running":
+                self._look_at(name, run)
+            elif name in self._wanted and run.start_at and run.start_at <= datetime.now(UTC):
+                self._start_again(name, run)
 
     def stop_all(self) -> None:
         """Stop every query between batches, those that read first."""
-        self.pacer.stop()
+        self._poller.stop()
+        self._triggers.stop()
         for name in reversed(list(self.hosts)):
             self.hosts[name].stop()
 
+    def failure(self) -> StreamFailed | None:
+        """The first stream that failed for good, with its own error; it names further ones."""
+        if not self._failures:
+            return None
+        first, *others = self._failures
+        if others:
+            names = ", ".join(f"'{other.stream}'" for other in others)
+            first = StreamFailed(first.stream, f"{first.reason}; also failed: {names}")
+        first.__cause__ = self.runs[first.stream].cause
+        return first
+
     def count(self) -> None:
-        """Count the batches that Spark reported since the last call."""
+        """Record the batches that Spark has reported since the last call."""
         for progress in self._reports.take():
-            name = progress.get("name")
-            host = self.hosts.get(name or "")
+            host = self.hosts.get(progress.get("name") or "")
             if host is None or "batchId" not in progress:
                 continue
-            touched = host.written.get(int(progress["batchId"]))
-            tally = host.metrics(progress)
-            summary = self.summaries[host.stream.name]
-            if touched is not None:
-                summary.touched_days |= touched.touched
-                summary.add(tally)
-                self._log.add(tally)
-                self._progressed[host.stream.name] = datetime.now(UTC)
+            result = host.written.get(int(progress["batchId"]))
+            metrics = host.metrics(progress)
+            if result is not None:
+                name = host.stream.name
+                self.summaries[name].touched_days |= result.touched
+                self.summaries[name].add(metrics)
+                self.summaries[name].error = None
+                self.runs[name].progressed()
+                self._log.add(metrics)
+                self._progressed[name] = datetime.now(UTC)
         if time.monotonic() - self._last_flush > FLUSH_SECONDS:
             self._last_flush = time.monotonic()
             self._log.flush()
-
-    def look(self) -> set[str]:
-        """Raise StreamFailed for the first query that ended with an error.
-
-        One whose Python process was only slow to begin is started again, a few times; gives the
-        names of those.
-        """
-        again = set()
-        for name, host in self.hosts.items():
-            query = host.query
-            if query is None or self._states[name] != "running":
-                continue
-            try:
-                error = None if query.isActive else host.error or query.exception()
-            except Exception as broken:
-                raise self.fail(name, broken) from broken
-            if error is None:
-                continue
-            self._starts[name] += 1
-            if not is_slow_worker(error) or self._starts[name] >= STARTS:
-                raise self.fail(name, error) from error
-            LOG.warning(
-                "stream '%s': its Python process was not there in time on this busy machine; "
-                "started again (%d of %d)", name, self._starts[name], STARTS - 1
-            )  # fmt: skip
-            self.start(name, bounded=host.bounded, again=True)
-            again.add(name)
-        return again
-
-    def fail(self, name: str, error: BaseException) -> StreamFailed:
-        """Mark a stream as failed, and say so in its heartbeat at once."""
-        host = self.hosts.get(name)
-        checkpoint = host.checkpoint if host else "of the stream"
-        fault = explain(error, stream=name, checkpoint=checkpoint)
-        self.summaries[name].error = fault.message
-        self._states[name] = "failed"
-        self._restartable = fault.restartable
-        self.beat(force=True)
-        return StreamFailed(name, fault.message)
-
-    _restartable = True
 
     def beat(self, *, force: bool = False) -> None:
         """Write every stream's heartbeat, every few seconds."""
         if not force and time.monotonic() - self._last_beat < BEAT_SECONDS:
             return
         self._last_beat = time.monotonic()
-        backlogs = self.backlogs()
-        for name, state in self._states.items():
-            summary = self.summaries[name]
-            self._beats.beat(
-                Heartbeat(
-                    stream=name,
-                    group=self._groups[name],
-                    run_id=self.run_id,
-                    pid=os.getpid(),
-                    host=gethostname(),
-                    jvm_pid=self._jvm,
-                    at=datetime.now(UTC),
-                    state=state,
-                    batch_id=summary.batches or None,
-                    last_progress_at=self._progressed.get(name),
-                    watermark=summary.watermark,
-                    error=summary.error,
-                    restartable=self._restartable,
-                    numbers={
-                        "rows_in": summary.rows_in,
-                        "rows_out": summary.rows_out,
-                        "late": summary.late,
-                        "quarantined": summary.quarantined,
-                        WAITING: backlogs[name].waiting() if name in backlogs else 0,
-                    },
-                )
-            )
+        for name, run in self.runs.items():
+            if run.state != "failed":
+                self._heartbeats.beat(self._heartbeat(name, run))
+
+    def _open(self, stream: AnyStream) -> None:
+        """A new host of the stream, as for each start: none keeps what a failed one remembered."""
+        name = stream.name
+        self.runs[name].attempt(datetime.now(UTC))
+        # Inputs too: a stream may run before what writes them ever did.
+        for table in (*inputs_of(stream), *stream.tables):
+            create_table(self.settings.lake(), table)
+        host = host_for(self.spark, self.settings, stream, self.run_id)
+        if name in self.hosts:
+            # Spark reports a batch a moment after it is written.
+            host.written = self.hosts[name].written
+        self.hosts[name] = host
+        self.summaries[name].watermark = host.watermark.reached()
+
+    def _settle(self, names: Sequence[str]) -> dict[str, BaseException]:
+        backlogs = {n: b for n in names if (b := self.hosts[n].backlog) is not None}
+        if not self.bounded or not backlogs:
+            return {}
+        with ThreadPoolExecutor(len(backlogs), "settle") as threads:
+            settled = {name: threads.submit(backlog.settle) for name, backlog in backlogs.items()}
+        errors = {name: each.exception() for name, each in settled.items()}
+        return {name: error for name, error in errors.items() if error is not None}
+
+    def _start(self, name: str) -> None:
+        host = self.hosts[name]
+        try:
+            host.start(bounded=self.bounded)
+            if not self.bounded:
+                self._triggers.add(host)
+                if host.backlog is not None:
+                    self._poller.add(name, host.backlog)
+        except Exception as error:
+            self._fail(name, error)
+            return
+        self.runs[name].state = "running"
+
+    def _start_again(self, name: str, run: StreamRun) -> None:
+        LOG.warning("stream '%s' is started again after: %s", name, run.fault and run.fault.message)
+        try:
+            self._open(run.stream)
+        except Exception as error:
+            self._fail(name, error)
+            return
+        self.start(name)
+
+    def _look_at(self, name: str, run: StreamRun) -> None:
+        host = self.hosts[name]
+        try:
+            if host.query is None or host.query.isActive:
+                return
+            error = host.error or host.query.exception()
+        except Exception as broken:
+            error = broken
+        if error is not None:
+            self._fail(name, error)
+        elif self.bounded:
+            run.state = "stopped"
+
+    def _fail(self, name: str, error: BaseException) -> None:
+        """Record a failure: the stream is started again later, or has failed for good."""
+        run, host = self.runs[name], self.hosts.get(name)
+        fault = explain(error, stream=name, checkpoint=host.checkpoint if host else "of the stream")
+        run.failed(error, fault, datetime.now(UTC))
+        self.summaries[name].error = fault.message
+        if host is not None:
+            self._poller.remove(name)
+            self._triggers.remove(host)
+        if fault.session_lost:
+            run.state = "failed"
+        elif host is not None:
+            self._quietly(host.stop)
+        self._heartbeats.beat(self._heartbeat(name, run))
+        if run.state == "failed":
+            self._leases[name].release()
+            self._failures.append(StreamFailed(name, fault.message))
+        if fault.session_lost:
+            raise self._failures[-1] from error
+
+    def _heartbeat(self, name: str, run: StreamRun) -> Heartbeat:
+        summary, host = self.summaries[name], self.hosts.get(name)
+        backlog = host.backlog if host else None
+        return Heartbeat(
+            stream=name,
+            group=run.stream.group,
+            run_id=self.run_id,
+            pid=os.getpid(),
+            jvm_pid=self._jvm,
+            state=run.state,
+            batch_id=summary.batches or None,
+            last_progress_at=self._progressed.get(name),
+            watermark=summary.watermark,
+            error=summary.error,
+            restartable=run.fault is None or run.fault.restartable,
+            numbers={
+                "rows_in": summary.rows_in,
+                "rows_out": summary.rows_out,
+                "late": summary.late,
+                "quarantined": summary.quarantined,
+                WAITING: backlog.waiting() if backlog else 0,
+                FAILURES: run.failures,
+            },
+        )
+
+    def _end(self) -> None:
+        """Mark every stream that did not fail as stopped."""
+        for run in self.runs.values():
+            if run.state != "failed":
+                run.state = "stopped"
+        self.beat(force=True)
+
+    def _stop_listening(self) -> None:
+        self.spark.streams.removeListener(self._reports)
+
+    @staticmethod
+    def _quietly(step: Callable[[], object]) -> None:
+        """Do a step of the way out; a session that is gone must not hide the first error."""
+        try:
+            step()
+        except Exception as error:
+            LOG.warning("while stopping: %s", explain(error).message)

@@ -16,7 +16,8 @@ from rivermark.model.errors import StreamFailed
 from rivermark.model.topology import Topology
 from rivermark.operators.windows import Tumbling, per_window
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
-from rivermark.runtime.supervision.run import Report, run_bounded
+from rivermark.runtime.supervision.report import Report
+from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
 from tests.spark.helpers.crashes import forget_last_commit
 from tests.spark.helpers.landing import Landing

@@ -11,7 +11,7 @@ import pytest
 from rivermark.model.errors import StreamFailed
 from rivermark.model.topology import Topology
 from rivermark.runtime.batch_metrics import StreamSummary
-from rivermark.runtime.supervision.run import Report
+from rivermark.runtime.supervision.report import Report
 from tests.unit.cli.conftest import NOON, Run
 
 WIDE = {"COLUMNS": "250"}

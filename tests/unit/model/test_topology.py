@@ -7,7 +7,6 @@ import pytest
 from rivermark.model.errors import DeclarationError, UnknownStream
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
-from rivermark.runtime.supervision.run import levels
 from tests.unit.model.declared import MINUTE, ingest, stream, table
 
 RIDES = ingest()
@@ -64,11 +63,3 @@ def test_groups_hold_their_streams_in_order() -> None:
         "test": (RIDES, CLEAN, HOURS),
         "other": (BEST,),
     }
-
-
-def test_steps_of_a_run_hold_only_what_is_to_run() -> None:
-    topology = Topology([BEST, HOURS, CLEAN, RIDES])
-
-    assert levels(topology, topology.streams) == [[RIDES], [CLEAN], [HOURS], [BEST]]
-    assert levels(topology, [BEST, CLEAN]) == [[CLEAN], [BEST]]
-    assert levels(topology, []) == []

@@ -14,7 +14,8 @@ from rivermark.lake.statistics import row_count
 from rivermark.model.errors import PartitionStillOpen
 from rivermark.model.table import Table
 from rivermark.runtime.batch_metrics import StreamSummary
-from rivermark.runtime.supervision.run import Report, run_continuous
+from rivermark.runtime.supervision.report import Report
+from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
 from rivermark.testing import wait_until
 from tests.spark.helpers.background import running

@@ -1,21 +1,23 @@
-"""Runs as a whole: stops between batches, the first error first, one run a stream."""
+"""Runs as a whole: stops between batches, failures by stream, one run a stream."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rivermark import Table, Topology
+from rivermark import Stream, Table, Topology
 from rivermark.lake.statistics import row_count
 from rivermark.model.errors import StreamAlreadyRunning, StreamFailed
+from rivermark.model.restart_strategy import FixedDelay, NoRestart, RestartStrategy
 from rivermark.runtime.query.append import AppendHost
 from rivermark.runtime.query.base import QueryHost
-from rivermark.runtime.supervision.heartbeat import HeartbeatStore
+from rivermark.runtime.supervision.heartbeat import FAILURES, Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
@@ -139,20 +141,75 @@ def test_a_query_whose_python_process_comes_too_late_is_started_again_in_the_sam
     assert (beat.state, beat.restartable) == ("failed", True)
 
 
-def test_the_error_of_the_stream_itself_comes_first_and_the_others_are_stopped(
-    spark: SparkSession, settings: Settings, landing: Landing
-) -> None:
-    def fail(readings: DataFrame) -> DataFrame:
+def poisoned(mended: threading.Event, strategy: RestartStrategy) -> Stream:
+    """The same windows by a rule that fails on a reading, until the rule is mended."""
+
+    def build(readings: DataFrame) -> DataFrame:
+        if mended.is_set():
+            return PER_WINDOW.build(readings)
         broken = F.when(F.col("note") == "poison", F.raise_error(F.lit("met a poisoned reading")))
         return PER_WINDOW.build(readings.withColumn("sensor", F.coalesce(broken, "sensor")))
 
-    bad = windows(name="test/bad", build=fail, writes=renamed("test/bad"))
+    return windows(name="test/bad", build=build, writes=renamed("test/bad"), restart=strategy)
+
+
+def beat_of(settings: Settings, stream: str) -> Heartbeat:
+    beat = HeartbeatStore(settings.state).get(stream)
+    assert beat is not None
+    return beat
+
+
+def failures_of(settings: Settings, stream: str) -> float:
+    beat = HeartbeatStore(settings.state).get(stream)
+    return beat.numbers.get(FAILURES, 0) if beat else 0
+
+
+def test_a_poisoned_stream_is_started_again_until_it_recovers_while_its_neighbour_goes_on(
+    spark: SparkSession, settings: Settings, landing: Landing
+) -> None:
+    mended, lake = threading.Event(), settings.lake()
+    bad = poisoned(mended, FixedDelay(delay=timedelta(seconds=0.2)))
+    landing.put(f"{FOLDER}/1.json", reading(0), reading(9, note="poison"))
+    with running(live(spark, settings, READINGS, PER_WINDOW, bad)) as thread:
+        wait_until(
+            lambda: failures_of(settings, bad.name) >= 2,
+            reason="two failures",
+            alive=thread.alive,
+        )
+        landing.put(f"{FOLDER}/2.json", reading(20))
+        wait_until(lambda: row_count(lake, WINDOWS) == 2, reason="two windows", alive=thread.alive)
+        beat = beat_of(settings, bad.name)
+        assert (beat.state, beat.restartable) in (("starting", True), ("running", True))
+        assert "poisoned reading" in (beat.error or "")
+        assert beat_of(settings, PER_WINDOW.name).error is None
+        mended.set()
+        wait_until(
+            lambda: row_count(lake, bad.tables[0]) == 2, reason="its windows", alive=thread.alive
+        )
+    assert rows(spark, settings, bad.tables[0]) == rows(spark, settings, WINDOWS)
+    assert failures_of(settings, bad.name) == 0
+
+
+def test_a_stream_that_is_given_up_stays_failed_while_its_neighbour_goes_on(
+    spark: SparkSession, settings: Settings, landing: Landing
+) -> None:
+    bad = poisoned(threading.Event(), NoRestart())
     thread = Running(live(spark, settings, READINGS, PER_WINDOW, bad))
     landing.put(f"{FOLDER}/1.json", reading(0), reading(9))
     wait_until(
         lambda: row_count(settings.lake(), WINDOWS) == 1, reason="a window", alive=thread.alive
     )
     landing.put(f"{FOLDER}/2.json", reading(9, note="poison"))
+    wait_until(
+        lambda: failures_of(settings, bad.name) == 1,
+        reason="it has failed",
+        alive=thread.alive,
+    )
+    landing.put(f"{FOLDER}/3.json", reading(20))
+    wait_until(
+        lambda: row_count(settings.lake(), WINDOWS) == 2, reason="a window", alive=thread.alive
+    )
+    thread.stop.set()
     with pytest.raises(StreamFailed, match="stream 'test/bad' failed") as failed:
         thread.join()
     assert "poisoned reading" in str(failed.value)
@@ -164,9 +221,6 @@ def test_the_error_of_the_stream_itself_comes_first_and_the_others_are_stopped(
     }  # fmt: skip
     assert "poisoned reading" in (beats["test/bad"].error or "")
     assert not spark.streams.active
-
-    landing.put(f"{FOLDER}/3.json", reading(20))
-    run(spark, settings, READINGS, PER_WINDOW)
     assert [r["readings"] for r in rows(spark, settings, WINDOWS)] == [1, 2]
 
 

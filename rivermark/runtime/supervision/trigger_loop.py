@@ -27,18 +27,17 @@ class _Paced:
     asked: float = 0.0
 
 
-class Pacer:
-    """Wakes each started query by its pace, until it is stopped."""
+class TriggerLoop:
+    """Wakes each started query by its trigger policy, until it is stopped."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._paced: list[_Paced] = []
         self._alone: _Paced | None = None
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="pacer", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="triggers", daemon=True)
 
     def add(self, host: QueryHost) -> None:
-        """Pace a query that was just started: it is looking already."""
+        """Wake a query that was just started from now on: it is looking already."""
         inputs = Inputs(host.trigger.inputs)
         newest = (*inputs.newest(), host.trigger.timer())
         pace = Pace(host.trigger.min_interval, time.monotonic(), newest)
@@ -48,8 +47,13 @@ class Pacer:
         if not self._thread.is_alive():
             self._thread.start()
 
+    def remove(self, host: QueryHost) -> None:
+        """Wake the query no more."""
+        for paced in [p for p in self._paced if p.host is host]:
+            self._drop(paced)
+
     def stop(self) -> None:
-        """Wake nobody any more. A query that was woken last has begun by then."""
+        """Wake no query any more. The one that was woken last has begun by then."""
         self._ending.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -61,10 +65,9 @@ class Pacer:
                 try:
                     self._step(paced)
                 except Exception as error:
-                    # What broke shows in the query itself; whoever watches it will say so.
-                    LOG.debug("no longer paced: %s: %s", paced.host.stream.name, error)
-                    self._paced.remove(paced)
-                    self._release(paced)
+                    # What broke shows in the query itself, where the supervisor finds it.
+                    LOG.debug("no longer woken: %s: %s", paced.host.stream.name, error)
+                    self._drop(paced)
 
     def _step(self, paced: _Paced) -> None:
         now, pace, host = time.monotonic(), paced.pace, paced.host
@@ -95,6 +98,11 @@ class Pacer:
             return True
         others = (p.pace.looking for p in self._paced if p is not paced)
         return self._alone is paced and not any(others)
+
+    def _drop(self, paced: _Paced) -> None:
+        if paced in self._paced:
+            self._paced.remove(paced)
+        self._release(paced)
 
     def _release(self, paced: _Paced) -> None:
         """Let the others begin again."""

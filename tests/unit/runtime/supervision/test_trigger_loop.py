@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from rivermark.runtime.query.base import QueryHost
 from rivermark.runtime.query.trigger_policy import Inputs, Pace, Trigger
-from rivermark.runtime.supervision.scheduler import Pacer, _Paced
+from rivermark.runtime.supervision.trigger_loop import TriggerLoop, _Paced
 
 
 class Timer(Trigger):
@@ -26,7 +26,7 @@ class Timer(Trigger):
 
 
 class Host:
-    """A query as the pacer sees it."""
+    """A query as the loop sees it."""
 
     def __init__(self, *, alone: bool = False) -> None:
         self.trigger = Timer(0.0, first_batch_alone=alone)
@@ -73,46 +73,46 @@ class Silence:
         return (0,)
 
 
-def paced(pacer: Pacer, host: Host) -> _Paced:
+def paced(loop: TriggerLoop, host: Host) -> _Paced:
     """A query at rest whose input never pauses."""
     pace = Pace(least=0.0, begun=-100.0, versions=(0,))
     pace.ended(-99.0, worked=False)
     found = _Paced(cast(QueryHost, host), cast(Inputs, Commits()), pace)
-    pacer._paced.append(found)
+    loop._paced.append(found)
     return found
 
 
-def step(pacer: Pacer, *each: _Paced) -> None:
+def step(loop: TriggerLoop, *each: _Paced) -> None:
     """One look at each, long after the last."""
     for found in each:
         found.pace.begun -= 100.0
         found.pace.rests_until = -100.0
-        pacer._step(found)
+        loop._step(found)
 
 
 def test_a_first_batch_that_has_to_be_alone_waits_for_the_others_and_they_for_it() -> None:
-    pacer, other, process = Pacer(), Host(), Host(alone=True)
-    a, b = paced(pacer, other), paced(pacer, process)
+    loop, other, process = TriggerLoop(), Host(), Host(alone=True)
+    a, b = paced(loop, other), paced(loop, process)
 
-    step(pacer, a, b)
+    step(loop, a, b)
     assert (other.woken, process.woken) == (1, 0), "the other is still at its batch"
     other.end()
-    step(pacer, a, b)
-    step(pacer, b, a)
+    step(loop, a, b)
+    step(loop, b, a)
     assert (other.woken, process.woken) == (1, 1), "the process begins, the other waits"
     process.end()
-    step(pacer, b, a)
+    step(loop, b, a)
     assert other.woken == 2, "and goes on when that first batch is done"
 
 
 def test_later_batches_run_beside_each_other() -> None:
-    pacer, other, process = Pacer(), Host(), Host(alone=True)
-    a, b = paced(pacer, other), paced(pacer, process)
-    step(pacer, b)
+    loop, other, process = TriggerLoop(), Host(), Host(alone=True)
+    a, b = paced(loop, other), paced(loop, process)
+    step(loop, b)
     process.end()
-    step(pacer, b)
+    step(loop, b)
 
-    step(pacer, b, a)
+    step(loop, b, a)
 
     assert (other.woken, process.woken) == (1, 2)
 
@@ -122,29 +122,29 @@ def test_a_query_that_is_gone_holds_nobody_up() -> None:
         def wake(self) -> Any:
             raise RuntimeError("stopped")
 
-    pacer, other, gone = Pacer(), Host(), Gone(alone=True)
-    a, b = paced(pacer, other), paced(pacer, gone)
+    loop, other, gone = TriggerLoop(), Host(), Gone(alone=True)
+    a, b = paced(loop, other), paced(loop, gone)
     try:
-        step(pacer, b)
+        step(loop, b)
     except RuntimeError:
-        pacer._release(b)
+        loop._release(b)
 
-    step(pacer, a)
+    step(loop, a)
 
     assert other.woken == 1
 
 
 def test_a_query_by_the_clock_looks_when_a_timer_is_due_and_rests_otherwise() -> None:
-    pacer, clocked = Pacer(), Host()
-    found = paced(pacer, clocked)
+    loop, clocked = TriggerLoop(), Host()
+    found = paced(loop, clocked)
     found.inputs = cast(Inputs, Silence())
 
     def look() -> None:
         """After its rest, and no longer than that."""
         found.pace.begun, found.pace.rests_until = time.monotonic() - 1.0, 0.0
-        pacer._step(found)
+        loop._step(found)
 
-    step(pacer, found)
+    step(loop, found)
     clocked.end()
     look()
     look()

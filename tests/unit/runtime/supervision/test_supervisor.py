@@ -1,0 +1,288 @@
+"""Streams of a run fail and are started again one by one; the queries are fakes, without Spark."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from rivermark import Topology
+from rivermark.model.errors import CheckpointIncompatible, StreamAlreadyRunning, StreamFailed
+from rivermark.model.restart_strategy import FixedDelay, NoRestart
+from rivermark.runtime.batch_metrics import BatchMetrics, BatchResult
+from rivermark.runtime.query.base import Watermark
+from rivermark.runtime.query.trigger_policy import Trigger
+from rivermark.runtime.supervision import run as runs
+from rivermark.runtime.supervision import supervisor as module
+from rivermark.runtime.supervision.heartbeat import FAILURES, HeartbeatStore
+from rivermark.runtime.supervision.lease import Lease
+from rivermark.runtime.supervision.report import Report
+from rivermark.runtime.supervision.run import run_bounded, run_continuous
+from rivermark.settings import Settings
+from tests.unit.model.test_topology import BEST, CLEAN, HOURS, RIDES
+
+SOON = FixedDelay(delay=timedelta(0), attempts=2)
+TOPOLOGY = Topology([BEST, HOURS, CLEAN, RIDES])
+NAMES = [s.name for s in TOPOLOGY.streams]
+SPARK = cast(
+    SparkSession,
+    SimpleNamespace(
+        streams=SimpleNamespace(addListener=lambda _: None, removeListener=lambda _: None)
+    ),
+)
+
+
+class FakeQueries:
+    """What each stream's queries do, one start after the other; "drain" where a test says nothing.
+
+    "drain" finishes a batch and ends, "go on" finishes a batch and stays, an error ends the query,
+    and "refuse" raises one when the host is opened.
+    """
+
+    def __init__(self) -> None:
+        self.script: dict[str, list[Any]] = {}
+        self.starts: list[str] = []
+        self.progress: list[dict[str, Any]] = []
+
+    def open(self, spark: object, settings: Settings, stream: Any, run_id: str) -> FakeHost:
+        """In place of `host_for`."""
+        acts = self.script.get(stream.name, [])
+        act = acts.pop(0) if len(acts) > 1 else (acts or ["drain"])[0]
+        if act == "refuse":
+            raise CheckpointIncompatible(f"stream '{stream.name}' has lost its offsets")
+        return FakeHost(self, stream, act)
+
+    def take(self) -> list[dict[str, Any]]:
+        """In place of Spark's reports."""
+        reports, self.progress = self.progress, []
+        return reports
+
+
+class FakeHost:
+    """A host whose query does one thing."""
+
+    batch = itertools.count()
+
+    def __init__(self, queries: FakeQueries, stream: Any, act: Any) -> None:
+        self.stream = stream
+        self.query = SimpleNamespace(isActive=False, exception=lambda: None)
+        self.error: Exception | None = None
+        self.backlog = None
+        self.checkpoint = "a folder"
+        self.trigger = Trigger(1.0)
+        self.watermark = Watermark()
+        self.generation = SimpleNamespace(shuffle_partitions=2)
+        self.written: dict[int, BatchResult] = {}
+        self._queries = queries
+        self._act = act
+
+    def start(self, *, bounded: bool) -> None:
+        """Do it."""
+        self._queries.starts.append(self.stream.name)
+        if isinstance(self._act, Exception):
+            self.error = self._act
+            return
+        number = next(self.batch)
+        self.written[number] = BatchResult(rows_in=1)
+        self._queries.progress.append({"name": self.stream.name, "batchId": number})
+        self.query.isActive = self._act == "go on"
+
+    def metrics(self, progress: dict[str, Any]) -> BatchMetrics:
+        """One row in."""
+        number = progress["batchId"]
+        self.written.pop(number, None)
+        at = datetime(2026, 3, 2, tzinfo=UTC)
+        return BatchMetrics(self.stream.name, 0, "run", number, at, rows_in=1)
+
+    def stop(self) -> None:
+        """End."""
+        self.query.isActive = False
+
+    def has_looked(self) -> bool:
+        """At once."""
+        return True
+
+
+@pytest.fixture
+def queries(monkeypatch: pytest.MonkeyPatch) -> FakeQueries:
+    fake = FakeQueries()
+    monkeypatch.setattr(module, "host_for", fake.open)
+    monkeypatch.setattr(module, "Reports", lambda: fake)
+    monkeypatch.setattr(module, "engine_pid", lambda _: None)
+    monkeypatch.setattr(runs, "LOOK_SECONDS", 0.01)
+    loop = SimpleNamespace(add=lambda _: None, remove=lambda _: None, stop=lambda: None)
+    monkeypatch.setattr(module, "TriggerLoop", lambda: loop)
+    return fake
+
+
+@pytest.fixture
+def settings(tmp_path: Any) -> Settings:
+    return Settings(home=tmp_path)
+
+
+def with_strategy(name: str, strategy: Any) -> Topology:
+    return Topology(
+        [replace(s, restart=strategy) if s.name == name else s for s in TOPOLOGY.streams]
+    )
+
+
+def drain(settings: Settings, topology: Topology, reports: list[Report] | None = None) -> Any:
+    listen = (reports if reports is not None else []).append
+    return run_bounded(SPARK, settings, topology, topology.streams, run_id="run", on_report=listen)
+
+
+def live(
+    settings: Settings, topology: Topology, until: Callable[[], object], streams: Sequence[Any] = ()
+) -> list[Report]:
+    """Run until the condition holds; gives the reports also where the run ends with an error."""
+    stop, reports = threading.Event(), list[Report]()
+
+    def listen(report: Report) -> None:
+        reports.append(report)
+        if until():
+            stop.set()
+
+    run_continuous(
+        SPARK,
+        settings,
+        topology,
+        streams or topology.streams,
+        run_id="run",
+        stop=stop,
+        on_report=listen,
+        report_every=timedelta(seconds=0.01),
+    )
+    return reports
+
+
+def states(settings: Settings) -> dict[str, str]:
+    return {name: beat.state for name, beat in HeartbeatStore(settings.state).latest().items()}
+
+
+def test_a_bounded_run_starts_each_stream_once_in_dependency_order(
+    queries: FakeQueries, settings: Settings
+) -> None:
+    summaries = drain(settings, TOPOLOGY)
+
+    assert queries.starts == NAMES
+    assert {s.rows_in for s in summaries.values()} == {1}
+    assert set(states(settings).values()) == {"stopped"}
+
+
+def test_a_declared_strategy_starts_a_stream_again_within_a_bounded_run(
+    queries: FakeQueries, settings: Settings
+) -> None:
+    queries.script[CLEAN.name] = [RuntimeError("full"), RuntimeError("full"), "drain"]
+
+    drain(settings, with_strategy(CLEAN.name, SOON))
+
+    assert queries.starts == [NAMES[0], *[CLEAN.name] * 3, *NAMES[2:]]
+
+
+def test_when_it_gives_up_the_others_go_on_and_its_error_ends_the_run(
+    queries: FakeQueries, settings: Settings
+) -> None:
+    queries.script[CLEAN.name] = [RuntimeError("no space left on device")]
+    reports: list[Report] = []
+
+    with pytest.raises(StreamFailed, match="'test/clean' failed: no space left") as failed:
+        drain(settings, with_strategy(CLEAN.name, SOON), reports)
+
+    assert failed.value.stream == CLEAN.name
+    assert isinstance(failed.value.__cause__, RuntimeError)
+    assert queries.starts == [NAMES[0], *[CLEAN.name] * 3, *NAMES[2:]]
+    assert states(settings) == {n: "failed" if n == CLEAN.name else "stopped" for n in NAMES}
+    assert [(r.stream, r.failed) for r in reports] == [(n, n == CLEAN.name) for n in NAMES]
+
+
+def test_each_heartbeat_tells_of_its_own_stream_alone(
+    queries: FakeQueries, settings: Settings
+) -> None:
+    queries.script |= {CLEAN.name: ["refuse"], HOURS.name: [RuntimeError("full")]}
+
+    with pytest.raises(StreamFailed, match="lost its offsets; also failed: 'test/hours'"):
+        drain(settings, TOPOLOGY)
+
+    beats = HeartbeatStore(settings.state).latest()
+    assert [n for n in NAMES if not beats[n].restartable] == [CLEAN.name]
+    assert [n for n in NAMES if beats[n].error] == [CLEAN.name, HOURS.name]
+
+
+def test_a_live_stream_recovers_while_its_neighbours_go_on(
+    queries: FakeQueries, settings: Settings
+) -> None:
+    queries.script = {n: ["go on"] for n in NAMES}
+    queries.script[CLEAN.name] = [RuntimeError("poison"), RuntimeError("poison"), "go on"]
+    topology = with_strategy(CLEAN.name, SOON)
+
+    reports = live(settings, topology, lambda: queries.starts.count(CLEAN.name) == 3)
+
+    assert [queries.starts.count(n) for n in NAMES] == [1, 3, 1, 1]
+    last = {r.stream: r for r in reports}
+    assert (last[CLEAN.name].error, last[CLEAN.name].failed) == (None, False)
+    assert "poison" in {r.error for r in reports}
+    assert HeartbeatStore(settings.state).latest()[CLEAN.name].numbers[FAILURES] == 0
+    assert set(states(settings).values()) == {"stopped"}
+
+
+def test_a_live_stream_that_cannot_recover_stays_failed_and_can_be_taken_by_another_run(
+    queries: FakeQueries, settings: Settings
+) -> None:
+    queries.script = {n: ["go on"] for n in NAMES}
+    queries.script[CLEAN.name] = ["refuse"]
+    seen: list[str] = []
+
+    def taken() -> bool:
+        seen.append(states(settings)[CLEAN.name])
+        with Lease(settings.state, CLEAN.name).acquire("another"):
+            pass
+        with pytest.raises(StreamAlreadyRunning):
+            Lease(settings.state, HOURS.name).acquire("another")
+        return True
+
+    with pytest.raises(StreamFailed, match="lost its offsets"):
+        live(settings, TOPOLOGY, taken)
+
+    assert seen[0] == "failed"
+    assert states(settings)[HOURS.name] == "stopped"
+
+
+def test_a_live_run_ends_when_no_stream_is_left(queries: FakeQueries, settings: Settings) -> None:
+    queries.script[CLEAN.name] = [RuntimeError("full")]
+    topology = with_strategy(CLEAN.name, NoRestart())
+
+    with pytest.raises(StreamFailed, match="full"):
+        live(settings, topology, lambda: False, [topology.named(CLEAN.name)])
+
+
+def test_a_lost_session_ends_the_run_at_once_to_be_started_again_by_another(
+    queries: FakeQueries, settings: Settings
+) -> None:
+    queries.script = {n: ["go on"] for n in NAMES}
+    queries.script[HOURS.name] = [ConnectionRefusedError(111, "Connection refused")]
+
+    with pytest.raises(StreamFailed, match=r"\(JVM\) is gone"):
+        live(settings, TOPOLOGY, lambda: False)
+
+    beats = HeartbeatStore(settings.state).latest()
+    assert all(beat.restartable for beat in beats.values())
+    assert states(settings) == {n: "failed" if n == HOURS.name else "stopped" for n in NAMES}
+
+
+def test_streams_are_taken_all_or_none(queries: FakeQueries, settings: Settings) -> None:
+    with (
+        Lease(settings.state, BEST.name).acquire("another"),
+        pytest.raises(StreamAlreadyRunning, match="run another"),
+    ):
+        drain(settings, TOPOLOGY)
+
+    assert queries.starts == []
+    with Lease(settings.state, RIDES.name).acquire("another"):
+        pass
