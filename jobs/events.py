@@ -78,6 +78,7 @@ class Reporter:
             metadata.of_numbers(report.numbers)
             | metadata.of_watermark(report.watermark)
             | metadata.of_pending(report.pending)
+            | metadata.of_error(report.error)
             | mode
         )
 

@@ -32,6 +32,7 @@ NUMBERS: Final = (
 
 WATERMARK: Final = "watermark"
 PENDING: Final = "pending"
+ERROR: Final = "error"
 MODE: Final = "mode"
 ROW_COUNT: Final = "dagster/row_count"
 
@@ -50,6 +51,11 @@ def of_watermark(watermark: datetime | None) -> Metadata:
 def of_pending(pending: tuple[str, ...]) -> Metadata:
     """What still waits, in words."""
     return {PENDING: dg.MetadataValue.md("\n".join(f"- {p}" for p in pending))} if pending else {}
+
+
+def of_error(error: str | None) -> Metadata:
+    """The last failure of a stream that has failed, or that is started again."""
+    return {ERROR: dg.MetadataValue.text(error)} if error else {}
 
 
 def of_rows(lake: Lake, table: Table) -> Metadata:

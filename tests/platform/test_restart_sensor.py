@@ -77,7 +77,7 @@ def test_without_a_wish_nothing_starts(look: Look) -> None:
 
     assert requests(found) == []
     assert found.skip_message is not None
-    assert "taxi: rests: never set to run" in found.skip_message
+    assert "taxi: paused: never set to run" in found.skip_message
 
 
 def test_a_wish_starts_the_groups_own_job_once(look: Look, settings: Settings) -> None:

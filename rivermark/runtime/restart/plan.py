@@ -1,10 +1,11 @@
-"""Which groups of streams are started now: a pure decision over wishes, heartbeats and runs."""
+"""Which groups are started now: a pure decision over desired states, heartbeats and runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Final
 
 from rivermark.model.restart_strategy import DEFAULT_STRATEGY, RestartStrategy
 from rivermark.model.topology import Topology
@@ -17,13 +18,16 @@ from rivermark.runtime.restart.liveness import (
     ProcessAlive,
     life_of,
 )
-from rivermark.runtime.supervision.desired_state import NOBODY, Desired
-from rivermark.runtime.supervision.heartbeat import Beats, Heartbeat, host_alive
+from rivermark.runtime.supervision.desired_state import NEVER_SET, Desired
+from rivermark.runtime.supervision.heartbeat import FAILURES, Beats, Heartbeat, host_alive
+
+REPEATED: Final = 3
+"""Failures in a row, without a finished batch in between, after which a person is alerted."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """The streams that live and die in one run, each with its restart strategy."""
+    """The streams that share a run, each with its restart strategy."""
 
     name: str
     strategies: Mapping[str, RestartStrategy]
@@ -47,13 +51,13 @@ class Start:
 
     @property
     def run_key(self) -> str:
-        """The same for two deciders that look at the same history, so that only one run comes."""
+        """The same for two deciders with the same history, so that only one run comes."""
         return f"{self.group}:{self.number}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alert:
-    """Something that a person must see once. `incident` tells one trouble from another."""
+    """Something that a person must see once. `incident` identifies the trouble."""
 
     incident: str
     group: str
@@ -74,8 +78,8 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Verdict:
-    """What one group comes to."""
+class _Outcome:
+    """The decision for one group."""
 
     memory: GroupMemory
     start: Start | None = None
@@ -101,15 +105,15 @@ def plan_restarts(
     `runs` are the continuous runs of these groups in any order, active ones and at least the newest
     ended one of each. The cost of a decision depends on their number, not on the age of a stream.
     """
-    verdicts = {
+    outcomes = {
         group.name: _Decision(
             group,
-            desired.get(group.name, NOBODY),
+            desired.get(group.name, NEVER_SET),
             beats,
             now,
             process_alive,
             patience or Patience(),
-        ).verdict(
+        ).outcome(
             sorted(
                 (r for r in runs if r.group == group.name),
                 key=lambda r: r.created_at,
@@ -119,15 +123,15 @@ def plan_restarts(
         )
         for group in groups
     }
-    alerts = [a for v in verdicts.values() for a in v.alerts]
+    alerts = [a for v in outcomes.values() for a in v.alerts]
     return Plan(
-        requests=tuple(v.start for v in verdicts.values() if v.start),
-        skips={g: v.skip for g, v in verdicts.items() if not v.start},
-        dead_runs={run: why for v in verdicts.values() for run, why in v.dead_runs.items()},
-        pauses={g: v.pause for g, v in verdicts.items() if v.pause},
+        requests=tuple(v.start for v in outcomes.values() if v.start),
+        skips={g: v.skip for g, v in outcomes.items() if not v.start},
+        dead_runs={run: why for v in outcomes.values() for run, why in v.dead_runs.items()},
+        pauses={g: v.pause for g, v in outcomes.items() if v.pause},
         alerts=tuple(a for a in alerts if a.incident not in history.told),
         history=RestartHistory(
-            groups={g: v.memory for g, v in verdicts.items()},
+            groups={g: v.memory for g, v in outcomes.items()},
             told=tuple(sorted({a.incident for a in alerts})),
         ),
     )
@@ -138,78 +142,111 @@ class _Decision:
     """The rules for one group at one moment."""
 
     group: Group
-    wish: Desired
+    desired: Desired
     beats: Beats
     now: datetime
     process_alive: ProcessAlive
     patience: Patience
 
-    def verdict(self, runs: Sequence[LaunchedRun], memory: GroupMemory) -> _Verdict:
+    def outcome(self, runs: Sequence[LaunchedRun], memory: GroupMemory) -> _Outcome:
         """Start, wait or leave alone; `runs` are newest first."""
-        memory = memory.under(self.wish.at)
+        memory = memory.under(self.desired.at)
         lives = {r.run_id: self._life(r) for r in runs if r.status in ACTIVE}
         dead = {run: life.why for run, life in lives.items() if life.state == "dead"}
-        found = self._judge(runs, memory, lives)
-        return replace(found, dead_runs=dead, alerts=(*found.alerts, *self._unreadable()))
+        outcome = self._decide(runs, memory, lives)
+        return replace(outcome, dead_runs=dead, alerts=(*outcome.alerts, *self._unreadable()))
 
-    def _judge(
+    def _decide(
         self, runs: Sequence[LaunchedRun], memory: GroupMemory, lives: Mapping[str, Life]
-    ) -> _Verdict:
+    ) -> _Outcome:
         serving = next((life for life in lives.values() if life.state != "dead"), None)
         if serving is not None:
             trouble = serving.state in ("silent", "stalled")
-            alerts = (self._alert(serving.state, serving.why),) if trouble else ()
-            return _Verdict(memory=memory, skip=serving.why, alerts=alerts)
-        if self.wish.state == "paused":
-            return _Verdict(memory=memory, skip=f"rests: {self.wish.reason} ({self.wish.by})")
+            alerts = [self._alert(serving.state, serving.why)] if trouble else []
+            alerts += self._failures(run for run, life in lives.items() if life is serving)
+            return _Outcome(memory=memory, skip=serving.why, alerts=tuple(alerts))
+        if self.desired.state == "paused":
+            return _Outcome(
+                memory=memory, skip=f"paused: {self.desired.reason} ({self.desired.by})"
+            )
         last = runs[0] if runs else None
         numbers = [r.incarnation for r in runs if r.incarnation is not None]
         number = max([memory.number, *numbers]) + 1
         if self._awaited(memory, numbers):
-            return _Verdict(memory=memory, skip="already starting: asked for a moment ago")
-        if last is None or self._ended(last, lives) <= (self.wish.at or self.now):
-            return self._start(memory, number, (), f"asked for by {self.wish.by}")
+            return _Outcome(memory=memory, skip="already starting: asked for a moment ago")
+        if last is None or self._ended(last, lives) <= (self.desired.at or self.now):
+            return self._start(memory, number, (), f"asked for by {self.desired.by}")
         if last.status in ("canceled", "canceling"):
-            # Whoever cancels a run wants the streams to stand, also when the run never began.
+            # Who cancels a run wants its streams to stop, also when the run never started.
             reason = f"run {last.run_id} was cancelled"
-            return _Verdict(memory=memory, skip=f"rests: {reason}", pause=reason)
+            return _Outcome(memory=memory, skip=f"paused: {reason}", pause=reason)
         return self._again(last, memory, number, lives)
 
     def _again(
         self, last: LaunchedRun, memory: GroupMemory, number: int, lives: Mapping[str, Life]
-    ) -> _Verdict:
-        failed = [b for b in self._beats_of(last.run_id) if b.state == "failed"]
+    ) -> _Outcome:
+        beats = self._beats_of(last.run_id)
+        failed = [b for b in beats if b.state == "failed"]
+        # Where others ran until the run ended, it ended by something else than these failures.
+        others = [b.stream for b in beats if b.state != "failed"]
         beyond = [b for b in failed if not b.restartable]
-        if beyond:
+        if beyond and not others:
             why = (
                 f"not started again, because a restart cannot mend it: stream '{beyond[0].stream}' "
                 f"failed with: {beyond[0].error}; mend the cause, then set the group to run"
             )
-            return _Verdict(memory=memory, skip=why, alerts=(self._alert("beyond_restart", why),))
+            return _Outcome(memory=memory, skip=why, alerts=(self._alert("beyond_restart", why),))
         died_at = self._ended(last, lives)
         starts = memory.starts or (last.created_at,)
-        blamed = [b.stream for b in failed if b.stream in self.group.strategies]
-        # The streams of a group share a run: the most careful of the strategies decides.
-        times = [
-            self.group.strategies[stream].next_start(starts, died_at)
-            for stream in blamed or self.group.strategies
-        ]
-        if any(time is None for time in times):
+        blamed = [b.stream for b in failed if b.restartable]
+        times = self._next_starts(blamed or others, starts, died_at)
+        if None in times and others:
+            times = self._next_starts(others, starts, died_at)
+        if None in times:
             why = (
                 f"given up after {len(starts)} starts, the last as run {last.run_id}; see that "
                 "run's error, then set the group to run"
             )
-            return _Verdict(memory=memory, skip=why, alerts=(self._alert("given_up", why),))
+            return _Outcome(memory=memory, skip=why, alerts=(self._alert("given_up", why),))
         due = max(time for time in times if time is not None)
         if due > self.now:
-            return _Verdict(memory=memory, skip=f"starts again at {due:%H:%M:%S} UTC")
+            return _Outcome(memory=memory, skip=f"starts again at {due:%H:%M:%S} UTC")
         cause = lives[last.run_id].why if last.run_id in lives else f"run {last.run_id} ended"
         return self._start(memory, number, starts, cause)
 
+    def _next_starts(
+        self, streams: Sequence[str], starts: Sequence[datetime], died_at: datetime
+    ) -> list[datetime | None]:
+        """By the strategies of these streams, or of all: the most careful of them decides."""
+        return [
+            self.group.strategies[stream].next_start(starts, died_at)
+            for stream in streams or self.group.strategies
+        ]
+
+    def _failures(self, run_ids: Iterable[str]) -> list[Alert]:
+        """One alert a stream that a live run has given up, or starts again and again."""
+        alerts = []
+        for beat in (b for run_id in run_ids for b in self._beats_of(run_id)):
+            if beat.state == "failed":
+                then = "the others go on; mend the cause, then pause the group and resume it"
+            elif beat.numbers.get(FAILURES, 0) >= REPEATED:
+                then = f"it has failed {beat.numbers[FAILURES]:.0f} times and is started again"
+            else:
+                continue
+            alerts.append(
+                Alert(
+                    incident=f"failed:{beat.stream}",
+                    group=self.group.name,
+                    stream=beat.stream,
+                    message=f"stream '{beat.stream}' failed with: {beat.error}; {then}",
+                )
+            )
+        return alerts
+
     def _start(
         self, memory: GroupMemory, number: int, starts: tuple[datetime, ...], cause: str
-    ) -> _Verdict:
-        return _Verdict(
+    ) -> _Outcome:
+        return _Outcome(
             memory=memory.started(number, starts, self.now),
             start=Start(group=self.group.name, number=number, cause=cause),
         )
@@ -223,7 +260,7 @@ class _Decision:
     def _ended(self, run: LaunchedRun, lives: Mapping[str, Life]) -> datetime:
         """When the run was last alive: the pause before a restart counts from there.
 
-        A record of a killed run is corrected only when somebody notices, up to a minute later.
+        A record of a killed run is corrected only when a sensor notices, up to a minute later.
         """
         life = lives.get(run.run_id)
         noticed = (life.died_at if life else run.ended_at) or self.now
@@ -240,8 +277,8 @@ class _Decision:
         )
 
     def _beats_of(self, run_id: str) -> list[Heartbeat]:
-        found = (self.beats.latest.get(stream) for stream in self.group.strategies)
-        return [beat for beat in found if beat is not None and beat.run_id == run_id]
+        beats = (self.beats.latest.get(stream) for stream in self.group.strategies)
+        return [beat for beat in beats if beat is not None and beat.run_id == run_id]
 
     def _unreadable(self) -> tuple[Alert, ...]:
         """One alert a damaged file."""
@@ -255,8 +292,8 @@ class _Decision:
             for stream, why in self.beats.unreadable.items()
             if stream in self.group.strategies
         ]
-        if self.wish.problem:
-            files.append(self._alert("wish_unreadable", self.wish.problem))
+        if self.desired.problem:
+            files.append(self._alert("wish_unreadable", self.desired.problem))
         return tuple(files)
 
     def _alert(self, kind: str, message: str) -> Alert:

@@ -28,7 +28,7 @@ class Desired:
     problem: str | None = None
 
 
-NOBODY = Desired(state="paused", by="nobody", at=None, reason="never set to run")
+NEVER_SET = Desired(state="paused", by="nobody", at=None, reason="never set to run")
 
 
 class DesiredStore:
@@ -46,7 +46,7 @@ class DesiredStore:
             return Desired(
                 state="paused", by="nobody", at=None, reason="unreadable", problem=str(problem)
             )
-        return found or NOBODY
+        return found or NEVER_SET
 
     def set(self, group: str, state: Wish, *, by: str, reason: str) -> Desired:
         """Write the wish down; it holds until the next one."""

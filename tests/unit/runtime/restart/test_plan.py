@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from rivermark.model.restart_strategy import FixedDelay, NoRestart
+from rivermark.model.restart_strategy import FixedDelay, NoRestart, RestartStrategy
 from rivermark.runtime.restart.history import RestartHistory
 from rivermark.runtime.restart.liveness import LaunchedRun
 from rivermark.runtime.restart.plan import Group, Plan, plan_restarts
 from rivermark.runtime.supervision.desired_state import Desired
-from rivermark.runtime.supervision.heartbeat import WAITING, Beats, Heartbeat
+from rivermark.runtime.supervision.heartbeat import FAILURES, WAITING, Beats, Heartbeat
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 ONE_MINUTE = timedelta(minutes=1)
@@ -368,6 +368,50 @@ def test_an_error_that_a_restart_cannot_mend_is_not_restarted() -> None:
     assert [a.incident for a in plan.alerts] == ["beyond_restart:taxi"]
 
 
+@pytest.mark.parametrize(
+    ("strategy", "restartable"), [(FixedDelay(), False), (NoRestart(), True)]
+)
+def test_a_stream_that_failed_for_good_does_not_keep_its_neighbours_down(
+    strategy: RestartStrategy, restartable: bool
+) -> None:
+    """Their run went on without it, until its process was killed."""
+    group = Group("taxi", {"taxi/rides": strategy, "taxi/fares": FixedDelay()})
+    failed = a_beat(state="failed", error="input is gone", restartable=restartable)
+    neighbour = a_beat("taxi/fares", at=NOON - ONE_MINUTE)
+    runs = [a_run(status="failure", ended_at=NOON - ONE_MINUTE)]
+
+    assert keys(look(failed, neighbour, runs=runs, groups=(group,))) == ["taxi:1"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "then"),
+    [
+        ({"state": "failed", "at": NOON - ONE_HOUR}, "the others go on"),
+        ({"state": "starting", "numbers": {FAILURES: 3}}, "failed 3 times and is started again"),
+    ],
+)
+def test_a_stream_that_fails_in_a_living_run_is_told_of_once(
+    changes: dict[str, Any], then: str
+) -> None:
+    failed = a_beat(error="poisoned", **changes)
+
+    first = look(failed, a_beat("taxi/fares"), runs=[a_run()])
+    second = look(failed, a_beat("taxi/fares"), runs=[a_run()], history=first.history)
+
+    assert first.requests == ()
+    assert first.skips["taxi"] == "alive in run taxi-run"
+    assert [(a.incident, a.stream) for a in first.alerts] == [("failed:taxi/rides", "taxi/rides")]
+    assert "failed with: poisoned; " in first.alerts[0].message
+    assert then in first.alerts[0].message
+    assert second.alerts == ()
+
+
+def test_one_failure_that_is_started_again_alerts_nobody() -> None:
+    once = a_beat(state="starting", error="a hiccup", numbers={FAILURES: 1})
+
+    assert look(once, a_beat("taxi/fares"), runs=[a_run()]).alerts == ()
+
+
 def test_a_stream_that_beats_without_progress_while_input_waits_is_stalled_not_dead() -> None:
     stuck = a_beat(last_progress_at=NOON - timedelta(minutes=11), numbers={WAITING: 3})
 
@@ -409,7 +453,7 @@ def test_a_paused_group_with_a_dead_run_gets_its_record_corrected_and_rests() ->
 
     assert "taxi-run" in plan.dead_runs
     assert plan.requests == ()
-    assert plan.skips["taxi"] == "rests: maintenance (ada)"
+    assert plan.skips["taxi"] == "paused: maintenance (ada)"
 
 
 def test_the_history_stays_small_however_often_a_group_dies() -> None:
