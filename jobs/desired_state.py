@@ -6,7 +6,7 @@ from pydantic import Field
 from resources.settings import SettingsResource
 from rivermark.model.errors import UnknownStream
 from rivermark.model.topology import Topology
-from rivermark.runtime.supervision.desired_state import DesiredStore, Wish
+from rivermark.runtime.supervision.desired_state import DesiredState, DesiredStore
 
 
 class WishConfig(dg.Config):
@@ -16,7 +16,7 @@ class WishConfig(dg.Config):
     reason: str = Field(default="", description="Why; shown to whoever looks later.")
 
 
-def wish_job(topology: Topology, wish: Wish) -> dg.JobDefinition:
+def wish_job(topology: Topology, wish: DesiredState) -> dg.JobDefinition:
     """A job that writes the wish down; the sensor or the run itself follows it."""
     name = {"run": "start_streams", "paused": "pause_streams"}[wish]
     told = {

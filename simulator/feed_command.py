@@ -12,7 +12,7 @@ import typer
 from rivermark.cli.console import out, plain
 from rivermark.cli.deployment import settings_for
 from rivermark.cli.landing import landed_sentence, landing_progress, local_landing, stop_after
-from rivermark.cli.session import stop_on_signals
+from rivermark.runtime.supervision.hosting import stop_on_signals
 from rivermark.testing.landing.pace import Pace
 from simulator.feeds import Feed, drip_feeds
 

@@ -16,7 +16,7 @@ from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.cli.landing import local_landing
 from rivermark.cli.progress import bounded_progress
 from rivermark.cli.run import INTERRUPTED, new_run_id
-from rivermark.cli.session import engine, stop_on_signals
+from rivermark.cli.session import engine
 from rivermark.cli.show import newest_rows, print_rows
 from rivermark.cli.volume_chart import draw_inflow
 from rivermark.lake.statistics import row_count
@@ -27,6 +27,7 @@ from rivermark.monitor.checks.history import Evaluation, evaluate_all
 from rivermark.monitor.checks.liveness import ALIVE
 from rivermark.monitor.checks.registry import checks_of_stream
 from rivermark.monitor.status import status_of
+from rivermark.runtime.supervision.hosting import stop_on_signals
 from rivermark.settings import Settings
 
 NEXT_COMMANDS = 3

@@ -9,7 +9,7 @@ import typer
 
 from rivermark.cli.console import out, plain
 from rivermark.cli.deployment import Home, members, settings_for, topology
-from rivermark.runtime.supervision.desired_state import DesiredStore, Wish
+from rivermark.runtime.supervision.desired_state import DesiredState, DesiredStore
 
 Group = Annotated[
     str, typer.Argument(metavar="GROUP", help="A group, as `rivermark status` shows.")
@@ -47,7 +47,7 @@ def resume(group: Group, reason: Reason = "resumed from a console", home: Home =
     )
 
 
-def wish(group: str, state: Wish, reason: str, home: Home) -> None:
+def wish(group: str, state: DesiredState, reason: str, home: Home) -> None:
     """Write a wish for an existing group; UnknownStream lists the groups there are."""
     members(topology(), group)
     DesiredStore(settings_for(home).state).set(group, state, by=getpass.getuser(), reason=reason)

@@ -74,6 +74,8 @@ def sentence(report: Report, stream: AnyStream) -> str:
     """What a stream did, in one line."""
     numbers = report.numbers
     rows_in, rows_out = int(numbers["rows_in"]), int(numbers["rows_out"])
+    if report.failed:
+        return f"{stream.name}: failed: {report.error}"
     if not rows_in and not rows_out:
         return f"{stream.name}: nothing new"
     if isinstance(stream, Ingest):

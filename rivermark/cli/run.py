@@ -1,11 +1,9 @@
-"""`rivermark run`: streams until what is there is drained, or until somebody says stop."""
+"""`rivermark run`: streams until what is there is drained, or until they are stopped."""
 
 from __future__ import annotations
 
-import threading
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -14,17 +12,16 @@ import typer
 from rivermark.cli.console import err, grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, selected, settings_for, topology
 from rivermark.cli.progress import bounded_progress
-from rivermark.cli.session import engine, stop_on_signals
+from rivermark.cli.session import engine
 from rivermark.model.stream import AnyStream, Ingest
-from rivermark.runtime.supervision.desired_state import DesiredStore
-from rivermark.settings import Settings
+from rivermark.runtime.supervision.desired_state import Desired
+from rivermark.runtime.supervision.hosting import Hosting, stop_on_signals
 
 if TYPE_CHECKING:
     from rivermark.runtime.batch_metrics import StreamSummary
     from rivermark.runtime.supervision.report import Report
 
 INTERRUPTED: Final = 130
-LOOK_SECONDS: Final = 2.0
 
 Streams = Annotated[
     list[str] | None, typer.Argument(metavar="[STREAM]...", help="Names; all where none is given.")
@@ -58,35 +55,31 @@ def run(
         rivermark run taxi/hourly_winners --upstream
         rivermark run --group taxi_events --continuous
     """
-    settings, found = settings_for(home), topology()
-    chosen = selected(found, streams or [], group or [], upstream=upstream)
-    run_id = new_run_id()
-    # Here, because a name that is wrong must not wait for Spark's modules.
-    from rivermark.runtime.query.backlog import kind_of_run
-
-    kind = "long" if continuous else kind_of_run(settings, chosen)
-    with engine(settings, kind) as spark, stop_on_signals() as stop:
-        # Here, because Spark's modules are slow to import and the engine has them by now.
-        from rivermark.runtime.supervision.run import run_bounded, run_continuous
-
+    settings, deployed = settings_for(home), topology()
+    chosen = selected(deployed, streams or [], group or [], upstream=upstream)
+    hosting = Hosting(
+        settings=settings,
+        topology=deployed,
+        streams=chosen,
+        run_id=new_run_id(),
+        continuous=continuous,
+    )
+    # A pause from before is not obeyed: who types this command wants the streams to run.
+    now = datetime.now(UTC)
+    with engine(settings, hosting.session_kind()) as spark, stop_on_signals() as stop:
         if continuous:
-            err().print(plain(f"{len(chosen)} streams run as {run_id}; Ctrl-C stops them"))
-            with stop_on_pause(settings, chosen, stop):
-                summaries = run_continuous(
-                    spark,
-                    settings,
-                    found,
-                    chosen,
-                    run_id=run_id,
-                    stop=stop,
-                    on_report=say_what_moved,
-                    report_every=timedelta(seconds=every),
-                )
+            err().print(plain(f"{len(chosen)} streams run as {hosting.run_id}; Ctrl-C stops them"))
+            summaries = hosting.run(
+                spark,
+                stop,
+                on_report=say_what_moved,
+                report_every=timedelta(seconds=every),
+                paused_since=now,
+                on_pause=say_paused,
+            )
         else:
-            with bounded_progress(settings, chosen) as heard:
-                summaries = run_bounded(
-                    spark, settings, found, chosen, run_id=run_id, on_report=heard, stop=stop
-                )
+            with bounded_progress(settings, chosen) as listener:
+                summaries = hosting.run(spark, stop, on_report=listener)
     print_summaries(chosen, summaries)
     if stop.is_set() and not continuous:
         err().print(plain("stopped before everything was drained; run again to go on"))
@@ -99,8 +92,11 @@ def new_run_id() -> str:
 
 
 def say_what_moved(report: Report) -> None:
-    """One line for a stream that did something since its last report."""
+    """One line for a stream that did something, or failed, since its last report."""
     numbers = report.numbers
+    if report.error:
+        then = "has failed" if report.failed else "is started again after"
+        err().print(plain(f"{report.at:%H:%M:%S}  {report.stream}: {then}: {report.error}"))
     if not numbers["rows_in"] and not numbers["rows_out"]:
         return
     err().print(
@@ -112,37 +108,9 @@ def say_what_moved(report: Report) -> None:
     )
 
 
-@contextmanager
-def stop_on_pause(
-    settings: Settings, streams: Sequence[AnyStream], stop: threading.Event
-) -> Iterator[None]:
-    """Set `stop` when somebody pauses a group of these streams from now on.
-
-    A pause from before is not obeyed: whoever types this command wants the streams to run.
-    """
-    store, groups, began = (
-        DesiredStore(settings.state),
-        sorted({s.group for s in streams}),
-        datetime.now(UTC),
-    )
-    ended = threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(LOOK_SECONDS):
-            for group in groups:
-                wish = store.get(group)
-                if wish.state == "paused" and wish.at is not None and wish.at > began:
-                    err().print(plain(f"group '{group}' was paused by {wish.by}: {wish.reason}"))
-                    stop.set()
-                    return
-
-    watching = threading.Thread(target=watch, daemon=True)
-    watching.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        watching.join()
+def say_paused(group: str, desired: Desired) -> None:
+    """Why the run ends."""
+    err().print(plain(f"group '{group}' was paused by {desired.by}: {desired.reason}"))
 
 
 def print_summaries(streams: Sequence[AnyStream], summaries: dict[str, StreamSummary]) -> None:

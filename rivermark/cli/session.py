@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -22,8 +19,6 @@ if TYPE_CHECKING:
 
     from rivermark.runtime.spark.jvm import Kind
     from rivermark.settings import Settings
-
-STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class JavaMissing(RivermarkError):
@@ -81,24 +76,3 @@ def check_java() -> None:
     if not found:
         where = f"in JAVA_HOME ({home})" if home else "on the PATH"
         raise JavaMissing(f"no Java {where}: Spark needs 17 or later; `make setup` says how")
-
-
-@contextmanager
-def stop_on_signals() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set; a second Ctrl-C interrupts at once.
-
-    Enter it after the engine started, because Spark installs a handler of its own.
-    """
-    stop = threading.Event()
-
-    def ask(_number: int, _frame: FrameType | None) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    before = {number: signal.signal(number, ask) for number in STOPPING}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

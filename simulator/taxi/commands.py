@@ -18,8 +18,8 @@ from rivermark.cli.landing import (
     local_landing,
     manifest_path,
 )
-from rivermark.cli.session import stop_on_signals
 from rivermark.model.errors import RivermarkError
+from rivermark.runtime.supervision.hosting import stop_on_signals
 from simulator.disorder import Disorder
 from simulator.taxi.drip import drip as land_drip
 from simulator.taxi.drip_plan import MILD_DISORDER, DripPlan

@@ -9,10 +9,10 @@ from typing import Any
 import dagster as dg
 import pytest
 
-import jobs.hosting
 import jobs.recompute
 import jobs.rehearsal
 import rivermark.backfill.recompute
+import rivermark.runtime.supervision.run
 from platform_defs.declared import definitions_of
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
@@ -61,6 +61,7 @@ class FakeRuntime:
     late: int = 1
     closed: tuple[date, ...] = ()
     error: Exception | None = None
+    failed: str = ""
     before_end: Callable[[Any], None] = lambda stop: None
     report_to: Callable[[Report], None] = lambda report: None
 
@@ -142,14 +143,16 @@ class FakeRuntime:
             numbers={"rows_in": self.rows, "rows_out": self.rows - self.late, "late": self.late},
             watermark=NOON,
             closed_days=self.closed,
+            error="no space left on device" if stream == self.failed else None,
+            failed=stream == self.failed,
         )
 
 
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> FakeRuntime:
     fake = FakeRuntime()
-    monkeypatch.setattr(jobs.hosting, "run_bounded", fake.bounded)
-    monkeypatch.setattr(jobs.hosting, "run_continuous", fake.continuous)
+    monkeypatch.setattr(rivermark.runtime.supervision.run, "run_bounded", fake.bounded)
+    monkeypatch.setattr(rivermark.runtime.supervision.run, "run_continuous", fake.continuous)
     monkeypatch.setattr(jobs.rehearsal, "run_bounded", fake.bounded)
     monkeypatch.setattr(jobs.recompute, "replace", fake.replace)
     monkeypatch.setattr(rivermark.backfill.recompute, "replace", fake.replace)

@@ -184,6 +184,18 @@ def test_b077_a_query_that_dies_fails_the_run_with_its_own_error_first(
     )
 
 
+def test_tables_of_the_streams_that_did_not_fail_are_materialized(
+    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime
+) -> None:
+    runtime.failed = "taxi/hourly"
+    runtime.error = StreamFailed("taxi/hourly", "no space left on device")
+
+    result = materialize(defs, instance, "taxi/rides", "taxi/hourly", raise_on_error=False)
+
+    assert failure(result).startswith("stream 'taxi/hourly' failed: no space left on device")
+    assert set(materialized(result)) == {"taxi/rides"}
+
+
 def test_catching_up_drains_first_and_asks_the_lake_after(
     defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime, tmp_path: Path
 ) -> None:

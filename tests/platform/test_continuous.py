@@ -157,6 +157,35 @@ def test_b072_a_cancelled_run_drains_and_lets_its_group_rest(
     assert (wish.state, wish.reason) == ("paused", f"run {run.run_id} was cancelled")
 
 
+def test_a_cancelled_run_is_cancelled_also_where_one_of_its_streams_had_failed(
+    live: Live, instance: dg.DagsterInstance, runtime: FakeRuntime, settings: Settings
+) -> None:
+    def terminate(stop: Any) -> None:
+        instance.report_run_canceling(the_run(instance))
+        os.kill(os.getpid(), signal.SIGINT)
+        stop.wait(5)
+
+    runtime.before_end = terminate
+    runtime.error = StreamFailed("taxi/hourly", "no space left on device")
+    live(user="ada")
+
+    assert the_run(instance).status is dg.DagsterRunStatus.CANCELED
+    assert DesiredStore(settings.state).get("taxi").state == "paused"
+
+
+def test_a_failed_stream_shows_its_error_on_its_table_while_the_others_go_on(
+    live: Live, instance: dg.DagsterInstance, runtime: FakeRuntime
+) -> None:
+    runtime.failed = "taxi/hourly"
+
+    live()
+
+    ((_, metadata),) = events(instance, "taxi/hourly", MATERIALIZED)
+    assert metadata["error"] == "no space left on device"
+    ((_, metadata),) = events(instance, "taxi/rides", MATERIALIZED)
+    assert "error" not in metadata
+
+
 def test_a_machine_that_goes_down_does_not_pause_its_streams(
     live: Live, instance: dg.DagsterInstance, runtime: FakeRuntime, settings: Settings
 ) -> None:

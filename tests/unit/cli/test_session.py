@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rivermark.cli.session import JavaMissing, check_java, logs_to, stop_on_signals
+from rivermark.cli.session import JavaMissing, check_java, logs_to
 from rivermark.model.topology import Topology
+from rivermark.runtime.supervision.hosting import stop_on_signals
 from tests.unit.cli.conftest import Run
 
 

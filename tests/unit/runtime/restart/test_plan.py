@@ -368,9 +368,7 @@ def test_an_error_that_a_restart_cannot_mend_is_not_restarted() -> None:
     assert [a.incident for a in plan.alerts] == ["beyond_restart:taxi"]
 
 
-@pytest.mark.parametrize(
-    ("strategy", "restartable"), [(FixedDelay(), False), (NoRestart(), True)]
-)
+@pytest.mark.parametrize(("strategy", "restartable"), [(FixedDelay(), False), (NoRestart(), True)])
 def test_a_stream_that_failed_for_good_does_not_keep_its_neighbours_down(
     strategy: RestartStrategy, restartable: bool
 ) -> None:
