@@ -23,6 +23,7 @@ from rivermark.runtime.checkpoint.generation import newest_entry
 from rivermark.runtime.checkpoint.watermarks import batch_watermark, last_reached, reached
 from rivermark.runtime.query.backlog import shares, unread_bytes
 from rivermark.runtime.query.base import QueryHost, Watermark
+from rivermark.runtime.spark.input_size import input_bytes
 from rivermark.runtime.spark.join_state_check import check_joins
 from rivermark.settings import Settings
 from rivermark.sinks.output import OutputWriter
@@ -194,13 +195,11 @@ class AppendHost(QueryHost):
     def _is_large(self, frame: DataFrame) -> bool:
         """Whether executors should write the batch, because the driver could not hold it.
 
-        Told from the size of the input files, which a filter or a choice of columns only lessens;
-        Spark's own guess of a join's size is the product of its inputs'. Otherwise the driver
+        Decided by the size of the input files, or yes where that is not known. Otherwise the driver
         commits from Arrow: a second Spark job and the reading of the table's state for it are most
         of what a small batch costs.
         """
         if self.declared.volume != "events" or len(self._outputs) > 1:
             return False
-        leaves = frame._jdf.queryExecution().optimizedPlan().collectLeaves()
-        sizes = (leaves.apply(n).stats().sizeInBytes() for n in range(leaves.size()))
-        return sum(int(str(size)) for size in sizes) > DRIVER_BYTES
+        size = input_bytes(frame)
+        return size is None or size > DRIVER_BYTES

@@ -118,14 +118,13 @@ class QueryHost(ABC):
                 writer = writer.option("checkpointLocation", self.checkpoint)
                 self.query = writer.trigger(availableNow=True).start()
             else:
-                self.clock = QueryClock(self.spark)
-                self.query = start_clocked(
+                self.query, self.clock = start_clocked(
                     self.spark,
                     frame,
                     writer,
-                    self.clock,
                     name=self.stream.name,
                     checkpoint=self.checkpoint,
+                    interval=self.trigger.min_interval,
                 )
         return self.query
 

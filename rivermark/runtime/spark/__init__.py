@@ -1,1 +1,1 @@
-"""Every access to private parts of Spark and its JVM."""
+"""Every access of the runtime to private parts of Spark and its JVM (see `version`)."""

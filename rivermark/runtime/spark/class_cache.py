@@ -3,6 +3,7 @@
 For a name such as `scala.jdk.javaapi.X` py4j asks the JVM for each part whether it is a class or a
 package, and for a class that Spark imports by wildcard in one package after the other. Each "no"
 is a search through all of Spark's 270 JARs (docs/decisions/0007-what-a-start-costs.md).
+Written for Spark 4.2; with another version each look-up is made as Spark makes it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any
 from py4j.java_gateway import JavaPackage, JVMView
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
+
+from rivermark.runtime.spark.version import is_known_version
 
 
 class KnownPackage(JavaPackage):  # type: ignore[misc]
@@ -30,18 +33,20 @@ class KnownClasses(JVMView):  # type: ignore[misc]
         return keep(self.__dict__, name, super().__getattr__(name))
 
 
-def keep(known: dict[str, Any], name: str, found: Any) -> Any:
-    """Keep what was found; not a class that is still to be imported: that is told as a package."""
-    if isinstance(found, JavaPackage):
-        found = KnownPackage(found._fqn, found._gateway_client, found._jvm_id)
+def keep(known: dict[str, Any], name: str, member: Any) -> Any:
+    """Keep a member, but a class that is still to be imported: py4j takes it for a package."""
+    if isinstance(member, JavaPackage):
+        member = KnownPackage(member._fqn, member._gateway_client, member._jvm_id)
         if not name.islower():
-            return found
-    known[name] = found
-    return found
+            return member
+    known[name] = member
+    return member
 
 
 def remember_classes(session: SparkSession) -> None:
-    """Let all that Spark's Python side looks up in this process's JVM be looked up once."""
+    """Let each name that Spark's Python side looks up in the JVM be looked up once."""
+    if not is_known_version():
+        return
     gateway: Any = session.sparkContext._gateway
     view = gateway.jvm
     if not isinstance(view, KnownClasses):

@@ -4,6 +4,7 @@ Spark's own trigger looks every so many seconds, whether there is input or not, 
 the same instant. Spark's manual clock, made for its tests, is in its main JAR; a query takes the
 clock as an argument that the public API only does not offer. It is always set to the real time, so
 the times of batches are true; it stands still within a batch, so durations are measured here.
+Written for Spark 4.2; with another version the query gets Spark's own trigger.
 """
 
 from __future__ import annotations
@@ -15,14 +16,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from rivermark.runtime.spark.version import is_known_version
+
 SQL = "org.apache.spark.sql"
 
 
 class QueryClock:
-    """The clock of one query. `woken` is the last moment (monotonic, seconds) it was set."""
+    """The clock of one query. `woken` is the last moment (monotonic, seconds) it was set.
+
+    A new clock is set to the present: a query looks for input when it starts.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
-        """Begin now: a query looks for input when it starts."""
         jvm: Any = spark.sparkContext._jvm
         self.woken = time.monotonic()
         self.java = getattr(jvm, "org.apache.spark.util.ManualClock")(_now())
@@ -37,12 +42,19 @@ def start_clocked(
     spark: SparkSession,
     frame: DataFrame,
     writer: DataStreamWriter,
-    clock: QueryClock,
     *,
     name: str,
     checkpoint: str,
-) -> StreamingQuery:
-    """Start a query with a function for its batches, as the writer would, but by this clock."""
+    interval: float,
+) -> tuple[StreamingQuery, QueryClock | None]:
+    """Start a query with a function for its batches, as the writer would, but by a clock of ours.
+
+    Where that is not known to work, it is triggered each `interval` seconds and has no clock.
+    """
+    if not is_known_version():
+        writer = writer.queryName(name).option("checkpointLocation", checkpoint)
+        return writer.trigger(processingTime=f"{interval} seconds").start(), None
+    clock = QueryClock(spark)
     jvm: Any = spark.sparkContext._jvm
     option = getattr(jvm, "scala.Option")
     options = jvm.PythonUtils.toScalaMap({"checkpointLocation": checkpoint, "queryName": name})
@@ -70,7 +82,7 @@ def start_clocked(
             option.empty(),
         )
     )
-    return StreamingQuery(query)
+    return StreamingQuery(query), clock
 
 
 def _now() -> int:

@@ -20,12 +20,13 @@ from rivermark.model.stream import AnyStream, inputs_of
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.query.base import QueryHost
 from rivermark.runtime.query.factory import host_for
+from rivermark.runtime.spark.progress_reports import Reports
 from rivermark.runtime.spark.session import engine_pid
 from rivermark.runtime.supervision.error_classes import explain
 from rivermark.runtime.supervision.file_poller import Poller
 from rivermark.runtime.supervision.heartbeat import FAILURES, WAITING, Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.lease import Lease
-from rivermark.runtime.supervision.progress_log import ProgressLog, Reports
+from rivermark.runtime.supervision.progress_log import ProgressLog
 from rivermark.runtime.supervision.stream_run import StreamRun
 from rivermark.runtime.supervision.trigger_loop import TriggerLoop
 from rivermark.settings import Settings
@@ -78,7 +79,7 @@ class Supervisor:
             for lease in self._leases.values():
                 self._stack.enter_context(lease.acquire(self.run_id, self._jvm))
             self._log = ProgressLog(self.settings.lake())
-            self._reports = Reports()
+            self._reports = Reports(self.spark)
             self.spark.streams.addListener(self._reports)
             self._stack.callback(self._quietly, self._stop_listening)
             for stream in self.streams:

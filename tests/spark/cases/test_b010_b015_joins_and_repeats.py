@@ -74,7 +74,7 @@ def test_b013_a_join_without_a_bound_in_time_is_refused(
     landing.put(f"{FOLDER}/1.json", reading(0, note="1"))
     landing.put("echoes/1.json", reading(0, note="1"))
 
-    with pytest.raises(StreamFailed, match="keeps rows for ever") as failed:
+    with pytest.raises(StreamFailed, match="never releases rows") as failed:
         run(spark, settings, READINGS, ECHOES, replace(JOINED, build=unbounded))
     assert "condition on the event times of both sides" in str(failed.value)
     assert rows(spark, settings, OF_THE_JOIN) == []

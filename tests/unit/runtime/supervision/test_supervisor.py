@@ -114,7 +114,7 @@ class FakeHost:
 def queries(monkeypatch: pytest.MonkeyPatch) -> FakeQueries:
     fake = FakeQueries()
     monkeypatch.setattr(module, "host_for", fake.open)
-    monkeypatch.setattr(module, "Reports", lambda: fake)
+    monkeypatch.setattr(module, "Reports", lambda _: fake)
     monkeypatch.setattr(module, "engine_pid", lambda _: None)
     monkeypatch.setattr(runs, "LOOK_SECONDS", 0.01)
     loop = SimpleNamespace(add=lambda _: None, remove=lambda _: None, stop=lambda: None)
