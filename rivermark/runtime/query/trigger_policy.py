@@ -1,4 +1,4 @@
-"""When a running query looks for input: at once when there is some, and never back to back."""
+"""When a running query is triggered: at once when input comes, and never back to back."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.log import CommitLog
 
 SHARE: Final = 1.3
-"""A batch begins so many times the last one's duration after it: the rest is for the others."""
+"""A batch starts so many times the last one's duration after it: the rest is for other queries."""
 LONGEST: Final = 30.0
-"""Seconds after which a query looks although nothing was seen to come."""
+"""Seconds after which a query is triggered although no commit was seen."""
 
 Versions = tuple[int, ...]
 
@@ -35,59 +35,58 @@ class Trigger:
     first_batch_alone: bool = False
 
     def again(self) -> bool:
-        """Whether to look again after a batch: for what it left, or what it allowed to close."""
+        """Whether to trigger again after a batch: for what it left, or what it allowed to close."""
         return True
 
     def timer(self) -> int:
-        """A number that changes when the passing of time alone is a reason to look."""
+        """A number that changes when the passing of time alone is a reason to trigger."""
         return 0
 
 
 @dataclass
-class Pace:
-    """When one query looks; moments are seconds of a monotonic clock.
+class TriggerPolicy:
+    """When one query is triggered; moments are seconds of a monotonic clock.
 
-    At rest it looks as soon as an input has a new commit. After a batch it looks again, for what is
-    left of the input or for what a batch without data would close, `least` seconds after the batch
-    began or `SHARE` times its duration, whatever is later. So where input comes without pause, one
-    batch takes the new rows and closes what the rows before allowed.
+    An idle query is triggered as soon as an input has a new commit. After a batch it is triggered
+    again, for what is left of the input or what a batch without data would close: `min_interval`
+    after the batch started or `SHARE` times its duration, whatever is later. So where input comes
+    without pause, one batch takes the new rows and closes what the rows before allowed.
     """
 
-    least: float
-    begun: float
+    min_interval: float
+    started: float
     versions: Versions
-    looking: bool = True
-    worked: bool = False
-    rests_until: float = 0.0
+    triggered: bool = True
+    had_batch: bool = False
+    idle_until: float = 0.0
 
-    def ended(self, now: float, *, worked: bool) -> None:
-        """Note that the look is over, and whether a batch came of it."""
-        self.looking, self.worked = False, worked
-        pause = max(self.least, SHARE * (now - self.begun))
-        self.rests_until = self.begun + pause if worked else now
+    def ended(self, now: float, *, had_batch: bool) -> None:
+        """Record that the trigger is over, and whether it had a batch."""
+        self.triggered, self.had_batch = False, had_batch
+        pause = max(self.min_interval, SHARE * (now - self.started))
+        self.idle_until = self.started + pause if had_batch else now
 
     def due(self, now: float, newest: Versions) -> bool:
-        """Whether to look now, when the inputs have come to these versions."""
-        if self.looking or now < self.rests_until:
+        """Whether to trigger now that the inputs are at these versions."""
+        if self.triggered or now < self.idle_until:
             return False
-        return self.worked or newest != self.versions or now - self.begun > LONGEST
+        return self.had_batch or newest != self.versions or now - self.started > LONGEST
 
-    def begin(self, now: float, newest: Versions) -> None:
-        """Note that it looks, and what it will find at least."""
-        self.looking, self.begun, self.versions = True, now, newest
+    def start(self, now: float, newest: Versions) -> None:
+        """Record a trigger, and the versions that it will read at least."""
+        self.triggered, self.started, self.versions = True, now, newest
 
 
 class Inputs:
     """The newest version of each input, by asking for the next commit's file. Starts no JVM."""
 
     def __init__(self, paths: Sequence[str]) -> None:
-        """Find out how far they are."""
         self.local = all(is_local(path) for path in paths)
         self._logs = [filesystem(f"{path}/_delta_log") for path in paths]
         self._newest = [max(CommitLog(path).versions(), default=-1) for path in paths]
 
     def newest(self) -> Versions:
-        """How far they are now."""
+        """The newest version of each now."""
         for n, (store, folder) in enumerate(self._logs):
             while self._exists(store, f"{folder}/{self._newest[n] + 1:020d}.json"):
                 self._newest[n] += 1

@@ -1,4 +1,4 @@
-"""One thread that wakes the queries of a run when their inputs have something for them."""
+"""One thread that wakes the queries of a run when their inputs have new commits."""
 
 from __future__ import annotations
 
@@ -9,51 +9,54 @@ from dataclasses import dataclass
 from typing import Final
 
 from rivermark.runtime.query.base import QueryHost
-from rivermark.runtime.query.trigger_policy import Inputs, Pace
+from rivermark.runtime.query.trigger_policy import Inputs, TriggerPolicy
 
 LOG = logging.getLogger("rivermark")
 TICK: Final = 0.05
-"""Seconds between two looks at the inputs' logs, where they lie on a disk."""
+"""Seconds between two reads of the inputs' logs, where they lie on a disk."""
 FAR_TICK: Final = 1.0
-"""The same where asking costs a request."""
+"""The same where a read is a request."""
 
 
 @dataclass
-class _Paced:
+class _Triggered:
     host: QueryHost
     inputs: Inputs
-    pace: Pace
+    policy: TriggerPolicy
     batches: int = 0
-    asked: float = 0.0
+    checked_at: float = 0.0
 
 
 class TriggerLoop:
     """Wakes each started query by its trigger policy, until it is stopped."""
 
     def __init__(self) -> None:
-        self._paced: list[_Paced] = []
-        self._alone: _Paced | None = None
+        self._queries: list[_Triggered] = []
+        self._alone: _Triggered | None = None
+        self._lock = threading.Lock()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="triggers", daemon=True)
 
     def add(self, host: QueryHost) -> None:
-        """Wake a query that was just started from now on: it is looking already."""
+        """Wake a query that was just started from now on: it is triggered already."""
         inputs = Inputs(host.trigger.inputs)
         newest = (*inputs.newest(), host.trigger.timer())
-        pace = Pace(host.trigger.min_interval, time.monotonic(), newest)
-        # Commits since the start of the query may be missed by its first look.
-        pace.worked = True
-        self._paced.append(_Paced(host, inputs, pace))
+        policy = TriggerPolicy(host.trigger.min_interval, time.monotonic(), newest)
+        # Commits since the start of the query may be missed by its first trigger.
+        policy.had_batch = True
+        with self._lock:
+            self._queries.append(_Triggered(host, inputs, policy))
         if not self._thread.is_alive():
             self._thread.start()
 
     def remove(self, host: QueryHost) -> None:
         """Wake the query no more."""
-        for paced in [p for p in self._paced if p.host is host]:
-            self._drop(paced)
+        with self._lock:
+            for query in [q for q in self._queries if q.host is host]:
+                self._drop(query)
 
     def stop(self) -> None:
-        """Wake no query any more. The one that was woken last has begun by then."""
+        """Wake no query any more. The one that was woken last has started by then."""
         self._ending.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -61,50 +64,55 @@ class TriggerLoop:
 
     def _run(self) -> None:
         while not self._ending.wait(TICK):
-            for paced in [*self._paced]:
-                try:
-                    self._step(paced)
-                except Exception as error:
-                    # What broke shows in the query itself, where the supervisor finds it.
-                    LOG.debug("no longer woken: %s: %s", paced.host.stream.name, error)
-                    self._drop(paced)
+            with self._lock:
+                for query in [*self._queries]:
+                    self._step_or_drop(query)
 
-    def _step(self, paced: _Paced) -> None:
-        now, pace, host = time.monotonic(), paced.pace, paced.host
-        if host.batches != paced.batches:
-            # Also when it was slow to begin, and seemed to have found nothing.
-            pace.looking = True
-        if pace.looking:
-            if now - pace.begun < TICK or host.active():
+    def _step_or_drop(self, query: _Triggered) -> None:
+        try:
+            self._step(query)
+        except Exception as error:
+            # What broke shows in the query itself, where the supervisor finds it.
+            LOG.debug("no longer woken: %s: %s", query.host.stream.name, error)
+            self._drop(query)
+
+    def _step(self, query: _Triggered) -> None:
+        now, policy, host = time.monotonic(), query.policy, query.host
+        if host.batches != query.batches:
+            # Also when it was slow to begin, and seemed to have no input.
+            policy.triggered = True
+        if policy.triggered:
+            if now - policy.started < TICK or host.active():
                 return
-            worked = host.batches != paced.batches
-            pace.ended(now, worked=worked)
-            pace.worked = worked and host.trigger.again()
-            paced.batches = host.batches
-            self._release(paced)
-        if now < pace.rests_until or (not paced.inputs.local and now - paced.asked < FAR_TICK):
+            had_batch = host.batches != query.batches
+            policy.ended(now, had_batch=had_batch)
+            policy.had_batch = had_batch and host.trigger.again()
+            query.batches = host.batches
+            self._release(query)
+        if now < policy.idle_until or (
+            not query.inputs.local and now - query.checked_at < FAR_TICK
+        ):
             return
-        paced.asked = now
-        newest = (*paced.inputs.newest(), host.trigger.timer())
-        if pace.due(now, newest) and self._has_room(paced):
-            pace.begin(now, newest)
+        query.checked_at = now
+        newest = (*query.inputs.newest(), host.trigger.timer())
+        if policy.due(now, newest) and self._has_room(query):
+            policy.start(now, newest)
             host.wake()
 
-    def _has_room(self, paced: _Paced) -> bool:
-        """Whether a query may begin: not beside a first batch that has to be alone."""
-        if paced.host.trigger.first_batch_alone and not paced.batches and self._alone is None:
-            self._alone = paced
+    def _has_room(self, query: _Triggered) -> bool:
+        """Whether a query may start a batch: not beside a first batch that has to be alone."""
+        if query.host.trigger.first_batch_alone and not query.batches and self._alone is None:
+            self._alone = query
         if self._alone is None:
             return True
-        others = (p.pace.looking for p in self._paced if p is not paced)
-        return self._alone is paced and not any(others)
+        others = (q.policy.triggered for q in self._queries if q is not query)
+        return self._alone is query and not any(others)
 
-    def _drop(self, paced: _Paced) -> None:
-        if paced in self._paced:
-            self._paced.remove(paced)
-        self._release(paced)
+    def _drop(self, query: _Triggered) -> None:
+        self._queries.remove(query)
+        self._release(query)
 
-    def _release(self, paced: _Paced) -> None:
-        """Let the others begin again."""
-        if self._alone is paced:
+    def _release(self, query: _Triggered) -> None:
+        """Let the others start batches again."""
+        if self._alone is query:
             self._alone = None

@@ -4,49 +4,49 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rivermark.runtime.query.trigger_policy import LONGEST, Inputs, Pace
+from rivermark.runtime.query.trigger_policy import LONGEST, Inputs, TriggerPolicy
 
 
-def at_rest(*versions: int) -> Pace:
-    pace = Pace(least=2.0, begun=0.0, versions=versions)
-    pace.ended(1.0, worked=False)
-    return pace
+def at_rest(*versions: int) -> TriggerPolicy:
+    policy = TriggerPolicy(min_interval=2.0, started=0.0, versions=versions)
+    policy.ended(1.0, had_batch=False)
+    return policy
 
 
 def test_a_query_at_rest_looks_as_soon_as_an_input_has_a_commit() -> None:
-    pace = at_rest(3, 7)
-    assert not pace.due(1.5, (3, 7))
-    assert pace.due(1.5, (3, 8))
+    policy = at_rest(3, 7)
+    assert not policy.due(1.5, (3, 7))
+    assert policy.due(1.5, (3, 8))
 
 
 def test_it_does_not_look_while_it_looks() -> None:
-    pace = at_rest(3)
-    pace.begin(1.5, (4,))
-    assert not pace.due(1.6, (5,))
+    policy = at_rest(3)
+    policy.start(1.5, (4,))
+    assert not policy.due(1.6, (5,))
 
 
 def test_after_a_batch_it_rests_and_then_looks_for_what_is_left_or_closes() -> None:
-    pace = at_rest(3)
-    pace.begin(10.0, (4,))
-    pace.ended(10.5, worked=True)
-    assert not pace.due(11.9, (5,))
-    assert pace.due(12.0, (4,))
+    policy = at_rest(3)
+    policy.start(10.0, (4,))
+    policy.ended(10.5, had_batch=True)
+    assert not policy.due(11.9, (5,))
+    assert policy.due(12.0, (4,))
 
 
 def test_a_long_batch_makes_a_long_rest() -> None:
-    pace = at_rest(3)
-    pace.begin(10.0, (4,))
-    pace.ended(20.0, worked=True)
-    assert not pace.due(22.9, (5,))
-    assert pace.due(23.0, (5,))
+    policy = at_rest(3)
+    policy.start(10.0, (4,))
+    policy.ended(20.0, had_batch=True)
+    assert not policy.due(22.9, (5,))
+    assert policy.due(23.0, (5,))
 
 
 def test_a_look_that_found_nothing_ends_the_looking() -> None:
-    pace = at_rest(3)
-    pace.begin(10.0, (4,))
-    pace.ended(10.1, worked=False)
-    assert not pace.due(15.0, (4,))
-    assert pace.due(10.1 + LONGEST, (4,))
+    policy = at_rest(3)
+    policy.start(10.0, (4,))
+    policy.ended(10.1, had_batch=False)
+    assert not policy.due(15.0, (4,))
+    assert policy.due(10.1 + LONGEST, (4,))
 
 
 def test_inputs_are_followed_commit_by_commit(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import time
 from typing import Any, cast
 
 from rivermark.runtime.query.base import QueryHost
-from rivermark.runtime.query.trigger_policy import Inputs, Pace, Trigger
-from rivermark.runtime.supervision.trigger_loop import TriggerLoop, _Paced
+from rivermark.runtime.query.trigger_policy import Inputs, Trigger, TriggerPolicy
+from rivermark.runtime.supervision.trigger_loop import TriggerLoop, _Triggered
 
 
 class Timer(Trigger):
@@ -73,26 +73,26 @@ class Silence:
         return (0,)
 
 
-def paced(loop: TriggerLoop, host: Host) -> _Paced:
+def query(loop: TriggerLoop, host: Host) -> _Triggered:
     """A query at rest whose input never pauses."""
-    pace = Pace(least=0.0, begun=-100.0, versions=(0,))
-    pace.ended(-99.0, worked=False)
-    found = _Paced(cast(QueryHost, host), cast(Inputs, Commits()), pace)
-    loop._paced.append(found)
+    policy = TriggerPolicy(min_interval=0.0, started=-100.0, versions=(0,))
+    policy.ended(-99.0, had_batch=False)
+    found = _Triggered(cast(QueryHost, host), cast(Inputs, Commits()), policy)
+    loop._queries.append(found)
     return found
 
 
-def step(loop: TriggerLoop, *each: _Paced) -> None:
+def step(loop: TriggerLoop, *each: _Triggered) -> None:
     """One look at each, long after the last."""
     for found in each:
-        found.pace.begun -= 100.0
-        found.pace.rests_until = -100.0
+        found.policy.started -= 100.0
+        found.policy.idle_until = -100.0
         loop._step(found)
 
 
 def test_a_first_batch_that_has_to_be_alone_waits_for_the_others_and_they_for_it() -> None:
     loop, other, process = TriggerLoop(), Host(), Host(alone=True)
-    a, b = paced(loop, other), paced(loop, process)
+    a, b = query(loop, other), query(loop, process)
 
     step(loop, a, b)
     assert (other.woken, process.woken) == (1, 0), "the other is still at its batch"
@@ -107,7 +107,7 @@ def test_a_first_batch_that_has_to_be_alone_waits_for_the_others_and_they_for_it
 
 def test_later_batches_run_beside_each_other() -> None:
     loop, other, process = TriggerLoop(), Host(), Host(alone=True)
-    a, b = paced(loop, other), paced(loop, process)
+    a, b = query(loop, other), query(loop, process)
     step(loop, b)
     process.end()
     step(loop, b)
@@ -123,7 +123,7 @@ def test_a_query_that_is_gone_holds_nobody_up() -> None:
             raise RuntimeError("stopped")
 
     loop, other, gone = TriggerLoop(), Host(), Gone(alone=True)
-    a, b = paced(loop, other), paced(loop, gone)
+    a, b = query(loop, other), query(loop, gone)
     try:
         step(loop, b)
     except RuntimeError:
@@ -136,12 +136,12 @@ def test_a_query_that_is_gone_holds_nobody_up() -> None:
 
 def test_a_query_by_the_clock_looks_when_a_timer_is_due_and_rests_otherwise() -> None:
     loop, clocked = TriggerLoop(), Host()
-    found = paced(loop, clocked)
+    found = query(loop, clocked)
     found.inputs = cast(Inputs, Silence())
 
     def look() -> None:
         """After its rest, and no longer than that."""
-        found.pace.begun, found.pace.rests_until = time.monotonic() - 1.0, 0.0
+        found.policy.started, found.policy.idle_until = time.monotonic() - 1.0, 0.0
         loop._step(found)
 
     step(loop, found)
