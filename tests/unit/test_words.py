@@ -48,7 +48,7 @@ ALLOWED = {
     "rivermark/operators": 2,
     "rivermark/process": 77,
     "rivermark/quality": 54,
-    "rivermark/runtime": 92,
+    "rivermark/runtime": 9,
     "rivermark/testing": 7,
     "assets": 15,
     "simulator": 16,

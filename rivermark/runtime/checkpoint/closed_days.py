@@ -1,4 +1,4 @@
-"""Which days of a stream became final, told once, also across restarts."""
+"""Which days of a stream became final, each reported once, also across restarts."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from rivermark.runtime.batch_metrics import StreamSummary
 
 
 class ClosedDays:
-    """Remembers for each stream through which day it was told, in `<state root>/closed`."""
+    """The last day that was reported for each stream, in `<state root>/closed`."""
 
     def __init__(self, lake: Lake, state_root: Path) -> None:
-        """Remember the folder."""
         self._lake = lake
         self._folder = state_root / "closed"
 
     def newly_closed(self, stream: AnyStream, summary: StreamSummary) -> tuple[date, ...]:
-        """Days that the stream finished since it was last asked, oldest first.
+        """Days that the stream finished since the last call, oldest first.
 
         For a refreshing stream: the days it computed. For others: the days that its watermark has
         passed, from the first one on which it was seen.
@@ -35,24 +34,24 @@ class ClosedDays:
         if stream.days is None or summary.watermark is None:
             return ()
         through = last_closed(stream, summary.watermark)
-        told = self.through(stream.name)
-        if told is None:
+        reported = self.through(stream.name)
+        if reported is None:
             first = first_day(self._lake, stream)
-            told = first - timedelta(days=1) if first else through
-        if told >= through:
+            reported = first - timedelta(days=1) if first else through
+        if reported >= through:
             return ()
         self._remember(stream.name, through)
-        return tuple(told + timedelta(days=n + 1) for n in range((through - told).days))
+        return tuple(reported + timedelta(days=n + 1) for n in range((through - reported).days))
 
     def through(self, stream: str) -> date | None:
-        """The last day told for a stream."""
+        """The last day that was reported for a stream."""
         try:
             return date.fromisoformat(json.loads(self._path(stream).read_text())["through"])
         except (FileNotFoundError, ValueError, KeyError):
             return None
 
     def forget(self, stream: str) -> None:
-        """Tell all days of a stream again from the first one on: its tables begin anew."""
+        """Report all days of a stream again from the first one on: its tables were reset."""
         self._path(stream).unlink(missing_ok=True)
 
     def _remember(self, stream: str, day: date) -> None:
@@ -78,7 +77,7 @@ def first_day(lake: Lake, stream: AnyStream) -> date | None:
     """The first day of which the stream's table holds rows, by the table's own statistics."""
     assert stream.days is not None  # noqa: S101 - asked only of streams that have days
     table = stream.tables[0]
-    found = smallest(lake, table, stream.days.column)
-    if isinstance(found, datetime):
-        return found.astimezone(ZoneInfo(stream.days.zone)).date()
-    return found
+    first = smallest(lake, table, stream.days.column)
+    if isinstance(first, datetime):
+        return first.astimezone(ZoneInfo(stream.days.zone)).date()
+    return first

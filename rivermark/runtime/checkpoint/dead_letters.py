@@ -84,15 +84,15 @@ def letters_of(lake: Lake, stream: AnyStream) -> list[Letter]:
     by_event: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in failures:
         by_event.setdefault(_event(row), []).append(row)
-    found = [_letter(event, rows, replays.get(event, 0)) for event, rows in by_event.items()]
-    return sorted(found, key=lambda each: (str(each.event_time), each.id))
+    letters = [_letter(event, rows, replays.get(event, 0)) for event, rows in by_event.items()]
+    return sorted(letters, key=lambda each: (str(each.event_time), each.id))
 
 
 def replay(lake: Lake, stream: AnyStream, ids: Collection[str] | None) -> list[Letter]:
     """Give dead letters to the stream again: it handles them once, by its present code and state.
 
     `ids` choose letters; None takes all that wait. Those that were replayed before are passed over.
-    A running stream handles them at once, a stopped one with its next run. Gives what was taken.
+    A running stream handles them at once, a stopped one with its next run. Returns those taken.
     Raises RivermarkError for an unknown id, and for what cannot be replayed.
     """
     letters = letters_of(lake, stream)

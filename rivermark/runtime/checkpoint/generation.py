@@ -37,11 +37,11 @@ def open_generation(lake: Lake, stream: AnyStream, shuffle_partitions: int) -> G
     The number of shuffle partitions in force is that of the first start (Spark freezes it with the
     state), whatever the settings say since.
     """
-    found = read_generation(lake, stream)
-    if found is None:
-        found = Generation(0, datetime.now(UTC), shuffle_partitions)
-        write_generation(lake, stream, found)
-    return found
+    generation = read_generation(lake, stream)
+    if generation is None:
+        generation = Generation(0, datetime.now(UTC), shuffle_partitions)
+        write_generation(lake, stream, generation)
+    return generation
 
 
 def reset_generation(
@@ -72,16 +72,16 @@ def read_generation(
     store, path = filesystem(f"{lake.root}/checkpoints/{stream.name}/generation.json")
     try:
         with store.open_input_stream(path) as file:
-            found: dict[str, Any] = json.loads(file.read())
+            content: dict[str, Any] = json.loads(file.read())
     except FileNotFoundError:
         return None
-    if found.get("resetting") and not unfinished:
+    if content.get("resetting") and not unfinished:
         raise CheckpointIncompatible(
             f"stream '{stream.name}': a reset was broken off; finish it: "
             f"rivermark reset {stream.name}"
         )
-    since = datetime.fromisoformat(found["since"])
-    return Generation(int(found["number"]), since, int(found["shuffle_partitions"]))
+    since = datetime.fromisoformat(content["since"])
+    return Generation(int(content["number"]), since, int(content["shuffle_partitions"]))
 
 
 def write_generation(
@@ -99,9 +99,9 @@ def write_generation(
 
 
 def check_checkpoint(lake: Lake, stream: AnyStream, origin: Origin) -> str:
-    """Folder of the checkpoint, after a look at whether it and the tables tell the same story.
+    """The checkpoint's folder, checked against the batches that the tables hold.
 
-    Raises CheckpointIncompatible when parts were deleted: Spark would start from nothing and write
+    Raises CheckpointIncompatible where parts were deleted: Spark would start from nothing and write
     what is in the tables already, or build on state that belongs to other offsets.
     """
     folder = lake.checkpoint(stream.name, origin.generation)
@@ -115,14 +115,14 @@ def check_checkpoint(lake: Lake, stream: AnyStream, origin: Origin) -> str:
     if offsets is None and state:
         raise CheckpointIncompatible(
             f"stream '{stream.name}': checkpoint {folder} has state but no offsets; "
-            f"somebody deleted a part of it. {reset}"
+            f"a part of it was deleted. {reset}"
         )
     for table in stream.tables:
         last = TableWriter(lake, table, origin).last if lake.exists(table) else None
         if last is not None and (offsets is None or int(last.metadata["batch"]) > offsets):
             raise CheckpointIncompatible(
                 f"stream '{stream.name}': table '{table.name}' holds batch "
-                f"{last.metadata['batch']} but checkpoint {folder} knows of "
+                f"{last.metadata['batch']} but checkpoint {folder} has planned "
                 f"{'none' if offsets is None else offsets}; it was deleted or is an older copy. "
                 f"{reset}"
             )

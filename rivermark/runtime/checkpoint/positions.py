@@ -29,15 +29,15 @@ def readers_of(lake: Lake, topology: Topology, table: Table) -> list[Reader]:
     if not lake.exists(table):
         return []
     identity = str(DeltaTable(lake.path(table)).metadata().id)
-    found = []
+    readers = []
     for stream in topology.streams:
         if table.name in {read.name for read in read_by_stream(stream)}:
             reader = position(lake, stream, identity)
             if reader is None and isinstance(stream, Ingest):
                 reader = Reader(stream.name, 0)
             if reader is not None:
-                found.append(reader)
-    return found
+                readers.append(reader)
+    return readers
 
 
 def read_by_stream(stream: AnyStream) -> tuple[Table, ...]:
@@ -87,5 +87,5 @@ def _offsets(store: fs.FileSystem, path: str) -> list[dict[str, Any]]:
     except FileNotFoundError:
         return []
     # A source that had nothing yet is a dash.
-    found = [json.loads(line) for line in lines if line.startswith("{")]
-    return [place for place in found if "reservoirId" in place]
+    places = [json.loads(line) for line in lines if line.startswith("{")]
+    return [place for place in places if "reservoirId" in place]

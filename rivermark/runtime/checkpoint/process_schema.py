@@ -50,18 +50,18 @@ def write_record(checkpoint: str, record: ProcessRecord) -> None:
 def admit(stream: str, checkpoint: str, declared: Declaration, buckets: int) -> ProcessRecord:
     """The record that a start goes by; the first one makes it, later ones add a changed schema.
 
-    Raises CheckpointIncompatible, before anything runs, with each reason why the state that is
-    there cannot be read by the process as it is declared now.
+    Raises CheckpointIncompatible, before anything runs, with each reason why the process as it is
+    declared now cannot read the stored state.
     """
     schema = declared.schema
-    found = read_record(checkpoint)
-    if found is None:
-        found = ProcessRecord(buckets, (schema,), declared.dead_letter)
-        write_record(checkpoint, found)
-        return found
+    record = read_record(checkpoint)
+    if record is None:
+        record = ProcessRecord(buckets, (schema,), declared.dead_letter)
+        write_record(checkpoint, record)
+        return record
     reasons = [
         str(each)
-        for old in found.schemas
+        for old in record.schemas
         for each in check_compatible(
             old, schema, migrated=declared.migrations, forgotten=declared.forgets
         )
@@ -72,8 +72,8 @@ def admit(stream: str, checkpoint: str, declared: Declaration, buckets: int) -> 
             f"checkpoint {checkpoint}. {'. '.join(dict.fromkeys(reasons))}. Or start over, with "
             f"tables filled again from their inputs: rivermark reset {stream}"
         )
-    if found.schemas[-1] != schema:
-        kept = tuple(each for each in found.schemas if each != schema)
-        found = replace(found, schemas=(*kept, schema))
-        write_record(checkpoint, found)
-    return found
+    if record.schemas[-1] != schema:
+        kept = tuple(each for each in record.schemas if each != schema)
+        record = replace(record, schemas=(*kept, schema))
+        write_record(checkpoint, record)
+    return record

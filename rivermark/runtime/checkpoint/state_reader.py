@@ -57,7 +57,7 @@ class StateView:
 def state_of_stream(
     spark: SparkSession, lake: Lake, stream: AnyStream, key: str | None, limit: int
 ) -> StateView:
-    """Look into the state of a stream, also while it runs: its last finished batch.
+    """Read the state of a stream after its last finished batch, also while it runs.
 
     `key` as text picks one key; otherwise up to `limit` keys are shown. Raises RivermarkError for
     a stream without a process function, and one that has finished no batch.
@@ -121,12 +121,12 @@ def _view(bucket: StoredBucket, key: Any, waiting: list[tuple[str, Any, Millis, 
         kind: [at for each in due if (at := _known(each)) is not None]
         for kind, due in bucket.timers_of(key).items()
     }
-    mine = [
+    held_back = [
         {"input": source, "at": _known(at), "event": event}
         for source, owner, at, event in waiting
         if owner == key
     ]
-    return KeyView(key, bucket.state_of(key), timers, mine)
+    return KeyView(key, bucket.state_of(key), timers, held_back)
 
 
 def _known(at: Millis | None) -> datetime | None:

@@ -1,4 +1,4 @@
-"""What the restarting remembers from look to look, small enough for a sensor's cursor."""
+"""What the restart sensor remembers between ticks, small enough for its cursor."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ FORMAT: Final = 1
 class GroupMemory:
     """The starts of one group since a person last asked for it, and the number of the last one.
 
-    `number` only ever grows: it makes the run key of each incarnation a new one.
+    `number` only ever grows: it makes the run key of each incarnation a new one. Cursors store the
+    names of the fields.
     """
 
     number: int = 0
     starts: tuple[datetime, ...] = ()
     wished_at: datetime | None = None
 
-    def under(self, wish_at: datetime | None) -> Self:
-        """The memory under a wish: a wish made since forgives the failures before it."""
-        if wish_at == self.wished_at:
+    def under(self, desired_at: datetime | None) -> Self:
+        """The memory under a desired state: one that was set since forgives earlier failures."""
+        if desired_at == self.wished_at:
             return self
-        return replace(self, starts=(), wished_at=wish_at)
+        return replace(self, starts=(), wished_at=desired_at)
 
     def started(self, number: int, starts: tuple[datetime, ...], at: datetime) -> Self:
         """The memory after one more start."""
@@ -38,7 +39,7 @@ class GroupMemory:
 
 @dataclass(frozen=True, kw_only=True)
 class RestartHistory:
-    """The memory of all groups, and which incidents somebody has already been told of."""
+    """The memory of all groups, and which incidents were reported (`told`, as cursors have it)."""
 
     groups: dict[str, GroupMemory] = field(default_factory=dict)
     told: tuple[str, ...] = ()
@@ -54,9 +55,9 @@ class RestartHistory:
 
     @classmethod
     def from_cursor(cls, cursor: str | None) -> RestartHistory:
-        """The history in a cursor; an empty one where the text is none of ours.
+        """The history in a cursor; an empty one for any other text.
 
         A lost history costs only forgiven failures: the next number is also read from the runs.
         """
-        found = state_file.decode(cursor, RestartHistory) if cursor else None
-        return found if found is not None and found.format == FORMAT else RestartHistory()
+        history = state_file.decode(cursor, RestartHistory) if cursor else None
+        return history if history is not None and history.format == FORMAT else RestartHistory()

@@ -1,4 +1,4 @@
-"""Whether a launched run lives: told from heartbeats and processes, not from its record alone."""
+"""Whether a launched run is alive, by heartbeats and processes and not by its record alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ACTIVE: Final = frozenset({"queued", "starting", "started", "canceling"})
 class LaunchedRun:
     """The record of a run that hosts a group continuously. Times are UTC.
 
-    `incarnation` is the number under which the restarting asked for it; None when a person did.
+    `incarnation` is the number under which the sensor requested it; None where a person did.
     """
 
     run_id: str
@@ -32,9 +32,9 @@ class LaunchedRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How long each kind of silence is borne before it means something.
+    """How long each kind of silence may last before it means something.
 
-    `start`: from asking for a run to its first heartbeat; a driver needs 10-25 s on two busy cores.
+    `start`: from requesting a run to its first heartbeat; a driver needs 10-25 s on two busy cores.
     `gone`: after the last heartbeat of a process that is no longer there. `silent`: of one that is.
     `far`: of one on another machine. `stalled`: without a batch while input waits.
     """
@@ -48,7 +48,7 @@ class Patience:
 
 @dataclass(frozen=True, kw_only=True)
 class Life:
-    """The verdict on one run, and why. `died_at` is the last moment at which it was seen alive."""
+    """The state of one run, and why. `died_at` is the last moment at which it was seen alive."""
 
     state: Literal["queued", "starting", "alive", "silent", "stalled", "ending", "dead"]
     why: str
@@ -66,18 +66,18 @@ def life_of(
     process_alive: ProcessAlive,
     patience: Patience,
 ) -> Life:
-    """The life of an active run, from the heartbeats that carry its id.
+    """The state of an active run, from the heartbeats that carry its id.
 
-    A record that says 'started' is only a claim: after a hard kill nobody is left to correct it.
+    A record may say 'started' after a hard kill, which leaves no process to correct it.
     """
     if run.status == "queued":
         return Life(state="queued", why=f"run {run.run_id} waits in the queue for a place")
     if not beats:
-        asked = run.started_at or run.created_at
-        if now - asked <= patience.start:
+        requested_at = run.started_at or run.created_at
+        if now - requested_at <= patience.start:
             return Life(state="starting", why=f"already starting, as run {run.run_id}")
         why = f"run {run.run_id} gave no sign of life within {patience.start}"
-        return Life(state="dead", why=why, died_at=asked)
+        return Life(state="dead", why=why, died_at=requested_at)
     last = max(beats, key=lambda beat: beat.at)
     silence = now - last.at
     alive = process_alive(last)

@@ -1,4 +1,4 @@
-"""What an error of the engine means: in a sentence, and whether starting again can help."""
+"""What an error of a query means: in a sentence, and whether starting again can help."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rivermark.quality.errors import PublicationBlocked
 
 @dataclass(frozen=True)
 class Meaning:
-    """What an engine's error means, by the names of error classes and words that it carries.
+    """What an error of Spark means, by the names of error classes and words in it.
 
     `{checkpoint}` and `{stream}` in the text stand for the place and the name it is about.
     """
@@ -57,7 +57,7 @@ MEANINGS: Final = (
     Meaning(
         ("DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE", "differentDeltaTable",
          "incompatible with table", "DELTA_INVALID_SOURCE_VERSION"),
-        "an input is not the table that this checkpoint belongs to (it was made anew under the "
+        "an input is not the table that this checkpoint belongs to (it was created again under the "
         "same path): put the old table back, or start over: rivermark reset {stream}",
     ),
     Meaning(
@@ -80,7 +80,7 @@ MEANINGS: Final = (
 )  # fmt: skip
 
 OURS: Final = re.compile(r"^rivermark\.[a-z_.]+\.(\w+): (.+)$", re.MULTILINE)
-"""How Python's own stack ends, in a worker, with an error of the process engine."""
+"""How Python's own stack ends, in a worker, with an error of a process function."""
 
 NOISE: Final = ("at ", "...", "===", "File ", "An error occurred while calling")
 REFUSALS: Final = (
@@ -116,13 +116,13 @@ def explain(
         return Fault(text, False)
     # Of a chain the cause comes first, and the last one names key and event.
     if ours := OURS.findall(text):
-        name, told_by_us = next((each for each in ours if each[0] == "ProcessError"), ours[-1])
-        # An event that fails may be mended by new code; state that does not fit by none.
-        return Fault(told_by_us, name == "ProcessError")
+        name, message = next((each for each in ours if each[0] == "ProcessError"), ours[-1])
+        # New code may handle an event that fails; none makes state fit that does not.
+        return Fault(message, name == "ProcessError")
     # Names of the stack's classes are no signs: many speak of checksums.
-    told = "\n".join(lines_of(text))
+    lines = "\n".join(lines_of(text))
     for meaning in MEANINGS:
-        if any(sign in told for sign in meaning.signs):
+        if any(sign in lines for sign in meaning.signs):
             words = meaning.text.format(stream=stream, checkpoint=checkpoint)
             slow = SLOW_WORKER in text
             return Fault(f"{words}. [{shorten(text)}]", meaning.restartable, slow_worker=slow)
@@ -135,13 +135,13 @@ def explain(
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of an engine's message, without its stack."""
+    """The lines of a Spark error's message, without its stack."""
     lines = [line.strip() for line in text.splitlines()]
     return [line for line in lines if line and not line.startswith(NOISE)]
 
 
 def shorten(text: str) -> str:
-    """The lines of an engine's message that tell something."""
-    told = lines_of(text)
-    causes = [line for line in told if line.startswith("Caused by")]
-    return " | ".join(dict.fromkeys([*told[:3], *causes[-1:]]))[:600]
+    """The first lines of a Spark error's message and its last cause."""
+    lines = lines_of(text)
+    causes = [line for line in lines if line.startswith("Caused by")]
+    return " | ".join(dict.fromkeys([*lines[:3], *causes[-1:]]))[:600]

@@ -1,4 +1,4 @@
-"""Signs of life: one small file a stream, written by the process that hosts it, read by anyone."""
+"""Heartbeats: one small file a stream, written by the process that hosts it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Heartbeat:
 
 @dataclass(frozen=True)
 class Beats:
-    """All heartbeats of one look: the readable ones, and why the others are not."""
+    """All heartbeats at one moment: the readable ones, and why the others are not."""
 
     latest: dict[str, Heartbeat]
     unreadable: dict[str, str]
@@ -65,7 +65,6 @@ class HeartbeatStore:
     """The heartbeats of a deployment, in `<state root>/heartbeats`."""
 
     def __init__(self, state_root: str | Path) -> None:
-        """Remember the folder; it is made by the first beat."""
         self._folder = Path(state_root) / "heartbeats"
 
     def beat(self, heartbeat: Heartbeat) -> None:
@@ -75,7 +74,7 @@ class HeartbeatStore:
         state_file.write(path, replace(heartbeat, numbers=finite))
 
     def get(self, stream: str) -> Heartbeat | None:
-        """The stream's last heartbeat, or None when it never beat; UnreadableState says why not."""
+        """The stream's last heartbeat, or None before the first; raises UnreadableState."""
         return state_file.read(state_file.path_for(self._folder, stream), Heartbeat)
 
     def read(self) -> Beats:
@@ -84,12 +83,12 @@ class HeartbeatStore:
         unreadable: dict[str, str] = {}
         for path in sorted(self._folder.glob("[a-z]*.json")):
             try:
-                found = state_file.read(path, Heartbeat)
+                beat = state_file.read(path, Heartbeat)
             except UnreadableState as problem:
                 unreadable[state_file.name_of(path)] = str(problem)
                 continue
-            if found is not None:
-                latest[found.stream] = found
+            if beat is not None:
+                latest[beat.stream] = beat
         return Beats(latest, unreadable)
 
     def latest(self) -> dict[str, Heartbeat]:
@@ -103,9 +102,9 @@ class HeartbeatStore:
 
 
 def host_alive(heartbeat: Heartbeat) -> bool | None:
-    """Whether the process that beat is still there; None when it lives on another machine.
+    """Whether the process that wrote it still runs; None when it is on another machine.
 
-    A process that began after the beat has only inherited the number.
+    A process that started after the heartbeat has only inherited the number.
     """
     if heartbeat.host != gethostname():
         return None
@@ -113,10 +112,10 @@ def host_alive(heartbeat: Heartbeat) -> bool | None:
         process = psutil.Process(heartbeat.pid)
         if process.status() == psutil.STATUS_ZOMBIE:
             return False
-        began = datetime.fromtimestamp(process.create_time(), UTC)
+        started = datetime.fromtimestamp(process.create_time(), UTC)
     except psutil.NoSuchProcess:
         return False
     except psutil.AccessDenied:
         return True
     # Two seconds: the kernel counts a process's start from boot in hundredths, boot in seconds.
-    return began <= heartbeat.at + timedelta(seconds=2)
+    return started <= heartbeat.at + timedelta(seconds=2)

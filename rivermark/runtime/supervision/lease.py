@@ -20,7 +20,7 @@ from rivermark.runtime.supervision.heartbeat import HeartbeatStore
 from rivermark.runtime.supervision.state_file import UnreadableState
 
 PATIENCE: Final = timedelta(seconds=1)
-"""How long a held lease is tried again: a look by `holder` takes it for a moment."""
+"""How long a held lease is tried again: `holder` takes it for a moment."""
 
 ENGINE_DEATH: Final = timedelta(seconds=20)
 """How long a killed engine may take to be gone; it may sit in a write that cannot be broken off."""
@@ -31,7 +31,7 @@ FAR_SILENCE: Final = timedelta(minutes=2)
 
 @dataclass(frozen=True, kw_only=True)
 class Owner:
-    """Who holds, or last held, a lease; a start time tells a process from a later namesake."""
+    """Who holds, or last held, a lease; start times (seconds since 1970) identify processes."""
 
     run_id: str
     pid: int
@@ -47,14 +47,13 @@ class Lease:
     """A kernel lock on `<state root>/leases/<stream>.lock`, with its owner's name beside it.
 
     The kernel drops the lock when the owner dies, however it dies. The owner's engine (JVM) may
-    outlive it for a moment and must not write then: whoever takes the lease over ends it first. On
+    outlive it for a moment and must not write then: who takes the lease over ends it first. On
     a file system shared by several machines, whose locks may be local to each, an owner elsewhere
     counts as alive while its heartbeat is younger than two minutes. The lock belongs to this object
     and ends with it, or with the process; a forked child must not outlive its parent with it.
     """
 
     def __init__(self, state_root: str | Path, stream: str) -> None:
-        """Name the files; nothing is taken yet."""
         folder = Path(state_root) / "leases"
         self.stream = stream
         self._state_root = Path(state_root)
@@ -178,7 +177,7 @@ class Lease:
     def _drop(self) -> None:
         self._owner = None
         if self._fd is not None:
-            # Closing drops the lock. The file stays: a lock on a deleted file excludes nobody.
+            # Closing drops the lock. The file stays: a lock on a deleted file excludes no process.
             os.close(self._fd)
             self._fd = None
 

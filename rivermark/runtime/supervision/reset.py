@@ -40,14 +40,14 @@ def resets_with(topology: Topology, stream: AnyStream) -> tuple[AnyStream, ...]:
     They cannot stay: rows that come a second time would be counted a second time.
     """
     tables = {t.name for t in stream.tables}
-    found = [stream]
+    affected = [stream]
     for other in topology.streams:
         if isinstance(other, Ingest) or other.name == stream.name:
             continue
         if any(table_of(read).name in tables for read in other.reads):
-            found.append(other)
+            affected.append(other)
             tables |= {t.name for t in other.tables}
-    return tuple(found)
+    return tuple(affected)
 
 
 def tables_of(stream: AnyStream) -> tuple[Table, ...]:
@@ -110,7 +110,7 @@ def _clear(settings: Settings, stream: AnyStream, stamp: str, removed: list[str]
 
 
 def _forget(settings: Settings, stream: AnyStream, run_id: str) -> None:
-    """Drop what was told of the former tables: closed days, and the watermark of the last beat."""
+    """Drop what was reported of the former tables: closed days, the last heartbeat's watermark."""
     ClosedDays(settings.lake(), settings.state).forget(stream.name)
     HeartbeatStore(settings.state).beat(
         Heartbeat(

@@ -18,9 +18,9 @@ from rivermark.runtime.supervision.schedule import Schedule
 from rivermark.runtime.supervision.supervisor import Supervisor
 from rivermark.settings import Settings
 
-LOOK_SECONDS: Final = 0.25
+STEP_SECONDS: Final = 0.25
 """How often a continuous run looks at its queries."""
-FIRST_LOOK_SECONDS: Final = 60.0
+FIRST_TRIGGER_SECONDS: Final = 60.0
 """How long others wait at the start for a query whose first batch has to be alone."""
 DRAIN_SECONDS: Final = 0.05
 """How often a bounded run looks whether a query has ended: the next one waits for it."""
@@ -94,7 +94,7 @@ def run_continuous(
         supervisor.beat(force=True)
         due = time.monotonic() + report_every.total_seconds()
         while not stop.is_set() and not all(run.ended for run in supervisor.runs.values()):
-            _step(supervisor, LOOK_SECONDS)
+            _step(supervisor, STEP_SECONDS)
             if time.monotonic() >= due:
                 due = time.monotonic() + report_every.total_seconds()
                 for name in order:
@@ -115,9 +115,9 @@ def _start_all(supervisor: Supervisor, order: Sequence[str]) -> None:
     ]
     for name in alone:
         supervisor.start(name)
-        deadline = time.monotonic() + FIRST_LOOK_SECONDS
+        deadline = time.monotonic() + FIRST_TRIGGER_SECONDS
         while not supervisor.hosts[name].has_looked() and time.monotonic() < deadline:
-            _step(supervisor, LOOK_SECONDS)
+            _step(supervisor, STEP_SECONDS)
     for name in order:
         if name not in alone:
             supervisor.start(name)

@@ -1,4 +1,4 @@
-"""Small JSON files that several processes read and one writes: whole or not there, never half."""
+"""Small JSON files that one process writes and several read: whole or missing, never half."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def path_for(folder: Path, name: str, suffix: str = ".json") -> Path:
 
 
 def name_of(path: Path) -> str:
-    """The stream or group that a file found in a state folder belongs to."""
+    """The stream or group that a file in a state folder belongs to."""
     return path.stem.replace(".", "/")
 
 
@@ -57,7 +57,7 @@ def read(path: Path, kind: type[T]) -> T | None:
 
 
 def decode(text: str, kind: type[T]) -> T | None:
-    """A value from a text that this program wrote, or None when somebody else's text is met."""
+    """A value from a text that `encode` made, or None for any other text."""
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.DecodeError, UnicodeError):
@@ -65,5 +65,5 @@ def decode(text: str, kind: type[T]) -> T | None:
 
 
 def encode(value: Any) -> str:
-    """The text of a value, to be kept where only texts are kept."""
+    """The text of a value, for a place that stores texts only."""
     return msgspec.json.encode(value).decode()

@@ -135,7 +135,7 @@ class Supervisor:
             self._fail(name, error)
         for name, run in self.runs.items():
             if run.state == "running":
-                self._look_at(name, run)
+                self._check_query(name, run)
             elif name in self._wanted and run.start_at and run.start_at <= datetime.now(UTC):
                 self._start_again(name, run)
 
@@ -231,7 +231,7 @@ class Supervisor:
             return
         self.start(name)
 
-    def _look_at(self, name: str, run: StreamRun) -> None:
+    def _check_query(self, name: str, run: StreamRun) -> None:
         host = self.hosts[name]
         try:
             if host.query is None or host.query.isActive:

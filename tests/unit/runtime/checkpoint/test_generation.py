@@ -129,10 +129,10 @@ def test_a_checkpoint_older_than_the_table_is_refused(lake: Lake) -> None:
     empty = DeltaTable(lake.path(HOURS.tables[0])).to_pyarrow_table()
     TableWriter(lake, HOURS.tables[0], origin).append_once(empty, 5)
 
-    with pytest.raises(CheckpointIncompatible, match=r"holds batch 5 but .* knows of none"):
+    with pytest.raises(CheckpointIncompatible, match=r"holds batch 5 but .* has planned none"):
         check_checkpoint(lake, HOURS, origin)
     entry(lake, HOURS, "offsets", 4, batchWatermarkMs=0)
-    with pytest.raises(CheckpointIncompatible, match=r"holds batch 5 but .* knows of 4"):
+    with pytest.raises(CheckpointIncompatible, match=r"holds batch 5 but .* has planned 4"):
         check_checkpoint(lake, HOURS, origin)
     entry(lake, HOURS, "offsets", 5, batchWatermarkMs=0)
     assert check_checkpoint(lake, HOURS, origin)

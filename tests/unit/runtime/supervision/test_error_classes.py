@@ -23,7 +23,7 @@ def test_what_the_platform_itself_refuses_is_told_as_it_is_and_not_tried_again(
     [
         ("[STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] x", "made by another declaration", False),
         ("[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] x", "missing or damaged", False),
-        ("[DELTA_DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE] x", "made anew", False),
+        ("[DELTA_DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE] x", "created again", False),
         ("[DELTA_VERSIONS_NOT_CONTIGUOUS] x", "is gone", False),
         ("[DELTA_SCHEMA_CHANGED] x", "taken up by the next start", True),
         ("something else", "something else", True),

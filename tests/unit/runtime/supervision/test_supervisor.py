@@ -116,7 +116,7 @@ def queries(monkeypatch: pytest.MonkeyPatch) -> FakeQueries:
     monkeypatch.setattr(module, "host_for", fake.open)
     monkeypatch.setattr(module, "Reports", lambda _: fake)
     monkeypatch.setattr(module, "engine_pid", lambda _: None)
-    monkeypatch.setattr(runs, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(runs, "STEP_SECONDS", 0.01)
     loop = SimpleNamespace(add=lambda _: None, remove=lambda _: None, stop=lambda: None)
     monkeypatch.setattr(module, "TriggerLoop", lambda: loop)
     return fake
