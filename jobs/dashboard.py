@@ -13,7 +13,7 @@ from resources.settings import SettingsResource
 from rivermark.model.ingest import MILLI
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
-from rivermark.monitor.charts.lateness import draw_lateness
+from rivermark.monitor.charts import draw_lateness
 from rivermark.monitor.dashboard.formatting import anchor
 from rivermark.monitor.dashboard.refresh import PAGE
 from rivermark.monitor.late_statistics import span

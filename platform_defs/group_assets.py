@@ -25,13 +25,9 @@ Results = Iterator[dg.MaterializeResult[None]]
 
 def assets_of(topology: Topology) -> list[dg.AssetsDefinition | dg.AssetSpec]:
     """The assets of every group, and the landing folders that they begin with."""
-    landings = {
-        landing.key: landing
-        for stream in topology.streams
-        if isinstance(stream, Ingest)
-        for landing in [landing_spec(stream)]
-    }
-    assets: list[dg.AssetsDefinition | dg.AssetSpec] = [*landings.values()]
+    # Ingests that share a source share its asset.
+    landings = [landing_spec(stream) for stream in topology.streams if isinstance(stream, Ingest)]
+    assets: list[dg.AssetsDefinition | dg.AssetSpec] = [*{s.key: s for s in landings}.values()]
     for group in topology.groups():
         assets.append(hosted_assets(topology, group))
         assets += [daily_assets(topology, group, zone) for zone in _zones(topology, group)]

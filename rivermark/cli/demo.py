@@ -18,10 +18,10 @@ from rivermark.cli.progress import bounded_progress
 from rivermark.cli.run import INTERRUPTED, new_run_id
 from rivermark.cli.session import engine
 from rivermark.cli.show import newest_rows, print_rows
-from rivermark.cli.volume_chart import draw_inflow
 from rivermark.lake.statistics import row_count
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.topology import Topology
+from rivermark.monitor.charts import draw_inflow
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.monitor.checks.history import Evaluation, evaluate_all
 from rivermark.monitor.checks.liveness import ALIVE

@@ -16,10 +16,10 @@ from rivermark.cli.demo_scene import LandedInput, Preview, Scene
 from rivermark.cli.show import newest_rows
 from rivermark.model.check import CheckResult
 from rivermark.model.stream import table_of
-from rivermark.monitor.charts.png import Winner, draw_hourly_winners
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.settings import Settings
 from rivermark.testing.landing.once import copy_once, land_parts_once
+from simulator.taxi.charts import Winner, draw_hourly_winners
 from simulator.taxi.replay import TRIP_EVENTS_FOLDER, replay
 from simulator.taxi.training import fare_parts, ride_parts
 from simulator.taxi.truth import HourlyTips, hourly_winners, hours_closed, truth_of

@@ -16,7 +16,7 @@ from rivermark.model.stream import Ingest
 from rivermark.quality.volume_profile import DUCKDB_HOURS, WEEKS, profile
 from rivermark.settings import Settings
 
-LOOK_BACK: Final = timedelta(weeks=WEEKS)
+HISTORY: Final = timedelta(weeks=WEEKS)
 """How far back a profile learns."""
 DAYS_NEEDED: Final = 2
 

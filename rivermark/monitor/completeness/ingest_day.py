@@ -26,7 +26,7 @@ from rivermark.model.stream import Ingest
 from rivermark.model.table import days_between
 from rivermark.model.topology import Topology
 from rivermark.monitor.checks.row_conservation import unaccounted_by_day
-from rivermark.monitor.completeness.expected_volume import LOOK_BACK, Expected, expected_by_hour
+from rivermark.monitor.completeness.expected_volume import HISTORY, Expected, expected_by_hour
 from rivermark.monitor.late_statistics import late_money
 from rivermark.monitor.watermarks import StreamWatermark, awaited_watermarks
 from rivermark.settings import Settings
@@ -130,7 +130,7 @@ def days_of_ingest(
     is left out.
     """
     start, end = bounds(first, last, ingest.days)
-    by_hour = {h.hour: h for h in hours_of(settings, ingest, start - LOOK_BACK, end)}
+    by_hour = {h.hour: h for h in hours_of(settings, ingest, start - HISTORY, end)}
     if not by_hour:
         return []
     seen = {hour: rows.seen for hour, rows in by_hour.items()}

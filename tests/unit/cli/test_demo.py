@@ -6,9 +6,9 @@ import pytest
 
 from rivermark.cli.demo import DemoReport, checks_of_rows, news, with_input
 from rivermark.cli.demo_scene import LandedInput, Scene, scenes
-from rivermark.cli.volume_chart import rows_per_hour
 from rivermark.model.check import CheckResult
 from rivermark.model.errors import RivermarkError
+from rivermark.monitor.charts import rows_per_hour
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.monitor.checks.history import evaluate_all
 from rivermark.settings import Settings

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import struct
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
-from rivermark.monitor.charts.png import (
+from rivermark.monitor.charts import (
     BLUE,
     DOTS_PER_INCH,
-    ORANGE,
     WIDTH_INCHES,
-    HourOfRows,
-    LateShare,
-    Winner,
-    draw_hourly_winners,
-    draw_late_share,
+    HourCount,
+    draw_lateness,
     draw_rows_per_hour,
 )
 
@@ -42,8 +37,8 @@ def pixels(png: Path, colour: str) -> int:
 
 
 def test_rows_per_hour_has_a_panel_for_each_stream(tmp_path: Path) -> None:
-    rides = [HourOfRows("taxi/rides", MIDNIGHT + ONE_HOUR * n, 900) for n in range(5)]
-    readings = [HourOfRows("readings/raw", MIDNIGHT + ONE_HOUR * n, 12) for n in range(5)]
+    rides = [HourCount("taxi/rides", MIDNIGHT + ONE_HOUR * n, 900) for n in range(5)]
+    readings = [HourCount("readings/raw", MIDNIGHT + ONE_HOUR * n, 12) for n in range(5)]
 
     one = draw_rows_per_hour(rides, tmp_path / "one.png")
     two = draw_rows_per_hour([*rides, *readings], tmp_path / "two.png")
@@ -53,7 +48,7 @@ def test_rows_per_hour_has_a_panel_for_each_stream(tmp_path: Path) -> None:
 
 
 def test_an_hour_without_rows_is_a_gap(tmp_path: Path) -> None:
-    hours = [HourOfRows("taxi/rides", MIDNIGHT + ONE_HOUR * n, 900) for n in range(10)]
+    hours = [HourCount("taxi/rides", MIDNIGHT + ONE_HOUR * n, 900) for n in range(10)]
 
     whole = draw_rows_per_hour(hours, tmp_path / "whole.png")
     halved = draw_rows_per_hour([*hours[:3], *hours[8:]], tmp_path / "halved.png")
@@ -62,39 +57,17 @@ def test_an_hour_without_rows_is_a_gap(tmp_path: Path) -> None:
 
 
 def test_only_the_largest_streams_are_drawn_where_there_are_too_many(tmp_path: Path) -> None:
-    many = [HourOfRows(f"web/s{n}", MIDNIGHT, n) for n in range(1, 40)]
+    many = [HourCount(f"web/s{n}", MIDNIGHT, n) for n in range(1, 40)]
 
     picture = draw_rows_per_hour(many, tmp_path / "many.png")
 
     assert size_of(picture)[1] < 16 * DOTS_PER_INCH
 
 
-def test_a_share_above_its_limit_stands_out(tmp_path: Path) -> None:
-    within = draw_late_share([LateShare("taxi/rides", 96, 4, 0.05)], tmp_path / "within.png")
-    above = draw_late_share([LateShare("taxi/rides", 94, 6, 0.05)], tmp_path / "above.png")
-
-    assert pixels(within, ORANGE) == 0
-    assert pixels(above, ORANGE) > 1000
-    assert size_of(above)[0] == WIDTH_INCHES * DOTS_PER_INCH
-
-
-@pytest.mark.parametrize("hours", [1, 6, 48, 400])
-def test_winners_are_drawn_for_few_hours_and_for_many(tmp_path: Path, hours: int) -> None:
-    winners = [
-        Winner(MIDNIGHT + ONE_HOUR * n, 2013000000 + n, Decimal("71.25")) for n in range(hours)
-    ]
-
-    picture = draw_hourly_winners(winners, tmp_path / "pages" / "winners.png")
-
-    assert size_of(picture) == (WIDTH_INCHES * DOTS_PER_INCH, 4.2 * DOTS_PER_INCH)
-    assert [p.name for p in picture.parent.iterdir()] == ["winners.png"]
-
-
 def test_a_chart_of_nothing_says_so_instead_of_failing(tmp_path: Path) -> None:
     empty = [
         draw_rows_per_hour([], tmp_path / "a.png"),
-        draw_late_share([], tmp_path / "b.png"),
-        draw_hourly_winners([], tmp_path / "c.png"),
+        draw_lateness([], tmp_path / "b.png"),
     ]
 
     assert all(size_of(picture)[0] == WIDTH_INCHES * DOTS_PER_INCH for picture in empty)

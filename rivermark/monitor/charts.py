@@ -1,7 +1,7 @@
-"""Charts as PNG files: what flowed, how much of it was late, and who won each hour.
+"""Charts as PNG files: what streams brought in by hour, and how late their rows are.
 
-Pure functions from rows to a file. They draw on canvases of their own, so they need no display,
-change no global style of matplotlib, and may run in any thread.
+They draw on canvases of their own, so they need no display, change no global style of matplotlib,
+and may run in any thread.
 """
 
 from __future__ import annotations
@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rivermark.lake.filesystem import replacing
+from rivermark.lake.snapshot import opened
+from rivermark.lake.sql import ask, quoted
+from rivermark.model.ingest import MILLI
 from rivermark.model.rule import in_rows
+from rivermark.model.stream import AnyStream, Ingest
+from rivermark.monitor.late_statistics import span
+from rivermark.monitor.lateness_proposal import LATE_AT_MOST, Proposal
+from rivermark.settings import Settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,47 +30,43 @@ if TYPE_CHECKING:
 WIDTH_INCHES: Final = 9.0
 DOTS_PER_INCH: Final = 120
 MOST_STREAMS: Final = 12
-MOST_NAMES: Final = 60
 ONE_HOUR: Final = timedelta(hours=1)
 
-# Okabe and Ito's colours, which also those tell apart who do not see red and green.
+# The colours of Okabe and Ito, distinguishable without red and green too.
 BLUE: Final = "#0072B2"
 ORANGE: Final = "#D55E00"
 GREEN: Final = "#009E73"
 FAINT: Final = "#E3E7EA"
 
 
-class HourOfRows(NamedTuple):
-    """Rows of a stream whose event time lies in the hour that begins at `hour`."""
+class HourCount(NamedTuple):
+    """Rows of a stream whose event time lies in the hour that starts at `hour` (UTC)."""
 
     stream: str
     hour: datetime
     rows: int
 
 
-class LateShare(NamedTuple):
-    """Rows of a stream that were on time and late, and the share of late ones that is allowed."""
-
-    stream: str
-    on_time: int
-    late: int
-    limit: float
-
-    @property
-    def share(self) -> float:
-        """Late rows among all valid ones; 0 where there were none."""
-        return self.late / max(1, self.late + self.on_time)
+def draw_inflow(settings: Settings, streams: Sequence[AnyStream], path: Path) -> Path:
+    """Draw the admitted rows of each ingest by hour of event time (UTC)."""
+    hours: list[HourCount] = []
+    for stream in streams:
+        if isinstance(stream, Ingest) and settings.lake().exists(stream.admitted):
+            hours += rows_per_hour(settings, stream)
+    return draw_rows_per_hour(hours, path)
 
 
-class Winner(NamedTuple):
-    """The driver with the most tips (US dollars) in the hour that ends at `hour_end`."""
+def rows_per_hour(settings: Settings, ingest: Ingest) -> list[HourCount]:
+    """How many admitted rows lie in each hour."""
+    time = quoted(ingest.contract.event_time)
+    counts = ask(
+        f"SELECT date_trunc('hour', {time}) AS hour, count(*) AS n FROM admitted GROUP BY 1",  # noqa: S608
+        {"admitted": opened(settings.lake(), ingest.admitted)},
+    )
+    return [HourCount(ingest.name, row["hour"].astimezone(UTC), row["n"]) for row in counts]
 
-    hour_end: datetime
-    driver: int | str
-    tips: Decimal
 
-
-def draw_rows_per_hour(hours: Iterable[HourOfRows], path: Path) -> Path:
+def draw_rows_per_hour(hours: Iterable[HourCount], path: Path) -> Path:
     """One panel for each stream: rows for each hour of event time (UTC), missing hours as gaps.
 
     Each panel has scales of its own, since streams differ by years and by thousands of rows. The
@@ -85,62 +87,32 @@ def draw_rows_per_hour(hours: Iterable[HourOfRows], path: Path) -> Path:
     return write_png(figure, path)
 
 
-def draw_late_share(shares: Iterable[LateShare], path: Path) -> Path:
-    """A bar for each stream: late rows as a share of the valid ones, and the limit of its check."""
-    ordered = sorted(shares, key=lambda s: s.share)
-    figure = figure_of(
-        "Share of late rows (black mark: the limit; orange: above it)",
-        height=1.2 + 0.42 * max(1, len(ordered)),
-    )
-    for axes in panels_of(figure, min(1, len(ordered))):
-        places = range(len(ordered))
-        percents = [100 * s.share for s in ordered]
-        limits = [100 * s.limit for s in ordered]
-        colours = [ORANGE if s.share > s.limit else BLUE for s in ordered]
-        axes.barh(places, percents, height=0.6, color=colours)
-        axes.scatter(limits, places, marker="|", s=260, linewidth=2, color="black", zorder=3)
-        for place, s in zip(places, ordered, strict=True):
-            axes.text(
-                1.01,
-                place,
-                f"{100 * s.share:.2f} %  ({s.late:,} of {s.late + s.on_time:,})",
-                transform=axes.get_yaxis_transform(),
-                va="center",
-                fontsize=9,
-            )
-        axes.set_yticks(list(places), [s.stream for s in ordered])
-        axes.set_xlim(0, 1.06 * max(*percents, *limits, 0.1))
-        axes.set_xlabel("late rows (% of valid rows)")
-        axes.grid(visible=True, axis="x", color=FAINT)
-    return write_png(figure, path)
-
-
-def draw_hourly_winners(winners: Iterable[Winner], path: Path) -> Path:
-    """A bar for each hour: the most tips that a driver made in it, with the driver's number."""
-    ordered = sorted(winners, key=lambda w: w.hour_end)
-    figure = figure_of("The driver with the most tips in each hour", height=4.2)
-    for axes in panels_of(figure, min(1, len(ordered))):
-        first = ordered[0].hour_end
-        places = [(w.hour_end - first) / ONE_HOUR for w in ordered]
-        tips = [float(w.tips) for w in ordered]
-        bars = axes.bar(places, tips, width=0.7, color=GREEN)
-        crowded = places[-1] > 8
-        names = [f"{w.driver}" if crowded else f"driver {w.driver}\n{w.tips:,.2f}" for w in ordered]
-        if len(ordered) <= MOST_NAMES:
-            axes.bar_label(bars, names, fontsize=8, rotation=90 if crowded else 0, padding=2)
-        step = 1 + int(places[-1]) // 12
-        ticks = range(0, int(places[-1]) + 1, step)
+def draw_lateness(proposals: Sequence[Proposal], path: Path) -> Path:
+    """A panel an ingest: share of late rows by lateness, the one of now, and the proposed one."""
+    shown = [p for p in proposals if p.curve]
+    title = "Late rows by allowed lateness (orange: now, green: proposed, dotted: the aim)"
+    figure = figure_of(title, height=0.8 + 1.9 * max(1, len(shown)))
+    for axes, proposal in zip(panels_of(figure, len(shown)), shown, strict=True):
+        places = range(len(proposal.curve))
+        floor = 1e-6
+        axes.plot(places, [max(c.share, floor) for c in proposal.curve], marker="o", color=BLUE)
+        for place, point in zip(places, proposal.curve, strict=True):
+            if point.lateness == proposal.lateness:
+                axes.axvline(place, color=ORANGE, linewidth=2)
+            if point.lateness == proposal.proposed:
+                axes.axvline(place, color=GREEN, linewidth=2, linestyle="--")
+        axes.axhline(LATE_AT_MOST, color="black", linewidth=1, linestyle=":")
+        axes.set_yscale("log")
+        axes.set_ylim(floor / 2, 1.5)
         axes.set_xticks(
-            list(ticks), [f"{(first + n * ONE_HOUR).astimezone(UTC):%-d %b\n%H:%M}" for n in ticks]
+            list(places), [span(c.lateness // MILLI) for c in proposal.curve], rotation=35
         )
-        axes.set_ylim(0, max(*tips, 1.0) * (1.4 if crowded else 1.2))
-        axes.set_xlabel("end of the hour, event time (UTC)")
-        axes.set_ylabel("tips of the best driver (US$)")
         axes.grid(visible=True, axis="y", color=FAINT)
+        axes.set_title(f"{proposal.stream}: {proposal.sentence}", loc="left", fontsize=9)
     return write_png(figure, path)
 
 
-def _draw_hours(panel: Axes, stream: str, rows: Sequence[HourOfRows]) -> None:
+def _draw_hours(panel: Axes, stream: str, rows: Sequence[HourCount]) -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
