@@ -15,7 +15,8 @@ from pyspark.sql.types import (
 
 from rivermark.model.errors import DeclarationError
 from rivermark.operators.repeats import first_of_each
-from tests.spark.helpers.micro_batches import Feed, Rows, as_table, plain, streamed
+from rivermark.testing import assert_rows_equal
+from tests.spark.helpers.micro_batches import Feed, Rows, as_table, streamed
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -51,7 +52,8 @@ def test_a_repeat_is_left_out_in_whatever_batch_it_comes(
     table = first_rides(as_table(spark, feed(one, other))).collect()
 
     assert [r.ride_id for r in sorted(split.rows)] == [1, 2, 3]
-    assert plain(split.rows, "ride_id") == plain(whole.rows, "ride_id") == plain(table, "ride_id")
+    assert_rows_equal(split.rows, whole.rows, columns=["ride_id"])
+    assert_rows_equal(split.rows, table, columns=["ride_id"])
 
 
 def test_an_event_sent_again_with_a_later_time_is_a_repeat(
@@ -61,8 +63,9 @@ def test_an_event_sent_again_with_a_later_time_is_a_repeat(
     feeds = feed([(42, end)], [(42, three_seconds_later)])
     kept = [(end.replace(tzinfo=None),)]
 
-    assert plain(streamed(spark, tmp_path, first_rides, feeds).rows, "event_time") == kept
-    assert plain(first_rides(as_table(spark, feeds)).collect(), "event_time") == kept
+    streamed_rows = streamed(spark, tmp_path, first_rides, feeds).rows
+    assert_rows_equal(streamed_rows, kept, columns=["event_time"])
+    assert_rows_equal(first_rides(as_table(spark, feeds)), kept, columns=["event_time"])
 
 
 def test_state_forgets_ids_after_the_horizon(spark: SparkSession, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from rivermark.monitor.process_metrics import metrics_of_streams
 from rivermark.settings import Settings
+from rivermark.testing import assert_rows_equal
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.random_files import files_at_random
 from tests.spark.helpers.recomputing import recompute_days
@@ -67,8 +68,8 @@ def test_runs_of_any_cut_a_live_run_and_a_recompute_give_what_the_rule_says(
     found = written(spark, settings)
     assert len(jumps) >= 3
     assert len(silences) > 3
-    assert found[JUMPS.name] == jumps
-    assert found[SILENCES.name] == silences
+    assert_rows_equal(found[JUMPS.name], jumps)
+    assert_rows_equal(found[SILENCES.name], silences)
     assert [(dead[1], dead[2], dead[5]) for dead in found[FAILED.name]] == [
         ("events", '"s9"', "ValueError")
     ]

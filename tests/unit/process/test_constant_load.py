@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from assets.taxi.long_rides import LongRides
 from rivermark.process import BEGINNING, Arrivals, Engine
-from tests.unit.process.pipelines.test_long_rides import LongRides, Ride
+from tests.unit.assets.taxi.test_long_rides import ended, started
 from tests.unit.process.readings import HOUR, MINUTE, NOON
 
 
@@ -19,9 +20,9 @@ def test_state_is_flat_over_a_week() -> None:
             ride = 1_000_000 + hour * 60 + n
             at = now + n * MINUTE
             if n % 10 != 1:  # every tenth ride loses its START, every tenth its END
-                rows.append(Ride(ride, True, at))
+                rows.append(started(ride, at))
             if n % 10 != 2:
-                rows.append(Ride(ride, False, at + (5 + n) * MINUTE))
+                rows.append(ended(ride, at + (5 + n) * MINUTE))
         rows.sort(key=lambda each: each.event_time)
         arrivals = Arrivals(
             "events", rows, [each.ride_id for each in rows], [each.event_time for each in rows]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rivermark.process import Context, Input, KeyedProcess, ValueState
-from rivermark.testing import Arrival, ProcessHarness, split_invariant
+from rivermark.testing import Arrival, ProcessHarness, assert_rows_equal, split_invariant
 
 
 class Word(msgspec.Struct, frozen=True):
@@ -108,4 +108,4 @@ def test_by_time_what_passes_does_not_depend_on_how_arrivals_are_cut(
         for each in story
         if each.input == "words" and each.event.at < blocked_at.get(each.event.text, 99)
     ]
-    assert sorted(ran.outputs.main, key=repr) == sorted(expected, key=repr)
+    assert_rows_equal(ran.outputs.main, expected)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rivermark.process import Context, Input
 from rivermark.process.windows import Tumbling, WindowContext, WindowProcess
-from rivermark.testing import Arrival, ProcessHarness, split_invariant
+from rivermark.testing import Arrival, ProcessHarness, assert_rows_equal, split_invariant
 from tests.unit.process.pipelines.rides_and_fares import WAIT, Fare, Pair, Ride, RidesWithFares
 from tests.unit.process.pipelines.times import HOUR, MINUTE, NOON, SECOND
 
@@ -158,5 +158,5 @@ def test_co_groups_hold_both_sides_of_their_hour_however_arrivals_are_cut(story:
         )
         for key, end in groups
     ]
-    assert sorted(ran.outputs.main, key=repr) == sorted(expected, key=repr)
+    assert_rows_equal(ran.outputs.main, expected)
     assert ran.state is None

@@ -23,7 +23,7 @@ from rivermark.process.windows import (
     WindowContext,
     WindowProcess,
 )
-from rivermark.testing import ProcessHarness, split_invariant
+from rivermark.testing import ProcessHarness, assert_rows_equal, split_invariant
 from tests.unit.process.pipelines.sensors import Reading, reading, readings
 from tests.unit.process.pipelines.test_level_ups import ALICE, BOB, LevelUp, LevelUps, Pops, pops
 from tests.unit.process.pipelines.times import MINUTE, NOON, SECOND, accepted
@@ -98,7 +98,7 @@ def test_a_fold_and_a_whole_window_agree_however_arrivals_are_cut(story: list[Re
     listed = split_invariant(ExtremesByList, story, delay=delay)
     middle = split_invariant(MiddleReadings, story, delay=delay)
 
-    assert sorted(folded.outputs.main, key=repr) == sorted(listed.outputs.main, key=repr)
+    assert_rows_equal(folded.outputs.main, listed.outputs.main)
     assert {(e.id, e.end): (e.least, e.greatest) for e in folded.outputs.main} == {
         key: (min(degrees), max(degrees)) for key, degrees in grouped(story, 5).items()
     }
