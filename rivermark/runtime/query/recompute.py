@@ -1,6 +1,6 @@
-"""What computing days of a stream again needs: closed days, pinned inputs, and the rows built.
+"""What recomputing days of a stream needs: closed days, pinned inputs, and the rows built.
 
-What people and Dagster start is rivermark/backfill/recompute.py.
+What people and Dagster start is rivermark/backfill/reprocess.py.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.time_travel import resolve_version
 from rivermark.model.errors import PartitionStillOpen
 from rivermark.model.stream import Ingest, Stream, inputs_of, table_of
-from rivermark.model.table import Table
+from rivermark.model.table import Table, days_between
 from rivermark.runtime.checkpoint.closed_days import last_closed
 from rivermark.runtime.checkpoint.watermarks import last_reached
-from rivermark.runtime.query.refresh import touched_day
+from rivermark.runtime.query.refresh import touches_days
 
 AsOf = int | datetime | Mapping[str, int | datetime] | None
 
@@ -72,10 +72,7 @@ def build_range(
         rows = read(table)
         if stream.kind == "refresh":
             if position == 0:
-                whole_days = timedelta(days=-(-stream.margin // timedelta(days=1)))
-                day = touched_day(stream)
-                wanted = day.between(F.lit(first - whole_days), F.lit(last + whole_days))
-                rows = rows.where(wanted)
+                rows = rows.where(touches_days(stream, days_between(first, last)))
         elif table.event_time is not None:
             # Windows are stamped with their start and hold later rows; a derived input with its
             # end.
@@ -88,5 +85,5 @@ def build_range(
 
 
 def recomputable(stream: Stream | Ingest) -> bool:
-    """Whether days of the stream can be computed again from its input tables."""
+    """Whether days of the stream can be recomputed from its input tables."""
     return isinstance(stream, Stream) and stream.days is not None

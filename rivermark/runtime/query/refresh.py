@@ -30,7 +30,8 @@ from rivermark.sinks.output import replace_in_others, sinks_of
 if TYPE_CHECKING:
     from rivermark.quality.duckdb_evaluator import Rows
 
-TWO_DAYS: Final = timedelta(days=2)
+DAY: Final = timedelta(days=1)
+TWO_DAYS: Final = 2 * DAY
 """Between a moment's date in UTC and in any zone lies one day; another is room for borders."""
 
 
@@ -91,7 +92,12 @@ class RefreshHost(QueryHost):
 
 def reach(stream: Stream) -> timedelta:
     """How far from the day that it touches a row's event time may lie, in whole days."""
-    return TWO_DAYS + timedelta(days=-(-stream.margin // timedelta(days=1)))
+    return TWO_DAYS + margin_in_days(stream)
+
+
+def margin_in_days(stream: Stream) -> timedelta:
+    """The stream's margin, rounded up to whole days."""
+    return -(-stream.margin // DAY) * DAY
 
 
 def touched_day(stream: Stream) -> Column:
@@ -103,18 +109,24 @@ def touched_day(stream: Stream) -> Column:
     return day_column(days_of(stream.tables[0]), event_time)
 
 
+def touches_days(stream: Stream, days: Collection[date]) -> Column:
+    """Whether a row of the first input belongs to one of the days or lies within their margin."""
+    first, last, margin = min(days), max(days), margin_in_days(stream)
+    day = touched_day(stream)
+    near = day.between(F.lit(first - margin), F.lit(last + margin))
+    if margin or len(set(days)) == (last - first).days + 1:
+        return near
+    return near & day.isin(*[F.lit(d) for d in days])
+
+
 def build_days(
     spark: SparkSession, lake: Lake, stream: Stream, days: Collection[date]
 ) -> DataFrame:
     """The stream's rows for those days, from its whole input as it is now."""
     first, last = min(days), max(days)
-    margin = timedelta(days=-(-stream.margin // timedelta(days=1)))
     source = table_of(stream.reads[0])
     rows = spark.read.format("delta").load(lake.path(source))
-    day = touched_day(stream)
-    wanted = day.between(F.lit(first - margin), F.lit(last + margin))
-    if not margin:
-        wanted = wanted & day.isin(*[F.lit(d) for d in days])
+    wanted = touches_days(stream, days)
     if source.event_time is not None:
         # Delta skips files by the statistics of the plain column, not of an expression over it.
         around = reach(stream)

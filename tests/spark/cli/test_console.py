@@ -43,10 +43,10 @@ def rivermark(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
         yield spark
 
     with pytest.MonkeyPatch.context() as patch:
-        for command in ("demo", "run", "reprocess"):
+        for command in ("demo", "run", "backfill"):
             patch.setattr(f"rivermark.cli.{command}.engine", engine)
+        for command in ("demo", "run", "reprocess", "reset"):
             patch.setattr(f"rivermark.cli.{command}.topology", lambda: Topology(STREAMS))
-        patch.setattr("rivermark.cli.reset.topology", lambda: Topology(STREAMS))
         patch.setattr("rivermark.cli.demo.scenes", lambda: {"taxi": SCENE})
         yield Console(Settings(home=tmp_path_factory.mktemp("home")))
 
