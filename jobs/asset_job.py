@@ -1,4 +1,4 @@
-"""The type of what `define_asset_job` gives; Dagster 1.13 has no public name for it."""
+"""The type that `define_asset_job` returns; Dagster 1.13 has no public name for it."""
 
 from dagster._core.definitions.unresolved_asset_job_definition import (
     UnresolvedAssetJobDefinition as AssetJob,

@@ -1,4 +1,4 @@
-"""Letting groups of streams run or rest, for people who sit at the Dagster page."""
+"""Jobs that set the desired state of groups: run or paused."""
 
 import dagster as dg
 from pydantic import Field
@@ -9,38 +9,38 @@ from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.desired_state import DesiredState, DesiredStore
 
 
-class WishConfig(dg.Config):
-    """Whose wish it is for which groups."""
+class DesiredStateConfig(dg.Config):
+    """The groups whose desired state is set, and why."""
 
     groups: list[str] = Field(default=[], description="Names of groups. Empty: all of them.")
-    reason: str = Field(default="", description="Why; shown to whoever looks later.")
+    reason: str = Field(default="", description="Why; shown beside the desired state.")
 
 
-def wish_job(topology: Topology, wish: DesiredState) -> dg.JobDefinition:
-    """A job that writes the wish down; the sensor or the run itself follows it."""
-    name = {"run": "start_streams", "paused": "pause_streams"}[wish]
-    told = {
+def desired_state_job(topology: Topology, state: DesiredState) -> dg.JobDefinition:
+    """A job that records the desired state; the sensor or the run itself follows it."""
+    name = {"run": "start_streams", "paused": "pause_streams"}[state]
+    description = {
         "run": "Sets groups to run: the sensor starts them, and again whenever they die.",
-        "paused": "Lets groups rest: their runs stop between two batches and are not restarted.",
-    }[wish]
+        "paused": "Pauses groups: their runs stop between two batches and are not restarted.",
+    }[state]
 
-    @dg.op(name=f"{name}_op", description=told)
-    def write_wish(
-        context: dg.OpExecutionContext, config: WishConfig, platform: SettingsResource
+    @dg.op(name=f"{name}_op", description=description)
+    def record_state(
+        context: dg.OpExecutionContext, config: DesiredStateConfig, platform: SettingsResource
     ) -> None:
         known = topology.groups()
         for group in config.groups:
             if group not in known:
-                there = ", ".join(sorted(known))
-                raise UnknownStream(f"no group is named {group!r}; there are: {there}")
+                known_names = ", ".join(sorted(known))
+                raise UnknownStream(f"no group is named {group!r}; there are: {known_names}")
         store = DesiredStore(platform.settings().state)
         by = context.run.tags.get("user", "Dagster")
         for group in config.groups or known:
-            store.set(group, wish, by=by, reason=config.reason or f"run {context.run.run_id}")
-            context.log.info(f"group '{group}': {wish}")
+            store.set(group, state, by=by, reason=config.reason or f"run {context.run.run_id}")
+            context.log.info(f"group '{group}': {state}")
 
-    @dg.job(name=name, description=told, tags={"dagster/max_runtime": "300"})
-    def wishing() -> None:
-        write_wish()
+    @dg.job(name=name, description=description, tags={"dagster/max_runtime": "300"})
+    def setting() -> None:
+        record_state()
 
-    return wishing
+    return setting

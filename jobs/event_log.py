@@ -1,4 +1,4 @@
-"""Dagster's event log, kept from growing without end while streams report each minute.
+"""Dagster's event log, pruned while streams report each minute.
 
 Dagster 1.13 prunes ticks and nothing else, and deletes events by whole runs only; a stream's run is
 never over. So this works on its tables directly (`dagster._core.storage.event_log`), in SQLite and
@@ -27,7 +27,7 @@ AT_ONCE: Final = 5000
 def prune_events(
     instance: dg.DagsterInstance, *, older_than_days: float, dry_run: bool = False
 ) -> int:
-    """Delete old reports and check evaluations; gives how many.
+    """Delete old reports and check evaluations; returns how many.
 
     Kept are: what is younger, days (partitions), and the latest report of each table, so that its
     page shows when it was last written. A check's result has a record of its own, which stays.

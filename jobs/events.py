@@ -1,4 +1,4 @@
-"""From what the runtime reports to events on the pages of the tables."""
+"""Reports of the runtime as events on the pages of the tables."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ class Reporter:
 
     def events(self, stream: AnyStream, table: Table, report: Report) -> list[Event]:
         """The events of one table: itself, then its days."""
-        key, told = table_key(table), self.describe(stream, table, report)
+        key, shown = table_key(table), self.describe(stream, table, report)
         changed = self._rows(stream, table, report) > 0
         kind = dg.AssetMaterialization if changed else dg.AssetObservation
         if not changed and table.name != stream.tables[0].name:
             return []
         days = self._days(stream, table, report.closed_days)
         return [
-            kind(asset_key=key, metadata=told),
-            *(dg.AssetMaterialization(key, partition=day, metadata=told) for day in days),
+            kind(asset_key=key, metadata=shown),
+            *(dg.AssetMaterialization(key, partition=day, metadata=shown) for day in days),
         ]
 
     def describe(self, stream: AnyStream, table: Table, report: Report) -> metadata.Metadata:
@@ -83,7 +83,7 @@ class Reporter:
         )
 
     def _tell_checks(self) -> None:
-        """What the checks beside the streams found; a crash is told and is no result."""
+        """What the checks beside the streams found; a crash is shown and is no result."""
         for found in self.checks.take() if self.checks else []:
             if isinstance(found, Crash):
                 self.context.log.error(f"check {found.name} could not be evaluated: {found.error}")
@@ -92,8 +92,8 @@ class Reporter:
 
     def _group_event(self, group: str) -> dg.AssetMaterialization:
         """What the streams of the group did together, once they have all reported."""
-        told = metadata.of_numbers(total([r.numbers for r in self.last.values()]))
-        return dg.AssetMaterialization(progress_key(group), metadata=told)
+        shown = metadata.of_numbers(total([r.numbers for r in self.last.values()]))
+        return dg.AssetMaterialization(progress_key(group), metadata=shown)
 
     def _rows(self, stream: AnyStream, table: Table, report: Report) -> int:
         """Rows that the table got since the last report."""
@@ -125,7 +125,7 @@ def total(numbers: Iterable[Mapping[str, int | float]]) -> dict[str, int | float
 def evaluation(
     result: dg.AssetCheckResult, partition: str | None = None
 ) -> dg.AssetCheckEvaluation:
-    """A result as the event by which a run tells of a check that is none of its steps."""
+    """A result as an event, for checks that are no step of the run."""
     assert result.asset_key is not None  # noqa: S101 - every result here names its table
     assert result.check_name is not None  # noqa: S101
     return dg.AssetCheckEvaluation(

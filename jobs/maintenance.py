@@ -1,4 +1,4 @@
-"""The nightly upkeep: tables, Dagster's own event log, and the proof that the promise was kept."""
+"""The nightly maintenance of tables and of Dagster's event log, and the check of retention."""
 
 from datetime import UTC, datetime
 
@@ -20,7 +20,7 @@ TAGS = {"dagster/max_runtime": "7200"}
 
 
 class UpkeepConfig(dg.Config):
-    """Which tables are looked after, and how."""
+    """Which tables are maintained, and how."""
 
     tables: list[str] = Field(default=[], description="Names of tables. Empty: all of them.")
     dry_run: bool = Field(default=False, description="Only say what would be done.")
@@ -35,20 +35,20 @@ class UpkeepConfig(dg.Config):
 
 
 def upkeep_job(topology: Topology) -> dg.JobDefinition:
-    """One run looks after every table; it fails when a promise turns out to be broken."""
+    """One run maintains every table; it fails where a retained version cannot be read."""
     retained = {c.table.name: c for stream in topology.streams for c in retention_checks(stream)}
 
     @dg.op(
         name="look_after_tables",
-        description="Joins small files, deletes what nobody needs, reads the oldest promised ones.",
+        description="Joins small files, deletes unneeded ones, reads the oldest retained versions.",
     )
-    def look_after(
+    def maintain(
         context: dg.OpExecutionContext, config: UpkeepConfig, platform: SettingsResource
     ) -> None:
         settings = platform.settings()
         broken: list[str] = []
 
-        def tell(kept: Kept) -> None:
+        def report(kept: Kept) -> None:
             for note in kept.notes:
                 context.log.warning(f"{kept.table}: {note}")
             check = retained.get(kept.table)
@@ -59,7 +59,7 @@ def upkeep_job(topology: Topology) -> dg.JobDefinition:
                 dg.AssetObservation(table_key(kept.table), metadata={**figures(kept)})
             )
             if not config.dry_run:
-                broken.extend(prove(context, settings, check))
+                broken.extend(evaluate(context, settings, check))
 
         upkeep(
             settings,
@@ -68,7 +68,7 @@ def upkeep_job(topology: Topology) -> dg.JobDefinition:
             run_id=context.run.run_id,
             dry_run=config.dry_run,
             target=round(config.target_mb * 1024 * 1024),
-            on_done=tell,
+            on_done=report,
         )
         if not config.tables:
             # SQLAlchemy with its migrations: nothing that loads the code location needs them.
@@ -83,17 +83,17 @@ def upkeep_job(topology: Topology) -> dg.JobDefinition:
 
     @dg.job(
         name="upkeep",
-        description="Fewer files, a short log, every promised version readable: for all tables.",
+        description="Fewer files, a short log, every retained version readable: for all tables.",
         tags=TAGS,
     )
-    def looking_after() -> None:
-        look_after()
+    def maintaining() -> None:
+        maintain()
 
-    return looking_after
+    return maintaining
 
 
 def figures(kept: Kept) -> dict[str, int | float | bool]:
-    """What is shown at the table: each number becomes a plot."""
+    """The metadata of the table: each number becomes a plot."""
     return {
         "dry_run": kept.dry_run,
         "files_before": kept.before.files,
@@ -109,7 +109,7 @@ def figures(kept: Kept) -> dict[str, int | float | bool]:
     }
 
 
-def prove(context: dg.OpExecutionContext, settings: Settings, check: StreamCheck) -> list[str]:
+def evaluate(context: dg.OpExecutionContext, settings: Settings, check: StreamCheck) -> list[str]:
     """Evaluate version retention and report it at the table; returns what failed."""
     result = check.evaluate(settings, datetime.now(UTC))
     event = evaluation(asset_check_result(check.table, result))

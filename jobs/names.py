@@ -15,7 +15,7 @@ GROUP_TAG: Final = "rivermark/group"
 MODE_TAG: Final = "rivermark/mode"
 INCARNATION_TAG: Final = "rivermark/incarnation"
 NO_TIME_LIMIT: Final = {"dagster/max_runtime": "0"}
-"""Zero switches a general time limit off for runs that are meant to go on for ever."""
+"""Zero switches a general time limit off for runs that are meant to go on without end."""
 
 
 def table_key(table: Table | str) -> dg.AssetKey:
@@ -49,7 +49,7 @@ def catch_up_job_name(group: str) -> str:
 
 
 def days_pool(group: str) -> str:
-    """The pool of whatever recomputes days of a group's tables: one run at a time."""
+    """The pool of runs that recompute days of a group's tables: one at a time."""
     return f"{stem(group)}_days"
 
 

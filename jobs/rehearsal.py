@@ -101,10 +101,10 @@ def rehearsal_job(topology: Topology) -> dg.JobDefinition:
                 for scene in scenes().values():
                     scene.land(Path(settings.landing_root))
                     checks += [c for c in scene.checks if c.stream in {s.name for s in streams}]
-            found = run_bounded(
+            summaries = run_bounded(
                 spark.spark_session, settings, topology, streams, run_id=context.run.run_id
             )
-            _tell_streams(outcome, settings, streams, found)
+            _tell_streams(outcome, settings, streams, summaries)
             _tell_checks(outcome, context, settings, spark, streams, checks)
         except (RivermarkError, dg.Failure) as error:
             outcome.failures.append(str(getattr(error, "description", None) or error))
@@ -146,11 +146,11 @@ def _tell_streams(
     outcome: Outcome,
     settings: Settings,
     streams: list[AnyStream],
-    found: dict[str, StreamSummary],
+    summaries: dict[str, StreamSummary],
 ) -> None:
     lake = settings.lake()
     for stream in streams:
-        summary = found[stream.name]
+        summary = summaries[stream.name]
         outcome.streams[stream.name] = {
             **{name: getattr(summary, name) for name in COUNTS},
             "watermark": summary.watermark,
@@ -160,7 +160,7 @@ def _tell_streams(
             outcome.without_input.append(stream.name)
         for table in stream.tables:
             outcome.tables[table.name] = row_count(lake, table)
-    if not any(summary.files for summary in found.values()):
+    if not any(summary.files for summary in summaries.values()):
         outcome.failures.append(
             f"no file lies in {settings.landing_root}: nothing was rehearsed; name a folder of "
             "samples, laid out like the landing root"
@@ -198,10 +198,10 @@ def _tell_checks(
                 "told": result.description,
             }
         )
-        told = f"{table}: {result.check_name}: {result.description}"
+        line = f"{table}: {result.check_name}: {result.description}"
         if result.passed:
-            context.log.info(told)
+            context.log.info(line)
         elif result.severity is dg.AssetCheckSeverity.ERROR:
-            outcome.failures.append(told)
+            outcome.failures.append(line)
         else:
-            context.log.warning(told)
+            context.log.warning(line)

@@ -65,39 +65,39 @@ class HostConfig(dg.Config):
 
     @field_validator("report_seconds")
     @classmethod
-    def _not_too_often(cls, given: float) -> float:
-        if not given >= 5:
+    def _not_too_often(cls, value: float) -> float:
+        if not value >= 5:
             raise ValueError(
-                f"a run cannot report every {given} seconds: give 5 or more; each report is an "
+                f"a run cannot report every {value} seconds: give 5 or more; each report is an "
                 "event in Dagster's log, 60 is a good pace"
             )
-        return given
+        return value
 
     @field_validator("trigger_seconds")
     @classmethod
-    def _above_zero(cls, given: float | None) -> float | None:
-        if given is not None and not given > 0:
+    def _above_zero(cls, value: float | None) -> float | None:
+        if value is not None and not value > 0:
             raise ValueError(
-                f"no time between batches is {given} seconds long: give more than 0, or leave "
+                f"no time between batches is {value} seconds long: give more than 0, or leave "
                 "trigger_seconds out to take the platform's setting"
             )
-        return given
+        return value
 
     @field_validator("check_seconds")
     @classmethod
-    def _with_pauses(cls, given: float) -> float:
-        if not given >= 30:
+    def _with_pauses(cls, value: float) -> float:
+        if not value >= 30:
             raise ValueError(
-                f"checks every {given} seconds would crowd out the streams: 30 or more"
+                f"checks every {value} seconds would crowd out the streams: 30 or more"
             )
-        return given
+        return value
 
     @field_validator("suite_seconds")
     @classmethod
-    def _never_or_with_pauses(cls, given: float) -> float:
-        if not (given == 0 or given >= 60):
-            raise ValueError(f"suites every {given} seconds: give 60 or more, or 0 for never")
-        return given
+    def _never_or_with_pauses(cls, value: float) -> float:
+        if not (value == 0 or value >= 60):
+            raise ValueError(f"suites every {value} seconds: give 60 or more, or 0 for never")
+        return value
 
     @property
     def report_every(self) -> timedelta:
@@ -140,16 +140,16 @@ class RecomputeConfig(dg.Config):
         return parse_as_of(self.as_of)
 
 
-def inside(root: Path, given: str) -> Path:
-    """The path that `given` names below `root`; a path that would leave it is refused.
+def inside(root: Path, relative: str) -> Path:
+    """The path that `relative` names below `root`; a path that would leave it is refused.
 
     Raises RivermarkError. Links are followed first, so that none leads out either.
     """
-    parts = PurePosixPath(given).parts
-    found = (root / given).resolve() if "\x00" not in given else root
-    if not given or ".." in parts or found == root or not found.is_relative_to(root.resolve()):
+    parts = PurePosixPath(relative).parts
+    path = (root / relative).resolve() if "\x00" not in relative else root
+    if not relative or ".." in parts or path == root or not path.is_relative_to(root.resolve()):
         raise RivermarkError(
-            f"path {given!r} lies outside of {root}: give a path relative to it, without '..', "
+            f"path {relative!r} lies outside of {root}: give a path relative to it, without '..', "
             "or set RIVERMARK_HOME to the folder that shall hold it"
         )
-    return found
+    return path

@@ -1,4 +1,4 @@
-"""The clocks: watching living streams, and catching up groups that do not stream."""
+"""Schedules: watching running streams, and catching up groups that do not stream."""
 
 from datetime import UTC, datetime
 
@@ -47,7 +47,7 @@ def watch_schedule(topology: Topology, job: AssetJob) -> dg.ScheduleDefinition:
         default_status=dg.DefaultScheduleStatus.RUNNING,
         description="Fails the check 'is_alive' of streams that should run and do not.",
     )
-    def look(platform: SettingsResource) -> Tick:
+    def watch(platform: SettingsResource) -> Tick:
         settings = platform.settings()
         store, now = DesiredStore(settings.state), datetime.now(UTC)
         running = [
@@ -66,7 +66,7 @@ def watch_schedule(topology: Topology, job: AssetJob) -> dg.ScheduleDefinition:
             ],
         )
 
-    return look
+    return watch
 
 
 def suites_schedule(job: AssetJob) -> dg.ScheduleDefinition:
@@ -75,7 +75,7 @@ def suites_schedule(job: AssetJob) -> dg.ScheduleDefinition:
 
 
 def upkeep_schedule(job: dg.JobDefinition) -> dg.ScheduleDefinition:
-    """Looks after all tables each night, beside the streams."""
+    """Maintains all tables each night, beside the streams."""
     return dg.ScheduleDefinition(
         name="upkeep_nightly",
         cron_schedule="23 3 * * *",
@@ -85,7 +85,7 @@ def upkeep_schedule(job: dg.JobDefinition) -> dg.ScheduleDefinition:
 
 
 def lives(settings: Settings, stream: AnyStream, now: datetime) -> bool:
-    """Whether the stream beats and moves; not so when its heartbeat cannot be read."""
+    """Whether the stream has a heartbeat and progress; False where these cannot be read."""
     try:
         return alive(settings, stream, now).passed
     except UnreadableState:

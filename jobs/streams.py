@@ -1,4 +1,4 @@
-"""The runs of a group: one that goes on for ever, one that brings it up to date and checks it."""
+"""The jobs of a group: one runs until it is stopped, one brings it up to date and checks it."""
 
 from __future__ import annotations
 

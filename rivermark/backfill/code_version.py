@@ -1,4 +1,4 @@
-"""Which code computed: the name of a stream's build, and a short sum over its module's source."""
+"""The version of the code that computes: a stream's build by name, with a hash of its module."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from rivermark.process.spark import ProcessBuild
 def code_of(stream: Stream) -> str:
     """Such as `assets.taxi.tips:tips_per_driver@3f2a91c04d1e`.
 
-    The sum is over the module that holds the build, so a change of what that module imports from
-    elsewhere is not seen in it.
+    The hash covers the module that holds the build, not what that module imports.
     """
     build = underlying(stream.build)
     module = getattr(build, "__module__", None) or type(build).__module__
     name = getattr(build, "__qualname__", None) or type(build).__qualname__
-    return f"{module}:{name}@{source_sum(build)}"
+    return f"{module}:{name}@{source_hash(build)}"
 
 
 def underlying(build: Any) -> Any:
@@ -34,7 +33,7 @@ def underlying(build: Any) -> Any:
             return build
 
 
-def source_sum(build: Any) -> str:
+def source_hash(build: Any) -> str:
     """The first twelve digits of SHA-256 over the module's source; zeros where there is none."""
     try:
         module = inspect.getmodule(build)

@@ -88,16 +88,16 @@ def _columns(connection: duckdb.DuckDBPyConnection, table: Table) -> dict[str, i
     )
     sql = f"SELECT {counts} FROM paired WHERE \"_kind\" = 'changed'"  # noqa: S608
     (row,) = connection.sql(sql).fetchall()
-    found = dict(zip(names, row, strict=True))
-    return {name: n for name, n in sorted(found.items(), key=lambda e: -e[1]) if n}
+    differing = dict(zip(names, row, strict=True))
+    return {name: n for name, n in sorted(differing.items(), key=lambda e: -e[1]) if n}
 
 
 def _days(connection: duckdb.DuckDBPyConnection) -> dict[date, dict[str, int]]:
-    found: dict[date, dict[str, int]] = {}
+    days: dict[date, dict[str, int]] = {}
     for day, kind, n in connection.sql(DAYS).fetchall():
-        numbers = found.setdefault(day, {"added": 0, "removed": 0, "changed": 0, "unchanged": 0})
+        numbers = days.setdefault(day, {"added": 0, "removed": 0, "changed": 0, "unchanged": 0})
         numbers[kind] = n
-    return found
+    return days
 
 
 def _hours(connection: duckdb.DuckDBPyConnection, table: Table) -> frozenset[datetime]:
@@ -111,7 +111,7 @@ def _hours(connection: duckdb.DuckDBPyConnection, table: Table) -> frozenset[dat
 
 
 def summed_columns(table: Table) -> list[str]:
-    """Numbers that mean something when added up: no keys, nothing personal, nothing technical."""
+    """Numeric columns whose sums mean something: no keys, nothing personal or technical."""
     kinds = (DecimalType, DoubleType, FloatType, IntegralType)
     left_out = {*table.keys, *table.personal}
     return [
@@ -137,12 +137,12 @@ def _sums(connection: duckdb.DuckDBPyConnection, table: Table) -> list[DaySums]:
 def _samples(connection: duckdb.DuckDBPyConnection, table: Table) -> list[Sample]:
     keys = list(table.keys)
     order = ", ".join(f"coalesce(a.{quoted(k)}, b.{quoted(k)}) NULLS FIRST" for k in keys_of(table))
-    found = connection.sql(
+    rows = connection.sql(
         f'SELECT "_kind", b, a FROM paired WHERE "_kind" <> \'unchanged\' '  # noqa: S608
         f'QUALIFY row_number() OVER (PARTITION BY "_kind" ORDER BY {order}) <= {SAMPLES} '
         f'ORDER BY "_kind", {order}'
     ).fetchall()
-    return [_sample(table, keys, kind, before, after) for kind, before, after in found]
+    return [_sample(table, keys, kind, before, after) for kind, before, after in rows]
 
 
 def _sample(
@@ -168,5 +168,5 @@ def _sample(
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two values are one; not-a-number is as good as itself."""
+    """Whether two values are equal; NaN equals itself."""
     return bool(one == other) or (one != one and other != other)

@@ -1,4 +1,4 @@
-"""How rows of some days differ from those that are published: numbers, sums and a few samples."""
+"""How rows of some days differ from those that are published: counts, sums and a few samples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 KINDS: Final = ("added", "removed", "changed", "unchanged")
 HIDDEN: Final = "…"
-"""What stands for the value of a personal column."""
+"""Takes the place of the value of a personal column."""
 
 Number = int | float | Decimal
 
@@ -55,7 +55,7 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """Whether both hold the very same rows."""
+        """Whether both hold the same rows."""
         return not (self.added or self.removed or self.changed)
 
     @property
@@ -71,12 +71,12 @@ class Difference:
     def days_that_differ(self) -> list[date]:
         """Days of which any row was added, removed or changed."""
         differing = ("added", "removed", "changed")
-        return sorted(day for day, found in self.days.items() if any(found[k] for k in differing))
+        return sorted(day for day, counts in self.days.items() if any(counts[k] for k in differing))
 
     def sentence(self) -> str:
         """The numbers in words."""
         if self.same:
             return f"no difference in {self.unchanged:,} rows"
-        told = ", ".join(f"{getattr(self, kind):,} {kind}" for kind in KINDS)
+        counts = ", ".join(f"{getattr(self, kind):,} {kind}" for kind in KINDS)
         by_column = ", ".join(f"{name} in {n:,}" for name, n in self.columns.items())
-        return f"{told} ({by_column})" if by_column else told
+        return f"{counts} ({by_column})" if by_column else counts

@@ -1,4 +1,4 @@
-"""Upkeep of a deployment: every table of its streams, and the platform's own."""
+"""Maintenance of every table of a deployment's streams, and of the platform's own tables."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ OWN: Final = (INGEST_FILES, STREAM_PROGRESS, REPROCESSINGS, PENDING_AND_MERGES)
 
 
 def kept_tables(topology: Topology) -> dict[str, Table]:
-    """Every table that upkeep looks after, by name.
+    """Every table that is maintained, by name.
 
-    Declared ones, arrivals, dead letters that were given again, the platform's own.
+    Declared ones, arrivals, replays of dead letters, the platform's own.
     """
     declared = [table for stream in topology.streams for table in tables_of(stream)]
     replays = [table for each in topology.streams if (table := replayed_into(each)) is not None]
@@ -45,7 +45,7 @@ def upkeep(
     target: int = TARGET_BYTES,
     on_done: Callable[[Kept], None] | None = None,
 ) -> list[Kept]:
-    """Look after the named tables, or all that exist, one after the other; starts no engine.
+    """Maintain the named tables, or all that exist, one after the other. Starts no Spark.
 
     Streams may run meanwhile. Raises UnknownStream for a name that no table has.
     """
@@ -57,7 +57,7 @@ def upkeep(
             continue
         writer = topology.writer(table)
         since = now - timedelta(days=settings.progress_days)
-        found = look_after(
+        kept = look_after(
             lake,
             table,
             now=now,
@@ -68,9 +68,9 @@ def upkeep(
             dry_run=dry_run,
             target=target,
         )
-        done.append(found)
+        done.append(kept)
         if on_done is not None:
-            on_done(found)
+            on_done(kept)
     return done
 
 

@@ -1,4 +1,4 @@
-"""Another parameter, or another build, tried over past days; what is published stays as it is."""
+"""Another parameter, or another build, tried over past days, beside what is published."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def altered(stream: Stream, changes: Mapping[str, str]) -> Stream:
 def build_named(stream: Stream, text: str) -> Any:
     """A function of the very package in which the stream's own build is; RivermarkError else."""
     home = str(getattr(underlying(stream.build), "__module__", "")).partition(".")[0]
-    found = FUNCTION.fullmatch(text)
-    if found is None or found[1].partition(".")[0] != home:
+    named = FUNCTION.fullmatch(text)
+    if named is None or named[1].partition(".")[0] != home:
         raise RivermarkError(
             f"build {text!r}: expected a function of '{home}', such as {home}.taxi.tips:tips_anew"
         )
     try:
-        build = getattr(import_module(found[1]), found[2])
+        build = getattr(import_module(named[1]), named[2])
     except (ImportError, AttributeError) as error:
         raise RivermarkError(f"build {text!r}: {error}") from error
     owner = str(getattr(underlying(build), "__module__", ""))

@@ -1,4 +1,4 @@
-"""`rivermark dead-letters`: events that a process function could not handle, and once more."""
+"""`rivermark dead-letters`: events that a process function could not handle, and their replay."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def list_letters(
 ) -> None:
     """List dead letters by stream and error: how many there are, and how many wait for a replay.
 
-    Starts no engine.
+    Starts no Spark.
 
     Examples:
         rivermark dead-letters list
@@ -50,29 +50,29 @@ def list_letters(
     """
     from rivermark.runtime.checkpoint.dead_letters import dead_table, letters_of
 
-    lake, found = settings_for(home).lake(), topology()
-    chosen = [found.named(stream)] if stream else [s for s in found.streams if dead_table(s)]
+    lake, declared = settings_for(home).lake(), topology()
+    chosen = [declared.named(stream)] if stream else [s for s in declared.streams if dead_table(s)]
     letters = {each.name: letters_of(lake, each) for each in chosen}
     if as_json:
-        for name, mine in letters.items():
-            told = {"failures": _sum(mine, "failures"), "waiting": _sum(mine, "waiting")}
-            typer.echo(json.dumps({"stream": name, "letters": len(mine), **told}))
+        for name, kept in letters.items():
+            sums = {"failures": _sum(kept, "failures"), "waiting": _sum(kept, "waiting")}
+            typer.echo(json.dumps({"stream": name, "letters": len(kept), **sums}))
         return
     table = grid(
         "Dead letters",
         ("stream", "input", "error", "letters", "waiting"),
         right=("letters", "waiting"),
     )
-    for name, mine in letters.items():
-        kinds = dict.fromkeys((each.input, each.errors[-1][0]) for each in mine)
+    for name, kept in letters.items():
+        kinds = dict.fromkeys((each.input, each.errors[-1][0]) for each in kept)
         for source, error in kinds:
-            those = [e for e in mine if (e.input, e.errors[-1][0]) == (source, error)]
+            those = [e for e in kept if (e.input, e.errors[-1][0]) == (source, error)]
             waiting = sum(each.waiting for each in those)
             table.add_row(name, source or "timer", error, number(len(those)), number(waiting))
     if any(letters.values()):
         out().print(table)
     else:
-        out().print(plain("no dead letters" if chosen else "no stream here keeps dead letters"))
+        out().print(plain("no dead letters" if chosen else "no stream keeps dead letters"))
 
 
 def show_letters(
@@ -87,7 +87,7 @@ def show_letters(
 ) -> None:
     """Show dead letters with their errors, those that wait first; one with its event.
 
-    Starts no engine. Times are UTC.
+    Starts no Spark. Times are UTC.
 
     Examples:
         rivermark dead-letters show shop/totals
@@ -95,14 +95,14 @@ def show_letters(
     """
     from rivermark.runtime.checkpoint.dead_letters import letters_of
 
-    found = topology().named(stream)
-    letters = letters_of(settings_for(home).lake(), found)
+    declared = topology().named(stream)
+    letters = letters_of(settings_for(home).lake(), declared)
     if letter is not None:
         letters = [each for each in letters if each.id == letter]
         if not letters:
             raise RivermarkError(f"stream '{stream}' has no dead letter {letter!r}")
     letters.sort(key=lambda each: not each.waiting)
-    hide = is_personal(found) and not personal
+    hide = is_personal(declared) and not personal
     shown = [as_plain(each, hide=hide) for each in letters[:limit]]
     if as_json:
         for each in shown:
@@ -132,7 +132,7 @@ def replay_letters(
     every: Annotated[bool, typer.Option("--all", help="All that wait.")] = False,
     home: Home = None,
 ) -> None:
-    """Give events to the process again, once, by its present code and state.
+    """Replay events through the process, once, with its present code and state.
 
     A running stream handles them at once, a stopped one with its next run. An event that fails
     again is a dead letter again.
@@ -145,8 +145,8 @@ def replay_letters(
 
     if bool(letters) == every:
         raise RivermarkError("say which dead letters to replay: their ids, or --all")
-    found = topology().named(stream)
-    taken = replay(settings_for(home).lake(), found, None if every else letters)
+    declared = topology().named(stream)
+    taken = replay(settings_for(home).lake(), declared, None if every else letters)
     events = sum(each.waiting for each in taken)
     if not taken:
         out().print(plain("nothing waits: all of these were replayed before"))
@@ -164,14 +164,14 @@ def is_personal(stream: AnyStream) -> bool:
 
 def as_plain(letter: Letter, *, hide: bool) -> dict[str, Any]:
     """A letter in values that JSON knows; with `hide` without what its event says."""
-    found = asdict(letter) | {"waiting": letter.waiting}
-    found["errors"] = [
+    values = asdict(letter) | {"waiting": letter.waiting}
+    values["errors"] = [
         {"error": error, "message": HIDDEN if hide else message, "line": line}
         for error, message, line in letter.errors
     ]
     if hide:
-        found |= {"key": HIDDEN, "event": None if letter.event is None else HIDDEN}
-    return found
+        values |= {"key": HIDDEN, "event": None if letter.event is None else HIDDEN}
+    return values
 
 
 def _sum(letters: list[Letter], name: str) -> int:

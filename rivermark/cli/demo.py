@@ -58,15 +58,15 @@ def demo(home: Home = None) -> None:
         rivermark demo --home scratch
     """
     began = time.monotonic()
-    settings, found, parts = settings_for(home), topology(), scenes()
+    settings, declared, parts = settings_for(home), topology(), scenes()
     landing = local_landing(settings)
     err().print(plain(f"home {settings.home}"))
     landed = land_all(landing, parts)
     print_landed(landed)
-    streams = with_input(settings, found)
-    report = flow(settings, found, streams, parts)
+    streams = with_input(settings, declared)
+    report = flow(settings, declared, streams, parts)
     print_streams(settings, streams, report.checked)
-    idle = [s.name for s in found.streams if s not in streams]
+    idle = [s.name for s in declared.streams if s not in streams]
     if idle:
         out().print(plain(f"without input in this demo: {', '.join(idle)}"))
     for scene in parts.values():
@@ -98,23 +98,23 @@ def land_all(landing: Path, parts: Mapping[str, Scene]) -> list[LandedInput]:
     return landed
 
 
-def with_input(settings: Settings, found: Topology) -> list[AnyStream]:
+def with_input(settings: Settings, declared: Topology) -> list[AnyStream]:
     """The streams that have anything to read: files in their landing folder, or such a source.
 
     A query costs about a second, also where it finds nothing.
     """
     chosen: list[AnyStream] = []
-    for stream in found.streams:
+    for stream in declared.streams:
         if isinstance(stream, Ingest):
             if stream.source.open(settings.landing_root).backlog().splits:
                 chosen.append(stream)
-        elif any(upstream in chosen for upstream in found.upstreams(stream)):
+        elif any(upstream in chosen for upstream in declared.upstreams(stream)):
             chosen.append(stream)
     return chosen
 
 
 def flow(
-    settings: Settings, found: Topology, streams: Sequence[AnyStream], parts: Mapping[str, Scene]
+    settings: Settings, declared: Topology, streams: Sequence[AnyStream], parts: Mapping[str, Scene]
 ) -> DemoReport:
     """Run the streams until the landed files are drained, then evaluate their checks."""
     before = rows_by_table(settings, streams)
@@ -126,7 +126,7 @@ def flow(
             run_bounded(
                 spark,
                 settings,
-                found,
+                declared,
                 streams,
                 run_id=new_run_id(),
                 on_report=heard,
@@ -169,8 +169,8 @@ def print_landed(landed: Sequence[LandedInput]) -> None:
     table = grid(
         "Landed", ("input", "files", "rows", "new files"), right=("files", "rows", "new files")
     )
-    for found in landed:
-        table.add_row(found.what, number(found.files), number(found.rows), number(found.new_files))
+    for each in landed:
+        table.add_row(each.what, number(each.files), number(each.rows), number(each.new_files))
     out().print(table)
 
 
@@ -196,7 +196,7 @@ def print_streams(
 
 def news(landed: Sequence[LandedInput], report: DemoReport) -> str:
     """What this run added, in a sentence."""
-    new = sum(found.new_files for found in landed)
+    new = sum(each.new_files for each in landed)
     tables = len(report.after)
     if not report.added:
         return f"Nothing new had landed: the {tables} tables have the rows they had before."

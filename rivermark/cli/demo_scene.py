@@ -56,7 +56,7 @@ class Scene:
 
 def scenes() -> dict[str, Scene]:
     """The scenes of the installed domains by name; RivermarkError names one that is broken."""
-    found = {}
+    loaded = {}
     for entry in sorted(entry_points(group=SCENES), key=lambda entry: entry.name):
         try:
             scene = entry.load()
@@ -64,5 +64,5 @@ def scenes() -> dict[str, Scene]:
             raise RivermarkError(f"scene {entry.value} cannot be imported: {error}") from error
         if not isinstance(scene, Scene):
             raise RivermarkError(f"{entry.value} is not a Scene but {type(scene).__name__}")
-        found[entry.name] = scene
-    return found
+        loaded[entry.name] = scene
+    return loaded

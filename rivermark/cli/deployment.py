@@ -37,14 +37,14 @@ def topology() -> Topology:
             f"'{TOPOLOGY}' and install it again (here: make setup)"
         )
     try:
-        found = entries[0].load()
+        declared = entries[0].load()
     except RivermarkError:
         raise
     except Exception as error:
         raise RivermarkError(f"{entries[0].value} cannot be imported: {error}") from error
-    if not isinstance(found, Topology):
-        raise RivermarkError(f"{entries[0].value} is not a Topology but {type(found).__name__}")
-    return found
+    if not isinstance(declared, Topology):
+        raise RivermarkError(f"{entries[0].value} is not a Topology but {type(declared).__name__}")
+    return declared
 
 
 def settings_for(home: Path | None) -> Settings:

@@ -1,4 +1,4 @@
-"""What commands that land files have in common: the folder, the way to stop, signs of progress."""
+"""What commands that land files have in common: the folder, how to stop, progress."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def local_landing(settings: Settings) -> Path:
 
 
 def manifest_path(settings: Settings, name: str) -> Path:
-    """Where a landing run keeps what it has done: beside the landing folder, never in it."""
+    """Where a landing run records what it has done: beside the landing folder, never in it."""
     return settings.home / "manifests" / f"{name}.jsonl"
 
 
@@ -49,13 +49,13 @@ def stop_after(seconds: float | None, stop: threading.Event) -> Iterator[None]:
 
 @contextmanager
 def landing_progress(what: str) -> Iterator[Callable[[Progress], None]]:
-    """Give a listener for a paced landing that tells how far it is."""
+    """A listener for a paced landing that shows its progress."""
     console = err()
-    told = time.monotonic()
+    printed = time.monotonic()
     with console.status(what) as status:
 
-        def heard(progress: Progress) -> None:
-            nonlocal told
+        def show(progress: Progress) -> None:
+            nonlocal printed
             text = (
                 f"{what}: {number(progress.rows)} rows in {number(progress.files)} files, "
                 f"event time {moment(progress.due)}"
@@ -64,11 +64,11 @@ def landing_progress(what: str) -> Iterator[Callable[[Progress], None]]:
                 text += f", {progress.behind.total_seconds():,.0f} s behind"
             if console.is_terminal:
                 status.update(plain(text))
-            elif time.monotonic() - told >= LINE_SECONDS:
-                told = time.monotonic()
+            elif time.monotonic() - printed >= LINE_SECONDS:
+                printed = time.monotonic()
                 console.print(plain(text))
 
-        yield heard
+        yield show
 
 
 def landed_sentence(paced: Paced) -> str:

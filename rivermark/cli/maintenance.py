@@ -18,23 +18,23 @@ def upkeep(
         list[str] | None, typer.Argument(metavar="[TABLE]", help="Tables; default: all of them.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+        bool, typer.Option("--dry-run", help="Only say what would be done.")
     ] = False,
     home: Home = None,
 ) -> None:
-    """Join small files, and delete what neither the version promise nor a stream needs.
+    """Join small files, and delete what neither the retention of versions nor a stream needs.
 
-    Streams may run meanwhile. No engine is started.
+    Streams may run meanwhile. Starts no Spark.
 
     Examples:
         rivermark upkeep --dry-run
         rivermark upkeep taxi/ride_events
     """
     # Here, because `rivermark --help` needs nothing of the runtime.
-    from rivermark.backfill.maintenance import upkeep as look_after
+    from rivermark.backfill.maintenance import upkeep as maintain
 
-    settings, found = settings_for(home), topology()
-    done = look_after(settings, found, tables or (), run_id=new_run_id(), dry_run=dry_run)
+    settings, declared = settings_for(home), topology()
+    done = maintain(settings, declared, tables or (), run_id=new_run_id(), dry_run=dry_run)
     title = f"every version of the last {settings.promise_days:g} days stays readable"
     table = grid(f"{'dry run, ' if dry_run else ''}{title}", ("table", *NUMBERS), right=NUMBERS)
     for kept in done:

@@ -1,4 +1,4 @@
-"""What a person sees while streams run: which are at it, and a line for each one that is done."""
+"""Progress of a bounded run: the streams that are running, and a line for each that is done."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rivermark.settings import Settings
 if TYPE_CHECKING:
     from rivermark.runtime.supervision.report import OnReport, Report
 
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 SHOWN = 3
 
 
 @contextmanager
 def bounded_progress(settings: Settings, streams: Sequence[AnyStream]) -> Iterator[OnReport]:
-    """Give a listener for `run_bounded` that shows how far it is, with a bar on a terminal."""
+    """A listener for `run_bounded` that shows its progress, with a bar on a terminal."""
     kinds = {s.name: s for s in streams}
     console = err()
     bar = Progress(
@@ -41,25 +41,25 @@ def bounded_progress(settings: Settings, streams: Sequence[AnyStream]) -> Iterat
         task = bar.add_task("", total=len(kinds))
         done = threading.Event()
 
-        def look() -> None:
+        def poll() -> None:
             store = HeartbeatStore(settings.state)
-            while not done.wait(LOOK_SECONDS):
+            while not done.wait(POLL_SECONDS):
                 bar.update(task, description=at_work(store, kinds))
 
-        looking = threading.Thread(target=look, daemon=True)
-        looking.start()
+        polling = threading.Thread(target=poll, daemon=True)
+        polling.start()
 
-        def heard(report: Report) -> None:
+        def show(report: Report) -> None:
             if report.kind == "final":
                 bar.advance(task)
                 after = time.monotonic() - began
                 console.print(plain(f"{after:6.1f} s  {sentence(report, kinds[report.stream])}"))
 
         try:
-            yield heard
+            yield show
         finally:
             done.set()
-            looking.join()
+            polling.join()
 
 
 def at_work(store: HeartbeatStore, streams: dict[str, AnyStream]) -> str:
@@ -79,9 +79,9 @@ def sentence(report: Report, stream: AnyStream) -> str:
     if not rows_in and not rows_out:
         return f"{stream.name}: nothing new"
     if isinstance(stream, Ingest):
-        late, aside = int(numbers["late"]), int(numbers["quarantined"])
+        late, quarantined = int(numbers["late"]), int(numbers["quarantined"])
         return (
             f"{stream.name}: {number(rows_in)} rows in = {number(rows_out)} admitted + "
-            f"{number(late)} late + {number(aside)} set aside"
+            f"{number(late)} late + {number(quarantined)} quarantined"
         )
     return f"{stream.name}: {number(rows_in)} rows in, {number(rows_out)} rows out"

@@ -20,23 +20,24 @@ def print_report(done: Reprocessing) -> None:
     """What was read, what differs and what became of it."""
     read = ", ".join(f"{table} version {v}" for table, v in done.inputs.items())
     changes = ", ".join(f"{name}={value}" for name, value in done.parameters.items())
-    told = f" with {changes}" if changes else ""
+    days = f"{done.first} to {done.last}, {done.kind}" + (f" with {changes}" if changes else "")
     console = out()
     console.print(
         plain(
-            f"{done.stream}, {done.first} to {done.last}, {done.kind}{told}, from {read}", "bold"
+            f"{done.stream}, {days}, from {read}",
+            "bold",
         ),
         soft_wrap=True,
     )
     versions = ("before", "after")
     table = grid(None, ("table", *NUMBERS, "columns", *versions), right=(*NUMBERS, *versions))
     for name, outcome in done.tables.items():
-        found = outcome.difference
+        difference = outcome.difference
         after = "" if outcome.version_after is None else str(outcome.version_after)
         table.add_row(
             name,
-            *(number(getattr(found, kind)) for kind in NUMBERS),
-            ", ".join(f"{column} {n:,}" for column, n in found.columns.items()),
+            *(number(getattr(difference, kind)) for kind in NUMBERS),
+            ", ".join(f"{column} {n:,}" for column, n in difference.columns.items()),
             str(outcome.version_before),
             after,
         )

@@ -33,14 +33,14 @@ def reset(
     from rivermark.runtime.supervision.reset import reset as start_over
     from rivermark.runtime.supervision.reset import resets_with
 
-    settings, found = settings_for(home), topology()
-    chosen = found.named(stream)
-    names = [s.name for s in resets_with(found, chosen)]
+    settings, declared = settings_for(home), topology()
+    chosen = declared.named(stream)
+    names = [s.name for s in resets_with(declared, chosen)]
     if not (isinstance(chosen, Ingest) and not with_tables):
         out().print(plain(f"{', '.join(names)}: new checkpoints, tables put aside"))
         if not yes:
             typer.confirm("Start these streams over?", abort=True)
-    report = start_over(settings, found, chosen, run_id=new_run_id(), with_tables=with_tables)
+    report = start_over(settings, declared, chosen, run_id=new_run_id(), with_tables=with_tables)
     for place in report.removed:
         out().print(plain(f"put aside: {place}"))
     out().print(plain(f"fill the tables again with: rivermark run {' '.join(names)}"))

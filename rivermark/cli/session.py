@@ -1,4 +1,4 @@
-"""The Spark session of a command, and how a person ends it."""
+"""The Spark session of a command, and the signals that end it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def engine(settings: Settings, kind: Kind) -> Iterator[SparkSession]:
 
     Raises JavaMissing and JarsMissing before anything is started.
     """
-    # Here, because commands that start no engine must not wait for Spark's modules.
+    # Here, because commands without Spark must not wait for its modules.
     from rivermark.runtime.spark.jvm import driver_options
     from rivermark.runtime.spark.session import open_session
 
@@ -42,17 +42,17 @@ def engine(settings: Settings, kind: Kind) -> Iterator[SparkSession]:
     try:
         yield spark
     finally:
-        # An engine that is gone cannot be stopped, and must not hide why the command ended.
+        # A session that is gone cannot be stopped, and must not hide why the command ended.
         with suppress(Exception):
             spark.stop()
 
 
 @contextmanager
 def logs_to(log: Path) -> Iterator[Console]:
-    """Let processes that are born within write to a file instead of the console.
+    """Within, child processes write to a file instead of the console.
 
-    Java and Spark greet and warn from their first line on, before any setting reaches them. Gives a
-    console that still is one.
+    Java and Spark print from their first line on, before any setting reaches them. Yields a console
+    that still is one.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
@@ -72,7 +72,7 @@ def logs_to(log: Path) -> Iterator[Console]:
 def check_java() -> None:
     """Raise JavaMissing where Spark would find no Java: JAVA_HOME first, then the PATH."""
     home = os.environ.get("JAVA_HOME")
-    found = Path(home, "bin", "java").is_file() if home else shutil.which("java") is not None
-    if not found:
+    present = Path(home, "bin", "java").is_file() if home else shutil.which("java") is not None
+    if not present:
         where = f"in JAVA_HOME ({home})" if home else "on the PATH"
         raise JavaMissing(f"no Java {where}: Spark needs 17 or later; `make setup` says how")

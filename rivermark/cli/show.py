@@ -1,4 +1,4 @@
-"""`rivermark show`: rows of a table, now or as they were, without an engine."""
+"""`rivermark show`: rows of a table, now or as they were, without Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rivermark.cli.console import grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.cli.failing_rows import show_bad_rows
 from rivermark.lake.lake import Lake
-from rivermark.lake.sql import ask
+from rivermark.lake.sql import ask, quoted
 from rivermark.lake.statistics import row_count
 from rivermark.lake.time_travel import resolve_version
 from rivermark.model.errors import RivermarkError, UnknownStream
@@ -60,14 +60,14 @@ def show(
         rivermark show ops/stream_progress
     """
     lake = settings_for(home).lake()
-    found = table_named(topology(), lake, table)
+    shown = table_named(topology(), lake, table)
     if refused and version:
         raise typer.BadParameter("refused rows have no version: give --refused or --version")
     if bad is not None or refused:
         show_bad_rows(
             lake,
             topology(),
-            found,
+            shown,
             bad or "all",
             limit,
             version=version,
@@ -76,13 +76,13 @@ def show(
         )
         return
     at = parse_version(version) if version else None
-    chosen = resolve_version(lake, found, at)
-    rows = newest_rows(lake, found, limit, version=chosen, oldest=oldest)
-    total = row_count(lake, found, chosen)
-    print_rows(found, rows, personal=personal)
+    chosen = resolve_version(lake, shown, at)
+    rows = newest_rows(lake, shown, limit, version=chosen, oldest=oldest)
+    total = row_count(lake, shown, chosen)
+    print_rows(shown, rows, personal=personal)
     out().print(plain(f"{number(len(rows))} of {number(total)} rows, version {chosen}"))
-    if set(found.personal) and not personal:
-        out().print(plain(f"hidden as personal: {', '.join(found.personal)} (--personal)"))
+    if set(shown.personal) and not personal:
+        out().print(plain(f"hidden as personal: {', '.join(shown.personal)} (--personal)"))
 
 
 def table_named(topology: Topology, lake: Lake, name: str) -> Table:
@@ -108,10 +108,10 @@ def newest_rows(
     """Up to `limit` rows, by event time and then by key where the table declares them."""
     rows = DeltaTable(lake.path(table), version=version).to_pyarrow_dataset()
     order = (
-        [f"{_quoted(table.event_time)} {'ASC' if oldest else 'DESC'}"] if table.event_time else []
+        [f"{quoted(table.event_time)} {'ASC' if oldest else 'DESC'}"] if table.event_time else []
     )
-    order += [_quoted(key) for key in table.keys if key != table.event_time]
-    columns = ", ".join(_quoted(f.name) for f in table.schema.fields)
+    order += [quoted(key) for key in table.keys if key != table.event_time]
+    columns = ", ".join(quoted(f.name) for f in table.schema.fields)
     by = f"ORDER BY {', '.join(order)}" if order else ""
     # The names are declared in code, and quoted all the same.
     return ask(f"SELECT {columns} FROM rows {by} LIMIT ?", {"rows": rows}, [limit])  # noqa: S608
@@ -153,15 +153,11 @@ def _is_number(value: object) -> bool:
     return not isinstance(value, str | bool | datetime | list | None)
 
 
-def _quoted(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'
-
-
 def _schema(lake: Lake, name: str) -> dict[str, Any]:
     import json
 
     try:
-        found: dict[str, Any] = json.loads(DeltaTable(lake.path(name)).schema().to_json())
+        schema: dict[str, Any] = json.loads(DeltaTable(lake.path(name)).schema().to_json())
     except Exception as error:
         raise RivermarkError(f"table '{name}' cannot be read: {error}") from error
-    return found
+    return schema

@@ -21,7 +21,7 @@ state: Final = typer.Typer(no_args_is_help=True)
 
 @state.callback()
 def about() -> None:
-    """Look into the state of process functions."""
+    """Inspect the state of process functions."""
 
 
 def show_state(
@@ -42,11 +42,11 @@ def show_state(
         rivermark state show taxi/long_rides --key 1539 --json
     """
     settings = settings_for(home)
-    found = topology().named(stream)
+    declared = topology().named(stream)
     with engine(settings, "short") as spark:
         from rivermark.runtime.checkpoint.state_reader import state_of_stream
 
-        view = state_of_stream(spark, settings.lake(), found, key, limit)
+        view = state_of_stream(spark, settings.lake(), declared, key, limit)
     if as_json:
         typer.echo(json.dumps(as_plain(view), default=str))
     else:
@@ -78,10 +78,12 @@ def as_plain(view: StateView) -> dict[str, Any]:
 def print_state(view: StateView, key: str | None) -> None:
     """The view as tables on the console."""
     sums = as_plain(view)
-    told = ", ".join(
+    counts = ", ".join(
         f"{number(sums[name])} {name}" for name in ("keys", "timers", "waiting", "bytes")
     )
-    out().print(plain(f"{view.stream} after batch {view.batch}: {told} in {sums['buckets']} parts"))
+    out().print(
+        plain(f"{view.stream} after batch {view.batch}: {counts} in {sums['buckets']} parts")
+    )
     if not view.keys:
         out().print(plain("no state" if key is None else f"no state for key {key}"))
         return
@@ -94,8 +96,8 @@ def print_state(view: StateView, key: str | None) -> None:
 
 
 def _states(view: KeyView) -> str:
-    told = (f"{name}={_short(value)}" for name, value in view.states.items() if value is not None)
-    return "\n".join(told)
+    values = (f"{name}={_short(value)}" for name, value in view.states.items() if value is not None)
+    return "\n".join(values)
 
 
 def _timers(view: KeyView) -> str:

@@ -1,1 +1,1 @@
-"""Admission replayed over the raw rows: what the door would decide by other rules or a lateness."""
+"""Admission repeated from raw, as a rehearsal."""

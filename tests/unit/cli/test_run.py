@@ -59,7 +59,7 @@ def test_a_bounded_run_tells_each_stream_as_it_ends_and_all_in_a_table(
     result = rivermark("run", "--group", "shop", env=WIDE)
 
     assert result.exit_code == 0
-    assert "shop/orders: 1,200 rows in = 1,200 admitted + 0 late + 0 set aside" in result.stderr
+    assert "shop/orders: 1,200 rows in = 1,200 admitted + 0 late + 0 quarantined" in result.stderr
     assert "shop/hourly: nothing new" in result.stderr
     assert "1,100" in result.stdout
     assert "shop/hourly: 3 rows of state wait" in result.stdout
