@@ -23,13 +23,34 @@ class _Idle:
 class KeyedProcess(Generic[Event, Out]):
     """A rule over keyed events. Subclass it once per rule and declare on the class what it keeps.
 
-        class LongRides(KeyedProcess[RideEvent, LongRide]):
-            key = "ride_id"
-            time = "event_time"
-            ride: ValueState[RideEvent]
+        >>> import msgspec
+        >>> from rivermark.process import ValueState
+        >>> from rivermark.testing import ProcessHarness
+        >>> class Ride(msgspec.Struct):
+        ...     ride_id: int
+        ...     at: int
+        >>> class Forgotten(KeyedProcess[Ride, int]):
+        ...     # Emits a ride of which nothing was heard for ten milliseconds.
+        ...     key = "ride_id"
+        ...     time = "at"
+        ...     last: ValueState[int]
+        ...
+        ...     def on_event(self, event, ctx):
+        ...         self.last.value = event.at
+        ...         ctx.timers.event.register(event.at + 10)
+        ...
+        ...     def on_timer(self, at, ctx):
+        ...         if at == self.last.value + 10:
+        ...             ctx.emit(ctx.key)
+        ...             self.last.clear()
+        >>> rides = ProcessHarness(Forgotten())
+        >>> rides.feed([Ride(1, 100), Ride(2, 100), Ride(1, 108)])
+        []
+        >>> rides.advance_watermark(115)
+        [2]
 
-            def on_event(self, event, ctx): ...
-            def on_timer(self, at, ctx): ...
+    On Spark (`run_process`) the fields of the event class are the columns that go in, and the
+    fields of the output class those that come out.
 
     - `key`, `time`: fields of the event that give its key and its event time, or functions of it
       (`key = staticmethod(shard_of)`). With several inputs these stand in `Input(...)` attributes
@@ -39,12 +60,17 @@ class KeyedProcess(Generic[Event, Out]):
     - `hold`: with `order = "event_time"`, events wait until the watermark reaches their time, and
       events and timers are then handled in one order of time. Results are then the same however
       the arrivals were cut into batches.
-    - `dead_letter`: an event whose handler raises is set aside with its error and its effects on
-      state, timers and outputs are taken back; otherwise the batch fails with a ProcessError.
+    - `dead_letter`: an event whose handler raises becomes a `DeadLetter` with its error, and its
+      effects on state, timers and outputs are rolled back; otherwise the batch fails.
     - `version`, `migrations`, `forgets`: how state stored by an earlier declaration is taken over.
 
     Attributes may be set in `__init__` and `open`; while events are handled, what is not declared
     state would be lost at a restart and is refused.
+
+    Raises:
+        DeclarationError: When the class is defined: a key, time, state, input, output or migration
+            that cannot work, with the name of the process and what to write instead.
+        ProcessError: In a batch, for a handler that raises where `dead_letter` is off.
     """
 
     key: ClassVar[KeyOf | None] = None

@@ -46,13 +46,21 @@ class Calendar:
         self._of_key: dict[Hashable, dict[Millis, None]] | None = None
 
     def register(self, at: Millis | datetime) -> None:
-        """Wake the current key at `at`, once, however often registered. The past is allowed."""
+        """Fire a timer for the current key at `at`, once, however often it is registered.
+
+        `at` is an aware datetime or milliseconds since the epoch (UTC); one in the past fires in
+        this batch.
+
+        Raises:
+            TypeError: `at` is no instant, or has no time zone.
+            Misuse: `at` is outside the 64-bit millisecond range.
+        """
         when = at if type(at) is int else instant(at)
         key = self._context.key
         keys = self.due.get(when)
         if keys is None:
             if not BEGINNING <= when <= END_OF_TIME:
-                raise Misuse(f"a timer at {when} lies beyond all time: milliseconds of 64 bits")
+                raise Misuse(f"timer {when} is outside the 64-bit millisecond range")
             self.due[when] = [key]
             if when < self.next:
                 self.next = when
@@ -70,7 +78,7 @@ class Calendar:
             self._of_key.setdefault(key, {})[when] = None
 
     def delete(self, at: Millis | datetime) -> bool:
-        """Take back the current key's timer at `at`; False when there is none."""
+        """Delete the current key's timer at `at`; returns False when there is none."""
         when = at if type(at) is int else instant(at)
         key = self._context.key
         keys = self.due.get(when)

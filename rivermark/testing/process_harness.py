@@ -35,12 +35,11 @@ class ProcessHarness(Generic[Event, Out]):
 
     Each call is one batch: state is stored and read back in between, so what would not survive a
     restart does not survive here, and every row and state is checked to the last field. Instants
-    are aware datetimes or milliseconds since the epoch (UTC).
+    are aware datetimes or milliseconds since the epoch (UTC). `KeyedProcess` has an example.
 
-        harness = ProcessHarness(LongRides())
-        harness.feed([ride_started(at=NOON)])
-        harness.advance_watermark(NOON + TWO_HOURS)
-        assert harness.outputs() == [LongRide(ride_id=1)]
+    Raises:
+        ProcessError: From any call that runs a batch: a handler failed; nothing was changed.
+        Misuse: State or rows that are not of the declared types, or an unknown input or output.
     """
 
     def __init__(

@@ -31,8 +31,8 @@ def assert_rows_equal(
 ) -> None:
     """Assert that two tables hold the same rows, each as often; their order does not count.
 
-        assert_rows_equal(spark.table("rides"), [{"ride": 1, "fare": 12.5}])
-        assert_rows_equal(query.rows, [(1, 12.5)], columns=["ride", "fare"])
+        >>> rides = pa.table({"ride": [1, 2], "fare": [12.5, 3.0]})
+        >>> assert_rows_equal(rides, [(2, 3.0), (1, 12.5)])
 
     A table is a Spark DataFrame (its job runs), an Arrow table, or rows: dicts, Spark `Row`s,
     msgspec Structs, dataclasses, named or plain tuples. Columns are matched by name; plain tuples

@@ -22,7 +22,8 @@ def wait_until(
 ) -> T:
     """Wait until `condition()` is true; returns its value.
 
-        wait_until(lambda: table_exists(path), 60, reason="the first batch is committed")
+        >>> wait_until(lambda: "rows", 60, reason="the first batch is committed")
+        'rows'
 
     Args:
         condition: Asked at once, and then each `interval` seconds.

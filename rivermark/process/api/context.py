@@ -117,14 +117,22 @@ class Context(Generic[Out]):
         return moment(self.timestamp)
 
     def emit(self, row: Out) -> None:
-        """Write a row to the main output."""
+        """Write a row to the main output.
+
+        Raises:
+            Misuse: The row is not of the process's output class.
+        """
         if self._out is not None and row.__class__ not in self._out:
             names = ", ".join(sorted(each.__name__ for each in self._out)) or "no rows"
             raise Misuse(f"the main output takes {names}, not {row!r}")
         self._main.append(row)
 
     def output(self, tag: SideOutput[R] | str, row: R) -> None:
-        """Write a row to a side output, given by its declaration or its tag."""
+        """Write a row to a side output, given by its declaration or its tag.
+
+        Raises:
+            Misuse: The process does not declare that output, or the row is not of its class.
+        """
         side = self._sides.get(tag)
         if side is None:
             known = ", ".join(sorted(each for each in self._sides if isinstance(each, str)))
@@ -139,6 +147,9 @@ class Context(Generic[Out]):
         """Add to a counter of the stream, which is reported with each batch.
 
         An event that becomes a dead letter has been counted.
+
+        Raises:
+            Misuse: `by` is not a whole number.
         """
         if type(by) is not int:
             raise Misuse(f"counter {name!r} is counted up by whole numbers, not {by!r}")
@@ -149,6 +160,9 @@ class Context(Generic[Out]):
         """Set a number of the stream to its present value.
 
         Of a batch the last one of each bucket counts, and the largest of the buckets is reported.
+
+        Raises:
+            Misuse: `value` is not a number.
         """
         if not isinstance(value, int | float):
             raise Misuse(f"gauge {name!r} is set to a number, not {value!r}")
@@ -158,6 +172,9 @@ class Context(Generic[Out]):
         """Visit every key of the bucket that has state; state and timers are then those of the key.
 
         For broadcast handlers, as in 'apply the new threshold to all that is stored'.
+
+        Raises:
+            Misuse: Called by another handler.
         """
         if not self.broadcasting:
             raise Misuse("only the handler of a broadcast input may visit all keys")

@@ -18,7 +18,13 @@ class SideOutput(Generic[R]):
     """A side output: its tag, which names its table, and the class of its rows.
 
     Declared on the class of a process, as `late = SideOutput("late_fares", Fare)`, and written with
-    `ctx.output(self.late, fare)`.
+    `ctx.output(self.late, fare)`. A stream sends it to a table by `side_rows("late_fares")`.
+
+        >>> SideOutput("late_fares", int)
+        SideOutput('late_fares', int)
+
+    Raises:
+        DeclarationError: The tag is not a name in lower case, such as 'late_fares'.
     """
 
     __slots__ = ("row", "tag")

@@ -26,6 +26,13 @@ class TTL:
     On the event clock an event sees what was written less than `after` before its own time (or
     before the watermark, for a late one), and the watermark clears what nobody can see any more. In
     a list or a map each element has its own life.
+
+        >>> TTL(timedelta(hours=1)).millis, TTL(timedelta(days=1), clock="processing").clock
+        (3600000, 'processing')
+
+    Raises:
+        DeclarationError: `after` is not a whole number of milliseconds above 0, or the clock is
+            unknown.
     """
 
     after: timedelta
@@ -46,8 +53,11 @@ class ValueState(Generic[T]):
     """One value for each key, None where there is none.
 
     Declare it as `ride: ValueState[RideEvent]`, or with a life: `= ValueState(ttl=TTL(hours))`.
-    Read and write `self.ride.value`; setting None or calling `clear` removes it. Setting a value of
-    another type raises; a value that is changed in place needs no setting again.
+    Read and write `self.ride.value`; setting None or calling `clear` removes it. A value that is
+    changed in place needs no setting again.
+
+    Raises:
+        Misuse: A value of another type is set, or there is no current key.
     """
 
     __slots__ = ("_classes", "_context", "_slot", "_storable", "ttl")

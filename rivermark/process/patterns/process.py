@@ -24,18 +24,38 @@ AfterMatch = Literal["keep", "skip_to_next", "skip_past_last"]
 class PatternProcess(KeyedProcess[E, Out], Generic[E, Out]):
     """Looks for a pattern in the events of each key, in order of event time.
 
-        class HeatThenSmoke(PatternProcess[Event, Alert]):
-            key = "area"
-            time = "at"
-            pattern = heat_then_smoke
-
-            def on_match(self, match, ctx):
-                ctx.emit(Alert(ctx.key, match.start, match.end))
+        >>> import msgspec
+        >>> from datetime import timedelta
+        >>> from rivermark.testing import ProcessHarness
+        >>> class Sign(msgspec.Struct):
+        ...     area: str
+        ...     at: int
+        ...     kind: str
+        >>> class HeatThenSmoke(PatternProcess[Sign, tuple[str, int]]):
+        ...     key = "area"
+        ...     time = "at"
+        ...     pattern = (
+        ...         Pattern.begin("heat", lambda event, earlier: event.kind == "heat")
+        ...         .followed_by("smoke", lambda event, earlier: event.kind == "smoke")
+        ...         .within(timedelta(minutes=10))
+        ...     )
+        ...
+        ...     def on_match(self, match, ctx):
+        ...         ctx.emit((ctx.key, match.end - match.start))
+        >>> fires = ProcessHarness(HeatThenSmoke())
+        >>> fires.feed([Sign("north", 0, "heat"), Sign("north", 500, "smoke")])
+        []
+        >>> fires.end_of_input()
+        [('north', 500)]
 
     `after_match` says what becomes of the other beginnings of the key: `keep` lets each go on to a
     match of its own; `skip_to_next` drops those that began with the same event; `skip_past_last`
     drops all, and gives one match where several end with one event. Kept are the beginnings of
     matches, each until it is a match, is broken, or its time is over.
+
+    Raises:
+        DeclarationError: When the class is defined: no event time, or a pattern that could never
+            end.
     """
 
     order: ClassVar[EventOrder] = "event_time"

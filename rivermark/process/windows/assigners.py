@@ -20,7 +20,7 @@ class Assigner:
 
     `clock` is the time that counts: the event's own, or the wall clock of its handling. Windows of
     a `merging` assigner become one when they touch. `endless` windows are never late nor cleared by
-    the clock.
+    the clock. Sizes, gaps and slides are whole milliseconds above 0; others raise DeclarationError.
     """
 
     clock: TimeDomain = "event"
@@ -41,7 +41,11 @@ class Assigner:
 
 
 class Tumbling(Assigner):
-    """Windows of one size that follow one another, aligned to the epoch plus `offset`."""
+    """Windows of one size that follow one another, aligned to the epoch (UTC) plus `offset`.
+
+    >>> Tumbling(timedelta(seconds=10)).assign(None, 19_999)
+    (Window(start=10000, end=20000),)
+    """
 
     def __init__(
         self, size: timedelta, *, offset: timedelta = timedelta(0), clock: TimeDomain = "event"
@@ -61,6 +65,10 @@ class Sliding(Assigner):
 
     With a slide larger than the size some events lie in none, and are then neither counted nor
     late.
+
+        >>> windows = Sliding(timedelta(seconds=10), timedelta(seconds=5)).assign(None, 12_000)
+        >>> [(each.start, each.end) for each in windows]
+        [(5000, 15000), (10000, 20000)]
     """
 
     def __init__(
@@ -87,6 +95,9 @@ class Sessions(Assigner):
     """Windows of activity: events of a key less than or exactly a gap apart share one.
 
     The gap may depend on the event. A session ends a gap after its last event.
+
+        >>> Sessions(timedelta(minutes=5)).assign(None, 1_000)
+        (Window(start=1000, end=301000),)
     """
 
     merging = True
@@ -121,8 +132,11 @@ class Global(Assigner):
 class Counting(Global):
     """Windows of `size` events in order of arrival; with a `slide`, one ends every `slide` events.
 
-    Fewer events than that stay for ever, unless `timeout` after the first of them (in event time)
-    the window closes with what it has.
+    Fewer events than that stay in the state, unless `timeout` after the first of them (in event
+    time) the window closes with what it has.
+
+    Raises:
+        DeclarationError: The size or the slide is below 1.
     """
 
     def __init__(

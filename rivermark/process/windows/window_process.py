@@ -78,13 +78,32 @@ class WindowContext(Generic[Out]):
 class WindowProcess(Windowed[E, list[tuple[int, E]], Out], Generic[E, Out]):
     """Windows whose function sees all their events, in order of arrival.
 
-    class Medians(WindowProcess[Reading, Median]):
-        key = "sensor"
-        time = "at"
-        windows = Tumbling(timedelta(minutes=1))
-        late = SideOutput("late_readings", Reading)
+        >>> import msgspec
+        >>> from datetime import timedelta
+        >>> from rivermark.process.windows import Tumbling
+        >>> from rivermark.testing import ProcessHarness
+        >>> class Reading(msgspec.Struct):
+        ...     sensor: str
+        ...     at: int
+        ...     degrees: float
+        >>> class Ranges(WindowProcess[Reading, float]):
+        ...     key = "sensor"
+        ...     time = "at"
+        ...     windows = Tumbling(timedelta(minutes=1))
+        ...     late = None
+        ...
+        ...     def on_window(self, events, ctx):
+        ...         degrees = [each.degrees for each in events]
+        ...         ctx.emit(max(degrees) - min(degrees))
+        >>> ranges = ProcessHarness(Ranges())
+        >>> ranges.feed([Reading("a", 0, 20.5), Reading("a", 59_999, 18.0)])
+        []
+        >>> ranges.advance_watermark(60_000)
+        [2.5]
 
-        def on_window(self, events, ctx): ...
+    Raises:
+        DeclarationError: When the class is defined, where it does not say what becomes of late
+            events (`late`).
     """
 
     evictor: ClassVar[Evictor | None] = None
@@ -118,14 +137,35 @@ class WindowProcess(Windowed[E, list[tuple[int, E]], Out], Generic[E, Out]):
 class WindowAggregate(Windowed[E, Acc, Out], Generic[E, Acc, Out]):
     """Windows that keep one value, which each event updates: small whatever the window holds.
 
-    class Peaks(WindowAggregate[Reading, float, Peak]):
-        windows = Tumbling(timedelta(minutes=1))
+        >>> import msgspec
+        >>> from datetime import timedelta
+        >>> from rivermark.process.windows import Sessions
+        >>> from rivermark.testing import ProcessHarness
+        >>> class Click(msgspec.Struct):
+        ...     user: str
+        ...     at: int
+        >>> class Clicks(WindowAggregate[Click, int, tuple[str, int, int]]):
+        ...     key = "user"
+        ...     time = "at"
+        ...     windows = Sessions(timedelta(seconds=1))
+        ...     late = None
+        ...
+        ...     def update(self, value, event):
+        ...         return (value or 0) + 1
+        ...
+        ...     def combine(self, one, other):
+        ...         return one + other
+        ...
+        ...     def on_window(self, value, ctx):
+        ...         ctx.emit((ctx.key, ctx.window.end, value))
+        >>> clicks = ProcessHarness(Clicks())
+        >>> clicks.feed([Click("ada", 0), Click("ada", 1_000), Click("ada", 5_000)])
+        []
+        >>> clicks.end_of_input()
+        [('ada', 2000, 2), ('ada', 6000, 1)]
 
-        def update(self, value, event):
-            return event.degrees if value is None else max(value, event.degrees)
-
-        def on_window(self, value, ctx):
-            ctx.emit(Peak(ctx.key, ctx.window.end, value))
+    Raises:
+        DeclarationError: When the class is defined: no `late`, or an evictor, which needs events.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -202,7 +202,11 @@ class Counts(KeyedProcess[Item, Told]):
 
 @pytest.mark.parametrize(
     ("value", "message"),
-    [(1, "counted up by whole numbers"), (2, "set to a number"), (3, "lies beyond all time")],
+    [
+        (1, "counted up by whole numbers"),
+        (2, "set to a number"),
+        (3, "outside the 64-bit millisecond range"),
+    ],
 )
 def test_numbers_that_could_not_be_kept_are_told_with_the_event(value: int, message: str) -> None:
     with pytest.raises(ProcessError, match=f"on key 'a', event Item.*{message}"):
