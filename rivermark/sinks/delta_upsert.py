@@ -218,13 +218,20 @@ class _Writer(SinkWriter):
         return changed.cast(schema.append(pa.field("_deleted", pa.bool_())))
 
     def _near(self, path: str, new: pa.Table) -> dataset.Dataset:
-        """The rows between the smallest and the largest key, so that most files are skipped."""
-        bounds = [
-            (pc.field(key) >= ends["min"]) & (pc.field(key) <= ends["max"])
-            for key in self._table.keys
-            for ends in [pc.min_max(new[key])]
-        ]
-        return DeltaTable(path).to_pyarrow_dataset().filter(reduce(and_, bounds))
+        """The rows of the new rows' keys, and of a key of several columns perhaps some more."""
+        conditions = []
+        for key in self._table.keys:
+            column, values = pc.field(key), new[key].unique()
+            if pa.types.is_string(values.type):
+                # delta-rs gives the bounds of a file's texts as string_view, which Arrow cannot
+                # compare with texts. As another type they are not compared with a file's bounds.
+                column, values = column.cast(pa.large_string()), values.cast(pa.large_string())
+            ends = pc.min_max(values)
+            # By the bounds most files are skipped.
+            within = (column >= ends["min"]) & (column <= ends["max"])
+            conditions.append(within & column.isin(values))
+        rows = DeltaTable(path).to_pyarrow_dataset().to_table(filter=reduce(and_, conditions))
+        return in_memory(rows)
 
     def _commit(self, path: str, changed: pa.Table, metadata: Mapping[str, Any]) -> None:
         if not changed.num_rows:

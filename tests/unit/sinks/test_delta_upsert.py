@@ -216,6 +216,25 @@ def test_a_key_of_several_columns_is_one_key(tmp_path: Path) -> None:
     assert two.fares() == {1: 3.0}
 
 
+def test_a_key_may_be_text(tmp_path: Path) -> None:
+    named = Meters(tmp_path, replace(METERS, keys=("meter",)))
+
+    def write(*updates: tuple[str, int, float | None]) -> None:
+        without_names = rows([(1, minutes, fare) for _, minutes, fare in updates])
+        meters = pa.array([meter for meter, _, _ in updates])
+        batch = named.context.origin.batch(named.batch)
+        named.writer.write(without_names.set_column(1, "meter", meters), batch)
+        named.batch += 1
+
+    write(("a", 0, 1.0), ("b", 0, 2.0), ("c", 0, 3.0))
+    write(("a", 2, 5.0))
+    write(("b", 1, None))
+    write(("b", 0, 7.0), ("d", 4, 8.0))
+
+    found = DeltaTable(named.lake.path(METERS)).to_pyarrow_table().to_pylist()
+    assert {row["meter"]: row["fare"] for row in found} == {"a": 5.0, "c": 3.0, "d": 8.0}
+
+
 def test_a_table_without_keys_or_version_is_refused_at_declaration() -> None:
     with pytest.raises(DeclarationError, match="needs the table's `keys`"):
         Output(replace(METERS, keys=()), sinks=(SINK,))
