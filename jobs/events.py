@@ -48,7 +48,7 @@ class Reporter:
                 self.context.log_event(event)
         if self.mode == "continuous" and stream.name == self.streams[-1].name:
             self.context.log_event(self._group_event(stream.group))
-            self._tell_checks()
+            self._report_checks()
         self._before[report.stream] = report.numbers
         # Dagster keeps what was logged for the step's result, which here never comes: a run of
         # weeks would hold every report in memory.
@@ -82,13 +82,15 @@ class Reporter:
             | mode
         )
 
-    def _tell_checks(self) -> None:
-        """What the checks beside the streams found; a crash is shown and is no result."""
-        for found in self.checks.take() if self.checks else []:
-            if isinstance(found, Crash):
-                self.context.log.error(f"check {found.name} could not be evaluated: {found.error}")
+    def _report_checks(self) -> None:
+        """Results of the checks beside the streams; a crash is shown and is no result."""
+        for result in self.checks.take() if self.checks else []:
+            if isinstance(result, Crash):
+                self.context.log.error(
+                    f"check {result.name} could not be evaluated: {result.error}"
+                )
                 continue
-            self.context.log_event(evaluation(found))
+            self.context.log_event(evaluation(result))
 
     def _group_event(self, group: str) -> dg.AssetMaterialization:
         """What the streams of the group did together, once they have all reported."""

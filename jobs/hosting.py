@@ -143,7 +143,7 @@ class Host:
                 hosting.streams,
                 hosting.settings,
                 session,
-                claims_every=config.check_every,
+                checks_every=config.check_every,
                 suites_every=config.suites_every,
             )
             reporter = Reporter(

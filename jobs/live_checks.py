@@ -28,12 +28,12 @@ from rivermark.quality.suites import suites_of
 from rivermark.settings import Settings
 
 PATIENCE: Final = 10.0
-"""Seconds that a stop waits for the question under way; a longer one ends with the process."""
+"""Seconds that a stop waits for the running check; a longer one ends with the process."""
 
 
 @dataclass(frozen=True)
 class Crash:
-    """A question that could not be answered: an error of the check, not of the data."""
+    """A check that could not be evaluated: an error of the check, not of the data."""
 
     name: str
     error: BaseException
@@ -41,19 +41,19 @@ class Crash:
 
 @dataclass
 class _Round:
-    """Questions that are asked together, and when they are due."""
+    """Checks that are evaluated together, and when they are due."""
 
-    asked: dict[str, Evaluate]
+    checks: dict[str, Evaluate]
     every: timedelta
     due: float
 
 
 @dataclass
 class LiveChecks:
-    """Asks in a thread of its own; what it finds is taken by the thread that speaks to Dagster."""
+    """Evaluates in a thread of its own; the thread that speaks to Dagster takes the results."""
 
     rounds: list[_Round]
-    _found: queue.SimpleQueue[dg.AssetCheckResult | Crash] = field(
+    _results: queue.SimpleQueue[dg.AssetCheckResult | Crash] = field(
         default_factory=queue.SimpleQueue
     )
     _done: threading.Event = field(default_factory=threading.Event)
@@ -61,7 +61,7 @@ class LiveChecks:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Evaluate on the clock as long as the context lasts."""
-        thread = threading.Thread(target=self._ask_on, name="checks", daemon=True)
+        thread = threading.Thread(target=self._run, name="checks", daemon=True)
         thread.start()
         try:
             yield
@@ -70,28 +70,28 @@ class LiveChecks:
             thread.join(PATIENCE)
 
     def take(self) -> list[dg.AssetCheckResult | Crash]:
-        """What was found since the last call."""
-        found = []
-        while not self._found.empty():
-            found.append(self._found.get())
-        return found
+        """The results since the last call."""
+        results = []
+        while not self._results.empty():
+            results.append(self._results.get())
+        return results
 
-    def _ask_on(self) -> None:
+    def _run(self) -> None:
         while not self._done.wait(1):
-            for questions in self.rounds:
-                if time.monotonic() >= questions.due:
-                    self._ask(questions.asked)
-                    questions.due = time.monotonic() + questions.every.total_seconds()
+            for each in self.rounds:
+                if time.monotonic() >= each.due:
+                    self._evaluate(each.checks)
+                    each.due = time.monotonic() + each.every.total_seconds()
 
-    def _ask(self, asked: dict[str, Evaluate]) -> None:
-        for name, ask in asked.items():
+    def _evaluate(self, checks: dict[str, Evaluate]) -> None:
+        for name, evaluate in checks.items():
             if self._done.is_set():
                 return
             try:
-                self._found.put(ask())
+                self._results.put(evaluate())
             except (Exception, SystemExit) as error:
-                # SystemExit: in a thread it would end the asking without a word.
-                self._found.put(Crash(name, error))
+                # SystemExit: in a thread it would end the evaluation silently.
+                self._results.put(Crash(name, error))
 
 
 def live_checks(
@@ -99,17 +99,17 @@ def live_checks(
     settings: Settings,
     spark: SparkSession,
     *,
-    claims_every: timedelta,
+    checks_every: timedelta,
     suites_every: timedelta | None,
 ) -> LiveChecks:
-    """The checks of these streams: claims soon and often, suites seldom or (None) never."""
-    claims = {
+    """The checks of these streams: their own soon and often, suites seldom or (None) never."""
+    checks = {
         f"{check.table.name} {check.name}": _evaluate(check, settings)
         for stream in streams
         for check in checks_of_stream(stream)
     }
     # Half a minute: the first batches of a start have the cores for themselves.
-    rounds = [_Round(claims, claims_every, time.monotonic() + 30)]
+    rounds = [_Round(checks, checks_every, time.monotonic() + 30)]
     suites: dict[str, Evaluate] = {
         f"{table.name} suite": partial(suite_result, spark, settings, table, suite)
         for stream in streams

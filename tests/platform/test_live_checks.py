@@ -67,7 +67,7 @@ def test_every_claim_of_the_hosted_streams_is_asked_and_no_other(settings: Setti
         [RIDES],
         settings,
         None,  # type: ignore[arg-type]  # Suites are not asked, so no engine is.
-        claims_every=NEVER,
+        checks_every=NEVER,
         suites_every=None,
     )
 
@@ -90,7 +90,7 @@ def test_questions_are_asked_again_when_they_are_due(
         [HOURLY],
         settings,
         None,  # type: ignore[arg-type]
-        claims_every=timedelta(0),
+        checks_every=timedelta(0),
         suites_every=None,
     )
 
@@ -107,7 +107,7 @@ def test_a_crash_is_no_answer_and_keeps_no_other_question_from_being_asked(
         [HOURLY],
         settings,
         None,  # type: ignore[arg-type]
-        claims_every=NEVER,
+        checks_every=NEVER,
         suites_every=None,
     )
 
@@ -139,7 +139,7 @@ def test_a_live_run_tells_what_its_checks_found_and_goes_on_after_a_crash(
     monkeypatch.setattr("jobs.hosting.live_checks", soon)
 
     def report_again(stop: Any) -> None:
-        wait_until(lambda: made[0]._found.qsize() >= 2, 10, reason="both checks have answered")
+        wait_until(lambda: made[0]._results.qsize() >= 2, 10, reason="both checks have answered")
         # The last stream of the group: after it, the group and its checks are told of.
         runtime.report_to(runtime.report("taxi/local"))
 
