@@ -27,7 +27,7 @@ def first_of_each(
 
     On a table a row is a repeat when a row of its key that arrived before it is at most `within`
     older, or younger. The two agree for every repeat whose time is at most `within` after its
-    original's, whatever the batches: behind the door nothing comes that is older than the
+    original's, whatever the batches: behind an ingest nothing comes that is older than the
     watermark, so the original is still remembered. A repeat dated later than that may pass or not
     on a stream, by what else had come. Of copies that differ and come in one batch, a stream keeps
     any. Rows need the columns ARRIVAL on a table.

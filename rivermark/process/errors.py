@@ -47,7 +47,7 @@ class ProcessError(RivermarkError):
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
-    """An event (or timer) whose handler raised, with the error; its effects were taken back.
+    """An event (or timer) whose handler raised, with the error; its effects were rolled back.
 
     `input` is None for a timer, and `event` is then None too; `timer` says of which kind of time it
     was. `at` is the event's time, or the timer's (milliseconds since the epoch, UTC). Feeding
@@ -92,15 +92,15 @@ class DeadLetter(msgspec.Struct, frozen=True):
 
 def line_of(trace: TracebackType | None) -> str:
     """Innermost line outside the engine: 'file:line in function: source'."""
-    found = None
+    innermost = None
     while trace is not None:
         code = trace.tb_frame.f_code
-        if found is None or not code.co_filename.startswith(_ENGINE):
-            found = (code, trace.tb_lineno)
+        if innermost is None or not code.co_filename.startswith(_ENGINE):
+            innermost = (code, trace.tb_lineno)
         trace = trace.tb_next
-    if found is None:
+    if innermost is None:
         return "no line"
-    code, number = found
+    code, number = innermost
     source = linecache.getline(code.co_filename, number).strip()
     return f"{Path(code.co_filename).name}:{number} in {code.co_name}: {source}"
 

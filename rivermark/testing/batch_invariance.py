@@ -38,7 +38,7 @@ class Arrival:
 class Invariant:
     """What every cut gave: the outputs of the whole story, its last state, and late arrivals.
 
-    The late ones were set aside before the process, as rivermark's door does.
+    The late ones never reached the process, as behind an ingest's admission.
     """
 
     outputs: Outputs

@@ -132,7 +132,7 @@ class ProcessHarness(Generic[Event, Out]):
         return dict(self._written.gauges)
 
     def dead_letters(self) -> list[DeadLetter]:
-        """Events set aside because their handler raised."""
+        """Events whose handler raised, with the error."""
         return list(self._written.dead)
 
     def state_of(self, key: Any) -> KeyState:
@@ -166,13 +166,13 @@ class ProcessHarness(Generic[Event, Out]):
         def taken() -> tuple[Arrivals, list[DeadLetter]]:
             return arrivals_of(declared.name, spec, rows, dead_letter=declared.dead_letter)
 
-        arrivals, aside = taken()
+        arrivals, unkeyed = taken()
         if arrivals.keys != taken()[0].keys:
             raise Misuse(
                 f"process '{declared.name}': the key of input '{spec.name}' is not "
                 "deterministic, two readings of the same events differ"
             )
-        self._unkeyed.extend(aside)
+        self._unkeyed.extend(unkeyed)
         return arrivals
 
     def _run(self, batch: Sequence[Arrivals]) -> list[Out]:

@@ -33,7 +33,7 @@ class Versioned(msgspec.Struct, Generic[K, V], array_like=True):
 class BroadcastState(MutableMapping[K, V], Generic[K, V]):
     """A map of rules, the same for all keys, written by broadcast inputs alone.
 
-    Declared as `rules: BroadcastState[str, Rule]`. `version` counts the changes so far and so tells
+    Declared as `rules: BroadcastState[str, Rule]`. `version` counts the changes so far and so says
     which rules an output row was made with; it is the same in every bucket, for all of them see the
     same broadcast events in the same order. Handlers of keyed events and timers can only read.
     """

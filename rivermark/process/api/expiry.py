@@ -1,7 +1,7 @@
 """State with a life: values, lists and maps whose elements vanish some time after their write.
 
 Each element is stored with the instant at which it ends. Reading compares that with the clock, so
-nobody sees an element too long; the bucket's expiry calendar, one entry per key, removes it.
+no element is seen too long; the bucket's expiry calendar, one entry per key, removes it.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class ExpiringValue(ValueState[T]):
         stored: Mortal | None = self._context.record[self._slot]
         if stored is None or stored[1] <= self._life.now():
             return None
-        found: T = stored[0]
-        return found
+        value: T = stored[0]
+        return value
 
     @value.setter
     def value(self, value: T | None) -> None:
@@ -90,10 +90,10 @@ class ExpiringMap(MutableMapping[K, V], Generic[K, V]):
 
     def _stored(self) -> dict[K, tuple[V, Millis]]:
         record = self._context.record
-        found: dict[K, tuple[V, Millis]] | None = record[self._slot]
-        if found is None:
-            found = record[self._slot] = {}
-        return found
+        entries: dict[K, tuple[V, Millis]] | None = record[self._slot]
+        if entries is None:
+            entries = record[self._slot] = {}
+        return entries
 
     def __getitem__(self, key: K) -> V:
         """The entry of `key`; KeyError when there is none or its life is over."""

@@ -77,7 +77,7 @@ def key_getter(key: KeyOf) -> Callable[[Any], Any]:
 def instants_of(rows: Iterable[Any], time: TimeOf) -> list[Millis]:
     """Event times of `rows`; raises TypeError for a missing or zoneless one."""
     get = attrgetter(time) if isinstance(time, str) else time
-    found = list(map(get, rows))
-    if set(map(type, found)) <= {int}:
-        return found
-    return list(map(instant, found))
+    times = list(map(get, rows))
+    if set(map(type, times)) <= {int}:
+        return times
+    return list(map(instant, times))

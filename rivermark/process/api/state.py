@@ -24,8 +24,8 @@ class TTL:
     """How long a state lives after its last write: `after`, on the `clock` of events or processing.
 
     On the event clock an event sees what was written less than `after` before its own time (or
-    before the watermark, for a late one), and the watermark clears what nobody can see any more. In
-    a list or a map each element has its own life.
+    before the watermark, for a late one), and the watermark clears what no event can see any
+    more. In a list or a map each element has its own life.
 
         >>> TTL(timedelta(hours=1)).millis, TTL(timedelta(days=1), clock="processing").clock
         (3600000, 'processing')
@@ -79,8 +79,8 @@ class ValueState(Generic[T]):
     @property
     def value(self) -> T | None:
         """The current key's value, or None."""
-        found: T | None = self._context.record[self._slot]
-        return found
+        value: T | None = self._context.record[self._slot]
+        return value
 
     @value.setter
     def value(self, value: T | None) -> None:
@@ -135,10 +135,10 @@ class Collection:
         if process is None:
             return self
         record = process._context.record
-        found = record[self._slot]
-        if found is None:
-            found = record[self._slot] = self._make()
-        return found
+        collection = record[self._slot]
+        if collection is None:
+            collection = record[self._slot] = self._make()
+        return collection
 
     def __set__(self, process: Any, value: Any) -> None:
         raise AttributeError(

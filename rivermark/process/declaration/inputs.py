@@ -39,18 +39,18 @@ def find_inputs(cls: Any, base: Any, event: Any) -> tuple[tuple[InputSpec, ...],
                 "times stand there, and each has its own handler instead of on_event"
             )
         handlers = _handlers(cls, named)
-    found = [_spec(cls, name, each, handlers[name]) for name, each in named.items()]
-    found.sort(key=lambda each: 0 if each.broadcast else 1 if each.control else 2)
-    return tuple(found), _common_key(cls, found)
+    specs = [_spec(cls, name, each, handlers[name]) for name, each in named.items()]
+    specs.sort(key=lambda each: 0 if each.broadcast else 1 if each.control else 2)
+    return tuple(specs), _common_key(cls, specs)
 
 
 def _named_inputs(cls: type) -> dict[str, Input[Any] | Broadcast[Any]]:
-    found: dict[str, Input[Any] | Broadcast[Any]] = {}
+    named: dict[str, Input[Any] | Broadcast[Any]] = {}
     for owner in reversed(cls.__mro__):
         for name, value in owner.__dict__.items():
             if isinstance(value, Input | Broadcast):
-                found[name] = value
-    return found
+                named[name] = value
+    return named
 
 
 def _overrides_on_event(cls: type, base: type) -> bool:
@@ -66,7 +66,7 @@ def _overrides_on_event(cls: type, base: type) -> bool:
 
 
 def _handlers(cls: type, named: dict[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    handlers: dict[str, str] = {}
     for method, function in inspect.getmembers(cls, inspect.isfunction):
         marked = getattr(function, "handles", None)
         name = marked or method.removeprefix("on_")
@@ -77,18 +77,18 @@ def _handlers(cls: type, named: dict[str, Any]) -> dict[str, str]:
                 f"process '{cls.__name__}': method '{method}' handles an input '{name}' that is "
                 f"not declared; inputs are: {', '.join(named)}"
             )
-        if name in found:
+        if name in handlers:
             raise DeclarationError(
-                f"process '{cls.__name__}': input '{name}' has two handlers, '{found[name]}' and "
-                f"'{method}'"
+                f"process '{cls.__name__}': input '{name}' has two handlers, "
+                f"'{handlers[name]}' and '{method}'"
             )
-        found[name] = method
+        handlers[name] = method
     for name in named:
-        if name not in found:
+        if name not in handlers:
             raise DeclarationError(
-                f"process '{cls.__name__}': nobody handles input '{name}': write a method on_{name}"
+                f"process '{cls.__name__}': input '{name}' has no handler: write a method on_{name}"
             )
-    return found
+    return handlers
 
 
 def _is_of_open_base(cls: type, method: str) -> bool:

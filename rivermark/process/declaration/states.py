@@ -24,7 +24,7 @@ _WORDS: Final = tuple(kind.__name__ for kind in _KINDS)
 
 def find_states(cls: type, base: type) -> tuple[StateSpec, ...]:
     """The states of `cls` and of its bases below `base`, bases first, in order of declaration."""
-    found: dict[str, StateSpec] = {}
+    states: dict[str, StateSpec] = {}
     for owner in _owners(cls, base):
         hints = annotations_naming(owner, _WORDS)
         for name, hint in hints.items():
@@ -32,19 +32,19 @@ def find_states(cls: type, base: type) -> tuple[StateSpec, ...]:
             if kind is None:
                 continue
             spec = _spec(cls, owner, name, kind, hint)
-            if name in found and found[name].shape != spec.shape:
+            if name in states and states[name].shape != spec.shape:
                 raise DeclarationError(
                     f"process '{cls.__name__}': state '{name}' is declared twice, as "
-                    f"{found[name].shape} and as {spec.shape}"
+                    f"{states[name].shape} and as {spec.shape}"
                 )
             if hasattr(base, name):
                 raise DeclarationError(
                     f"process '{cls.__name__}': a state cannot be called '{name}', every process "
                     "has an attribute of that name"
                 )
-            found[name] = spec
+            states[name] = spec
         _refuse_untyped(cls, owner, hints)
-    return tuple(found.values())
+    return tuple(states.values())
 
 
 def _owners(cls: type, base: type) -> list[type]:
@@ -80,8 +80,8 @@ def _spec(cls: type, owner: type, name: str, kind: StateKind, hint: Any) -> Stat
 
 
 def _class_of(kind: StateKind) -> type:
-    found: type = next(cls for cls, each in _KINDS.items() if each == kind)
-    return found
+    cls: type = next(cls for cls, each in _KINDS.items() if each == kind)
+    return cls
 
 
 def _refuse_untyped(cls: type, owner: type, hints: dict[str, Any]) -> None:

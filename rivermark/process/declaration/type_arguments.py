@@ -47,24 +47,24 @@ def annotations_naming(cls: type, words: tuple[str, ...]) -> dict[str, Any]:
 
 def _bindings(cls: type) -> dict[Any, tuple[Any, ...]]:
     """Each generic base of `cls` with the arguments that `cls` gives it."""
-    found: dict[Any, tuple[Any, ...]] = {}
-    _collect(cls, {}, found)
-    return found
+    bindings: dict[Any, tuple[Any, ...]] = {}
+    _collect(cls, {}, bindings)
+    return bindings
 
 
-def _collect(cls: type, bound: dict[TypeVar, Any], found: dict[Any, tuple[Any, ...]]) -> None:
+def _collect(cls: type, bound: dict[TypeVar, Any], bindings: dict[Any, tuple[Any, ...]]) -> None:
     for base in getattr(cls, "__orig_bases__", cls.__bases__):
         origin = typing.get_origin(base) or base
         if origin is typing.Generic or not isinstance(origin, type):
             continue
-        given = tuple(_replace(each, bound) for each in typing.get_args(base))
+        arguments = tuple(_replace(each, bound) for each in typing.get_args(base))
         parameters = getattr(origin, "__parameters__", ())
-        if given or not parameters:
-            found.setdefault(origin, given)
+        if arguments or not parameters:
+            bindings.setdefault(origin, arguments)
         else:
-            found.setdefault(origin, parameters)
+            bindings.setdefault(origin, parameters)
         if origin is not object:
-            _collect(origin, dict(zip(parameters, given, strict=False)), found)
+            _collect(origin, dict(zip(parameters, arguments, strict=False)), bindings)
 
 
 def _replace(of: Any, bound: dict[TypeVar, Any]) -> Any:

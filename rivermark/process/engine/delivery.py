@@ -37,7 +37,7 @@ class Delivery:
     """Hands one batch to the handlers of a bound process, over one bucket.
 
     Every event and timer passes `_handle`, the one loop over records. Where they come from is a
-    generator: it may fire timers in between, or put events aside.
+    generator: it may fire timers in between, or hold events back.
     """
 
     def __init__(self, binding: Binding, codec: Codec, bucket: Bucket, outputs: Outputs) -> None:
@@ -63,7 +63,7 @@ class Delivery:
         self._handle(zip(run.ranks, run.keys, run.times, run.rows, strict=True))
 
     def hold(self, run: EventRun, watermark: Millis) -> None:
-        """Put events aside until the watermark reaches them; late ones are handled at once."""
+        """Hold events until the watermark reaches them; late ones are handled at once."""
         self._handle(self._late(run, watermark))
         self._bucket.held.sort()
 
@@ -113,7 +113,7 @@ class Delivery:
             except Exception as error:
                 if transaction is not None:
                     transaction.roll_back()
-                self._set_aside(error, rank, key, at, argument)
+                self._dead_letter(error, rank, key, at, argument)
 
     def _released(self, watermark: Millis) -> Iterator[Call]:
         """Waiting events up to the watermark; timers between them fire on the way."""
@@ -132,17 +132,17 @@ class Delivery:
         del bucket.held[:released]
 
     def _read(self, rank: int, key: Any, at: Millis, stored: Raw) -> Any:
-        """A waiting event; None for one that its class refuses and that was set aside for it."""
+        """A waiting event; None, and a dead letter, for one that its class refuses."""
         try:
             return self._codec.events[rank].decode(stored)
         except msgspec.ValidationError as error:
             source = self._declared.inputs[rank].name
             problem = Misuse(f"it is no event of input '{source}': {error}")
-            self._set_aside(problem, rank, key, at, msgspec.msgpack.decode(stored))
+            self._dead_letter(problem, rank, key, at, msgspec.msgpack.decode(stored))
             return None
 
     def _late(self, run: EventRun, watermark: Millis) -> Iterator[Call]:
-        """Late events; the others are put aside, once their key is known to be storable."""
+        """Late events; the others are held, once their key is known to be storable."""
         bucket = self._bucket
         for rank, key, at, row in zip(run.ranks, run.keys, run.times, run.rows, strict=True):
             if at <= watermark:
@@ -152,7 +152,7 @@ class Delivery:
                 if key is not None:
                     self._verify_key(key)
             except Misuse as error:
-                self._set_aside(error, rank, key, at, row)
+                self._dead_letter(error, rank, key, at, row)
                 continue
             bucket.sequence += 1
             bucket.held.append((at, rank, bucket.sequence, key, row))
@@ -219,7 +219,9 @@ class Delivery:
         context.key = None
         context.record = NO_RECORD
 
-    def _set_aside(self, error: Exception, rank: int, key: Any, at: Millis, argument: Any) -> None:
+    def _dead_letter(
+        self, error: Exception, rank: int, key: Any, at: Millis, argument: Any
+    ) -> None:
         """Add a dead letter; where there are none, raise ProcessError."""
         timer = self._context.timer if rank == _TIMER else None
         row = None if rank == _TIMER else argument

@@ -6,8 +6,8 @@ What a batch does, in this order:
    of time, those of processing time first. A process that holds events gets, in the same order of
    time, the waiting events that the watermark has reached: an event before a timer of its time.
 2. The events are handled in the declared order. One at or before the watermark is late: it is
-   handled like any other, and `ctx.is_late` says so. A process that holds events puts those that
-   are not late aside, until a later batch's watermark reaches them.
+   handled like any other, and `ctx.is_late` says so. A process that holds events keeps those
+   that are not late, until a later batch's watermark reaches them.
 3. Timers that handlers registered at or before the clocks fire.
 
 The watermark END_OF_TIME says that the input is over: all timers fire, of both kinds of time.

@@ -25,7 +25,7 @@ class EventRun:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """A batch in the order of handling, and the events without key that were set aside."""
+    """A batch in the order of handling, and the dead letters of events without key."""
 
     runs: list[EventRun]
     dead: list[DeadLetter]

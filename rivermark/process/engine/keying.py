@@ -1,7 +1,7 @@
 """Keys and times of events, taken from them by what the process declares.
 
 A field is read; a function is user code, which may raise on one event of a million. That event is
-then told like one whose handler raises: an error with the event and the line, or a dead letter.
+then reported like one whose handler raises: an error with the event and the line, or a dead letter.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def arrivals_of(
     """Events of an input with their keys and times, and those for which a function fails.
 
     `keys` and `times` are given where they are known already. Raises ProcessError for an event that
-    fails, unless such events are set aside.
+    fails, unless `dead_letter` makes such events dead letters.
     """
     try:
         return spec.arrivals(events, keys, times), []
-    except Exception:  # user code; told below with the event
+    except Exception:  # user code; reported below with the event
         return _one_by_one(process, spec, events, keys, times, dead_letter=dead_letter)
 
 
@@ -46,7 +46,7 @@ def _one_by_one(
 ) -> tuple[Arrivals, list[DeadLetter]]:
     good: list[Any] = []
     dead = []
-    found: tuple[list[Any], list[Millis]] = ([], [])
+    columns: tuple[list[Any], list[Millis]] = ([], [])
     for place, event in enumerate(events):
         key = None if keys is None else keys[place]
         try:
@@ -58,14 +58,14 @@ def _one_by_one(
             dead.append(DeadLetter.of(failure, error, spec.name))
             continue
         good.append(event)
-        for column, values in zip(found, (one.keys, one.times), strict=True):
+        for column, values in zip(columns, (one.keys, one.times), strict=True):
             column.extend(values or ())
     return (
         Arrivals(
             spec.name,
             good,
-            None if spec.key is None else found[0],
-            None if spec.time is None else found[1],
+            None if spec.key is None else columns[0],
+            None if spec.time is None else columns[1],
         ),
         dead,
     )

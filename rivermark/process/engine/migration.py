@@ -108,13 +108,13 @@ class Upgrade:
     def _broadcasts(self, stored: list[Raw]) -> list[Raw]:
         names = [each.name for each in self.old.states if each.kind == "broadcast"]
         before = dict(zip(names, stored, strict=True))
-        found = []
+        upgraded = []
         for spec in self.new.broadcasts:
             if spec.name not in before:
-                found.append(Raw(msgspec.msgpack.encode([0, None, {}])))
+                upgraded.append(Raw(msgspec.msgpack.encode([0, None, {}])))
                 continue
             version, changed_at, entries = msgspec.msgpack.decode(before[spec.name])
             was = self._old[spec.name]
             taken = {key: (self._value(spec, was, each), at) for key, (each, at) in entries.items()}
-            found.append(Raw(msgspec.msgpack.encode([version, changed_at, taken])))
-        return found
+            upgraded.append(Raw(msgspec.msgpack.encode([version, changed_at, taken])))
+        return upgraded

@@ -84,12 +84,12 @@ def _named_record(value: Any, shape: TypeShape, around: Mapping[str, TypeShape])
     if shape.positional:
         fields = value if shape.tag is None else value[1:]
         value = dict(zip((each.name for each in shape.fields), fields, strict=False))
-    found = {
+    fields = {
         each.name: named(value[each.name], each.shape, around)
         for each in shape.fields
         if each.name in value
     }
-    return found if shape.tag_field is None else {shape.tag_field: shape.tag, **found}
+    return fields if shape.tag_field is None else {shape.tag_field: shape.tag, **fields}
 
 
 def _member(value: Any, union: TypeShape) -> TypeShape:

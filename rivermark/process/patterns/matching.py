@@ -41,17 +41,17 @@ class Advance(msgspec.Struct, Generic[E]):
 
 def advance(pattern: Pattern, partials: list[Partial[E]], event: E, at: Millis) -> Advance[E]:
     """Let an event at time `at` begin, extend, complete or break matches."""
-    found: Advance[E] = Advance([], [])
+    advanced: Advance[E] = Advance([], [])
     for partial in partials:
         if pattern.limit is not None and at - partial.start > pattern.limit:
-            found.partials.append(partial)  # over; its timer will say so
+            advanced.partials.append(partial)  # over; its timer will say so
             continue
         for each in _moves(pattern, partial, event, at):
-            _keep(pattern, each, found, taken=not each.skipped)
+            _keep(pattern, each, advanced, taken=not each.skipped)
     empty: Match[E] = match_of(pattern, Partial(0, at, at, []))
     if pattern.steps[0].condition(event, empty):
-        _keep(pattern, Partial(0, at, at, [[event]]), found, taken=True)
-    return found
+        _keep(pattern, Partial(0, at, at, [[event]]), advanced, taken=True)
+    return advanced
 
 
 def match_of(pattern: Pattern, partial: Partial[E]) -> Match[E]:
@@ -66,12 +66,12 @@ def is_whole(pattern: Pattern, partial: Partial[Any]) -> bool:
     return enough and all(each.least == 0 for each in pattern.steps[partial.step + 1 :])
 
 
-def _keep(pattern: Pattern, partial: Partial[E], found: Advance[E], *, taken: bool) -> None:
+def _keep(pattern: Pattern, partial: Partial[E], advanced: Advance[E], *, taken: bool) -> None:
     whole = is_whole(pattern, partial)
     if whole and taken and not pattern.absence:
-        found.matches.append(partial)
+        advanced.matches.append(partial)
     if not whole or _may_go_on(pattern, partial):
-        found.partials.append(partial)
+        advanced.partials.append(partial)
 
 
 def _may_go_on(pattern: Pattern, partial: Partial[Any]) -> bool:

@@ -117,7 +117,7 @@ class Pattern:
         return tuple(condition for condition, _ in self.pending)
 
     def check(self, process: str) -> None:
-        """Refuse a pattern that could never end or whose steps cannot be told apart."""
+        """Refuse a pattern that could never end or whose steps have one name."""
         names = [each.name for each in self.steps]
         if len(set(names)) != len(names):
             raise DeclarationError(f"process '{process}': two steps of the pattern have one name")
@@ -136,7 +136,7 @@ class Pattern:
         if self.limit is None and not strict:
             raise DeclarationError(
                 f"process '{process}': without within(...) the beginnings of matches that never "
-                "end would be kept for ever"
+                "end would be kept without limit"
             )
 
     def _then(self, name: str, condition: Condition, contiguity: Contiguity) -> Pattern:

@@ -86,9 +86,9 @@ class PatternProcess(KeyedProcess[E, Out], Generic[E, Out]):
     def on_event(self, event: E, ctx: Context[Out]) -> None:
         """Let the event begin, extend, complete or break matches."""
         before = self._starts()
-        found = advance(self.pattern, self.partials, event, ctx.timestamp)
-        kept = found.partials
-        matches = found.matches
+        advanced = advance(self.pattern, self.partials, event, ctx.timestamp)
+        kept = advanced.partials
+        matches = advanced.matches
         if matches and self.after_match == "skip_past_last":
             matches, kept = matches[:1], []
         elif matches and self.after_match == "skip_to_next":

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 Prepare = Callable[..., "DataFrame"]
 Placing = Literal["spark", "python"]
-"""Whose hash of a key tells its bucket."""
+"""Whose hash of a key decides its bucket."""
 
 
 @dataclass(frozen=True)
@@ -85,28 +85,28 @@ class ProcessBuild(BindableBuild):
         declared = self.declared
         tags = [MAIN] * (declared.out is not None) + [*declared.sides]
         tags += [DEAD] * declared.dead_letter
-        found: dict[str, Table] = {}
+        by_tag: dict[str, Table] = {}
         for output in stream.outputs:
             if isinstance(output.where, Tagged):
-                found[output.where.tag] = output.table
+                by_tag[output.where.tag] = output.table
             elif len(stream.outputs) == 1 == len(tags):
-                found[tags[0]] = output.table
+                by_tag[tags[0]] = output.table
             else:
                 raise DeclarationError(
                     f"process '{declared.name}' writes {', '.join(tags)}: say of each table which "
                     "rows it takes, as in Output(table, main_rows), Output(other, side_rows('tag'))"
                 )
-        for tag in found:
+        for tag in by_tag:
             if tag not in tags:
                 raise DeclarationError(
                     f"process '{declared.name}' has no output '{tag}'; it writes {', '.join(tags)}"
                 )
         for tag in tags:
-            if tag not in found:
+            if tag not in by_tag:
                 raise DeclarationError(
                     f"process '{declared.name}': its output '{tag}' goes to no table of the stream"
                 )
-        return {tag: found[tag] for tag in tags}
+        return {tag: by_tag[tag] for tag in tags}
 
     def with_parameters(self, values: Mapping[str, Any]) -> ProcessBuild:
         """The same for a process that is made with these values."""
@@ -129,8 +129,8 @@ class ProcessBuild(BindableBuild):
         session = frames[0].sparkSession
         partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
         labels = tuple(bucket_labels(self.buckets, partitions))
-        events, found = self._prepared(frames)
-        placed = self._placed(found)
+        events, readers_of_inputs = self._prepared(frames)
+        placed = self._placed(readers_of_inputs)
         readers: dict[int, InputReader] = {}
         packets = []
         for rows, reader in zip(events, placed, strict=True):
@@ -172,10 +172,10 @@ class ProcessBuild(BindableBuild):
     def _prepared(self, frames: Sequence[DataFrame]) -> tuple[list[DataFrame], list[InputReader]]:
         """The events of each input and its reader, in the order of the reads."""
         lookups = frames[len(self.inputs) :]
-        given = zip(self.inputs, frames, strict=False)
+        framed = zip(self.inputs, frames, strict=False)
         events = [
             self.prepare[name](rows, *lookups) if name in self.prepare else rows
-            for name, rows in given
+            for name, rows in framed
         ]
         pairs = zip(self.inputs, events, strict=False)
         return events, [self._reader(name, rows.schema) for name, rows in pairs]

@@ -1,4 +1,4 @@
-"""Events made of columns; rows of which none can be made are told apart, with the reason."""
+"""Decodes columns into events, and finds the rows of which none can be made, with the reason."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DecodedEvents:
     faults: dict[int, Exception] = field(default_factory=dict)
 
     def payload(self, place: int, fields: Sequence[EventField], make: Callable[..., Any]) -> Any:
-        """What is told of a row: its event, or its values in the form of the event's JSON."""
+        """A row in a dead letter: its event, or its values in the form of the event's JSON."""
         event = self.events[place]
         if event is not None:
             return event
@@ -71,7 +71,7 @@ def decode_events(
             if positional:
                 return DecodedEvents(list(map(make, *columns)), columns)
             return DecodedEvents([one(each) for each in zip(*columns, strict=True)], columns)
-        except Exception:  # a class that checks its values; told below by row
+        except Exception:  # a class that checks its values; reported below by row
             return _one_by_one(columns, one, faults)
     return _one_by_one(columns, one, faults)
 
@@ -85,7 +85,7 @@ def _one_by_one(
         if place not in faults:
             try:
                 event = one(values)
-            except Exception as error:  # told with the row
+            except Exception as error:  # reported with the row
                 faults[place] = error
         events.append(event)
     return DecodedEvents(events, columns, faults)
@@ -97,26 +97,26 @@ def converted(
     """A column in the form of its field; what does not fit stays as it is, and is a fault."""
     try:
         return [None if each is None else convert(each) for each in column]
-    except Exception:  # told below by row
-        found = []
+    except Exception:  # reported below by row
+        values = []
         for place, value in enumerate(column):
             try:
-                found.append(None if value is None else convert(value))
+                values.append(None if value is None else convert(value))
             except (msgspec.ValidationError, ArithmeticError, TypeError, ValueError) as error:
-                found.append(value)
+                values.append(value)
                 faults.setdefault(place, Misuse(f"its field '{name}' cannot be read: {error}"))
-        return found
+        return values
 
 
 def missing_values(
     columns: Columns, fields: Sequence[EventField], keys: Sequence[str]
 ) -> dict[int, Exception]:
     """Rows with nothing where a value must be. An empty key is the engine's matter."""
-    found: dict[int, Exception] = {}
+    missing: dict[int, Exception] = {}
     for each, column in zip(fields, columns, strict=True):
         if not each.optional and each.name not in keys and None in column:
             for place, value in enumerate(column):
                 if value is None:
                     problem = Misuse(f"its field '{each.name}' is empty and may not be")
-                    found.setdefault(place, problem)
-    return found
+                    missing.setdefault(place, problem)
+    return missing

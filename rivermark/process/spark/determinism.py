@@ -29,13 +29,13 @@ def check_keys(reader: InputReader, arrivals: Arrivals, bucket: int, buckets: in
         try:
             sent = bucket_of(key, buckets)
         except TypeError:
-            continue  # of a wrong type, which is told when it is handled
+            continue  # of a wrong type, which is reported when it is handled
         if sent != bucket or get(event) != key:
             at = 0 if arrivals.times is None else arrivals.times[place]
             problem = Misuse(
                 f"the key of input '{spec.name}' is not deterministic: the worker computes another "
                 "one for this event than the task that read it. A key depends on its event alone, "
                 "not on the clock, on chance, on hash() or on id(). State of such a key lies in "
-                "several buckets: mend the function, then begin anew with rivermark reset"
+                "several buckets: correct the function, then start over with rivermark reset"
             )
             raise ProcessError(reader.process, key, event, at, problem)

@@ -1,4 +1,4 @@
-"""What workers tell the driver beside rows: counters, gauges, sizes, when the clock wakes them.
+"""What workers report to the driver beside rows: counters, gauges, sizes, wake-up times.
 
 A Spark accumulator a stream carries it.
 """
@@ -55,19 +55,19 @@ class _Merged(AccumulatorParam[Metrics]):
 class Meter:
     """Collects what the workers count; the driver takes it after each batch.
 
-    What a failed task counted is not told. A stage that Spark runs again, because a worker was
+    What a failed task counted is not reported. A stage that Spark runs again, because a worker was
     lost with its output, counts again.
     """
 
     def __init__(self, context: SparkContext) -> None:
-        self._told: Accumulator[Any] = context.accumulator(Metrics(), _Merged())
+        self._reported: Accumulator[Any] = context.accumulator(Metrics(), _Merged())
 
     def add(self, metrics: Metrics) -> None:
-        """Tell numbers (on a worker)."""
-        self._told.add(metrics)
+        """Report numbers (on a worker)."""
+        self._reported.add(metrics)
 
     def take(self) -> Metrics:
-        """What was told since the last call (on the driver)."""
-        found: Metrics = self._told.value
-        self._told.value = Metrics()
-        return found
+        """What was reported since the last call (on the driver)."""
+        metrics: Metrics = self._reported.value
+        self._reported.value = Metrics()
+        return metrics

@@ -65,8 +65,8 @@ class Packer:
         if self.reader.bucketed:
             buckets = batch.column(BUCKET).to_numpy(zero_copy_only=False)
         else:
-            found = self.reader.buckets_of(rows, len(self.labels))
-            buckets = np.array(found, dtype=np.int16)
+            by_python = self.reader.buckets_of(rows, len(self.labels))
+            buckets = np.array(by_python, dtype=np.int16)
         order = np.argsort(buckets, kind="stable")
         rows, sorted_buckets = rows.take(pa.array(order)), buckets[order]
         starts = [0, *(np.flatnonzero(np.diff(sorted_buckets)) + 1).tolist()]

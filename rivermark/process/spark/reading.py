@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 ARRIVAL: Final = "_ingest_batch"
-"""The column of admitted rows that tells in which order they came; within it, files keep it."""
+"""The column of admitted rows that says in which order they came; within a batch, files keep it."""
 BUCKET: Final = "_bucket"
 ORDER: Final = "_order"
 
@@ -56,7 +56,7 @@ class InputReader:
     dead_letter: bool
 
     def arrivals(self, payloads: Iterable[bytes]) -> tuple[Arrivals, list[DeadLetter]]:
-        """Events of packed rows, in order; those with a hole where none may be are set aside."""
+        """Events of packed rows, in order; rows without a required field become dead letters."""
         parts = [pa.ipc.read_record_batch(pa.py_buffer(each), self.schema) for each in payloads]
         rows = in_order(pa.Table.from_batches(parts, self.schema))
         return self.events(rows)
@@ -73,7 +73,7 @@ class InputReader:
         spec = self.spec
         known = named.get(spec.time) if isinstance(spec.time, str) else None
         times = known if known and type(known[0]) is int else None
-        arrivals, aside = arrivals_of(
+        arrivals, unkeyed = arrivals_of(
             self.process,
             spec,
             made.events,
@@ -81,26 +81,26 @@ class InputReader:
             keys=self._keys(named),
             times=times,
         )
-        return arrivals, dead + aside
+        return arrivals, dead + unkeyed
 
     def buckets_of(self, rows: pa.RecordBatch, buckets: int) -> list[int]:
         """The bucket of each row, where the key is a function that Spark cannot evaluate.
 
-        A row without event or key goes to the first bucket, where the failure is told.
+        A row without event or key goes to the first bucket, where the failure is reported.
         """
         made = self._made(rows)
         places = [place for place, event in enumerate(made.events) if event is not None]
         events = [made.events[place] for place in places]
-        found = [0] * len(made.events)
+        buckets_of_rows = [0] * len(made.events)
         keys = self._keys(self._named(made.without(made.faults)))
         get = key_getter(self.spec.key) if self.spec.key is not None else None
         for n, (place, event) in enumerate(zip(places, events, strict=True)):
             try:
                 key = keys[n] if keys is not None else get(event) if get is not None else None
-                found[place] = bucket_of(key, buckets)
-            except Exception:  # noqa: S112  # user code; told where the event is handled
+                buckets_of_rows[place] = bucket_of(key, buckets)
+            except Exception:  # noqa: S112  # user code; reported where the event is handled
                 continue
-        return found
+        return buckets_of_rows
 
     def _made(self, rows: pa.Table | pa.RecordBatch) -> DecodedEvents:
         make: Callable[..., Any] = self.spec.event.of
@@ -154,26 +154,26 @@ def reader_for(
     """The reader of an input from rows of these columns; DeclarationError where they do not fit."""
     what = f"process '{process}': input '{spec.name}'"
     declared = fields_of(spec.event.of)
-    there = {each.name: each.dataType for each in columns.fields}
+    available = {each.name: each.dataType for each in columns.fields}
     fields, converters, wire = [], [], []
     for field in declared:
-        if field.name not in there:
+        if field.name not in available:
             if field.required:
                 raise DeclarationError(
                     f"{what}: its events have a field '{field.name}' and the rows no such column; "
-                    f"columns are: {', '.join(there)}"
+                    f"columns are: {', '.join(available)}"
                 )
             continue
-        fit = read_as(field, there[field.name])
+        fit = read_as(field, available[field.name])
         if fit is None:
             raise DeclarationError(
                 f"{what}: field '{field.name}' ({_type_name(field)}) cannot hold what column "
-                f"'{field.name}' has ({there[field.name].simpleString()})"
+                f"'{field.name}' has ({available[field.name].simpleString()})"
             )
         fields.append(field)
         converters.append(fit[1])
         wire.append(StructField(field.name, fit[0]))
-    ordered = ARRIVAL in there or isinstance(spec.time, str)
+    ordered = ARRIVAL in available or isinstance(spec.time, str)
     if ordered:
         wire.append(StructField(ORDER, LongType()))
     names = [each.name for each in fields]
@@ -186,7 +186,7 @@ def reader_for(
         positional=names == [each.name for each in declared[: len(names)]]
         and takes_positions(spec.event.of),
         schema=to_arrow_schema(StructType(wire)),
-        bucketed=_hashable_by_spark(spec, dict(zip(names, converters, strict=True)), there),
+        bucketed=_hashable_by_spark(spec, dict(zip(names, converters, strict=True)), available),
         dead_letter=dead_letter,
     )
 
@@ -210,11 +210,11 @@ def _type_name(field: EventField) -> str:
 
 def travelling(reader: InputReader, rows: DataFrame, buckets: int) -> DataFrame:
     """The columns of an input that cross over to Python, with their order and bucket."""
-    there = {each.name: each.dataType for each in rows.schema.fields}
-    read = {f.name: reading(f.name, f, there[f.name]) for f in reader.fields}
+    available = {each.name: each.dataType for each in rows.schema.fields}
+    read = {f.name: reading(f.name, f, available[f.name]) for f in reader.fields}
     columns: list[Column] = list(read.values())
     spec = reader.spec
-    if ARRIVAL in there:
+    if ARRIVAL in available:
         columns.append(F.col(ARRIVAL).cast("bigint").alias(ORDER))
     elif isinstance(spec.time, str):
         columns.append(read[spec.time].alias(ORDER))

@@ -72,8 +72,8 @@ def again(reader: InputReader, payloads: Iterable[bytes]) -> tuple[Arrivals, lis
             problem = Misuse(f"it is no event of input '{spec.name}': {error}")
             failure = ProcessError(reader.process, None, msgspec.Raw(payload), 0, problem)
             dead.append(DeadLetter.of(failure, problem, spec.name))
-    found, aside = arrivals_of(reader.process, spec, events, dead_letter=reader.dead_letter)
-    return found, dead + aside
+    arrivals, unkeyed = arrivals_of(reader.process, spec, events, dead_letter=reader.dead_letter)
+    return arrivals, dead + unkeyed
 
 
 class SetAgain(msgspec.Struct):
@@ -88,7 +88,7 @@ def set_again(
     declared: Declaration, payloads: Iterable[bytes]
 ) -> tuple[list[Timer], list[DeadLetter]]:
     """Timers of payloads; one whose key is none of the process any more is a dead letter again."""
-    found: list[Timer] = []
+    timers: list[Timer] = []
     dead = []
     for payload in payloads:
         timer = msgspec.json.decode(payload, type=SetAgain)
@@ -101,13 +101,13 @@ def set_again(
                 raise failure from error
             dead.append(DeadLetter.of(failure, problem, None, timer.kind))
             continue
-        found.append((key, timer.at, timer.kind))
-    return found, dead
+        timers.append((key, timer.at, timer.kind))
+    return timers, dead
 
 
 @dataclass(frozen=True)
 class _KeyByPython:
-    """The bucket of a key in JSON; one that is none goes to 0, where it is told."""
+    """The bucket of a key in JSON; one that is none goes to 0, where it is reported."""
 
     key: Storable
     buckets: int
@@ -128,9 +128,9 @@ def replay_packets(
     places = [F.when(of_timer, _place_of_key(keyed[0], key, len(labels)))]
     ranks = [F.when(of_timer, F.lit(TIMERS))]
     for reader in keyed:
-        mine = F.col("input") == reader.spec.name
-        places.append(F.when(mine, _place(reader, len(labels))))
-        ranks.append(F.when(mine, F.lit(reader.rank + REPLAYED)))
+        of_input = F.col("input") == reader.spec.name
+        places.append(F.when(of_input, _place(reader, len(labels))))
+        ranks.append(F.when(of_input, F.lit(reader.rank + REPLAYED)))
     timer = F.struct(
         "key_json",
         F.unix_millis("event_time").alias("at"),
@@ -199,5 +199,5 @@ class _ByPython:
         try:
             event = msgspec.json.decode(text, type=spec.event.of)
             return bucket_of(key_getter(spec.key)(event), self.buckets)
-        except Exception:  # no event, or user code; told where it is handled
+        except Exception:  # no event, or user code; reported where it is handled
             return 0

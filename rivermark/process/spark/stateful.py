@@ -76,13 +76,13 @@ class Core:
         for rank, payloads in by_input.items():
             reader = self.readers[rank % REPLAYED]
             if rank < REPLAYED:
-                found, aside = reader.arrivals(payloads)
+                of_input, unkeyed = reader.arrivals(payloads)
             else:
-                found, aside = again(reader, payloads)
+                of_input, unkeyed = again(reader, payloads)
             if not (reader.bucketed or reader.spec.broadcast):
-                check_keys(reader, found, self.labels.index(label), len(self.labels))
-            arrivals.append(found)
-            dead.extend(aside)
+                check_keys(reader, of_input, self.labels.index(label), len(self.labels))
+            arrivals.append(of_input)
+            dead.extend(unkeyed)
         return arrivals, dead
 
     def timers(
@@ -96,8 +96,8 @@ class Core:
 class BucketProcessor(StatefulProcessor):
     """Runs a process over a bucket for Spark, which calls it once a bucket and batch.
 
-    Rows come first and timers afterwards. A bucket that got rows was told the watermark with them,
-    so a timer of Spark's that this watermark has reached is taken back before it fires. One that
+    Rows come first and timers afterwards. A bucket that got rows got the watermark with them,
+    so a timer of Spark's that this watermark has reached is deleted before it fires. One that
     lies earlier than it needs to is left: it wakes the bucket once for nothing, where taking it
     back and setting another costs two round trips a batch.
     """
@@ -138,8 +138,8 @@ class BucketProcessor(StatefulProcessor):
         *,
         fired: bool = False,
     ) -> Iterator[Any]:
-        found = self._state.get()
-        stored, wake, wake_processing = (None, None, None) if found is None else found
+        state_row = self._state.get()
+        stored, wake, wake_processing = (None, None, None) if state_row is None else state_row
         before = None if stored is None else bytes(stored)
         # Spark's watermark is 0 until there is one.
         watermark = clocks.getCurrentWatermarkInMs() or BEGINNING
@@ -155,7 +155,7 @@ class BucketProcessor(StatefulProcessor):
             self._check_clock()
         set_now = self._wake(None if fired else wake, ran.wake_at, watermark)
         if ran.state is None:
-            if found is not None:
+            if state_row is not None:
                 self._state.clear()
         elif ran.state is not before or (set_now, ran.wake_at_processing) != (
             wake,
@@ -163,25 +163,25 @@ class BucketProcessor(StatefulProcessor):
         ):
             self._state.update((ran.state, set_now, ran.wake_at_processing))
         outputs = ran.outputs
-        given = sum(len(each.rows) for each in arrivals)
+        event_count = sum(len(each.rows) for each in arrivals)
         wakes = {label: ran.wake_at_processing}
         sizes = {label: (ran.rows, len(ran.state or b""))}
-        self._tell(Metrics(outputs.counters, outputs.gauges, wakes, given, sizes))
+        self._tell(Metrics(outputs.counters, outputs.gauges, wakes, event_count, sizes))
         ran.outputs.dead.extend(dead)
         rows = self._core.writer.rows(ran.outputs)
         return iter((Packed(rows),) if rows else ())
 
-    def _tell(self, told: Metrics) -> None:
+    def _tell(self, metrics: Metrics) -> None:
         """Let the driver know the process's numbers, and when the clock is to wake the bucket."""
         if not self._clock:
-            told.wakes.clear()
-        if self._core.meter is not None and (told.sizes or told.wakes):
-            self._core.meter.add(told)
+            metrics.wakes.clear()
+        if self._core.meter is not None and (metrics.sizes or metrics.wakes):
+            self._core.meter.add(metrics)
 
     def _wake(
         self, before: Millis | None, wanted: Millis | None, watermark: Millis
     ) -> Millis | None:
-        """See to it that Spark wakes the bucket by `wanted`; tells for when its timer is set."""
+        """Have Spark wake the bucket by `wanted`; returns for when its timer is set."""
         if before is not None and (wanted is None or wanted < before or before <= watermark):
             self._handle.deleteTimer(before)
             before = None

@@ -61,15 +61,15 @@ def fields_of(cls: Any) -> tuple[EventField, ...]:
     info = types.type_info(cls)
     assert isinstance(info, RECORDS)  # noqa: S101  # by Storable
     hints = typing.get_type_hints(getattr(cls, "__origin__", cls))
-    found = []
+    fields = []
     for each in info.fields:
         of, optional = each.type, False
         if isinstance(of, types.UnionType):
             rest = tuple(t for t in of.types if not isinstance(t, types.NoneType))
             optional = len(rest) < len(of.types)
             of = rest[0] if len(rest) == 1 else of
-        found.append(EventField(each.name, of, hints[each.name], optional, each.required))
-    return tuple(found)
+        fields.append(EventField(each.name, of, hints[each.name], optional, each.required))
+    return tuple(fields)
 
 
 def takes_positions(cls: Any) -> bool:

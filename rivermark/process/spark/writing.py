@@ -163,7 +163,7 @@ class OutputWriter:
 
     def rows(self, outputs: Outputs) -> list[tuple[Any, ...]]:
         """Wire rows of all tags."""
-        found: list[tuple[Any, ...]] = []
+        wire_rows: list[tuple[Any, ...]] = []
         for form in self.forms:
             rows = (
                 outputs.main if form.tag == MAIN
@@ -171,8 +171,8 @@ class OutputWriter:
                 else outputs.sides[form.tag]
             )  # fmt: skip
             if rows:
-                found.extend(form.turned(rows))
-        return found
+                wire_rows.extend(form.turned(rows))
+        return wire_rows
 
     @property
     def packed(self) -> StructType:
@@ -239,7 +239,7 @@ def _fits(
     storable = declared.out if tag == MAIN else declared.sides[tag].row
     assert storable is not None  # noqa: S101  # a tag has rows
     fields = {each.name: each for each in fields_of(storable.of)}
-    found = []
+    fits = []
     for column in table.schema.fields:
         field = fields.get(column.name)
         if field is None:
@@ -257,8 +257,8 @@ def _fits(
         kinds = classes_of(field.of)
         if kinds is not None and field.optional:
             kinds |= {type(None)}
-        found.append((column.name, fit, kinds))
-    return found
+        fits.append((column.name, fit, kinds))
+    return fits
 
 
 def _wire_of(column: DataType) -> DataType:

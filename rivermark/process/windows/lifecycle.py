@@ -81,8 +81,8 @@ class Windowed(KeyedProcess[E, Out], Generic[E, C, Out]):
                 pane = self._open(window, ctx)
             self.add(pane, event, at)
             pane.count += 1
-            asked = TriggerContext(window, pane, at, ctx)
-            self._obey(self._trigger.on_event(event, asked), window, pane, ctx)
+            trigger_context = TriggerContext(window, pane, at, ctx)
+            self._obey(self._trigger.on_event(event, trigger_context), window, pane, ctx)
             kept = True
         if late and not kept and self.late is not None:
             ctx.output(self.late, event)
@@ -94,8 +94,8 @@ class Windowed(KeyedProcess[E, Out], Generic[E, C, Out]):
             waiting = pane.event_timers if kind == "event" else pane.processing_timers
             if at in waiting:
                 waiting.remove(at)
-                asked = TriggerContext(window, pane, at, ctx)
-                self._obey(self._trigger.on_timer(at, kind, asked), window, pane, ctx)
+                trigger_context = TriggerContext(window, pane, at, ctx)
+                self._obey(self._trigger.on_timer(at, kind, trigger_context), window, pane, ctx)
             if kind == self.windows.clock and self._end_of_life(window) <= at:
                 self._close(window, ctx)
 
@@ -163,8 +163,8 @@ class Windowed(KeyedProcess[E, Out], Generic[E, C, Out]):
             self._close(each, ctx)
         self.panes[whole] = merged
         self._await_end(whole, ctx)
-        asked = TriggerContext(whole, merged, at, ctx)
-        self._obey(self._trigger.on_merge(asked), whole, merged, ctx)
+        trigger_context = TriggerContext(whole, merged, at, ctx)
+        self._obey(self._trigger.on_merge(trigger_context), whole, merged, ctx)
         return whole
 
 

@@ -51,9 +51,9 @@ class TriggerContext:
 
     def part(self, prefix: str) -> TriggerContext:
         """The same, with a part of the memory: for one of several triggers."""
-        found = TriggerContext(self.window, self._pane, self.at, self._ctx)
-        found.state = Prefixed(self.state, prefix)
-        return found
+        part = TriggerContext(self.window, self._pane, self.at, self._ctx)
+        part.state = Prefixed(self.state, prefix)
+        return part
 
     def now(self, clock: TimeDomain) -> Millis:
         """The watermark or the wall clock."""
@@ -72,7 +72,7 @@ class Trigger:
     """Decides when a window fires and when it is purged. Subclass it as you need.
 
     Whatever a trigger keeps stands in `ctx.state`. When windows are merged their trigger states are
-    not: `on_merge` sets the trigger up anew for the merged one.
+    not: `on_merge` sets the trigger up again for the merged one.
     """
 
     def on_event(self, event: Any, ctx: TriggerContext) -> TriggerResult:

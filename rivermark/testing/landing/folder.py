@@ -26,7 +26,7 @@ class LandingFolder:
         self._ending = ending
         path.mkdir(parents=True, exist_ok=True)
         landed = files_in_landing_order(path)
-        numbers = [int(found[1]) for file in landed if (found := NUMBERED.match(file.name))]
+        numbers = [int(number[1]) for file in landed if (number := NUMBERED.match(file.name))]
         self.next_number = max(numbers, default=-1) + 1
         self._last_ms = max((_modified_ms(file) for file in landed), default=-1)
 
@@ -38,7 +38,7 @@ class LandingFolder:
         return landed
 
     def next_name(self) -> str:
-        """The name of the next file; it tells the number and the time of asking."""
+        """The name of the next file: its number and the present time."""
         now = datetime.fromtimestamp(time.time(), UTC)
         moment = f"{now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03d}Z"
         return f"part-{self.next_number:08d}-{moment}{self._ending}"
@@ -46,8 +46,8 @@ class LandingFolder:
 
 def files_in_landing_order(folder: Path) -> list[Path]:
     """The visible files of a folder by (modification time in milliseconds, path), as read."""
-    found = [file for file in folder.iterdir() if file.is_file() and file.name[0] not in "._"]
-    return sorted(found, key=lambda file: (_modified_ms(file), file.as_posix()))
+    files = [file for file in folder.iterdir() if file.is_file() and file.name[0] not in "._"]
+    return sorted(files, key=lambda file: (_modified_ms(file), file.as_posix()))
 
 
 def _modified_ms(file: Path) -> int:

@@ -22,15 +22,15 @@ class LandedOnce:
 def land_parts_once(
     folder: Path, stem: str, parts: Iterable[Iterable[str]], ending: str = ".json"
 ) -> LandedOnce:
-    """Land each part as `<stem>-<number><ending>` unless it is there already.
+    """Land each part as `<stem>-<number><ending>` unless it is landed already.
 
     Assumes that the parts are the same each time. Their modification times rise in the order of the
     parts, behind those of all files in the folder, so a landing that was killed is completed in the
     right order, except that files which others landed meanwhile come in between.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    there = files_in_landing_order(folder)
-    last_ms = there[-1].stat().st_mtime_ns // 1_000_000 if there else -1
+    landed = files_in_landing_order(folder)
+    last_ms = landed[-1].stat().st_mtime_ns // 1_000_000 if landed else -1
     files = rows = new = 0
     for number, part in enumerate(parts):
         lines = list(part)
@@ -44,7 +44,7 @@ def land_parts_once(
 
 
 def copy_once(file: Path, folder: Path) -> bool:
-    """Land a copy of a file under its own name unless one is there already; tells which.
+    """Land a copy of a file under its own name unless one is there already; returns whether it did.
 
     The copy appears whole and with the present as its modification time.
     """

@@ -24,7 +24,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Paced:
-    """What a paced landing did; `stopped` says that it was told to end before its rows did."""
+    """What a paced landing did; `stopped` says that it was ended before its rows were."""
 
     files: int
     rows: int
@@ -38,7 +38,7 @@ class Pace:
 
     `speed` is seconds of the rows' time per second of wall time; None or 0 is as fast as possible.
     The first parcel is due at once, or, where `real_time` is set, each at its own instant (speed
-    must be 1 then). Whoever is behind schedule lands without waiting until it has caught up. A
+    must be 1 then). A landing behind schedule does not wait until it has caught up. A
     silence that would last longer than `longest_wait` of wall time is cut to it, because real files
     hold trips that are years astray.
     """

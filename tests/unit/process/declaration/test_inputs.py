@@ -106,7 +106,7 @@ def test_holding_needs_event_time_order() -> None:
 
 
 def test_an_input_that_nobody_handles_is_refused() -> None:
-    with refused("nobody handles input 'controls'"):
+    with refused("input 'controls' has no handler"):
 
         class Half(KeyedProcess[Reading, Note]):
             readings = Input(Reading, key="sensor", time="at")

@@ -236,8 +236,8 @@ def test_too_many_beginnings_are_an_error_with_the_key() -> None:
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        (Pattern.begin("a", is_("a")).followed_by("b", is_("b")), "kept for ever"),
-        (Pattern.begin("a", is_("a")).one_or_more(), "kept for ever"),
+        (Pattern.begin("a", is_("a")).followed_by("b", is_("b")), "kept without limit"),
+        (Pattern.begin("a", is_("a")).one_or_more(), "kept without limit"),
         (Pattern.begin("a", is_("a")).not_followed_by(is_("b")), r"only with within\(...\)"),
         (A_NEXT_B.not_next(is_("c")).within(A_MINUTE), "not_next needs a step after it"),
         (Pattern.begin("a", is_("a")).next("a", is_("b")), "have one name"),
