@@ -68,6 +68,10 @@ class Difference:
         """Rows of the days in what was computed."""
         return self.added + self.changed + self.unchanged
 
+    def counts(self) -> dict[str, int]:
+        """Rows by kind."""
+        return {kind: getattr(self, kind) for kind in KINDS}
+
     def days_that_differ(self) -> list[date]:
         """Days of which any row was added, removed or changed."""
         differing = ("added", "removed", "changed")
@@ -77,6 +81,6 @@ class Difference:
         """The numbers in words."""
         if self.same:
             return f"no difference in {self.unchanged:,} rows"
-        counts = ", ".join(f"{getattr(self, kind):,} {kind}" for kind in KINDS)
+        counts = ", ".join(f"{n:,} {kind}" for kind, n in self.counts().items())
         by_column = ", ".join(f"{name} in {n:,}" for name, n in self.columns.items())
         return f"{counts} ({by_column})" if by_column else counts

@@ -17,16 +17,6 @@ from enum import StrEnum
 from typing import Any, Final
 
 from deltalake import DeltaTable
-from pyspark.sql.types import (
-    ArrayType,
-    DateType,
-    DecimalType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
 
 from rivermark.backfill.affected_days import Changed, DaysByStream, all_affected_days
 from rivermark.lake.lake import Lake
@@ -37,28 +27,13 @@ from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
 
-STREAM_DAY: Final = StructType(
-    [StructField("stream", StringType()), StructField("day", DateType())]
-)
 PENDING_AND_MERGES: Final = Table(
     name="ops/folds",
-    schema=StructType(
-        [
-            StructField("fold", StringType()),
-            StructField("at", TimestampType()),
-            StructField("run", StringType()),
-            StructField("state", StringType()),
-            StructField("stream", StringType()),
-            StructField("table_id", StringType()),
-            StructField("late_version", LongType()),
-            StructField("hours", ArrayType(TimestampType())),
-            StructField("rows", LongType()),
-            StructField("money", DecimalType(38, 9)),
-            StructField("version_before", LongType()),
-            StructField("version_after", LongType()),
-            StructField("settled_through", LongType()),
-            StructField("owed", ArrayType(STREAM_DAY)),
-        ]
+    schema=(
+        "fold string, at timestamp, run string, state string, stream string, table_id string,"
+        " late_version long, hours array<timestamp>, rows long, money decimal(38,9),"
+        " version_before long, version_after long, settled_through long,"
+        " owed array<struct<stream: string, day: date>>"
     ),
     description="Merges of late rows with their results, and days that have to be recomputed.",
     event_time="at",

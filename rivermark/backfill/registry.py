@@ -10,16 +10,6 @@ from datetime import UTC, date, datetime
 from typing import Any, Final, Literal
 
 from deltalake import DeltaTable
-from pyspark.sql.types import (
-    DateType,
-    DoubleType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
 
 from rivermark.lake.lake import Lake
 from rivermark.lake.sql import ask
@@ -30,31 +20,12 @@ Kind = Literal["rehearsed", "replaced", "undone", "what-if"]
 
 REPROCESSINGS: Final = Table(
     name="ops/reprocessings",
-    schema=StructType(
-        [
-            StructField("id", StringType()),
-            StructField("at", TimestampType()),
-            StructField("kind", StringType()),
-            StructField("stream", StringType()),
-            StructField("table", StringType()),
-            StructField("first_day", DateType()),
-            StructField("last_day", DateType()),
-            StructField("inputs", MapType(StringType(), LongType())),
-            StructField("parameters", MapType(StringType(), StringType())),
-            StructField("code", StringType()),
-            StructField("version_before", LongType()),
-            StructField("version_after", LongType()),
-            StructField("added", LongType()),
-            StructField("removed", LongType()),
-            StructField("changed", LongType()),
-            StructField("unchanged", LongType()),
-            StructField("conflicts", LongType()),
-            StructField("commits_meanwhile", LongType()),
-            StructField("seconds", DoubleType()),
-            StructField("run_id", StringType()),
-            StructField("by", StringType()),
-            StructField("because", StringType()),
-        ]
+    schema=(
+        "id string, at timestamp, kind string, stream string, table string, first_day date,"
+        " last_day date, inputs map<string, long>, parameters map<string, string>, code string,"
+        " version_before long, version_after long, added long, removed long, changed long,"
+        " unchanged long, conflicts long, commits_meanwhile long, seconds double, run_id string,"
+        " by string, because string"
     ),
     description="Each time days of a table were rehearsed, replaced, undone or tried another way.",
     event_time="at",

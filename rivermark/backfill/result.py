@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from rivermark.backfill.difference import Difference
 from rivermark.backfill.registry import Kind, Record
+
+PER_TABLE: Final = {"first", "last", "tables"}
+"""Fields of a reprocessing that its rows of the register name otherwise."""
 
 
 @dataclass
@@ -73,81 +76,46 @@ class Reprocessing:
         """Its rows of the register, one for each table."""
         return [
             Record(
-                id=self.id,
-                at=self.at,
-                kind=self.kind,
-                stream=self.stream,
-                table=outcome.table,
+                **(self._described() | outcome.difference.counts()),
                 first_day=self.first,
                 last_day=self.last,
-                inputs=self.inputs,
-                parameters=self.parameters,
-                code=self.code,
+                table=outcome.table,
                 version_before=outcome.version_before,
                 version_after=outcome.version_after,
-                added=outcome.difference.added,
-                removed=outcome.difference.removed,
-                changed=outcome.difference.changed,
-                unchanged=outcome.difference.unchanged,
                 conflicts=outcome.conflicts,
                 commits_meanwhile=outcome.commits_meanwhile,
-                seconds=self.seconds,
-                run_id=self.run_id,
-                by=self.by,
-                because=self.because,
             )
             for outcome in self.tables.values()
         ]
 
     def as_json(self) -> dict[str, Any]:
         """Everything as JSON takes it; money as text, moments in ISO form."""
-        return {
-            "id": self.id,
-            "kind": self.kind,
-            "stream": self.stream,
-            "from": self.first.isoformat(),
-            "to": self.last.isoformat(),
-            "at": self.at.isoformat(),
-            "inputs": dict(self.inputs),
-            "parameters": dict(self.parameters),
-            "code": self.code,
-            "because": self.because,
-            "run_id": self.run_id,
-            "by": self.by,
-            "seconds": self.seconds,
-            "tables": {name: _table_json(outcome) for name, outcome in self.tables.items()},
-        }
+        tables = {name: _table_json(outcome) for name, outcome in self.tables.items()}
+        days = {"from": self.first, "to": self.last}
+        return {**plain(self._described() | days), "tables": tables}
+
+    def _described(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in PER_TABLE}
 
 
 def _table_json(outcome: TableOutcome) -> dict[str, Any]:
     difference = outcome.difference
-    return {
-        "version_before": outcome.version_before,
-        "version_after": outcome.version_after,
-        "added": difference.added,
-        "removed": difference.removed,
-        "changed": difference.changed,
-        "unchanged": difference.unchanged,
-        "changed_columns": dict(difference.columns),
-        "days": {day.isoformat(): dict(numbers) for day, numbers in difference.days.items()},
-        "sums": [
-            {
-                "day": s.day.isoformat(),
-                "column": s.column,
-                "before": plain(s.before),
-                "after": plain(s.after),
-            }
-            for s in difference.sums
-        ],
-        "samples": [
-            {"kind": s.kind, "key": plain(s.key), "values": plain(s.values)}
-            for s in difference.samples
-        ],
-        "conflicts": outcome.conflicts,
-        "commits_meanwhile": outcome.commits_meanwhile,
-        "side": outcome.side,
-        "sinks": dict(outcome.sinks),
-    }
+    values: dict[str, Any] = plain(
+        {
+            "version_before": outcome.version_before,
+            "version_after": outcome.version_after,
+            **difference.counts(),
+            "changed_columns": difference.columns,
+            "days": {day.isoformat(): counts for day, counts in difference.days.items()},
+            "sums": [asdict(each) for each in difference.sums],
+            "samples": [asdict(each) for each in difference.samples],
+            "conflicts": outcome.conflicts,
+            "commits_meanwhile": outcome.commits_meanwhile,
+            "side": outcome.side,
+            "sinks": outcome.sinks,
+        }
+    )
+    return values
 
 
 def record_json(record: Record) -> dict[str, Any]:

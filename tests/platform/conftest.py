@@ -20,10 +20,11 @@ from rivermark import Topology
 from rivermark.backfill.difference import HIDDEN, Difference, Sample
 from rivermark.backfill.recompute import Order
 from rivermark.backfill.registry import Kind
-from rivermark.backfill.result import Reprocessing, TableOutcome
+from rivermark.backfill.result import Reprocessing
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.supervision.report import Report
 from rivermark.settings import Settings
+from tests.oracles.reprocessings import reprocessing
 from tests.platform.small_topology import SMALL
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -103,21 +104,17 @@ class FakeRuntime:
             days=days,
             samples=(Sample("added", {"ride_id": 1}, {"driver": HIDDEN}),),
         )
-        after = 3 if kind == "replaced" else None
-        return Reprocessing(
-            id="20260302-120000-abcd",
+        return reprocessing(
+            order.stream.name,
+            order.first,
+            order.last,
+            found,
+            tables=tuple(t.name for t in order.stream.tables),
+            before=2,
+            after=3 if kind == "replaced" else None,
             kind=kind,
-            stream=order.stream.name,
-            first=order.first,
-            last=order.last,
-            at=NOON,
             run_id=order.run_id,
-            by="ada",
             inputs={"taxi/rides": 7},
-            tables={
-                t.name: TableOutcome(t.name, 2, found, version_after=after)
-                for t in order.stream.tables
-            },
         )
 
     def _host(

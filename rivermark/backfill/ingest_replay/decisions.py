@@ -10,14 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
-from pyspark.sql.types import (
-    DecimalType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
 
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.ingest_replay.replay import Replayed, SideTables
@@ -34,7 +26,6 @@ if TYPE_CHECKING:
     from pyarrow import dataset
 
 SHOWN: Final = 100
-MONEY: Final = DecimalType(38, 9)
 
 # A decision is a place and, for quarantined rows, their reasons in the order of the rules.
 DECIDED: Final = """
@@ -97,21 +88,11 @@ class IngestReplay:
 
 def changes_table(ingest: Ingest) -> Table:
     """The list of changed decisions of an ingest's newest replay."""
-    text, number = StringType(), LongType()
     return Table(
         name=f"ops/readmitted/{ingest.name}_changes",
-        schema=StructType(
-            [
-                StructField("_ingest_batch", number),
-                StructField("_file", text),
-                StructField("_row", number),
-                StructField("event_time", TimestampType()),
-                StructField("before", text),
-                StructField("reasons_before", text),
-                StructField("after", text),
-                StructField("reasons_after", text),
-                StructField("money", MONEY),
-            ]
+        schema=(
+            "_ingest_batch long, _file string, _row long, event_time timestamp, before string,"
+            " reasons_before string, after string, reasons_after string, money decimal(38,9)"
         ),
         description=f"Rows of '{ingest.name}' that a replay of admission decides differently.",
     )

@@ -12,59 +12,37 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 from pyarrow import dataset
-from pyspark.sql.types import DecimalType, LongType, StringType, StructField, StructType
-from pyspark.sql.types import TimestampType as Timestamp
 
 from rivermark import Daily, Stream, Table
 from rivermark.lake.lake import Lake
 from rivermark.lake.replace import replace_days
-from rivermark.lake.schema import create_table
+from rivermark.lake.schema import arrow_schema, create_table
 from rivermark.settings import Settings
 
 DAY: Final = date(2024, 3, 1)
 NEXT_DAY: Final = date(2024, 3, 2)
 TIPS: Final = Table(
     name="test/tips",
-    schema=StructType(
-        [
-            StructField("ride", LongType()),
-            StructField("at", Timestamp()),
-            StructField("driver", StringType()),
-            StructField("tip", DecimalType(12, 2)),
-        ]
-    ),
+    schema="ride long, at timestamp, driver string, tip decimal(12,2)",
     description="Tips.",
     event_time="at",
     keys=("ride",),
     days=Daily(column="at", start=DAY),
     personal=("driver",),
 )
-ARROW: Final = pa.schema(
-    [
-        ("ride", pa.int64()),
-        ("at", pa.timestamp("us", "UTC")),
-        ("driver", pa.string()),
-        ("tip", pa.decimal128(12, 2)),
-    ]
-)
 Tip = tuple[int, str] | tuple[int, str, date] | tuple[int, str, date, str]
 
 
 def tips(*given: Tip) -> pa.Table:
     """Rows (ride, tip, day = the first one, driver = Ann), at noon."""
-    rows: list[dict[str, Any]] = []
+    rows = []
     for ride, tip, *more in given:
         day = more[0] if more else DAY
         assert isinstance(day, date)
-        rows.append(
-            {
-                "ride": ride,
-                "at": datetime(day.year, day.month, day.day, 12, tzinfo=UTC),
-                "driver": more[1] if len(more) > 1 else "Ann",
-                "tip": Decimal(tip),
-            }
-        )
-    return pa.Table.from_pylist(rows, ARROW)
+        at = datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
+        driver = more[1] if len(more) > 1 else "Ann"
+        rows.append({"ride": ride, "at": at, "driver": driver, "tip": Decimal(tip)})
+    return pa.Table.from_pylist(rows, arrow_schema(TIPS.schema))
 
 
 def as_dataset(rows: pa.Table) -> dataset.Dataset:
@@ -77,10 +55,10 @@ def unused(*_frames: Any) -> Any:
 
 STREAM: Final = Stream(
     name="test/tips",
+    description="Tips.",
     reads=(Table(name="test/fares", schema=TIPS.schema, description="Fares.", event_time="at"),),
     build=unused,
     writes=TIPS,
-    description="Tips.",
     group="test",
     kind="refresh",
 )
@@ -98,13 +76,9 @@ class World:
         write_deltalake(self.lake.path(TIPS), tips(*given), mode="append")
 
     def replaced(self, name: str, before: int, days: Sequence[date], *given: Tip) -> None:
-        told = {
-            "reprocessing": name,
-            "recompute": [days[0].isoformat(), days[-1].isoformat()],
-            "before": before,
-            "run": "r",
-        }
-        replace_days(self.lake, TIPS, tips(*given), days, told)
+        bounds = [days[0].isoformat(), days[-1].isoformat()]
+        metadata = {"reprocessing": name, "recompute": bounds, "before": before, "run": "r"}
+        replace_days(self.lake, TIPS, tips(*given), days, metadata)
 
 
 @pytest.fixture

@@ -11,9 +11,10 @@ import pytest
 from rivermark import Daily, Stream, Topology
 from rivermark.backfill.difference import Difference
 from rivermark.backfill.follow_ups import follow_up, pending_downstream
-from rivermark.backfill.result import Reprocessing, TableOutcome
+from rivermark.backfill.result import Reprocessing
 from rivermark.model.errors import PartitionStillOpen
 from rivermark.settings import Settings
+from tests.oracles.reprocessings import reprocessing
 from tests.unit.backfill.conftest import DAY, NEXT_DAY, STREAM, TIPS
 from tests.unit.backfill.lineage import KilledError, Lineage
 
@@ -45,17 +46,7 @@ def changed_on(*days: date) -> Reprocessing:
     found = Difference(
         changed=len(days), unchanged=9, days=dict.fromkeys(days, of_day), hours=frozenset(hours)
     )
-    return Reprocessing(
-        id="cause",
-        kind="replaced",
-        stream=SOURCE.name,
-        first=DAY,
-        last=NEXT_DAY,
-        at=datetime.now(UTC),
-        run_id="r",
-        by="test",
-        tables={"test/source": TableOutcome("test/source", 0, found, version_after=1)},
-    )
+    return reprocessing(SOURCE.name, DAY, NEXT_DAY, found, id="cause", after=2)
 
 
 def test_what_lies_downstream_comes_in_the_order_of_lineage() -> None:

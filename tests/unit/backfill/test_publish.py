@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,10 +14,10 @@ from pyarrow import dataset
 from rivermark import ConsoleSink, DeltaUpsert, FileSink, Output, Sink
 from rivermark.backfill.difference import Difference
 from rivermark.backfill.publish import check_replaceable, publish_days
-from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.backfill.undo import undo
 from rivermark.model.errors import RivermarkError
 from rivermark.model.sink import OnReplace
+from tests.oracles.reprocessings import reprocessing
 from tests.unit.backfill.conftest import DAY, STREAM, TIPS, World, tips
 
 
@@ -69,17 +69,7 @@ def test_rows_of_a_table_by_key_are_merged_and_cannot_be_taken_out_again(world: 
     output = with_sinks(DeltaUpsert(version="at"))
     stream = replace(STREAM, writes=(output,), kind="append", lateness=timedelta(0))
     world.append((1, "1.00"), (2, "2.00"))
-    done = Reprocessing(
-        id="wrong",
-        kind="replaced",
-        stream=stream.name,
-        first=DAY,
-        last=DAY,
-        at=datetime.now(UTC),
-        run_id="r",
-        by="test",
-        tables={TIPS.name: TableOutcome(TIPS.name, 1, Difference())},
-    )
+    done = reprocessing(TIPS.name, DAY, DAY, Difference(), id="wrong")
 
     publish_days(world.lake, stream, output, tips((1, "9.00")), [DAY], done)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import LongType, StringType, TimestampType
 from typer.testing import CliRunner, Result
 
 from rivermark import FileSource
@@ -46,9 +46,7 @@ ORDERS = Ingest(
 def _table(name: str) -> Table:
     return Table(
         name=name,
-        schema=StructType(
-            [StructField("window_end", TimestampType()), StructField("orders", LongType())]
-        ),
+        schema="window_end timestamp, orders long",
         description="Orders an hour.",
         event_time="window_end",
         keys=("window_end",),

@@ -15,11 +15,12 @@ from deltalake import DeltaTable
 from rivermark.backfill.difference import DaySums, Difference, Sample
 from rivermark.backfill.recompute import Order
 from rivermark.backfill.registry import register
-from rivermark.backfill.result import Reprocessing, TableOutcome
+from rivermark.backfill.result import Reprocessing
 from rivermark.lake.replace import replace_days
 from rivermark.model.errors import PartitionStillOpen
 from rivermark.model.topology import Topology
 from rivermark.settings import Settings
+from tests.oracles.reprocessings import reprocessing
 from tests.unit.cli.conftest import HOURLY, NOON, Put, Run
 
 DAY = date(2026, 3, 2)
@@ -38,20 +39,17 @@ def answer(order: Order, kind: Any) -> Reprocessing:
         sums=(DaySums(DAY, "orders", Decimal(24), Decimal(25)),),
         samples=(Sample("changed", {"window_end": NOON}, {"orders": (1, 2)}),),
     )
-    version = 9 if kind == "replaced" else None
-    return Reprocessing(
-        id="20260302-120000-abcd",
+    return reprocessing(
+        order.stream.name,
+        order.first,
+        order.last,
+        difference,
+        before=8,
+        after=9 if kind == "replaced" else None,
         kind=kind,
-        stream=order.stream.name,
-        first=order.first,
-        last=order.last,
-        at=NOON,
         run_id=order.run_id,
-        by="ada",
         inputs={"shop/orders": 4},
         parameters=order.parameters or {},
-        code="shop:hourly@0123456789ab",
-        tables={"shop/hourly": TableOutcome("shop/hourly", 8, difference, version)},
     )
 
 
