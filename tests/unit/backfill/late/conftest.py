@@ -1,4 +1,4 @@
-"""A shop of three days whose door has set 2 % of the rows aside as late, without an engine."""
+"""A shop of three days with 2 % of its rows late, without Spark."""
 
 import shutil
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from rivermark.model.stream import Ingest
 from rivermark.settings import Settings
 from tests.oracles.shop import ORDERS, PAYMENTS, SHOP, Landed, sent, write
 
-Fold = Callable[..., MergeReport]
+Merge = Callable[..., MergeReport]
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def three_days(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Landed]:
 
 @pytest.fixture
 def payments(settings: Settings, three_days: tuple[Path, Landed]) -> Landed:
-    """Three days of payments, and what the door made of them."""
+    """Three days of payments, and what admission made of them."""
     home, landed = three_days
     shutil.copytree(home, settings.home, dirs_exist_ok=True)
     return landed
@@ -42,7 +42,7 @@ def no_engine() -> NoReturn:
 
 
 @pytest.fixture
-def fold(settings: Settings) -> Fold:
+def merge(settings: Settings) -> Merge:
     def run(**given: Any) -> MergeReport:
         context = BackfillContext(settings=settings, topology=SHOP, spark=no_engine, run_id="night")
         return merge_late(context, [ORDERS, PAYMENTS], **given)
