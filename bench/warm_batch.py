@@ -38,7 +38,7 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.model.stream import Stream, table_of
 from rivermark.model.table import Daily, Table
-from rivermark.operators.windows import Tumbling, per_window
+from rivermark.operators.windows import TumblingWindow, per_window
 from rivermark.runtime.spark.session import open_session
 from rivermark.runtime.supervision.supervisor import Supervisor
 from rivermark.settings import Settings
@@ -69,7 +69,7 @@ RIDES = table("rides", EVENT)
 
 def sums(fares: DataFrame) -> DataFrame:
     """Tips per driver and minute."""
-    minute = Tumbling(timedelta(minutes=1))
+    minute = TumblingWindow(timedelta(minutes=1))
     total = F.sum("tip").cast(MONEY)
     return per_window(fares, minute, "event_time", "driver_id", tips=total, fares=F.count("*"))
 

@@ -12,7 +12,7 @@ from assets.readings.expected import ORDERED_WINDOW
 from assets.readings.ingest import LATENESS, READINGS, SENSOR_READINGS
 from assets.readings.sensors import SENSOR_READING, TEMPERATURE
 from rivermark import Suite, Table, expect
-from rivermark.operators import EventWindow, Tumbling, first_of_each, per_window
+from rivermark.operators import EventWindow, TumblingWindow, first_of_each, per_window
 from rivermark.quality import no_overlap
 
 
@@ -43,7 +43,7 @@ def average_per_sensor(readings: DataFrame, window: EventWindow) -> DataFrame:
 
 def averages_of_five_seconds(sensor_readings: DataFrame) -> DataFrame:
     """Averages of each reading once, per sensor and five seconds."""
-    window = Tumbling(timedelta(seconds=5))
+    window = TumblingWindow(timedelta(seconds=5))
     return sensor_readings.transform(each_reading_once).transform(average_per_sensor, window)
 
 

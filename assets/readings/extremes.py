@@ -13,7 +13,7 @@ from assets.readings.expected import ORDERED_EXTREMES, ORDERED_WINDOW
 from assets.readings.ingest import LATENESS, READINGS, SENSOR_READINGS
 from assets.readings.sensors import TEMPERATURE
 from rivermark import Suite, Table, expect
-from rivermark.operators import EventWindow, Tumbling, per_window
+from rivermark.operators import EventWindow, TumblingWindow, per_window
 from rivermark.quality import no_overlap
 
 
@@ -32,7 +32,7 @@ def extremes_per_sensor(readings: DataFrame, window: EventWindow) -> DataFrame:
 
 def extremes_of_each_minute(sensor_readings: DataFrame) -> DataFrame:
     """Extremes of each reading once, per sensor and minute."""
-    window = Tumbling(timedelta(minutes=1))
+    window = TumblingWindow(timedelta(minutes=1))
     return sensor_readings.transform(each_reading_once).transform(extremes_per_sensor, window)
 
 

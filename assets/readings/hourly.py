@@ -12,7 +12,7 @@ from assets.readings.expected import ORDERED_EXTREMES, ORDERED_WINDOW, usual_in_
 from assets.readings.ingest import ARCHIVE, TEMPERATURES
 from assets.readings.recorded import RECORDED
 from rivermark import Suite, Table, expect
-from rivermark.operators import Tumbling, per_window
+from rivermark.operators import TumblingWindow, per_window
 from rivermark.quality import no_overlap
 
 FILE_NAME: Final = r"([^/]+?)\.csv(?:\.gz)?$"
@@ -32,7 +32,7 @@ def resample_to_hours(temperatures: DataFrame) -> DataFrame:
     count = F.count("temperature")
     return per_window(
         temperatures.withColumn("sensor_id", sensor_of(F.col("_file"))),
-        Tumbling(timedelta(hours=1)),
+        TumblingWindow(timedelta(hours=1)),
         "event_time",
         "sensor_id",
         readings=count,

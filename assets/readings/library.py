@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from assets.readings.expected import ORDERED_WINDOW
 from assets.readings.ingest import LIBRARY, LIBRARY_ARCHIVE
 from rivermark import Suite, Table, expect
-from rivermark.operators import ARRIVAL, Tumbling, per_window
+from rivermark.operators import ARRIVAL, TumblingWindow, per_window
 
 CELSIUS: Final = "decimal(8,4)"
 
@@ -37,7 +37,7 @@ def count_messages(library: DataFrame) -> DataFrame:
     used = F.count("copies")
     return per_window(
         expected.join(messages.drop("arrived"), ["node", "sequence"], "left"),
-        Tumbling(timedelta(hours=1)),
+        TumblingWindow(timedelta(hours=1)),
         "began",
         "node",
         expected=F.count("*"),

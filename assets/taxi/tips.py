@@ -16,10 +16,10 @@ from assets.taxi.cleansing import CLEAN_FARES
 from assets.taxi.fares import MONEY
 from assets.taxi.ingest import TAXI
 from rivermark import Suite, Table, expect
-from rivermark.operators import Tumbling, per_window
+from rivermark.operators import TumblingWindow, per_window
 from rivermark.quality import no_overlap
 
-HOUR: Final = Tumbling(timedelta(hours=1))
+HOUR: Final = TumblingWindow(timedelta(hours=1))
 MOST_TIPS: Final = 10_000
 """No driver earns so many dollars of tips in an hour."""
 

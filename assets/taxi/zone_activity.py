@@ -12,10 +12,10 @@ from assets.taxi.ingest import FIRST_TRIP_DAY, TAXI, TRIP_EVENTS, TRIP_LATENESS
 from assets.taxi.trip_events import TRIP_EVENT
 from assets.taxi.trips.zones import LAST as LAST_ZONE
 from rivermark import Suite, Table, expect
-from rivermark.operators import Tumbling, first_of_each, per_window
+from rivermark.operators import TumblingWindow, first_of_each, per_window
 from rivermark.quality import no_overlap
 
-QUARTER_HOUR: Final = Tumbling(timedelta(minutes=15))
+QUARTER_HOUR: Final = TumblingWindow(timedelta(minutes=15))
 
 
 def count_starts_and_ends(trip_events: DataFrame) -> DataFrame:

@@ -2,14 +2,26 @@
 
 from rivermark.operators.filters import keep
 from rivermark.operators.repeats import ARRIVAL, first_of_each
-from rivermark.operators.windows import EventWindow, Sessions, Sliding, Tumbling, per_window
+from rivermark.operators.windows import (
+    EventWindow,
+    Sessions,
+    SessionWindow,
+    Sliding,
+    SlidingWindow,
+    Tumbling,
+    TumblingWindow,
+    per_window,
+)
 
 __all__ = [
     "ARRIVAL",
     "EventWindow",
+    "SessionWindow",
     "Sessions",
     "Sliding",
+    "SlidingWindow",
     "Tumbling",
+    "TumblingWindow",
     "first_of_each",
     "keep",
     "per_window",

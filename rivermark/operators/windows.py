@@ -28,8 +28,11 @@ class EventWindow(Protocol):
 
 
 @dataclass(frozen=True)
-class Tumbling:
-    """One window after the other, each of `size`, the first beginning `offset` after 1970."""
+class TumblingWindow:
+    """One window after the other, each of `size`, the first beginning `offset` after 1970 (UTC).
+
+    Raises DeclarationError for a size that is not above zero, as the other windows do.
+    """
 
     size: timedelta
     offset: timedelta = timedelta(0)
@@ -44,7 +47,7 @@ class Tumbling:
 
 
 @dataclass(frozen=True)
-class Sliding:
+class SlidingWindow:
     """Windows of `size`, one beginning each `every`: an event lies in size / every of them."""
 
     size: timedelta
@@ -61,7 +64,7 @@ class Sliding:
 
 
 @dataclass(frozen=True)
-class Sessions:
+class SessionWindow:
     """A window per stretch of activity of a key: it ends `gap` after its last event.
 
     Two events exactly `gap` apart are one session: Spark merges windows that touch.
@@ -77,10 +80,20 @@ class Sessions:
         return F.session_window(event_time, interval(self.gap))
 
 
+Tumbling, Sliding, Sessions = TumblingWindow, SlidingWindow, SessionWindow
+"""The former names. In `rivermark.process.windows` these are the assigners of window processes."""
+
+
 def per_window(
     events: DataFrame, window: EventWindow, event_time: str, *keys: str, **results: Column
 ) -> DataFrame:
-    """Aggregate per key and window: keys, `window_start`, `window_end` (UTC), then the results."""
+    """Aggregate per key and window, on a stream and on a table alike.
+
+    Columns in: `keys`, `event_time` (a timestamp) and what `results` read. Columns out: the keys,
+    `window_start` and `window_end` (UTC, the end not included), then `results` by their names.
+
+        hourly = per_window(rides, TumblingWindow(HOUR), "event_time", "zone", rides=F.count("*"))
+    """
     return (
         events.groupBy(*keys, window.over(event_time).alias(WINDOW))
         .agg(*[column.alias(name) for name, column in results.items()])

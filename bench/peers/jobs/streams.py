@@ -19,7 +19,7 @@ from rivermark.model.contract import Contract, Field
 from rivermark.model.stream import AnyStream, Ingest, Stream
 from rivermark.model.table import Table
 from rivermark.operators.filters import keep
-from rivermark.operators.windows import EventWindow, Sliding, Tumbling, per_window
+from rivermark.operators.windows import EventWindow, SlidingWindow, TumblingWindow, per_window
 from rivermark.process.spark import ProcessBuild, run_process
 
 LATENESS: Final = timedelta(seconds=LATENESS_SECONDS)
@@ -67,13 +67,15 @@ def cleanse(rides: DataFrame) -> DataFrame:
 def tips_max(fares: DataFrame) -> DataFrame:
     """The driver with the most tips of each hour; of equals the lowest id."""
     sums = (
-        fares.groupBy(Tumbling(timedelta(hours=1)).over("event_time").alias("hour"), "driver_id")
+        fares.groupBy(
+            TumblingWindow(timedelta(hours=1)).over("event_time").alias("hour"), "driver_id"
+        )
         .agg(F.sum("tip").alias("tips"))
         .withColumn("end", F.window_time("hour"))
     )
     best = F.max(F.struct("tips", (-F.col("driver_id")).alias("before"))).alias("best")
     return (
-        sums.groupBy(Tumbling(timedelta(hours=1)).over("end").alias("hour"))
+        sums.groupBy(TumblingWindow(timedelta(hours=1)).over("end").alias("hour"))
         .agg(best)
         .select(
             millis("hour.end").alias("window_end_ms"),
@@ -104,12 +106,12 @@ def averages(readings: DataFrame, window: EventWindow) -> DataFrame:
 
 def tumbling(readings: DataFrame) -> DataFrame:
     """Averages of five minutes."""
-    return averages(readings, Tumbling(FIVE_MINUTES))
+    return averages(readings, TumblingWindow(FIVE_MINUTES))
 
 
 def sliding(readings: DataFrame) -> DataFrame:
     """Averages of five minutes, one each minute."""
-    return averages(readings, Sliding(FIVE_MINUTES, timedelta(minutes=1)))
+    return averages(readings, SlidingWindow(FIVE_MINUTES, timedelta(minutes=1)))
 
 
 def join(rides: DataFrame, fares: DataFrame) -> DataFrame:

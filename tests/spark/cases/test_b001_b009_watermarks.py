@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark import Stream
-from rivermark.operators.windows import Tumbling, per_window
+from rivermark.operators.windows import TumblingWindow, per_window
 from rivermark.settings import Settings
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import (
@@ -179,7 +179,7 @@ def hourly_tips() -> Stream:
 
     def sums(fares: DataFrame) -> DataFrame:
         tips = F.sum("temperature").cast("long")
-        hours = per_window(fares, Tumbling(60 * MINUTE), "at", "sensor", readings=tips)
+        hours = per_window(fares, TumblingWindow(60 * MINUTE), "at", "sensor", readings=tips)
         return hours.withColumn("total", F.lit(None).cast("decimal(19,3)"))
 
     return windows(build=sums)

@@ -14,7 +14,7 @@ from rivermark import Stream
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import StreamFailed
 from rivermark.model.topology import Topology
-from rivermark.operators.windows import Tumbling, per_window
+from rivermark.operators.windows import TumblingWindow, per_window
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.report import Report
 from rivermark.runtime.supervision.run import run_bounded
@@ -66,7 +66,7 @@ def with_a_maximum() -> Stream:
     def build(readings: DataFrame) -> DataFrame:
         return per_window(
             readings,
-            Tumbling(5 * MINUTE),
+            TumblingWindow(5 * MINUTE),
             "at",
             "sensor",
             readings=F.count(F.lit(1)),

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 
 from rivermark import Contract, Daily, Field, FileSource, Ingest, Rule, Stream, Table, Topology
 from rivermark.model.stream import AnyStream
-from rivermark.operators.windows import Tumbling, per_window
+from rivermark.operators.windows import TumblingWindow, per_window
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
@@ -114,7 +114,7 @@ def windows(source: Ingest | Stream = READINGS, minutes: float = 5, **changes: A
     def per_sensor(rows: DataFrame) -> DataFrame:
         return per_window(
             rows,
-            Tumbling(minutes * MINUTE),
+            TumblingWindow(minutes * MINUTE),
             "at",
             "sensor",
             readings=F.count(F.lit(1)),

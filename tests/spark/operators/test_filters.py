@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType, TimestampType
 
 from rivermark.operators.filters import keep
-from rivermark.operators.windows import Tumbling, per_window
+from rivermark.operators.windows import TumblingWindow, per_window
 from tests.spark.helpers.micro_batches import Feed, as_table, streamed
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
@@ -28,12 +28,16 @@ STARTS_THEN_ONLY_ENDS = Feed(
 
 def starts_per_quarter(events: DataFrame) -> DataFrame:
     starts = events.transform(keep(F.col("is_start"), event_time="event_time"))
-    return per_window(starts, Tumbling(timedelta(minutes=15)), "event_time", starts=F.count("*"))
+    return per_window(
+        starts, TumblingWindow(timedelta(minutes=15)), "event_time", starts=F.count("*")
+    )
 
 
 def starts_per_quarter_by_where(events: DataFrame) -> DataFrame:
     starts = events.where("is_start")
-    return per_window(starts, Tumbling(timedelta(minutes=15)), "event_time", starts=F.count("*"))
+    return per_window(
+        starts, TumblingWindow(timedelta(minutes=15)), "event_time", starts=F.count("*")
+    )
 
 
 def test_a_window_closes_when_only_dropped_rows_move_time_on(

@@ -113,9 +113,9 @@ def readings() -> list[tuple[str, datetime, int]]:
 @pytest.mark.parametrize(
     ("process", "window"),
     [
-        (Shifted, native.Tumbling(TEN, offset=THREE)),
-        (Sliding, native.Sliding(TEN, every=THREE)),
-        (BySession, native.Sessions(THREE)),
+        (Shifted, native.TumblingWindow(TEN, offset=THREE)),
+        (Sliding, native.SlidingWindow(TEN, every=THREE)),
+        (BySession, native.SessionWindow(THREE)),
     ],
 )
 def test_rows_are_those_of_sparks_own_windows(

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from assets.readings.averages import average_per_sensor, averages_of_five_seconds
-from rivermark.operators.windows import Tumbling
+from rivermark.operators.windows import TumblingWindow
 from tests.spark.assets.readings.reading_rows import MINUTE, SECOND, at, readings
 from tests.spark.helpers.micro_batches import as_table, plain, streamed
 
@@ -36,7 +36,7 @@ RESULT = ("window_end", "celsius", "readings")
 def test_the_window_size_is_a_parameter(
     spark: SparkSession, size: timedelta, expected: list[tuple[int, str, int]]
 ) -> None:
-    averages = average_per_sensor(as_table(spark, readings(FOUR_READINGS)), Tumbling(size))
+    averages = average_per_sensor(as_table(spark, readings(FOUR_READINGS)), TumblingWindow(size))
 
     assert plain(averages.collect(), *RESULT) == sorted(
         [(at(end * SECOND), Decimal(celsius), n) for end, celsius, n in expected], key=repr

@@ -9,7 +9,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from assets.readings.extremes import extremes_of_each_minute, extremes_per_sensor
-from rivermark.operators.windows import EventWindow, Sessions, Sliding, Tumbling, per_window
+from rivermark.operators.windows import (
+    EventWindow,
+    SessionWindow,
+    SlidingWindow,
+    TumblingWindow,
+    per_window,
+)
 from tests.spark.assets.readings.reading_rows import MINUTE, SECOND, at, readings
 from tests.spark.helpers.micro_batches import as_table, plain, streamed
 
@@ -33,10 +39,10 @@ def test_incremental_and_full_content_extremes_agree(spark: SparkSession, size: 
     table = as_table(spark, readings(SERIES))
     columns = ("sensor_id", "minimum", "maximum", "window_end")
 
-    incremental = extremes_per_sensor(table, Tumbling(size)).collect()
+    incremental = extremes_per_sensor(table, TumblingWindow(size)).collect()
 
     assert plain(incremental, *columns) == plain(
-        extremes_of_content(table, Tumbling(size)).collect(), *columns
+        extremes_of_content(table, TumblingWindow(size)).collect(), *columns
     )
     assert len(incremental) == MINUTE // size
 
@@ -44,7 +50,7 @@ def test_incremental_and_full_content_extremes_agree(spark: SparkSession, size: 
 def test_a_window_of_frost_has_a_maximum_below_zero(spark: SparkSession) -> None:
     table = as_table(spark, readings([(SECOND, "-3.0000"), (2 * SECOND, "-8.0000")]))
 
-    [row] = extremes_per_sensor(table, Tumbling(MINUTE)).collect()
+    [row] = extremes_per_sensor(table, TumblingWindow(MINUTE)).collect()
 
     assert (row.minimum, row.maximum) == (Decimal("-8.0000"), Decimal("-3.0000"))
 
@@ -52,9 +58,9 @@ def test_a_window_of_frost_has_a_maximum_below_zero(spark: SparkSession) -> None
 @pytest.mark.parametrize(
     ("window", "ends"),
     [
-        (Sliding(HOUR, every=QUARTER), [QUARTER, 2 * QUARTER, 3 * QUARTER, 4 * QUARTER]),
-        (Tumbling(HOUR, offset=QUARTER), [QUARTER]),
-        (Sessions(QUARTER), [12 * SECOND + QUARTER]),
+        (SlidingWindow(HOUR, every=QUARTER), [QUARTER, 2 * QUARTER, 3 * QUARTER, 4 * QUARTER]),
+        (TumblingWindow(HOUR, offset=QUARTER), [QUARTER]),
+        (SessionWindow(QUARTER), [12 * SECOND + QUARTER]),
     ],
     ids=["sliding", "shifted", "session"],
 )
@@ -71,7 +77,7 @@ def test_one_reading_lies_in_the_windows_it_should(
 def test_readings_exactly_a_gap_apart_are_one_session(spark: SparkSession) -> None:
     apart = [(0 * SECOND, "1.0000"), (QUARTER, "2.0000"), (2 * QUARTER + SECOND, "3.0000")]
 
-    sessions = extremes_per_sensor(as_table(spark, readings(apart)), Sessions(QUARTER))
+    sessions = extremes_per_sensor(as_table(spark, readings(apart)), SessionWindow(QUARTER))
 
     assert plain(sessions.collect(), "readings", "window_start") == [
         (1, at(2 * QUARTER + SECOND)),
