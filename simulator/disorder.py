@@ -14,7 +14,7 @@ WORD: Final = (1 << 64) - 1
 
 
 class Event(Protocol):
-    """Something that happened at an instant (UTC) and can be told from all other events."""
+    """Something that happened at an instant (UTC), with an identity of its own."""
 
     @property
     def event_time(self) -> datetime:

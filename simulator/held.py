@@ -1,6 +1,6 @@
-"""Late arrivals are kept back until the door is sure to call them late.
+"""Late arrivals are kept back until admission is sure to find them late.
 
-Disorder knows events, the door knows files: an event that is meant to be late may still share its
+Disorder works on events, admission on files: an event that is meant to be late may still share its
 file with the events that would make it late.
 """
 
@@ -18,7 +18,7 @@ E = TypeVar("E", bound=Event)
 def keep_late_back(
     parcels: Iterable[Parcel[Arrival[E]]], lateness: timedelta
 ) -> Iterator[Parcel[Arrival[E]]]:
-    """The parcels with each late arrival moved to the first in which it is late at the door.
+    """The parcels with each late arrival moved to the first in which admission finds it late.
 
     When the parcels end, those that never came to be late land last, as fresh ones.
     """

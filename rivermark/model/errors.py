@@ -14,7 +14,7 @@ class TableSchemaMismatch(RivermarkError):
 
 
 class VersionNotAvailable(RivermarkError):
-    """A version or moment of a table was asked for that its log or files no longer hold."""
+    """The log or the files of a table no longer hold the requested version or moment."""
 
 
 class StreamAlreadyRunning(RivermarkError):
@@ -22,7 +22,7 @@ class StreamAlreadyRunning(RivermarkError):
 
 
 class CheckpointIncompatible(RivermarkError):
-    """A checkpoint was made by another declaration, or is damaged; a restart cannot mend it."""
+    """A checkpoint was made by another declaration, or is damaged; a restart cannot repair it."""
 
 
 class PartitionStillOpen(RivermarkError):
@@ -34,14 +34,13 @@ class ReplayUnprovable(RivermarkError):
 
 
 class UnknownStream(RivermarkError):
-    """A name was given that no stream has."""
+    """No stream has the requested name."""
 
 
 class StreamFailed(RivermarkError):
     """A query of a run ended with an error; `stream` names it and the cause is chained."""
 
     def __init__(self, stream: str, message: str) -> None:
-        """Keep the stream's name beside the message, so that a run can report it first."""
         super().__init__(f"stream '{stream}' failed: {message}")
         self.stream = stream
         self.reason = message

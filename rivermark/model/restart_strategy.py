@@ -1,4 +1,4 @@
-"""When a stream that died is started again: the strategies a stream may declare."""
+"""When a failed stream is started again: the strategies a stream may declare."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from rivermark.model.errors import DeclarationError
 
 
 class RestartStrategy(Protocol):
-    """Says when the next incarnation of a stream may start.
+    """Decides when a failed stream is started again.
 
-    `starts` are the times (UTC, oldest first) at which it was started since a person last asked for
-    it, `died_at` is when its end was noticed. None gives up. A strategy keeps nothing in itself:
-    failure rates and growing pauses can be read from `starts` as well.
+    `starts` are the times (UTC, oldest first) at which it was started since a person last requested
+    it, `died_at` is when its failure was detected. None gives up. A strategy keeps no state:
+    failure rates and growing delays can be derived from `starts` as well.
     """
 
     def next_start(self, starts: Sequence[datetime], died_at: datetime) -> datetime | None:
-        """The earliest time of the next start, or None when there shall be none."""
+        """The earliest time of the next start, or None to give up."""
         ...
 
 
@@ -27,8 +27,8 @@ class RestartStrategy(Protocol):
 class FixedDelay:
     """Waits the same time before each restart, and gives up after `attempts` restarts in a row.
 
-    Without `attempts` it never gives up. A stream that lived for `reset_after` has proved itself:
-    its earlier failures no longer count.
+    Without `attempts` it never gives up. After a stream has run for `reset_after`, its earlier
+    failures no longer count.
     """
 
     delay: timedelta = timedelta(seconds=10)
@@ -36,32 +36,31 @@ class FixedDelay:
     reset_after: timedelta = timedelta(minutes=10)
 
     def __post_init__(self) -> None:
-        """Refuse pauses that cannot be waited for."""
         if self.delay < timedelta(0) or self.reset_after <= timedelta(0):
             raise DeclarationError("a restart's delay is not negative, its reset_after above zero")
         if self.attempts is not None and self.attempts < 1:
             raise DeclarationError("attempts: at least 1; to never restart, use NoRestart()")
 
     def next_start(self, starts: Sequence[datetime], died_at: datetime) -> datetime | None:
-        """The time of death plus the delay, while attempts are left."""
+        """The time of the failure plus the delay, while attempts are left."""
         if self.attempts is not None and self._failures(starts, died_at) > self.attempts:
             return None
         return died_at + self.delay
 
     def _failures(self, starts: Sequence[datetime], died_at: datetime) -> int:
-        """How many incarnations died young, one after the other, up to the last."""
-        young = 0
+        """How many of the last runs in a row failed before `reset_after`."""
+        failures = 0
         ended_by = [*starts[1:], died_at][: len(starts)]
         for began, ended in zip(reversed(starts), reversed(ended_by), strict=True):
             if ended - began >= self.reset_after:
                 break
-            young += 1
-        return young
+            failures += 1
+        return failures
 
 
 @dataclass(frozen=True)
 class NoRestart:
-    """Leaves a dead stream dead until a person asks for it again."""
+    """Leaves a failed stream stopped until a person requests it again."""
 
     def next_start(self, starts: Sequence[datetime], died_at: datetime) -> datetime | None:
         """Never."""
@@ -69,4 +68,4 @@ class NoRestart:
 
 
 DEFAULT_STRATEGY: RestartStrategy = FixedDelay()
-"""For streams that declare none: ten seconds, without end."""
+"""For streams that declare none: after ten seconds, any number of times."""

@@ -170,8 +170,8 @@ class Stream:
             for read in self.reads:
                 if isinstance(read, Table):
                     raise DeclarationError(
-                        f"stream '{self.name}': nothing tells how late rows of '{read.name}' may "
-                        "be; give a lateness, or the stream that writes the table"
+                        f"stream '{self.name}': it is not known how late rows of '{read.name}' may "
+                        "be; give a lateness, or read the stream that writes the table"
                     )
             return
         if self.lateness % MILLI:
@@ -184,7 +184,7 @@ class Stream:
             )
 
     def _check_read(self, read: AnyStream | Table) -> None:
-        """Refuse an input of which a watermark could not tell what is late."""
+        """Refuse an input whose late rows a watermark could not determine."""
         if table_of(read).event_time is None:
             raise DeclarationError(
                 f"stream '{self.name}' reads '{table_of(read).name}', which has no event time"

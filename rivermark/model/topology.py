@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rivermark.model.errors import DeclarationError, UnknownStream
-from rivermark.model.stream import AnyStream, Ingest, Stream, inputs_of, table_of
+from rivermark.model.stream import AnyStream, Stream, inputs_of, table_of
 from rivermark.model.table import Table
 
 
@@ -16,11 +16,10 @@ class Topology:
     """
 
     def __init__(self, streams: Iterable[AnyStream]) -> None:
-        """Index the streams and order them so that each comes after what it reads."""
-        given = list(streams)
+        declared = list(streams)
         self._by_name: dict[str, AnyStream] = {}
         self._writer: dict[str, AnyStream] = {}
-        for stream in given:
+        for stream in declared:
             if stream.name in self._by_name:
                 raise DeclarationError(f"two streams are named '{stream.name}'")
             self._by_name[stream.name] = stream
@@ -28,12 +27,13 @@ class Topology:
                 if table.name in self._writer:
                     raise DeclarationError(f"two streams write table '{table.name}'")
                 self._writer[table.name] = stream
-        self.streams: tuple[AnyStream, ...] = tuple(self._ordered(given))
-        for stream in given:
+        self.streams: tuple[AnyStream, ...] = tuple(self._ordered(declared))
+        for stream in declared:
             if isinstance(stream, Stream):
                 self._check_followed(stream)
 
-    def _ordered(self, given: list[AnyStream]) -> list[AnyStream]:
+    def _ordered(self, declared: list[AnyStream]) -> list[AnyStream]:
+        """The streams, each after those it reads, else in the order of declaration."""
         done: dict[str, AnyStream] = {}
         visiting: set[str] = set()
 
@@ -47,7 +47,7 @@ class Topology:
                 visit(upstream)
             done[stream.name] = stream
 
-        for stream in given:
+        for stream in declared:
             visit(stream)
         return list(done.values())
 
@@ -65,22 +65,21 @@ class Topology:
 
     def upstreams(self, stream: AnyStream) -> list[AnyStream]:
         """The streams whose tables this one reads, in the order of its declaration."""
-        if isinstance(stream, Ingest):
-            return []
-        found = (self._writer.get(table_of(r).name) for r in (*stream.reads, *stream.static))
-        return [s for s in found if s is not None]
+        writers = (self._writer.get(table.name) for table in inputs_of(stream))
+        return [writer for writer in writers if writer is not None]
 
     def downstream(self, tables: Iterable[str]) -> list[Stream]:
-        """The streams that read one of the tables, however far, each after what it reads."""
-        names, found = set(tables), []
+        """The streams that read one of the tables, directly or not, each after what it reads."""
+        names = set(tables)
+        readers = []
         for stream in self.streams:
             if isinstance(stream, Stream) and names & {t.name for t in inputs_of(stream)}:
-                found.append(stream)
+                readers.append(stream)
                 names |= {table.name for table in stream.tables}
-        return found
+        return readers
 
     def named(self, name: str) -> AnyStream:
-        """The stream of that name; UnknownStream lists the names there are."""
+        """The stream of that name; UnknownStream lists the known names."""
         try:
             return self._by_name[name]
         except KeyError:
@@ -88,7 +87,7 @@ class Topology:
             raise UnknownStream(f"no stream is named {name!r}; there are: {known}") from None
 
     def table(self, name: str) -> Table:
-        """The declared table of that name; UnknownStream lists the names there are."""
+        """The declared table of that name; UnknownStream lists the known names."""
         stream = self._writer.get(name)
         if stream is None:
             known = ", ".join(sorted(self._writer))
@@ -96,12 +95,12 @@ class Topology:
         return next(t for t in stream.tables if t.name == name)
 
     def writer(self, table: Table) -> AnyStream | None:
-        """The stream that writes `table`, if one here does."""
+        """The stream of this topology that writes `table`, or None."""
         return self._writer.get(table.name)
 
     def groups(self) -> dict[str, tuple[AnyStream, ...]]:
         """The streams by group, each in dependency order."""
-        found: dict[str, list[AnyStream]] = {}
+        members: dict[str, list[AnyStream]] = {}
         for stream in self.streams:
-            found.setdefault(stream.group, []).append(stream)
-        return {group: tuple(members) for group, members in found.items()}
+            members.setdefault(stream.group, []).append(stream)
+        return {group: tuple(streams) for group, streams in members.items()}

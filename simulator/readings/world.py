@@ -47,7 +47,7 @@ class SensorWorld:
     """So many `sensors`, each reading every `period`, not all at the same instant.
 
     A reading's `sequence` is the number of its period since 1970, so it goes on rising however
-    often the world is begun again.
+    often the world is restarted.
     """
 
     sensors: int = 20

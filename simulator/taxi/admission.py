@@ -20,7 +20,7 @@ E = TypeVar("E", bound=Event)
 
 @dataclass(frozen=True, slots=True)
 class Admission(Generic[E]):
-    """What became of every landed row: each is in exactly one of the three lists, as it arrived.
+    """The decision about every landed row: each is in one of the three lists, as it arrived.
 
     The ingest's table holds `admitted` and `duplicates`, the streams behind it `admitted` alone.
     `newest` is the latest admitted event time (UTC), None where nothing was admitted.
@@ -39,7 +39,7 @@ class Admission(Generic[E]):
 
 
 def admit(files: Iterable[Sequence[E]], lateness: timedelta) -> Admission[E]:
-    """Decide about the rows of landing files, given in the order in which they landed."""
+    """Decide about the rows of landing files, in the order in which they landed."""
     admitted: list[E] = []
     late: list[E] = []
     duplicates: list[E] = []

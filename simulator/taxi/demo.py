@@ -76,20 +76,20 @@ def winners_are_right(settings: Settings, _now: datetime) -> CheckResult:
     """Whether the published winners are those that plain Python finds in the landed fares."""
     truth = truth_of(Path(settings.landing_root), LATENESS).fares
     right = hours_closed(hourly_winners(truth.admitted), truth.watermark) if truth.watermark else []
-    found = [
+    published = [
         HourlyTips(row["window_end"].astimezone(UTC), row["driver_id"], row["tips"])
         for row in published_winners(settings)
     ]
-    wrong = set(right) ^ set(found)
+    wrong = set(right) ^ set(published)
     return CheckResult(
         name=WINNERS_RIGHT,
         severity="critical",
-        passed=not wrong and len(found) == len(right),
+        passed=not wrong and len(published) == len(right),
         observed=(
-            f"{len(found)} hours published, {len(right)} computed from the landed fares, "
+            f"{len(published)} hours published, {len(right)} computed from the landed fares, "
             f"{len(wrong)} rows differ"
         ),
-        numbers={"hours": len(found), "rows_wrong": len(wrong)},
+        numbers={"hours": len(published), "rows_wrong": len(wrong)},
         examples=tuple(
             {"hour_end": str(row.hour_end), "driver_id": row.driver_id, "tips": str(row.tips)}
             for row in sorted(wrong)

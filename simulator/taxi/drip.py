@@ -62,13 +62,13 @@ def drip(
     files that this drip did not land.
     """
     folders = {name: LandingFolder(landing / name) for name in (RIDES_FOLDER, FARES_FOLDER)}
-    begun = _declaration(manifest, landing)
-    if begun:
-        first_ride = int(begun.get(FIRST_RIDE) or 1)
-        before = {name: int(begun.get(_before(name)) or 0) for name in folders}
+    earlier = _declaration(manifest, landing)
+    if earlier:
+        first_ride = int(earlier.get(FIRST_RIDE) or 1)
+        before = {name: int(earlier.get(_before(name)) or 0) for name in folders}
     else:
         before = {name: f.next_number if behind_others else 0 for name, f in folders.items()}
-    clock = plan.ride_clock(_beginning(begun) or datetime.now(UTC))
+    clock = plan.ride_clock(_beginning(earlier) or datetime.now(UTC))
     if plan.clock == "now":
         clock = replace(clock, before=first_ride - 1)
     last_ride = None if plan.rides is None else first_ride + plan.rides - 1

@@ -27,10 +27,10 @@ class DripPlan:
 
     `rate` is events a second of wall time (STARTs, ENDs and fares together, once as many rides end
     as start), None for as fast as possible. With the clock `now` rides start at the present, as
-    densely as the rate asks, and last their real minutes; with `training` they keep the training's
-    times of 2020, and their time runs faster than the wall's to meet the rate.
+    densely as the rate requires, and last their real minutes; with `training` they keep the
+    training's times of 2020, and their time runs faster than the wall's to meet the rate.
 
-    `lateness` is the allowed lateness of the door that will read: late events are held until they
+    `lateness` is the allowed lateness of the ingest that will read: late events are held until they
     are late there, and all others are on time. Files are cut every `every` of wall time (without a
     rate: every `unpaced_span` of the events' time), at `max_rows` rows at the latest.
     """

@@ -22,7 +22,7 @@ DOUBLE_UNIT: Final = 1.0 / (1 << 53)
 
 
 class JavaRandom:
-    """One sequence of pseudo-random numbers, the same that `new java.util.Random(seed)` gives."""
+    """One sequence of pseudo-random numbers, the same as that of `new java.util.Random(seed)`."""
 
     def __init__(self, seed: int) -> None:
         self._state = (seed ^ MULTIPLIER) & STATE_MASK
@@ -71,5 +71,5 @@ class JavaRandom:
 
 
 def polar_scale(s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What the polar method multiplies a point with, given the square of its radius."""
+    """The polar method's factor of a point, from the square of its radius."""
     return np.sqrt(-2.0 * strict_log(s) / s)

@@ -1,6 +1,6 @@
 """What a landing run intends and did, as JSON lines beside the landing folder.
 
-The first line declares the run; then, before each file lands, one line tells its name and what it
+The first line declares the run; then, before each file lands, one line records its name and what it
 holds. A run that is killed leaves at most one announced file that never landed, and at most one
 line without end; both are undone when the run is taken up again.
 """
@@ -19,7 +19,7 @@ Declaration = Mapping[str, str | int | float | bool | None]
 
 
 class ManifestMismatch(ValueError):
-    """The manifest at this path was begun by a run with another declaration."""
+    """The manifest at this path was started by a run with another declaration."""
 
 
 class Announced(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -57,7 +57,7 @@ _HEAD: Final = msgspec.json.Decoder(_Head)
 def read_manifest(path: Path, landing: Path) -> ManifestRecord:
     """What a run declared and landed, also when it was killed; FileNotFoundError without manifest.
 
-    `landing` is the landing root, to see whether the last announced file is there.
+    `landing` is the landing root, to check whether the last announced file exists.
     """
     # A line without end was cut off by a kill, before its file landed.
     head, *lines = path.read_bytes().split(b"\n")[:-1] or [b'{"declaration":{}}']
@@ -92,12 +92,12 @@ class Manifest:
         events: Sequence[tuple[tuple[int, ...], str]] = (),
         hours: Mapping[str, int] | None = None,
     ) -> None:
-        """Say, durably, that a file is about to land."""
-        said = Announced(folder, file, rows, tuple(events), dict(hours or {}))
-        self._append(msgspec.json.encode(said))
+        """Record, durably, that a file is about to land."""
+        announced = Announced(folder, file, rows, tuple(events), dict(hours or {}))
+        self._append(msgspec.json.encode(announced))
 
     def _rewrite(self, declaration: Declaration, files: Sequence[Announced]) -> None:
-        """Begin the manifest, or cut what a kill left half done."""
+        """Start the manifest, or remove the half-written line of a killed run."""
         lines = [msgspec.json.encode({"declaration": dict(declaration)})]
         lines += [msgspec.json.encode(file) for file in files]
         write_file(str(self._path), b"".join(line + b"\n" for line in lines))

@@ -23,10 +23,10 @@ SECOND: Final = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What became of a file: trips in = `trips` + the sum of `skipped`, counted by reason.
+    """Result of one replay: trips in = `trips` + the sum of `skipped`, counted by reason.
 
     `unread` counts, by column, values that events lack or that were rounded to cents, among the
-    events made so far. `paced` tells what landed in this run.
+    events made so far. `paced` is what landed in this run.
     """
 
     trips: int

@@ -50,7 +50,7 @@ DEBS_2015: Final = (
 
 
 class UnknownTripLayout(ValueError):
-    """A file in which no pickup and dropoff times can be found."""
+    """A file without columns of pickup and dropoff times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +70,14 @@ def read_trips(path: Path) -> TlcFile:
     malformed = 0
     if path.suffix == ".parquet":
         names = pyarrow.parquet.read_schema(path).names
-        found = _find(names, path)
-        table = pyarrow.parquet.read_table(path, columns=sorted(found.values()))
+        spelled = _find(names, path)
+        table = pyarrow.parquet.read_table(path, columns=sorted(spelled.values()))
     else:
         table, malformed = _read_csv(path)
-        found = _find(table.column_names, path)
+        spelled = _find(table.column_names, path)
     columns = {
-        ours: table.column(found[ours]).combine_chunks()
-        if ours in found
+        ours: table.column(spelled[ours]).combine_chunks()
+        if ours in spelled
         else pa.nulls(table.num_rows, pa.string())
         for ours in SPELLINGS
     }
@@ -86,17 +86,17 @@ def read_trips(path: Path) -> TlcFile:
 
 def _find(names: list[str], path: Path) -> dict[str, str]:
     by_lower = {name.strip().lower(): name for name in names}
-    found = {
+    spelled = {
         ours: by_lower[spelling]
         for ours, spellings in SPELLINGS.items()
         for spelling in reversed(spellings)
         if spelling in by_lower
     }
-    if "pickup" not in found or "dropoff" not in found:
+    if "pickup" not in spelled or "dropoff" not in spelled:
         raise UnknownTripLayout(
             f"{path.name} has no pickup and dropoff times; its columns are {', '.join(names)}"
         )
-    return found
+    return spelled
 
 
 def _read_csv(path: Path) -> tuple[pa.Table, int]:

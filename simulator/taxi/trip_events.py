@@ -49,7 +49,7 @@ class TripEvent:
 
 
 class TripEvents:
-    """The events of one file; iterate for the events, ask `skipped` and `unread` for the rest.
+    """The events of one file; iterate for the events; `skipped` and `unread` count the rest.
 
     Events at the same instant come by row, a START before its END. `skipped` counts trips that
     cannot be replayed, by reason; `unread` counts values that an event lacks because their text is

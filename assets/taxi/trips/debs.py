@@ -100,8 +100,8 @@ DEBS_TRIPS: Final = TLC.ingest(
     ),
     lateness=None,
     description=(
-        "Trips of 2013 with coordinates and fares, both ends inside New York; the others are set "
-        "aside. Times are UTC, from New York wall-clock time."
+        "Trips of 2013 with coordinates and fares, both ends inside New York; the others are "
+        "quarantined. Times are UTC, from New York wall-clock time."
     ),
     days=TLC.days("pickup_at", start=date(2013, 1, 1)),
     personal=("medallion", "driver"),

@@ -23,8 +23,8 @@ back to 24 November, seven days). Stray clocks go further: 2009 in 2022-01, 12 A
 def file_month(file: Column) -> Column:
     """First day of the month in a file's name; null where the name has no month, or several."""
     name = F.regexp_extract(file, r"([^/]*)$", 1)
-    found = F.regexp_extract_all(name, F.lit(MONTH), F.lit(1))
-    return F.when(F.size(found) == 1, F.to_date(F.concat(F.get(found, F.lit(0)), F.lit("-01"))))
+    months = F.regexp_extract_all(name, F.lit(MONTH), F.lit(1))
+    return F.when(F.size(months) == 1, F.to_date(F.concat(F.get(months, F.lit(0)), F.lit("-01"))))
 
 
 def is_outside(pickup: Column, file: Column) -> Column:

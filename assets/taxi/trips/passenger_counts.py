@@ -43,7 +43,7 @@ PASSENGER_COUNTS: Final = TLC.ingest(
                 "negative_count",
                 lambda: F.col("passengers") < 0,
                 "quarantine",
-                "Nobody rides less than nobody.",
+                "A count of passengers cannot be negative.",
             ),
         ),
     ),

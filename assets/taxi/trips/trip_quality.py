@@ -14,7 +14,7 @@ from assets.taxi.trips.rules import FLAGGED
 from assets.taxi.trips.twins import with_service
 from rivermark import Suite, Table, expect
 
-LOOKS_AT: Final = {
+COLUMN_OF_RULE: Final = {
     "negative_amount": "total",
     "absurd_distance": "distance_miles",
     "zero_distance": "distance_miles",
@@ -61,7 +61,7 @@ def by_rule(records: DataFrame) -> DataFrame:
     counts = [F.count("*").alias("records")]
     for name in names:
         counts.append(count_of(is_flagged(name)).alias(f"broken_{name}"))
-        column = F.col(LOOKS_AT.get(name, "pickup_at"))
+        column = F.col(COLUMN_OF_RULE.get(name, "pickup_at"))
         counts.append(count_of(column.isNull() & ~is_flagged(name)).alias(f"empty_{name}"))
     rows = [
         F.struct(

@@ -106,7 +106,7 @@ def test_an_input_without_event_time_cannot_be_read_with_a_watermark() -> None:
 
 
 def test_a_table_of_nobody_needs_a_lateness_of_its_own() -> None:
-    with refused("nothing tells how late rows of 'test/foreign' may be"):
+    with refused("it is not known how late rows of 'test/foreign' may be"):
         stream("test/hours", table("test/foreign"))
     assert lateness_of(stream("test/hours", table("test/foreign"), lateness=MINUTE)) == MINUTE
 

@@ -8,7 +8,7 @@ from assets.taxi.trips.counting import SUMMARY
 from assets.taxi.trips.ingest import TRIP_RECORDS
 from assets.taxi.trips.rules import FLAGGED
 from assets.taxi.trips.streams import STREAMS
-from assets.taxi.trips.trip_quality import LOOKS_AT
+from assets.taxi.trips.trip_quality import COLUMN_OF_RULE
 from assets.taxi.trips.twins import RECORD, TRIP
 from rivermark.model.stream import Stream
 from rivermark.model.table import Daily
@@ -53,8 +53,8 @@ def test_a_rule_that_can_be_empty_looks_at_a_column_of_the_records() -> None:
     rules = {rule.name for rule in FLAGGED}
     columns = set(TRIP_RECORDS.admitted.schema.fieldNames())
 
-    assert set(LOOKS_AT) <= rules
-    assert set(LOOKS_AT.values()) <= columns
+    assert set(COLUMN_OF_RULE) <= rules
+    assert set(COLUMN_OF_RULE.values()) <= columns
 
 
 def test_a_repeat_is_equal_in_all_that_a_record_says() -> None:
