@@ -37,11 +37,11 @@ def show_bad_rows(
     """Print rows of the table, or of those that were refused, that break rules of its suite."""
     rules = rules_named(topology, table, name)
     if refused:
-        opened, told = _refused(lake, table), "refused"
+        opened, source = _refused(lake, table), "refused"
     else:
         at = parse_version(version) if version else None
         chosen = resolve_version(lake, table, at)
-        opened, told = DeltaTable(lake.path(table), version=chosen), f"version {chosen}"
+        opened, source = DeltaTable(lake.path(table), version=chosen), f"version {chosen}"
     evidence = evidence_of(
         opened.to_pyarrow_dataset(),
         table,
@@ -50,21 +50,21 @@ def show_bad_rows(
         limit=limit,
         personal=personal,
     )
-    broken = [found for found in evidence.failing if found.count]
-    for found in broken:
-        _print(found)
-        days = evidence.by_day.get(found.rule, {})
+    broken = [failing for failing in evidence.failing if failing.count]
+    for failing in broken:
+        _print(failing)
+        days = evidence.by_day.get(failing.rule, {})
         if days:
             by_day = ", ".join(f"{day} {number(n)}" for day, n in sorted(days.items())[-14:])
             out().print(plain(f"by day: {by_day}"))
     held = len(evidence.failing) - len(broken)
-    out().print(plain(f"{table.name}, {told}: {len(broken)} rules broken, {held} hold"))
+    out().print(plain(f"{table.name}, {source}: {len(broken)} rules broken, {held} hold"))
     if evidence.hidden:
         out().print(plain(f"left out as personal: {', '.join(evidence.hidden)} (--personal)"))
 
 
 def rules_named(topology: Topology, table: Table, name: str) -> list[SuiteRule]:
-    """The rules about rows that are meant; raises with those that there are."""
+    """The rules about rows of that name; the error of an unknown name lists them."""
     stream = topology.writer(table)
     suite = suite_of(stream, table) if stream is not None else None
     if suite is None:
@@ -89,9 +89,9 @@ def _refused(lake: Lake, table: Table) -> DeltaTable:
         ) from None
 
 
-def _print(found: FailingRows) -> None:
-    drawn = grid(f"{found.rule}: {number(found.count)}", list(found.columns))
-    for row in found.rows:
+def _print(failing: FailingRows) -> None:
+    drawn = grid(f"{failing.rule}: {number(failing.count)}", list(failing.columns))
+    for row in failing.rows:
         drawn.add_row(*(plain(_cell(value)) for value in row))
     out().print(drawn)
 

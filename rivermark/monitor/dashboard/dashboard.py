@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rivermark.lake.filesystem import write_file
 from rivermark.monitor.dashboard.drawings import bars, history
-from rivermark.monitor.dashboard.formatting import PAGES
+from rivermark.monitor.dashboard.formatting import render
 from rivermark.monitor.dashboard.gather import HOURS_BACK, Facts
 from rivermark.monitor.dashboard.stream_card import stream_card
 
@@ -35,7 +35,8 @@ def draw(facts: Facts) -> str:
         ),
     )
     suites = [["held" if run.success else "error" for run in runs] for runs in facts.suites]
-    return PAGES.get_template("dashboard.html").render(
+    return render(
+        "dashboard.html",
         facts=facts,
         hours_back=HOURS_BACK,
         tiles=_tiles(facts),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rivermark.lake.filesystem import write_file
 from rivermark.model.table import Table
-from rivermark.monitor.dashboard.formatting import PAGES
+from rivermark.monitor.dashboard.formatting import render
 from rivermark.quality.failing_rows import Evidence
 from rivermark.settings import Settings
 
@@ -24,4 +24,4 @@ def write(evidence: Evidence, path: Path) -> Path:
 
 def draw(evidence: Evidence) -> str:
     """The page as HTML."""
-    return PAGES.get_template("failing_rows.html").render(evidence=evidence)
+    return render("failing_rows.html", evidence=evidence)

@@ -74,16 +74,19 @@ def percent_text(share: float | None) -> str:
     return "" if share is None else f"{share:.2%}"
 
 
-FILTERS: Final[Mapping[str, Callable[..., str]]] = {
-    "anchor": anchor,
-    "bytes": bytes_text,
-    "cell": cell_text,
-    "lag": lag_text,
-    "metrics": metrics_text,
-    "number": number_text,
-    "percent": percent_text,
-    "span": span,
-    "time": time_text,
-}
+FILTERS: Final[tuple[tuple[str, Callable[..., str]], ...]] = (
+    ("anchor", anchor),
+    ("bytes", bytes_text),
+    ("cell", cell_text),
+    ("lag", lag_text),
+    ("metrics", metrics_text),
+    ("number", number_text),
+    ("percent", percent_text),
+    ("span", span),
+    ("time", time_text),
+)
 
-PAGES: Final = pages_of("rivermark.monitor.dashboard", FILTERS)
+
+def render(template: str, **values: object) -> str:
+    """A page of this package, drawn from its values."""
+    return pages_of("rivermark.monitor.dashboard", *FILTERS).get_template(template).render(values)

@@ -18,8 +18,7 @@ from typing import Final
 from rivermark.html.page import pages_of
 from rivermark.lake.filesystem import write_file
 
-PAGES: Final = pages_of("rivermark.quality.gx", {})
-
+PACKAGE: Final = "rivermark.quality.gx"
 POLICY: Final = (
     '<meta http-equiv="Content-Security-Policy" '
     "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
@@ -66,7 +65,7 @@ def self_contained(text: str) -> str:
     for pattern in REMOVED:
         text = pattern.sub("", text)
     text = DEAD_LINKS.sub(r"\1", text)
-    style = PAGES.get_template("offline.css").render()
+    style = pages_of(PACKAGE).get_template("offline.css").render()
     return text.replace("</head>", f"{POLICY}<style>{style}</style>{MARK}</head>", 1)
 
 
@@ -99,6 +98,6 @@ def write_index(pages: Path, runs: Iterable[StoredRun]) -> None:
     ordered = list(runs)
     newest = {run.suite: run for run in reversed(ordered)}
     latest = sorted(newest.values(), key=lambda run: run.suite)
-    index = PAGES.get_template("index.html").render(latest=latest, kept=ordered)
+    index = pages_of(PACKAGE).get_template("index.html").render(latest=latest, kept=ordered)
     # In one step: several processes draw one site, and readers may look.
     write_file(str(pages / "index.html"), index.encode())

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from rivermark.backfill.registry import Record, register
+from rivermark.html.page import pages_of
 from rivermark.monitor.checks.history import RecordedResult, newest_results, record
 from rivermark.monitor.dashboard.dashboard import draw
 from rivermark.monitor.dashboard.drawings import heat_map, step
-from rivermark.monitor.dashboard.formatting import PAGES, bytes_text
+from rivermark.monitor.dashboard.formatting import bytes_text
 from rivermark.monitor.dashboard.gather import gather
 from rivermark.monitor.dashboard.refresh import refresh
 from rivermark.settings import Settings
@@ -243,7 +244,7 @@ def test_hostile_names_and_values_stay_text(home: Settings) -> None:
 
 
 def test_a_table_without_rows_says_so() -> None:
-    template = PAGES.from_string(
+    template = pages_of("rivermark.monitor.dashboard").from_string(
         '{% from "macros.html" import table %}{% call(r) table("Rows", ["a"], []) %}{% endcall %}'
     )
 
