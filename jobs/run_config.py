@@ -1,12 +1,13 @@
 """Configuration of runs, checked before anything is started."""
 
+from collections.abc import Callable
 from datetime import date, timedelta
 from enum import Enum
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import Annotated, Final
 
 import dagster as dg
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from rivermark.backfill.as_of import parse_as_of
 from rivermark.model.errors import RivermarkError
@@ -32,6 +33,29 @@ class Mode(Enum):
 
     bounded = "bounded"
     continuous = "continuous"
+
+
+LIMITS: Final[dict[str, tuple[Callable[[float], bool], str]]] = {
+    "report_seconds": (
+        lambda seconds: seconds >= 5,
+        "a run cannot report every {} seconds: give 5 or more; each report is an event in "
+        "Dagster's log, 60 is a good pace",
+    ),
+    "trigger_seconds": (
+        lambda seconds: seconds > 0,
+        "no time between batches is {} seconds long: give more than 0, or leave trigger_seconds "
+        "out to take the platform's setting",
+    ),
+    "check_seconds": (
+        lambda seconds: seconds >= 30,
+        "checks every {} seconds would crowd out the streams: 30 or more",
+    ),
+    "suite_seconds": (
+        lambda seconds: seconds == 0 or seconds >= 60,
+        "suites every {} seconds: give 60 or more, or 0 for never",
+    ),
+}
+"""Which values are allowed, and what is said of others."""
 
 
 class HostConfig(dg.Config):
@@ -63,40 +87,12 @@ class HostConfig(dg.Config):
         description="How often it runs Great Expectations suites, in its own engine; 0: never.",
     )
 
-    @field_validator("report_seconds")
+    @field_validator(*LIMITS)
     @classmethod
-    def _not_too_often(cls, value: float) -> float:
-        if not value >= 5:
-            raise ValueError(
-                f"a run cannot report every {value} seconds: give 5 or more; each report is an "
-                "event in Dagster's log, 60 is a good pace"
-            )
-        return value
-
-    @field_validator("trigger_seconds")
-    @classmethod
-    def _above_zero(cls, value: float | None) -> float | None:
-        if value is not None and not value > 0:
-            raise ValueError(
-                f"no time between batches is {value} seconds long: give more than 0, or leave "
-                "trigger_seconds out to take the platform's setting"
-            )
-        return value
-
-    @field_validator("check_seconds")
-    @classmethod
-    def _with_pauses(cls, value: float) -> float:
-        if not value >= 30:
-            raise ValueError(
-                f"checks every {value} seconds would crowd out the streams: 30 or more"
-            )
-        return value
-
-    @field_validator("suite_seconds")
-    @classmethod
-    def _never_or_with_pauses(cls, value: float) -> float:
-        if not (value == 0 or value >= 60):
-            raise ValueError(f"suites every {value} seconds: give 60 or more, or 0 for never")
+    def _within_limits(cls, value: float | None, info: ValidationInfo) -> float | None:
+        allows, advice = LIMITS[str(info.field_name)]
+        if value is not None and not allows(value):
+            raise ValueError(advice.format(value))
         return value
 
     @property

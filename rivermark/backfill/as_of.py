@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
 
 from rivermark.model.errors import RivermarkError
 from rivermark.model.table import NAME
-from rivermark.runtime.query.recompute import AsOf
+
+if TYPE_CHECKING:
+    from rivermark.runtime.query.recompute import AsOf
 
 
 def parse_day(text: str) -> date:
