@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 
 from bench.figures import options_of, report
 from bench.warm_batch import EVENT, Script, age, table
-from rivermark.lake.append.delta_commit import Appender
+from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
 from rivermark.lake.statistics import row_count
@@ -53,7 +53,7 @@ def series(files: int, commits: int) -> dict[str, float | int]:
 
 def by_delta_rs(files: int, commits: int) -> dict[str, float | int]:
     """The same with the log entry left to delta-rs."""
-    with mock.patch.object(Appender, "append", return_value=False):
+    with mock.patch.object(DeltaCommitter, "append", return_value=False):
         return series(files, commits)
 
 

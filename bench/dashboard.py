@@ -31,7 +31,7 @@ from bench.process_tree import run_measured
 from rivermark.backfill.maintenance import upkeep
 from rivermark.backfill.registry import Record, new_id, register
 from rivermark.ingest.split_outcomes import INGEST_FILES
-from rivermark.lake.commit_metadata import noted
+from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
 from rivermark.model.stream import Ingest
@@ -86,7 +86,7 @@ class Filled:
             for f in self._schema
         ]
         rows_of_day = pa.Table.from_arrays(arrays, schema=self._schema).slice(0, most)
-        properties = noted(metadata)
+        properties = commit_properties(metadata)
         write_deltalake(self._table, rows_of_day, mode="append", commit_properties=properties)
 
 

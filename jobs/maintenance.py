@@ -10,7 +10,7 @@ from jobs.events import evaluation
 from jobs.names import table_key
 from resources.settings import SettingsResource
 from rivermark.backfill.maintenance import upkeep
-from rivermark.lake.maintenance.maintain import Kept
+from rivermark.lake.maintenance.maintain import MaintenanceResult
 from rivermark.model.topology import Topology
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.monitor.checks.registry import retention_checks
@@ -48,7 +48,7 @@ def upkeep_job(topology: Topology) -> dg.JobDefinition:
         settings = platform.settings()
         broken: list[str] = []
 
-        def report(kept: Kept) -> None:
+        def report(kept: MaintenanceResult) -> None:
             for note in kept.notes:
                 context.log.warning(f"{kept.table}: {note}")
             check = retained.get(kept.table)
@@ -92,7 +92,7 @@ def upkeep_job(topology: Topology) -> dg.JobDefinition:
     return maintaining
 
 
-def figures(kept: Kept) -> dict[str, int | float | bool]:
+def figures(kept: MaintenanceResult) -> dict[str, int | float | bool]:
     """The metadata of the table: each number becomes a plot."""
     return {
         "dry_run": kept.dry_run,

@@ -10,7 +10,7 @@ from rivermark.backfill.pending import PENDING_AND_MERGES
 from rivermark.backfill.registry import REPROCESSINGS
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.maintenance.compaction import TARGET_BYTES
-from rivermark.lake.maintenance.maintain import Kept, look_after
+from rivermark.lake.maintenance.maintain import MaintenanceResult, maintain
 from rivermark.model.errors import UnknownStream
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
@@ -43,21 +43,21 @@ def upkeep(
     now: datetime | None = None,
     dry_run: bool = False,
     target: int = TARGET_BYTES,
-    on_done: Callable[[Kept], None] | None = None,
-) -> list[Kept]:
+    on_done: Callable[[MaintenanceResult], None] | None = None,
+) -> list[MaintenanceResult]:
     """Maintain the named tables, or all that exist, one after the other. Starts no Spark.
 
     Streams may run meanwhile. Raises UnknownStream for a name that no table has.
     """
     tables = kept_tables(topology)
     lake, now = settings.lake(), now or datetime.now(UTC)
-    done: list[Kept] = []
+    done: list[MaintenanceResult] = []
     for table in chosen(tables, names):
         if not lake.exists(table):
             continue
         writer = topology.writer(table)
         since = now - timedelta(days=settings.progress_days)
-        kept = look_after(
+        kept = maintain(
             lake,
             table,
             now=now,

@@ -21,7 +21,7 @@ from deltalake import DeltaTable
 from rivermark.backfill.affected_days import Changed, DaysByStream, all_affected_days
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
-from rivermark.lake.sql import ask
+from rivermark.lake.sql import query
 from rivermark.lake.system_tables import append_rows
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
@@ -122,7 +122,7 @@ def events(lake: Lake, sql: str, values: Sequence[object] = ()) -> list[dict[str
     if not lake.exists(PENDING_AND_MERGES):
         return []
     rows = DeltaTable(lake.path(PENDING_AND_MERGES)).to_pyarrow_dataset()
-    return ask(sql, {"events": rows}, values)
+    return query(sql, {"events": rows}, values)
 
 
 def append_events(lake: Lake, run_id: str, rows: Sequence[Mapping[str, Any]]) -> None:

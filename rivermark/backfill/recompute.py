@@ -91,7 +91,7 @@ def rehearse(
                 f"table '{table.name}' does not exist yet, so there is nothing to compare with: "
                 f"rivermark run {order.stream.name}"
             )
-    remove_old(lake, datetime.now(UTC) - lake.promise)
+    remove_old(lake, datetime.now(UTC) - lake.retention)
     with computed(spark, settings, order, kind) as (done, rows):
         for table in order.stream.tables:
             order.on_step(f"keeping the rows of {table.name} beside")

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from deltalake import DeltaTable
 
 from rivermark.lake.lake import Lake
-from rivermark.lake.sql import ask
+from rivermark.lake.sql import query
 from rivermark.lake.system_tables import append_rows
 from rivermark.model.table import Table
 
@@ -97,7 +97,7 @@ def newest_records(lake: Lake, stream: str | None = None, limit: int = 100) -> l
     if not lake.exists(REPROCESSINGS):
         return []
     table = DeltaTable(lake.path(REPROCESSINGS)).to_pyarrow_dataset()
-    rows = ask(NEWEST, {"register": table}, {"stream": stream, "limit": limit})
+    rows = query(NEWEST, {"register": table}, {"stream": stream, "limit": limit})
     return [_record(row) for row in rows]
 
 

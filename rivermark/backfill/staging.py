@@ -21,7 +21,7 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rivermark.lake.commit_metadata import noted
+from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.day_predicates import condition, days_of
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
@@ -129,7 +129,7 @@ def keep_rehearsed(
         rows,
         mode="overwrite",
         description=table.description,
-        commit_properties=noted(metadata),
+        commit_properties=commit_properties(metadata),
     )
     return path
 

@@ -14,7 +14,7 @@ from rivermark.cli.console import grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.ingest.plan import open_source, plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
-from rivermark.lake.sql import ask
+from rivermark.lake.sql import query
 from rivermark.model.errors import RivermarkError
 from rivermark.model.source import Split, Waiting
 from rivermark.model.stream import Ingest
@@ -113,4 +113,4 @@ def _rows(settings: Settings, table: Table, sql: str, values: dict[str, object])
     lake = settings.lake()
     if not lake.exists(table):
         return []
-    return ask(sql, {"found": DeltaTable(lake.path(table)).to_pyarrow_dataset()}, values)
+    return query(sql, {"found": DeltaTable(lake.path(table)).to_pyarrow_dataset()}, values)

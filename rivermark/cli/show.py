@@ -15,7 +15,7 @@ from rivermark.cli.console import grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.cli.failing_rows import show_bad_rows
 from rivermark.lake.lake import Lake
-from rivermark.lake.sql import ask, quoted
+from rivermark.lake.sql import query, quoted
 from rivermark.lake.statistics import row_count
 from rivermark.lake.time_travel import resolve_version
 from rivermark.model.errors import RivermarkError, UnknownStream
@@ -114,7 +114,7 @@ def newest_rows(
     columns = ", ".join(quoted(f.name) for f in table.schema.fields)
     by = f"ORDER BY {', '.join(order)}" if order else ""
     # The names are declared in code, and quoted all the same.
-    return ask(f"SELECT {columns} FROM rows {by} LIMIT ?", {"rows": rows}, [limit])  # noqa: S608
+    return query(f"SELECT {columns} FROM rows {by} LIMIT ?", {"rows": rows}, [limit])  # noqa: S608
 
 
 def print_rows(

@@ -10,9 +10,9 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import DataFrame
 
-from rivermark.lake.append.delta_commit import Appender
+from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.append.version_checksum import write_checksum
-from rivermark.lake.commit_metadata import note, noted
+from rivermark.lake.commit_metadata import commit_properties, user_metadata
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import Commit, CommitLog
@@ -41,7 +41,7 @@ class TableWriter:
         self.path = lake.path(table)
         self.origin = origin
         self._last = self._find_last()
-        self._appender = Appender(self.path)
+        self._appender = DeltaCommitter(self.path)
         self._rust: DeltaTable | None = None
         self._log = CommitLog(self.path)
         self._version: int | None = None
@@ -79,11 +79,11 @@ class TableWriter:
         return None
 
     def _is_ours(self, commit: Commit) -> bool:
-        found = commit.metadata
+        metadata = commit.metadata
         return (
-            found.get("stream") == self.origin.stream
-            and found.get("generation") == self.origin.generation
-            and "batch" in found
+            metadata.get("stream") == self.origin.stream
+            and metadata.get("generation") == self.origin.generation
+            and "batch" in metadata
         )
 
     def has(self, batch: int) -> bool:
@@ -97,12 +97,12 @@ class TableWriter:
         *,
         metadata: dict[str, Any] | None = None,
     ) -> bool:
-        """Append the rows as one commit of one file, unless the batch is there; tells which.
+        """Append the rows as one commit of one file, unless the table holds the batch.
 
         One file, because a reader that stops between two files of a commit would let its watermark
-        run ahead of rows that the door admitted
-        (docs/decisions/0002-a-commit-is-the-unit-of-order.md). An Arrow table is committed from
-        here, without a Spark job.
+        run ahead of rows that were admitted
+        (docs/decisions/0002-a-commit-is-the-unit-of-order.md). An Arrow table is committed by the
+        driver, without a Spark job. Returns whether the rows were appended.
         """
         if self.has(batch):
             return False
@@ -119,14 +119,14 @@ class TableWriter:
                     self._append_arrow(rows, described)
             else:
                 writer = rows.coalesce(1).write.format("delta").mode("append")
-                writer.option("userMetadata", note(described)).save(self.path)
+                writer.option("userMetadata", user_metadata(described)).save(self.path)
         self._last = Commit(-1, datetime.now(UTC), "WRITE", described)
         return True
 
     def rows_written(self, batch: int) -> int:
         """Rows of that batch by its commit's own metrics; looks only at commits not seen before."""
         if self._version is None or not self._log.holds(self._version):
-            # Not looked yet, or what came after our last batch was cleaned out of the log since.
+            # Nothing is read yet, or the log after our last batch was cleaned since.
             ours = (c.version for c in self._log.backwards() if self._is_ours(c))
             self._version = next(ours, 0)
         rows = 0
@@ -140,8 +140,8 @@ class TableWriter:
         try:
             self._write_arrow(rows, metadata)
         except CommitFailedError:
-            # Somebody changed the table's columns or properties since it was opened here. Nothing
-            # was committed, and the lock lets nobody come between. Columns that only a newer
+            # Another writer changed the table's columns or properties since it was opened. Nothing
+            # was committed, and the lock lets none come between. Columns that only a newer
             # declaration has stay empty.
             self._rust = None
             self._schema_mode = "merge"
@@ -158,7 +158,7 @@ class TableWriter:
             rows,
             mode="append",
             schema_mode=self._schema_mode,
-            commit_properties=noted(metadata),
+            commit_properties=commit_properties(metadata),
         )
         # Where it cannot be known, it is not looked for again at each batch of this run.
         self._summed = self._summed and write_checksum(self.path, self._rust.version())

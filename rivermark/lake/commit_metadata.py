@@ -9,11 +9,11 @@ from typing import Any
 from deltalake import CommitProperties
 
 
-def note(metadata: Mapping[str, Any]) -> str:
+def user_metadata(metadata: Mapping[str, Any]) -> str:
     """The text of a commit's `userMetadata`."""
     return json.dumps(metadata, separators=(",", ":"))
 
 
-def noted(metadata: Mapping[str, Any]) -> CommitProperties:
+def commit_properties(metadata: Mapping[str, Any]) -> CommitProperties:
     """The same, for a commit of delta-rs."""
-    return CommitProperties(custom_metadata={"userMetadata": note(metadata)})
+    return CommitProperties(custom_metadata={"userMetadata": user_metadata(metadata)})

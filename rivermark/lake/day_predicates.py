@@ -1,4 +1,4 @@
-"""Days of a table as conditions on its rows: for Spark, for delta-rs, and for whoever counts."""
+"""Days of a table as conditions on its rows: for Spark, for delta-rs, and for Arrow."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from pyarrow import dataset
 
 FEW_RANGES: Final = 8
-"""Up to so many stretches of days are compared one by one."""
+"""Up to so many ranges of days are compared one by one."""
 
 
 def ranges(days: Iterable[date]) -> list[tuple[date, date]]:
-    """Days joined to stretches without a gap, both ends included."""
-    found: list[tuple[date, date]] = []
+    """Days joined to ranges without a gap, both ends included."""
+    joined: list[tuple[date, date]] = []
     for day in sorted(set(days)):
-        if found and day == found[-1][1] + timedelta(days=1):
-            found[-1] = (found[-1][0], day)
+        if joined and day == joined[-1][1] + timedelta(days=1):
+            joined[-1] = (joined[-1][0], day)
         else:
-            found.append((day, day))
-    return found
+            joined.append((day, day))
+    return joined
 
 
 def days_of(table: Table) -> Daily:
@@ -52,10 +52,10 @@ def predicate(table: Table, days: Iterable[date]) -> str:
 
     Made of dates and of the declared column's name only: nothing from input or config is in it.
     """
-    return " OR ".join(stretch(table, first, last) for first, last in ranges(days))
+    return " OR ".join(range_predicate(table, first, last) for first, last in ranges(days))
 
 
-def stretch(table: Table, first: date, last: date) -> str:
+def range_predicate(table: Table, first: date, last: date) -> str:
     """The rows from the day `first` to the day `last`, as SQL."""
     daily = days_of(table)
     if is_date(table):
@@ -63,10 +63,10 @@ def stretch(table: Table, first: date, last: date) -> str:
             f"({daily.column} >= CAST('{first.isoformat()}' AS DATE) AND "
             f"{daily.column} <= CAST('{last.isoformat()}' AS DATE))"
         )
-    return span(daily.column, *daily.bounds(first, last))
+    return moments_predicate(daily.column, *daily.bounds(first, last))
 
 
-def span(column: str, start: datetime, end: datetime) -> str:
+def moments_predicate(column: str, start: datetime, end: datetime) -> str:
     """The rows whose moment lies in [start, end), two whole seconds of UTC, as SQL.
 
     `column` is a declared name. Plain texts: both engines read them as the column's type. CAST(...
@@ -77,20 +77,20 @@ def span(column: str, start: datetime, end: datetime) -> str:
 
 
 def in_days(table: Table, days: Iterable[date]) -> dataset.Expression:
-    """The rows of those days, for whoever reads them with Arrow."""
+    """The rows of those days, as a filter of Arrow."""
     daily = days_of(table)
 
-    def stretch_of(first: date, last: date) -> dataset.Expression:
+    def within(first: date, last: date) -> dataset.Expression:
         if not is_date(table):
             return moments_between(daily.column, *daily.bounds(first, last))
         column = pc.field(daily.column)
         return (column >= pa.scalar(first)) & (column <= pa.scalar(last))
 
-    return reduce(or_, (stretch_of(first, last) for first, last in ranges(days)))
+    return reduce(or_, (within(first, last) for first, last in ranges(days)))
 
 
 def moments_between(column: str, start: datetime, end: datetime) -> dataset.Expression:
-    """The rows whose moment lies in [start, end), for whoever reads them with Arrow."""
+    """The rows whose moment lies in [start, end), as a filter of Arrow."""
     first, after = (pa.scalar(moment, pa.timestamp("us", "UTC")) for moment in (start, end))
     return (pc.field(column) >= first) & (pc.field(column) < after)
 
@@ -99,7 +99,7 @@ def spark_predicate(table: Table, days: Iterable[date]) -> str:
     """The rows of those days, as SQL for Spark alone.
 
     Many scattered days are a set to look up in: a range for each of 400 made generated code of more
-    than the 64 KB that a method may have. The stretch around them lets Delta skip files.
+    than the 64 KB that a method may have. The range around them lets Delta skip files.
     """
     chosen = sorted(set(days))
     if len(ranges(chosen)) <= FEW_RANGES:
@@ -108,7 +108,7 @@ def spark_predicate(table: Table, days: Iterable[date]) -> str:
     listed = ", ".join(f"DATE'{day.isoformat()}'" for day in chosen)
     local = f"to_date(from_utc_timestamp({daily.column}, '{daily.zone}'))"
     day = daily.column if is_date(table) else local
-    return f"{stretch(table, chosen[0], chosen[-1])} AND {day} IN ({listed})"
+    return f"{range_predicate(table, chosen[0], chosen[-1])} AND {day} IN ({listed})"
 
 
 def condition(table: Table, days: Iterable[date]) -> Column:

@@ -13,8 +13,8 @@ from pyarrow import fs
 def filesystem(uri: str) -> tuple[fs.FileSystem, str]:
     """The file system of a path or URI, and the path inside it."""
     if "://" in uri or uri.startswith("file:"):
-        found, path = fs.FileSystem.from_uri(uri)
-        return found, path
+        store, path = fs.FileSystem.from_uri(uri)
+        return store, path
     return fs.LocalFileSystem(), str(Path(uri).resolve())
 
 

@@ -11,21 +11,21 @@ from rivermark.lake.filesystem import filesystem
 from rivermark.model.errors import RivermarkError
 from rivermark.model.table import NAME, Table
 
-PROMISE: Final = timedelta(days=7)
+RETENTION: Final = timedelta(days=7)
 """How far back every version of a table can be read, where nothing else is set."""
 
 
 class Lake:
     """Paths below a root: `tables/`, `checkpoints/`, and the platform's own tables below `ops/`.
 
-    `promise` is the span for which each version of its tables stays readable, unless a table
+    `retention` is the span for which each version of its tables stays readable, unless a table
     declares its own.
     """
 
-    def __init__(self, root: str, promise: timedelta = PROMISE) -> None:
+    def __init__(self, root: str, retention: timedelta = RETENTION) -> None:
         """Take the root, a folder or a URI."""
         self.root = root.rstrip("/")
-        self.promise = promise
+        self.retention = retention
 
     def path(self, table: Table | str) -> str:
         """Folder of a table; refuses names that would leave the lake."""

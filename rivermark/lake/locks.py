@@ -1,4 +1,4 @@
-"""One writer at a time for the moment of a commit, where the file system cannot promise it.
+"""One writer at a time for the moment of a commit, where the file system does not ensure it.
 
 On a local disk Delta's JVM and delta-rs both look for the next version's file and then rename onto
 it; two processes doing so at once could overwrite each other. A lock file per table closes the gap.
@@ -26,8 +26,8 @@ def commit_lock(table_path: str) -> Iterator[None]:
 def days_lock(table_path: str) -> Iterator[None]:
     """Hold the right to compute days of a table, from the reading of the input to the commit.
 
-    Whoever reads first and commits last would put back what the other one replaced in between: a
-    backfill the rows that it saw, over a refresh that knew of newer ones.
+    One that reads first and commits last would put back what another replaced in between: a
+    backfill the rows that it read, over a refresh that read newer ones.
     """
     with _lock(table_path, "_days.lock"):
         yield
@@ -35,14 +35,14 @@ def days_lock(table_path: str) -> Iterator[None]:
 
 @contextmanager
 def try_days_lock(table_path: str) -> Iterator[bool]:
-    """The right to compute days, if nobody holds it now; tells whether it was had."""
+    """The right to compute days, where it is free now; yields whether it was taken."""
     with _lock(table_path, "_days.lock", wait=False) as held:
         yield held
 
 
 @contextmanager
 def try_merge_lock(table_path: str) -> Iterator[bool]:
-    """The right to merge late rows of a lake, if nobody holds it now; tells whether it was had."""
+    """The right to merge late rows of a lake, where it is free now; yields whether it was taken."""
     with _lock(table_path, "_fold.lock", wait=False) as held:
         yield held
 

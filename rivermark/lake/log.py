@@ -100,8 +100,8 @@ class CommitLog:
         """Whether a batch that `history` does not tell of was never written."""
         if self.complete():
             return True
-        found = (c.metadata[REMEMBERED] for c in self.backwards() if REMEMBERED in c.metadata)
-        newest = next(found, None)
+        markers = (c.metadata[REMEMBERED] for c in self.backwards() if REMEMBERED in c.metadata)
+        newest = next(markers, None)
         return newest is not None and bool(newest["all"])
 
     def latest(self) -> Commit | None:

@@ -12,12 +12,12 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql import DataFrame
 
 from rivermark.lake.append.version_checksum import write_checksum
-from rivermark.lake.commit_metadata import note, noted
-from rivermark.lake.day_predicates import predicate, span, spark_predicate
+from rivermark.lake.commit_metadata import commit_properties, user_metadata
+from rivermark.lake.day_predicates import moments_predicate, predicate, spark_predicate
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
-from rivermark.lake.stream_safe_replace import anchor_for
+from rivermark.lake.stream_safe_replace import rows_to_rewrite
 from rivermark.model.errors import RivermarkError
 from rivermark.model.table import Table
 
@@ -80,34 +80,34 @@ def _replace(
     metadata: dict[str, Any],
 ) -> int:
     path = lake.path(table)
-    found = DeltaTable(path)
-    anchor = anchor_for(found, table, days)
+    delta = DeltaTable(path)
+    rewritten = rows_to_rewrite(delta, table, days)
     if isinstance(rows, pa.Table):
         where, written = predicate(table, days), rows
-        if anchor is not None and rows.num_rows:
-            where = f"{where} OR {anchor.predicate}"
-            same = anchor.rows.select(rows.column_names).cast(rows.schema)
+        if rewritten is not None and rows.num_rows:
+            where = f"{where} OR {rewritten.predicate}"
+            same = rewritten.rows.select(rows.column_names).cast(rows.schema)
             written = pa.concat_tables([rows, same])
-        _overwrite(found, path, written, where, metadata)
+        _overwrite(delta, path, written, where, metadata)
         return int(rows.num_rows)
     where = spark_predicate(table, days)
     inside = rows.where(where)
-    if anchor is not None:
-        same = rows.sparkSession.createDataFrame(anchor.rows)
+    if rewritten is not None:
+        same = rows.sparkSession.createDataFrame(rewritten.rows)
         inside = inside.unionByName(same.to(rows.schema))
-        where = f"({where}) OR {anchor.predicate}"
+        where = f"({where}) OR {rewritten.predicate}"
     writer = inside.coalesce(1).write.format("delta").mode("overwrite")
     writer = writer.option("replaceWhere", where)
-    writer.option("userMetadata", note(metadata)).save(path)
+    writer.option("userMetadata", user_metadata(metadata)).save(path)
     newest = CommitLog(path).latest()
     count = newest.rows or 0 if newest else 0
-    return count - (anchor.rows.num_rows if anchor is not None else 0)
+    return count - (rewritten.rows.num_rows if rewritten is not None else 0)
 
 
 def replace_span(
     lake: Lake,
     table: Table,
-    found: DeltaTable,
+    delta: DeltaTable,
     rows: pa.Table,
     column: str,
     start: datetime,
@@ -119,13 +119,17 @@ def replace_span(
     Some row must lie there now, or streams would read the commit as new input. `found` is the table
     as it was opened under its commit lock, which the caller holds from there on.
     """
-    _overwrite(found, lake.path(table), rows, span(column, start, end), metadata)
+    _overwrite(delta, lake.path(table), rows, moments_predicate(column, start, end), metadata)
 
 
 def _overwrite(
-    found: DeltaTable, path: str, rows: pa.Table, where: str, metadata: dict[str, Any]
+    delta: DeltaTable, path: str, rows: pa.Table, where: str, metadata: dict[str, Any]
 ) -> None:
     write_deltalake(
-        found, rows, mode="overwrite", predicate=where, commit_properties=noted(metadata)
+        delta,
+        rows,
+        mode="overwrite",
+        predicate=where,
+        commit_properties=commit_properties(metadata),
     )
-    write_checksum(path, found.version())
+    write_checksum(path, delta.version())

@@ -1,4 +1,4 @@
-"""The promise that every version of a table's last days can be read, and what keeps it."""
+"""For how long each version of a table can be read, as the table's Delta properties."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from datetime import UTC, datetime, timedelta
 from deltalake import DeltaTable
 
 from rivermark.lake.append.version_checksum import write_checksum
-from rivermark.lake.commit_metadata import noted
+from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
 from rivermark.model.table import Table
 
 
-def promise_of(lake: Lake, table: Table) -> timedelta:
-    """For how long each version of the table stays readable: its own word, or the lake's."""
-    return table.promise or lake.promise
+def retention_of(lake: Lake, table: Table) -> timedelta:
+    """For how long each version of a table stays readable: as declared, or as in its lake."""
+    return table.retention or lake.retention
 
 
-def retention(promise: timedelta) -> dict[str, str]:
-    """The Delta properties that follow from a promise.
+def retention_properties(retention: timedelta) -> dict[str, str]:
+    """The Delta properties that follow from a retention.
 
-    Log and files are kept for the same span. Writers clean nothing: only upkeep does, because it
-    alone knows what the streams that read the table still need.
+    Log and files are kept for the same span. Only maintenance cleans, because it alone knows what
+    the streams that read the table still need.
     """
-    days, rest = divmod(promise, timedelta(days=1))
-    seconds = max(1, round(promise.total_seconds()))
+    days, rest = divmod(retention, timedelta(days=1))
+    seconds = max(1, round(retention.total_seconds()))
     text = f"interval {seconds} seconds" if rest else f"interval {days} days"
     return {
         "delta.logRetentionDuration": text,
@@ -36,28 +36,28 @@ def retention(promise: timedelta) -> dict[str, str]:
     }
 
 
-def keep_promise(lake: Lake, table: Table) -> bool:
-    """Bring an existing table's properties in line with the promise; tells whether they changed."""
+def apply_retention(lake: Lake, table: Table) -> bool:
+    """Bring a table's properties in line with its retention; returns whether they changed."""
     path = lake.path(table)
-    wanted = {**retention(promise_of(lake, table)), **table.properties}
+    wanted = {**retention_properties(retention_of(lake, table)), **table.properties}
     with commit_lock(path):
-        found = DeltaTable(path)
-        there = found.metadata().configuration
-        changed = {k: v for k, v in wanted.items() if there.get(k) != v}
+        delta = DeltaTable(path)
+        configured = delta.metadata().configuration
+        changed = {k: v for k, v in wanted.items() if configured.get(k) != v}
         if changed:
-            found.alter.set_table_properties(
-                changed, commit_properties=noted({"upkeep": "promise"})
+            delta.alter.set_table_properties(
+                changed, commit_properties=commit_properties({"upkeep": "promise"})
             )
-            write_checksum(path, found.version())
+            write_checksum(path, delta.version())
     return bool(changed)
 
 
-def oldest_promised(lake: Lake, table: Table, now: datetime) -> int:
-    """The version that was current when the promised span began; the first one of a young table.
+def oldest_retained(lake: Lake, table: Table, now: datetime) -> int:
+    """The version that was current when the retained span began; the first one of a young table.
 
-    Where the log begins later than that, the oldest version that it can still give.
+    Where the log begins later than that, the oldest version that can still be read.
     """
-    since = now.astimezone(UTC) - promise_of(lake, table)
+    since = now.astimezone(UTC) - retention_of(lake, table)
     log = CommitLog(lake.path(table))
     first = 0 if log.complete() else min(log.checkpoints(), default=0)
     versions = [version for version in log.versions() if version >= first]
@@ -66,6 +66,6 @@ def oldest_promised(lake: Lake, table: Table, now: datetime) -> int:
 
 
 def _at(log: CommitLog, version: int) -> datetime:
-    found = log.read(version)
-    assert found is not None  # noqa: S101 - it was listed, and only upkeep deletes
-    return found.at
+    commit = log.read(version)
+    assert commit is not None  # noqa: S101 - it was listed, and only maintenance deletes
+    return commit.at

@@ -11,7 +11,7 @@ from pyspark.sql.types import DataType, StructType
 
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.lake import Lake
-from rivermark.lake.retention import promise_of, retention
+from rivermark.lake.retention import retention_of, retention_properties
 from rivermark.model.errors import TableSchemaMismatch
 from rivermark.model.table import Table
 
@@ -20,7 +20,7 @@ PROPERTIES: Final = {
     "delta.dataSkippingNumIndexedCols": "12",
 }
 """A table checkpoint each 50 commits instead of 10, because each is a pause of the stream. How long
-old versions are kept is the promise's affair (rivermark/lake/retention.py)."""
+old versions are kept follows from the retention (rivermark/lake/retention.py)."""
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -47,29 +47,29 @@ def create_table(lake: Lake, table: Table) -> None:
             description=table.description,
             configuration={
                 **PROPERTIES,
-                **retention(promise_of(lake, table)),
+                **retention_properties(retention_of(lake, table)),
                 **table.properties,
             },
         )
-    found = DeltaTable(path)
-    write_checksum(path, found.version())
-    added = new_columns(table, StructType.fromJson(_json(found)))
+    delta = DeltaTable(path)
+    write_checksum(path, delta.version())
+    added = new_columns(table, StructType.fromJson(_json(delta)))
     if added:
         declared = Schema.from_json(StructType([table.schema[name] for name in added]).json())
         fields: list[DeltaField] = list(declared.fields)
-        found.alter.add_columns(fields)
-        write_checksum(path, found.version())
+        delta.alter.add_columns(fields)
+        write_checksum(path, delta.version())
 
 
-def new_columns(table: Table, found: StructType) -> list[str]:
+def new_columns(table: Table, schema: StructType) -> list[str]:
     """Columns that the declaration has and the table lacks; raises on every other difference."""
-    there = {f.name: f.dataType for f in found.fields}
+    on_disk = {f.name: f.dataType for f in schema.fields}
     declared = {f.name: f.dataType for f in table.schema.fields}
-    removed = [name for name in there if name not in declared]
+    removed = [name for name in on_disk if name not in declared]
     retyped = [
-        f"{name}: {there[name].simpleString()} on disk, {kind.simpleString()} declared"
+        f"{name}: {on_disk[name].simpleString()} on disk, {kind.simpleString()} declared"
         for name, kind in declared.items()
-        if name in there and not same_type(there[name], kind)
+        if name in on_disk and not same_type(on_disk[name], kind)
     ]
     if removed or retyped:
         raise TableSchemaMismatch(
@@ -77,7 +77,7 @@ def new_columns(table: Table, found: StructType) -> list[str]:
             f"{'; '.join([*(f'{n}: no longer declared' for n in removed), *retyped])}. "
             "Undo the change, or give the new shape a new table name and rebuild it."
         )
-    return [name for name in declared if name not in there]
+    return [name for name in declared if name not in on_disk]
 
 
 def same_type(left: DataType, right: DataType) -> bool:
@@ -88,5 +88,5 @@ def same_type(left: DataType, right: DataType) -> bool:
 def _json(table: DeltaTable) -> dict[str, object]:
     import json
 
-    found: dict[str, object] = json.loads(table.schema().to_json())
-    return found
+    schema: dict[str, object] = json.loads(table.schema().to_json())
+    return schema

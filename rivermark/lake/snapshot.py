@@ -1,4 +1,4 @@
-"""Tables opened to be asked: anew each time, or once for everything that is asked in one look."""
+"""Tables as datasets: opened at each use, or once for all queries of a snapshot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rivermark.lake.lake import Lake
 from rivermark.model.table import Table
 
 if TYPE_CHECKING:
-    # Arrow's datasets import pandas, which takes a second; whoever asks has paid for it by then.
+    # Arrow's datasets import pandas, which takes a second: not before the first query.
     from pyarrow import dataset
 
 T = TypeVar("T")
@@ -21,35 +21,35 @@ T = TypeVar("T")
 _HELD: Final[ContextVar[dict[tuple[object, ...], Any] | None]] = ContextVar("held", default=None)
 
 
-def opened(lake: Lake, table: Table) -> dataset.Dataset:
-    """The rows of a table at its newest version, or at that of the look in which this is asked."""
+def open_table(lake: Lake, table: Table) -> dataset.Dataset:
+    """The rows of a table at its newest version; within a snapshot at that of the snapshot."""
     path = lake.path(table)
-    return once(("table", path), lambda: DeltaTable(path).to_pyarrow_dataset())
+    return once_per_snapshot(("table", path), lambda: DeltaTable(path).to_pyarrow_dataset())
 
 
-def once(key: tuple[object, ...], answer: Callable[[], T]) -> T:
-    """The answer; in a look that which was given to the same key before."""
+def once_per_snapshot(key: tuple[object, ...], compute: Callable[[], T]) -> T:
+    """The computed value; within a snapshot it is computed once for each key."""
     held = _HELD.get()
     if held is None:
-        return answer()
+        return compute()
     if key not in held:
-        held[key] = answer()
-    found: T = held[key]
-    return found
+        held[key] = compute()
+    value: T = held[key]
+    return value
 
 
 @contextmanager
-def one_look(lake: Lake, *first: Table) -> Iterator[None]:
+def snapshot(lake: Lake, *first: Table) -> Iterator[None]:
     """Open each table once while this lasts, since a year of files takes a while to be listed.
 
-    Tables stay as they were when they were first asked for. Those in `first` are opened before all
-    others, so that what they tell of is in the others.
+    Tables stay as they were when they were first read. Those in `first` are opened before all
+    others, so that what they refer to is in the others.
     """
     token = _HELD.set({})
     try:
         for table in first:
             if lake.exists(table):
-                opened(lake, table)
+                open_table(lake, table)
         yield
     finally:
         _HELD.reset(token)

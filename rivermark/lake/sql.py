@@ -1,4 +1,4 @@
-"""Questions in SQL over Delta tables, answered in this process. Values are bound, never pasted."""
+"""SQL over Delta tables, run by DuckDB in this process. Values are bound, never pasted."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 if TYPE_CHECKING:
-    # Arrow's datasets import pandas, which takes a second; whoever asks has paid for it by then.
+    # Arrow's datasets import pandas, which takes a second: not before the first query.
     from pyarrow import dataset
 
 
-def ask(
+def query(
     sql: str,
     tables: Mapping[str, dataset.Dataset],
     values: Sequence[object] | Mapping[str, object] = (),
 ) -> list[dict[str, Any]]:
-    """The rows of the answer."""
-    with connection(tables) as engine:
-        found = engine.execute(sql, values or None)
-        names = [column[0] for column in found.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+    """The rows of the result."""
+    with connection(tables) as duck:
+        result = duck.execute(sql, values or None)
+        names = [column[0] for column in result.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
 @contextmanager
 def connection(tables: Mapping[str, dataset.Dataset]) -> Iterator[duckdb.DuckDBPyConnection]:
-    """An engine that knows the tables, for several questions in a row or an answer as Arrow.
+    """A DuckDB connection with the tables, for several queries in a row or a result as Arrow.
 
     What is registered or made in it is its own, and gone afterwards.
     """
-    with _engine().cursor() as engine:
+    with _duckdb().cursor() as duck:
         for name, table in tables.items():
-            engine.register(name, table)
-        yield engine
+            duck.register(name, table)
+        yield duck
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def spilling_connection(
 
 
 @cache
-def _engine() -> duckdb.DuckDBPyConnection:
+def _duckdb() -> duckdb.DuckDBPyConnection:
     """The process's one engine: to open another costs 20 ms of CPU, a cursor of it 0.2.
 
     One thread: the streams on this machine have the better claim.

@@ -38,18 +38,18 @@ def bound(
     return _bound(DeltaTable(lake.path(table)), column, side, choose)
 
 
-def largest_in(found: DeltaTable, column: str) -> Moment | None:
+def largest_in(delta: DeltaTable, column: str) -> Moment | None:
     """The largest moment or date of a column of an opened version; None where nothing tells it."""
-    return _bound(found, column, "max", max)
+    return _bound(delta, column, "max", max)
 
 
 def _bound(
-    found: DeltaTable,
+    delta: DeltaTable,
     column: str,
     side: Literal["min", "max"],
     choose: Callable[[list[Moment]], Moment],
 ) -> Moment | None:
-    files = pa.table(found.get_add_actions(flatten=True))
+    files = pa.table(delta.get_add_actions(flatten=True))
     name = f"{side}.{column}"
     if name not in files.column_names:
         return None
@@ -70,5 +70,5 @@ def row_count(lake: Lake, table: Table, version: int | None = None) -> int:
 
 def file_sizes(table: DeltaTable) -> list[int]:
     """Bytes of each file of an opened version."""
-    found: list[int] = pa.table(table.get_add_actions())["size_bytes"].to_pylist()
-    return found
+    sizes: list[int] = pa.table(table.get_add_actions())["size_bytes"].to_pylist()
+    return sizes

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from rivermark.lake.commit_metadata import noted
+from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import arrow_schema, create_table
@@ -33,5 +33,8 @@ def append_rows(
     path = lake.path(table)
     with commit_lock(path):
         write_deltalake(
-            path, rows_of(table, rows), mode="append", commit_properties=noted(dict(metadata))
+            path,
+            rows_of(table, rows),
+            mode="append",
+            commit_properties=commit_properties(dict(metadata)),
         )

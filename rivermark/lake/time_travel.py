@@ -56,15 +56,15 @@ def readable(lake: Lake, table: Table, version: int) -> bool:
     if not gone:
         return True
     store, _ = filesystem(path)
-    found = store.get_file_info([filesystem(uri)[1] for uri in gone])
-    return all(info.type == fs.FileType.File for info in found)
+    files = store.get_file_info([filesystem(uri)[1] for uri in gone])
+    return all(info.type == fs.FileType.File for info in files)
 
 
 def _files(path: str, version: int | None = None) -> list[str]:
     """The files of a version, as this process finds them."""
-    found = DeltaTable(path, version=version).file_uris()
+    uris = DeltaTable(path, version=version).file_uris()
     # delta-rs writes a space in a folder's name as %20, also where it gives a plain path.
-    return [unquote(uri) for uri in found] if is_local(path) else found
+    return [unquote(uri) for uri in uris] if is_local(path) else uris
 
 
 def _version_in_log(lake: Lake, table: Table, as_of: int | datetime | None) -> int:

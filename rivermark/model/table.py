@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -67,7 +67,7 @@ class Table:
 
     `schema` is a StructType or DDL text (rivermark.model.ddl); `Table.of` derives it from a record.
     `event_time` names the timestamp column (UTC) that readers window and order by. `keys` are the
-    columns that identify a row. `personal` columns never appear as samples on pages. `promise` is
+    columns that identify a row. `personal` columns never appear as samples on pages. `retention` is
     how long each version stays readable, where it is not as the platform's setting says.
     `properties` are Delta table properties set at creation, over the platform's own.
     """
@@ -79,18 +79,21 @@ class Table:
     keys: tuple[str, ...] = ()
     days: Daily | None = None
     personal: tuple[str, ...] = ()
-    promise: timedelta | None = None
+    retention: timedelta | None = None
     properties: dict[str, str] = field(default_factory=dict, hash=False)
+    promise: InitVar[timedelta | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, promise: timedelta | None) -> None:
+        if promise is not None:
+            raise DeclarationError(f"table '{self.name}': `promise` is called `retention` now")
         check_name("table", self.name, like="taxi/hourly_tips")
         types = {f.name: f.dataType for f in self.schema.fields}
         for column in (self.event_time, *self.keys, *self.personal):
             if column is not None and column not in types:
                 raise DeclarationError(f"table '{self.name}' has no column '{column}'")
-        if self.promise is not None and self.promise < timedelta(seconds=1):
+        if self.retention is not None and self.retention < timedelta(seconds=1):
             raise DeclarationError(
-                f"table '{self.name}': a promise of {self.promise} keeps nothing"
+                f"table '{self.name}': a retention of {self.retention} keeps nothing"
             )
         if self.event_time and not isinstance(types[self.event_time], TimestampType):
             raise DeclarationError(f"table '{self.name}': '{self.event_time}' is not a timestamp")

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rivermark.lake.filesystem import replacing
-from rivermark.lake.snapshot import opened
-from rivermark.lake.sql import ask, quoted
+from rivermark.lake.snapshot import open_table
+from rivermark.lake.sql import query, quoted
 from rivermark.model.ingest import MILLI
 from rivermark.model.rule import in_rows
 from rivermark.model.stream import AnyStream, Ingest
@@ -59,9 +59,9 @@ def draw_inflow(settings: Settings, streams: Sequence[AnyStream], path: Path) ->
 def rows_per_hour(settings: Settings, ingest: Ingest) -> list[HourCount]:
     """How many admitted rows lie in each hour."""
     time = quoted(ingest.contract.event_time)
-    counts = ask(
+    counts = query(
         f"SELECT date_trunc('hour', {time}) AS hour, count(*) AS n FROM admitted GROUP BY 1",  # noqa: S608
-        {"admitted": opened(settings.lake(), ingest.admitted)},
+        {"admitted": open_table(settings.lake(), ingest.admitted)},
     )
     return [HourCount(ingest.name, row["hour"].astimezone(UTC), row["n"]) for row in counts]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rivermark.backfill.late.hours import day_of
 from rivermark.backfill.late.merged import PLACE, unmerged_by_hour
-from rivermark.lake.snapshot import once, opened
-from rivermark.lake.sql import ask, connection, quoted
+from rivermark.lake.snapshot import once_per_snapshot, open_table
+from rivermark.lake.sql import connection, query, quoted
 from rivermark.model.stream import Ingest
 from rivermark.settings import Settings
 
@@ -98,7 +98,9 @@ class Lateness:
 
 def lateness_of_rows(settings: Settings, ingest: Ingest) -> Lateness:
     """The late rows of an ingest in figures; the sources with the most late rows first."""
-    return once(("lateness", settings.lake_root, ingest.name), lambda: _lateness(settings, ingest))
+    return once_per_snapshot(
+        ("lateness", settings.lake_root, ingest.name), lambda: _lateness(settings, ingest)
+    )
 
 
 def _lateness(settings: Settings, ingest: Ingest) -> Lateness:
@@ -156,7 +158,7 @@ def late_money(
         before = money_of_days.get(day, (Decimal(0), Decimal(0)))
         money_of_days[day] = (before[0] + late, before[1] + whole)
 
-    for row in ask(sums, tables, {"start": start, "end": end}):
+    for row in query(sums, tables, {"start": start, "end": end}):
         add(row["hour"].astimezone(UTC), Decimal(0), row["money"] or Decimal(0))
     for late in unmerged_by_hour(settings, ingest, start, end).values():
         add(late.hour, late.money or Decimal(0), late.money or Decimal(0))
@@ -187,8 +189,8 @@ def _tables(settings: Settings, ingest: Ingest) -> dict[str, Any] | None:
     if not (lake.exists(ingest.admitted) and lake.exists(ingest.late)):
         return None
     return {
-        "admitted_rows": opened(lake, ingest.admitted),
-        "late_rows": opened(lake, ingest.late),
+        "admitted_rows": open_table(lake, ingest.admitted),
+        "late_rows": open_table(lake, ingest.late),
     }
 
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from rivermark.backfill.late.merged import ADMITTED_ON_TIME
 from rivermark.ingest.split_outcomes import INGEST_FILES
-from rivermark.lake.snapshot import opened
-from rivermark.lake.sql import ask, quoted
+from rivermark.lake.snapshot import open_table
+from rivermark.lake.sql import query, quoted
 from rivermark.model.ingest import MILLI, Ingest
 from rivermark.monitor.late_statistics import span
 from rivermark.settings import Settings
@@ -100,15 +100,15 @@ def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
     counts = ", ".join(
         f"count(*) FILTER (ms >= {step // MILLI}) AS late_{n}" for n, step in enumerate(steps)
     )
-    [counted] = ask(
+    [counted] = query(
         # A declared column, quoted, and numbers.
         DELAYS.format(
             time=quoted(ingest.contract.event_time), counts=counts, admitted=ADMITTED_ON_TIME
         ),
         {
-            "admitted_rows": opened(lake, ingest.admitted),
-            "late_rows": opened(lake, ingest.late),
-            "outcomes": opened(lake, INGEST_FILES),
+            "admitted_rows": open_table(lake, ingest.admitted),
+            "late_rows": open_table(lake, ingest.late),
+            "outcomes": open_table(lake, INGEST_FILES),
         },
         {"lateness_ms": ingest.lateness // MILLI, "stream": ingest.name},
     )

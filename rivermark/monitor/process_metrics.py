@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from rivermark.lake.snapshot import opened
-from rivermark.lake.sql import ask
+from rivermark.lake.snapshot import open_table
+from rivermark.lake.sql import query
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
 
@@ -33,12 +33,12 @@ def metrics_of_streams(settings: Settings) -> dict[str, dict[str, int | float]]:
     lake = settings.lake()
     if not lake.exists(STREAM_PROGRESS):
         return {}
-    progress = opened(lake, STREAM_PROGRESS)
+    progress = open_table(lake, STREAM_PROGRESS)
     if "counters" not in progress.schema.names:
         # Written by an older version, and no batch since.
         return {}
     metrics: dict[str, dict[str, int | float]] = {}
-    for row in ask(NUMBERS, {"progress": progress}):
+    for row in query(NUMBERS, {"progress": progress}):
         number = int(row["number"]) if row["counted"] else float(row["number"])
         metrics.setdefault(row["stream"], {})[row["name"]] = number
     return metrics

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from rivermark.ingest.split_outcomes import INGEST_FILES
-from rivermark.lake.snapshot import opened
-from rivermark.lake.sql import ask
+from rivermark.lake.snapshot import open_table
+from rivermark.lake.sql import query
 from rivermark.lake.statistics import row_count
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.table import Table
@@ -147,7 +147,7 @@ def _by_stream(
     if not lake.exists(table):
         return {}
     by_stream = {}
-    for row in ask(sql, {name: opened(lake, table)}, values or {}):
+    for row in query(sql, {name: open_table(lake, table)}, values or {}):
         times = {k: v.astimezone(UTC) for k, v in row.items() if isinstance(v, datetime)}
         by_stream[str(row["stream"])] = {**row, **times}
     return by_stream

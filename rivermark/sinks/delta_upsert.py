@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.archive import archive_table
-from rivermark.lake.commit_metadata import noted
+from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
@@ -246,7 +246,7 @@ class _Writer(SinkWriter):
             ),
             source_alias="source",
             target_alias="target",
-            commit_properties=noted(metadata),
+            commit_properties=commit_properties(metadata),
         )
         if "_deleted" in changed.column_names:
             merge = merge.when_matched_delete("source._deleted")

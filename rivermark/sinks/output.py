@@ -29,7 +29,7 @@ def context_of(
     """What the sinks of an output are opened for."""
     return SinkContext(
         root=lake.root,
-        retention=lake.promise,
+        retention=lake.retention,
         table=output.table,
         origin=origin,
         on_conflict=on_conflict,

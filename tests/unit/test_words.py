@@ -41,7 +41,6 @@ ALLOWED = {
     "rivermark/backfill": 12,
     "rivermark/cli": 40,
     "rivermark/ingest": 102,
-    "rivermark/lake": 80,
     "rivermark/model": 1,
     "rivermark/process": 1,
     "rivermark/runtime": 9,

@@ -15,7 +15,7 @@ from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.ingest_replay.replay import Replayed, SideTables
 from rivermark.backfill.late.hours import bounds
 from rivermark.backfill.late.merged import ADMITTED_ON_TIME
-from rivermark.lake.commit_metadata import noted
+from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.sql import connection, quoted
@@ -123,7 +123,7 @@ def changed_decisions(
         lake.path(table),
         changes.cast(schema),
         mode="overwrite",
-        commit_properties=noted({"readmission": ingest.name, "run": context.run_id}),
+        commit_properties=commit_properties({"readmission": ingest.name, "run": context.run_id}),
     )
     turns = tuple(
         Turn(

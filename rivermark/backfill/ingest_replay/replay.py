@@ -25,10 +25,10 @@ from rivermark.ingest.late_rows import may_exceed
 from rivermark.ingest.parse.parser import Head, Parser
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.ingest.watermark import Progress
-from rivermark.lake.commit_metadata import noted
+from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
-from rivermark.lake.sql import ask, quoted
+from rivermark.lake.sql import query, quoted
 from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
@@ -116,7 +116,7 @@ def batches_of_days(
     ):
         if not lake.exists(table):
             continue
-        row = ask(
+        row = query(
             f"SELECT min(_ingest_batch) AS first, max(_ingest_batch) AS last FROM rows"  # noqa: S608
             f" WHERE {quoted(column)} >= $start AND {quoted(column)} < $end",
             {"rows": DeltaTable(lake.path(table)).to_pyarrow_dataset()},
@@ -128,7 +128,7 @@ def batches_of_days(
 
 def _files(lake: Lake, ingest: Ingest, first: int, last: int) -> list[_File]:
     """The files that were read, in the order in which admission decided about them."""
-    rows = ask(
+    rows = query(
         "SELECT file, ingest_batch, max(rows) AS rows FROM outcomes WHERE stream = $stream"
         " AND status = 'read' AND ingest_batch BETWEEN $first AND $last"
         " GROUP BY file, ingest_batch, modified_at, path ORDER BY ingest_batch, modified_at, path",
@@ -155,7 +155,7 @@ def _parts(files: Sequence[_File]) -> Iterator[list[_File]]:
 def _progress_before(lake: Lake, ingest: Ingest, batch: int) -> Progress:
     """The progress of event time when a batch came, by the rows admitted before it."""
     time = quoted(ingest.contract.event_time)
-    newest = ask(
+    newest = query(
         f"SELECT max({time}) AS newest FROM rows WHERE _ingest_batch < ?",  # noqa: S608 - declared
         {"rows": DeltaTable(lake.path(ingest.admitted)).to_pyarrow_dataset()},
         [batch],
@@ -190,5 +190,7 @@ def _decide(
     ):
         if rows.num_rows:
             path = context.lake.path(table)
-            write_deltalake(path, rows, mode="append", commit_properties=noted(metadata))
+            write_deltalake(
+                path, rows, mode="append", commit_properties=commit_properties(metadata)
+            )
     return after, parsed.num_rows

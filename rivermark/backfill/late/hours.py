@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 from pyspark.sql.types import DateType
 
 from rivermark.backfill.late.merged import merged_by_hour
-from rivermark.lake.snapshot import once, opened
-from rivermark.lake.sql import ask, quoted
+from rivermark.lake.snapshot import once_per_snapshot, open_table
+from rivermark.lake.sql import query, quoted
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Daily, Table
 from rivermark.settings import Settings
@@ -86,9 +86,9 @@ def newest_moment(settings: Settings, table: Table, column: str) -> datetime | N
         return None
     # A column's declared name, quoted.
     sql = f"SELECT max({quoted(column)}) AS newest FROM rows"  # noqa: S608
-    newest = once(
+    newest = once_per_snapshot(
         ("newest", lake.path(table), column),
-        lambda: ask(sql, {"rows": opened(lake, table)})[0]["newest"],
+        lambda: query(sql, {"rows": open_table(lake, table)})[0]["newest"],
     )
     return newest.astimezone(UTC) if isinstance(newest, datetime) else None
 
@@ -132,12 +132,12 @@ def _count(
         if len(keys) == 1
         else (f"count(*) - count(DISTINCT ({by}))" if keys else "0")
     )
-    return ask(
+    return query(
         # Names are declared in code, and quoted all the same.
         f"SELECT date_trunc('hour', {quoted(column)}) AS hour, count(*) AS n,"  # noqa: S608
         f" {repeats} AS repeats FROM rows"
         f" WHERE {quoted(column)} >= $start AND {quoted(column)} < $end GROUP BY 1",
-        {"rows": opened(lake, table)},
+        {"rows": open_table(lake, table)},
         {"start": start, "end": end},
     )
 
@@ -150,10 +150,10 @@ def _rows_by_date(
         return {}
     zone = ZoneInfo(days.zone)
     first, last = start.astimezone(zone).date(), (end - HOUR).astimezone(zone).date()
-    rows = ask(
+    rows = query(
         f"SELECT {quoted(days.column)} AS day, count(*) AS n FROM rows"  # noqa: S608
         f" WHERE {quoted(days.column)} BETWEEN $first AND $last GROUP BY 1",
-        {"rows": opened(lake, table)},
+        {"rows": open_table(lake, table)},
         {"first": first, "last": last},
     )
     return {days.bounds(row["day"], row["day"])[0]: row["n"] for row in rows}

@@ -26,7 +26,7 @@ from rivermark.lake.day_predicates import moments_between
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.replace import replace_span
-from rivermark.lake.sql import ask, quoted
+from rivermark.lake.sql import query, quoted
 from rivermark.lake.stream_safe_replace import HOUR, whole_hour
 from rivermark.model.stream import Ingest
 
@@ -128,7 +128,7 @@ def _not_held(late: pa.Table, held: pa.Table) -> pa.Table:
 
     numbered = late.append_column("_n", pa.array(range(late.num_rows), pa.int64()))
     places = numbered.select([*PLACE, "_n"])
-    rows = ask(
+    rows = query(
         f"SELECT min(_n) AS n FROM ({NEW}) GROUP BY _ingest_batch, _file, _row ORDER BY n",  # noqa: S608
         {"late_rows": ds.dataset(places), "held": ds.dataset(held.select(list(PLACE)))},
     )
@@ -173,7 +173,7 @@ def _totals(lake: Lake, ingest: Ingest, day: date) -> tuple[int, Decimal | None]
     time = quoted(ingest.contract.event_time)
     money = f"sum({quoted(ingest.money)})" if ingest.money else "NULL"
     start, end = bounds(day, day, ingest.days)
-    row = ask(
+    row = query(
         f"SELECT count(*) AS n, {money} AS money FROM admitted_rows"  # noqa: S608 - declared, quoted
         f" WHERE {time} >= $start AND {time} < $end",
         {"admitted_rows": DeltaTable(lake.path(ingest.admitted)).to_pyarrow_dataset()},

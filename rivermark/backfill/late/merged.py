@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rivermark.lake.day_predicates import moments_between
-from rivermark.lake.snapshot import opened
-from rivermark.lake.sql import ask, quoted
+from rivermark.lake.snapshot import open_table
+from rivermark.lake.sql import query, quoted
 from rivermark.model.stream import Ingest
 from rivermark.settings import Settings
 
@@ -138,11 +138,11 @@ class _Late:
         if start is not None and end is not None:
             wanted &= moments_between(time, start, end)
         columns = [*PLACE, time, *([ingest.money] if ingest.money else [])]
-        late = opened(lake, ingest.late)
+        late = open_table(lake, ingest.late)
         rows = late.to_table(columns=columns, filter=wanted)
         if not rows.num_rows:
             return None
-        admitted = opened(lake, ingest.admitted)
+        admitted = open_table(lake, ingest.admitted)
         return cls(rows, admitted, time)
 
     @property
@@ -158,7 +158,7 @@ class _Late:
 
         span = pc.min_max(self.rows[self.time]).as_py()
         rows = MERGED.format(time=quoted(self.time), kind=kind, of_late=OF_LATE)
-        return ask(
+        return query(
             f"{rows} SELECT {what} FROM wanted {more}",  # noqa: S608 - declared columns, quoted
             {"late_rows": ds.dataset(self.rows), "admitted_rows": self.admitted},
             {"oldest": span["min"], "newest": span["max"]},

@@ -57,9 +57,9 @@ def statistics_of(rows: pa.Table, columns: list[tuple[str, ...]]) -> str:
     for path in columns:
         column = _column(rows, path)
         _put(nulls, path, str(column.null_count))
-        for side, found in zip((smallest, largest), _bounds(column), strict=True):
-            if found is not None:
-                _put(side, path, found)
+        for side, bound in zip((smallest, largest), _bounds(column), strict=True):
+            if bound is not None:
+                _put(side, path, bound)
     texts = {"numRecords": str(rows.num_rows), "minValues": smallest, "maxValues": largest}
     return _json({**texts, "nullCount": nulls})
 
@@ -93,26 +93,26 @@ def _bounds(column: pa.ChunkedArray) -> tuple[str | None, str | None]:
         return None, None
     if pa.types.is_floating(kind) and pc.any(pc.is_nan(column)).as_py():
         return None, None
-    found = pc.min_max(column)
-    return _least(found["min"]), _greatest(found["max"])
+    ends = pc.min_max(column)
+    return _least(ends["min"]), _greatest(ends["max"])
 
 
-def _least(found: pa.Scalar) -> str | None:
-    value = _python(found)
+def _least(bound: pa.Scalar) -> str | None:
+    value = _python(bound)
     return _literal(value[:TEXT] if isinstance(value, str) else value)
 
 
-def _greatest(found: pa.Scalar) -> str | None:
-    value = _python(found)
+def _greatest(bound: pa.Scalar) -> str | None:
+    value = _python(bound)
     if isinstance(value, str) and len(value) > TEXT:
         # Not below the text that was cut: whatever follows, this follows it.
         value = None if value[TEXT] == LAST else value[:TEXT] + LAST
     return _literal(value)
 
 
-def _python(found: pa.Scalar) -> Any:
+def _python(bound: pa.Scalar) -> Any:
     try:
-        return found.as_py()
+        return bound.as_py()
     except (ValueError, OverflowError):
         return None  # A moment that Python cannot name.
 

@@ -21,16 +21,16 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from rivermark.lake.append.data_file import write_data_file
-from rivermark.lake.append.table_features import Shape, shape_of
+from rivermark.lake.append.table_features import TableFeatures, features_of
 from rivermark.lake.append.version_checksum import (
     Actions,
-    Sums,
+    Checksum,
     actions_of,
+    checksum_after,
+    checksum_of,
     put_checksum,
-    sums_after,
-    sums_of,
 )
-from rivermark.lake.commit_metadata import note
+from rivermark.lake.commit_metadata import user_metadata
 from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.log import CommitLog
 
@@ -38,78 +38,81 @@ ENGINE: Final = "rivermark"
 
 
 @dataclass(frozen=True)
-class Known:
-    """A version, its sums, and its shape; None where they cannot be told, or are not served."""
+class KnownVersion:
+    """A version, its checksum, and its features; None where unknown, or not supported here."""
 
     version: int
-    sums: Sums | None
-    shape: Shape | None
+    checksum: Checksum | None
+    features: TableFeatures | None
 
     @property
-    def asked(self) -> tuple[Any, Any] | None:
-        """What a shape follows from."""
-        return None if self.sums is None else (self.sums["metadata"], self.sums["protocol"])
+    def declared(self) -> tuple[Any, Any] | None:
+        """What the features follow from: metadata and protocol."""
+        if self.checksum is None:
+            return None
+        return self.checksum["metadata"], self.checksum["protocol"]
 
 
-class Appender:
+class DeltaCommitter:
     """Appends to one table on this machine's disk. Call it under the table's commit lock."""
 
     def __init__(self, table_path: str) -> None:
-        """Look at nothing yet."""
         self._path = table_path
         self._log = CommitLog(table_path)
         self._store, self._folder = filesystem(f"{table_path}/_delta_log")
         self._able = is_local(table_path)
-        self._known: Known | None = None
+        self._known: KnownVersion | None = None
 
     def append(self, rows: pa.Table, metadata: Mapping[str, Any]) -> bool:
-        """Commit the rows as one file; False, and nothing done, where that is delta-rs's affair."""
-        known = self._look() if self._able else None
-        shape = known.shape if known is not None else None
-        fitted = shape.fit(rows) if shape is not None else None
-        if shape is None or fitted is None:
+        """Commit the rows as one file; False without writing where delta-rs has to do it."""
+        known = self._newest() if self._able else None
+        features = known.features if known is not None else None
+        fitted = features.fit(rows) if features is not None else None
+        if features is None or fitted is None:
             return False
         files: Actions = []
         if fitted.num_rows:
-            files = [write_data_file(Path(self._folder).parent, fitted, shape.skipped_by)]
-        made = self._commit([_commit_info(fitted.num_rows, files, note(metadata)), *files], shape)
+            files = [write_data_file(Path(self._folder).parent, fitted, features.skipped_by)]
+        made = self._commit(
+            [_commit_info(fitted.num_rows, files, user_metadata(metadata)), *files], features
+        )
         if made is None:
             return False
-        if made.sums is not None:
-            put_checksum(self._store, self._folder, made.version, made.sums)
-        if made.version % shape.checkpoint_each == 0:
+        if made.checksum is not None:
+            put_checksum(self._store, self._folder, made.version, made.checksum)
+        if made.version % features.checkpoint_each == 0:
             DeltaTable(self._path).create_checkpoint()
         return True
 
-    def _look(self) -> Known | None:
-        """The newest version, with what was committed by others since the last look."""
+    def _newest(self) -> KnownVersion | None:
+        """The newest version, read on from the one that was known."""
         known = self._known
         if known is None or not self._log.holds(known.version):
-            # Not looked yet, or the log was cleaned past what is known here.
+            # Nothing is known yet, or the log was cleaned past it.
             newest = max(self._log.versions(), default=None)
             if newest is None:
                 return None
-            known = known_at(newest, sums_of(self._path, newest), known)
+            known = known_at(newest, checksum_of(self._path, newest), known)
         while self._log.holds(known.version + 1):
             known = self._next(known, actions_of(self._store, self._folder, known.version + 1))
         self._known = known
         return known
 
-    def _next(self, known: Known, commit: Actions) -> Known:
-        sums = None if known.sums is None else sums_after(known.sums, commit)
+    def _next(self, known: KnownVersion, commit: Actions) -> KnownVersion:
+        checksum = None if known.checksum is None else checksum_after(known.checksum, commit)
         version = known.version + 1
-        return known_at(version, sums or sums_of(self._path, version), known)
+        return known_at(version, checksum or checksum_of(self._path, version), known)
 
-    def _commit(self, actions: Actions, shape: Shape) -> Known | None:
-        """Make the log entry, at the next version that nobody took; None where it cannot be."""
+    def _commit(self, actions: Actions, features: TableFeatures) -> KnownVersion | None:
+        """Make the log entry at the next free version; None where that is not possible."""
         text = "".join(f"{json.dumps(each, separators=(',', ':'))}\n" for each in actions)
         draft = Path(self._folder) / f".{uuid.uuid4().hex}.tmp"
         draft.write_text(text)
         try:
-            # The data file belongs to nothing where somebody changed the columns meanwhile.
-            while (known := self._look()) is not None and known.shape is shape:
+            # No entry refers to the data file where another writer changed the columns meanwhile.
+            while (known := self._newest()) is not None and known.features is features:
                 try:
-                    # A link, unlike a renaming, fails where the version is there.
+                    # A link, unlike a renaming, fails where the version exists.
                     os.link(draft, Path(self._folder) / f"{known.version + 1:020d}.json")
                 except FileExistsError:
                     continue
@@ -123,17 +126,17 @@ class Appender:
             draft.unlink()
 
 
-def known_at(version: int, sums: Sums | None, before: Known | None) -> Known:
-    """A version by its sums; its shape is the one before's where the metadata is."""
-    if sums is None:
-        return Known(version, None, None)
-    asked = (sums["metadata"], sums["protocol"])
-    if before is not None and before.asked == asked:
-        return Known(version, sums, before.shape)
-    return Known(version, sums, shape_of(*asked))
+def known_at(version: int, checksum: Checksum | None, before: KnownVersion | None) -> KnownVersion:
+    """A version by its checksum, with the features of the one before where those did not change."""
+    if checksum is None:
+        return KnownVersion(version, None, None)
+    declared = (checksum["metadata"], checksum["protocol"])
+    if before is not None and before.declared == declared:
+        return KnownVersion(version, checksum, before.features)
+    return KnownVersion(version, checksum, features_of(*declared))
 
 
-def _commit_info(rows: int, files: Actions, told: str) -> dict[str, Any]:
+def _commit_info(rows: int, files: Actions, metadata: str) -> dict[str, Any]:
     size = sum(each["add"]["size"] for each in files)
     return {
         "commitInfo": {
@@ -147,7 +150,7 @@ def _commit_info(rows: int, files: Actions, told: str) -> dict[str, Any]:
                 "numOutputRows": str(rows),
                 "numOutputBytes": str(size),
             },
-            "userMetadata": told,
+            "userMetadata": metadata,
             "engineInfo": ENGINE,
         }
     }

@@ -1,4 +1,4 @@
-"""What a table's metadata asks of whoever appends to it: columns, statistics, checkpoints."""
+"""What a table's metadata requires of an append: columns, statistics, checkpoints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WRITER: Final = 2
 
 
 @dataclass(frozen=True)
-class Shape:
+class TableFeatures:
     """The columns, those with statistics, and how many commits lie between table checkpoints."""
 
     columns: pa.Schema
@@ -33,37 +33,37 @@ class Shape:
 
         Columns that the rows lack are empty.
         """
-        there = {field.name: field.type for field in rows.schema}
-        if len(there) < rows.num_columns or not there.keys() <= set(self.columns.names):
+        types = {field.name: field.type for field in rows.schema}
+        if len(types) < rows.num_columns or not types.keys() <= set(self.columns.names):
             return None
-        if any(there.get(field.name, field.type) != field.type for field in self.columns):
+        if any(types.get(field.name, field.type) != field.type for field in self.columns):
             return None
-        found = [
-            rows[field.name] if field.name in there else pa.nulls(rows.num_rows, field.type)
+        columns = [
+            rows[field.name] if field.name in types else pa.nulls(rows.num_rows, field.type)
             for field in self.columns
         ]
-        return pa.table(found, schema=self.columns)
+        return pa.table(columns, schema=self.columns)
 
 
-def shape_of(metadata: Mapping[str, Any], protocol: Mapping[str, Any]) -> Shape | None:
+def features_of(metadata: Mapping[str, Any], protocol: Mapping[str, Any]) -> TableFeatures | None:
     """The shape by the log's own metadata; None for a table that asks for more than columns.
 
     That are partitions, columns that must not be null or have rules of their own, statistics by
     name, and every feature of the protocol above writer version 2.
     """
-    told: Mapping[str, str] = metadata["configuration"]
+    configured: Mapping[str, str] = metadata["configuration"]
     fields = json.loads(metadata["schemaString"])["fields"]
     plain = protocol["minReaderVersion"] == 1 and protocol["minWriterVersion"] <= WRITER
-    named = "delta.dataSkippingStatsColumns" in told
+    named = "delta.dataSkippingStatsColumns" in configured
     if not plain or named or metadata["partitionColumns"] or any(map(_asks, fields)):
         return None
     columns = pa.schema(Schema.from_json(metadata["schemaString"]).to_arrow())
-    indexed = int(told.get("delta.dataSkippingNumIndexedCols", INDEXED))
+    indexed = int(configured.get("delta.dataSkippingNumIndexedCols", INDEXED))
     paths = list(leaves(columns))
-    return Shape(
+    return TableFeatures(
         columns=columns,
         skipped_by=paths if indexed < 0 else paths[:indexed],
-        checkpoint_each=int(told.get("delta.checkpointInterval", CHECKPOINT_EACH)),
+        checkpoint_each=int(configured.get("delta.checkpointInterval", CHECKPOINT_EACH)),
     )
 
 

@@ -21,7 +21,7 @@ from rivermark.lake.filesystem import filesystem, put_file
 from rivermark.lake.statistics import file_sizes
 
 Actions = list[dict[str, Any]]
-Sums = dict[str, Any]
+Checksum = dict[str, Any]
 """The content of a checksum file."""
 
 LOOKED_BACK: Final = 1000
@@ -36,27 +36,27 @@ def write_checksum(table_path: str, version: int) -> bool:
     store, folder = filesystem(f"{table_path}/_delta_log")
     if store.get_file_info(_place(folder, version)).type == fs.FileType.File:
         return True
-    found = _summed_up(table_path, store, folder, version)
-    if found is None:
+    checksum = _summed_up(table_path, store, folder, version)
+    if checksum is None:
         return False
-    put_checksum(store, folder, version, found)
+    put_checksum(store, folder, version, checksum)
     return True
 
 
-def put_checksum(store: fs.FileSystem, folder: str, version: int, sums: Sums) -> None:
+def put_checksum(store: fs.FileSystem, folder: str, version: int, sums: Checksum) -> None:
     """Write the sums of a version beside its commit."""
     # Whole or not at all: a reader that finds half a file would have to distrust the version.
     put_file(store, _place(folder, version), json.dumps(sums, separators=(",", ":")).encode())
 
 
-def sums_of(table_path: str, version: int) -> Sums | None:
+def checksum_of(table_path: str, version: int) -> Checksum | None:
     """The sums of a version; None where the log does not say them exactly."""
     store, folder = filesystem(f"{table_path}/_delta_log")
     written = _checksum(store, folder, version)
     return written or _summed_up(table_path, store, folder, version)
 
 
-def sums_after(before: Sums, commit: Actions) -> Sums | None:
+def checksum_after(before: Checksum, commit: Actions) -> Checksum | None:
     """The sums after one more commit; None where the commit does not say enough."""
     size, files = before["tableSizeBytes"], before["numFiles"]
     metadata, protocol = before["metadata"], before["protocol"]
@@ -79,28 +79,30 @@ def actions_of(store: fs.FileSystem, folder: str, version: int) -> Actions:
     return _lines(store, f"{folder}/{version:020d}.json")
 
 
-def _summed_up(table_path: str, store: fs.FileSystem, folder: str, version: int) -> Sums | None:
+def _summed_up(table_path: str, store: fs.FileSystem, folder: str, version: int) -> Checksum | None:
     before = _checksum(store, folder, version - 1)
-    found = None if before is None else sums_after(before, actions_of(store, folder, version))
-    return found or _of_state(table_path, store, folder, version)
+    checksum = (
+        None if before is None else checksum_after(before, actions_of(store, folder, version))
+    )
+    return checksum or _of_state(table_path, store, folder, version)
 
 
 def _place(folder: str, version: int) -> str:
     return f"{folder}/{version:020d}.crc"
 
 
-def _checksum(store: fs.FileSystem, folder: str, version: int) -> Sums | None:
+def _checksum(store: fs.FileSystem, folder: str, version: int) -> Checksum | None:
     """What is known of a version; before the first one, that there is nothing."""
     if version < 0:
         return _sums(0, 0, None, None)
-    found = _lines(store, _place(folder, version))
-    asked = ("tableSizeBytes", "numFiles", "metadata", "protocol")
-    if len(found) != 1 or any(found[0].get(name) is None for name in asked):
+    lines = _lines(store, _place(folder, version))
+    required = ("tableSizeBytes", "numFiles", "metadata", "protocol")
+    if len(lines) != 1 or any(lines[0].get(name) is None for name in required):
         return None
-    return _sums(*(found[0][name] for name in asked))
+    return _sums(*(lines[0][name] for name in required))
 
 
-def _of_state(table_path: str, store: fs.FileSystem, folder: str, version: int) -> Sums | None:
+def _of_state(table_path: str, store: fs.FileSystem, folder: str, version: int) -> Checksum | None:
     """The sums from the whole state, and the metadata as the log has it, to the letter."""
     metadata = protocol = None
     for older in range(version, max(-1, version - LOOKED_BACK), -1):
@@ -113,7 +115,7 @@ def _of_state(table_path: str, store: fs.FileSystem, folder: str, version: int) 
     return None
 
 
-def _sums(size: int, files: int, metadata: Any, protocol: Any) -> Sums:
+def _sums(size: int, files: int, metadata: Any, protocol: Any) -> Checksum:
     return {
         "tableSizeBytes": size,
         "numFiles": files,

@@ -1,1 +1,1 @@
-"""Keeping tables fit for months: fewer files, a short log, and every promised version readable."""
+"""Keeping tables fit for months: fewer files, a short log, and every retained version readable."""

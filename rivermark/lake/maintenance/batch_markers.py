@@ -13,34 +13,34 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from rivermark.lake.append.version_checksum import write_checksum
-from rivermark.lake.commit_metadata import noted
+from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.log import REMEMBERED, Commit, CommitLog
 
 
 def newest_batches(log: CommitLog) -> list[Commit]:
     """The newest batch of each stream in its newest generation, newest first."""
-    found: dict[str, Commit] = {}
+    newest: dict[str, Commit] = {}
     for commit in log.history():
         stream = commit.metadata.get("stream")
         if stream is None or "batch" not in commit.metadata:
             continue
-        before = found.get(stream)
+        before = newest.get(stream)
         if before is None or _generation(commit) > _generation(before):
-            found[stream] = commit
-    return sorted(found.values(), key=lambda c: c.version, reverse=True)
+            newest[stream] = commit
+    return sorted(newest.values(), key=lambda c: c.version, reverse=True)
 
 
-def remember(table_path: str, run_id: str) -> None:
+def write_batch_markers(table_path: str, run_id: str) -> None:
     """Write the newest batches down in a commit that adds no row. Holds no lock of its own."""
     log = CommitLog(table_path)
-    told = {
+    metadata = {
         "upkeep": "remember",
         "run": run_id,
-        REMEMBERED: {"all": log.knows_all(), "batches": [_told(c) for c in newest_batches(log)]},
+        REMEMBERED: {"all": log.knows_all(), "batches": [_marker(c) for c in newest_batches(log)]},
     }
     table = DeltaTable(table_path)
     nothing = pa.schema(table.schema().to_arrow()).empty_table()
-    write_deltalake(table, nothing, mode="append", commit_properties=noted(told))
+    write_deltalake(table, nothing, mode="append", commit_properties=commit_properties(metadata))
     write_checksum(table_path, table.version())
 
 
@@ -48,7 +48,7 @@ def _generation(commit: Commit) -> int:
     return int(commit.metadata.get("generation", 0))
 
 
-def _told(commit: Commit) -> dict[str, Any]:
+def _marker(commit: Commit) -> dict[str, Any]:
     return {
         "version": commit.version,
         "at": commit.at.isoformat(),

@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from rivermark.lake.append.version_checksum import write_checksum
-from rivermark.lake.commit_metadata import noted
+from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.reader_positions import Reader, first_needed
@@ -59,7 +59,7 @@ def compact(
     table's commit lock meanwhile: a stream's next batch waits, it does not fail. Elsewhere a
     conflicting commit makes it try again, three times, and then leave it to the next upkeep.
     """
-    told = noted({"upkeep": "compact", "run": run_id})
+    properties = commit_properties({"upkeep": "compact", "run": run_id})
     for _ in range(TRIES):
         with commit_lock(path):
             version, held = readable_by_all(path, readers)
@@ -71,7 +71,7 @@ def compact(
                 return small, ""
             try:
                 done = table.optimize.compact(
-                    target_size=target, max_concurrent_tasks=1, commit_properties=told
+                    target_size=target, max_concurrent_tasks=1, commit_properties=properties
                 )
             except CommitFailedError:
                 continue

@@ -10,7 +10,7 @@ from typing import Final
 
 from deltalake import DeltaTable
 
-from rivermark.lake.commit_metadata import noted
+from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock, try_days_lock
 from rivermark.lake.log import CommitLog
@@ -18,14 +18,14 @@ from rivermark.lake.maintenance.compaction import TARGET_BYTES, compact
 from rivermark.lake.maintenance.reader_positions import Reader
 from rivermark.lake.maintenance.table_size import Size, size_of
 from rivermark.lake.maintenance.vacuum import clean_log, remove_drafts, vacuum
-from rivermark.lake.retention import keep_promise, promise_of
+from rivermark.lake.retention import apply_retention, retention_of
 from rivermark.model.table import Table
 
 BUSY: Final = "days of it are being computed again: the next upkeep looks after it"
 
 
 @dataclass
-class Kept:
+class MaintenanceResult:
     """What the upkeep of a table did (or, dry, would do); `notes` say what it left and why."""
 
     table: str
@@ -40,7 +40,7 @@ class Kept:
     notes: list[str] = field(default_factory=list)
 
 
-def look_after(
+def maintain(
     lake: Lake,
     table: Table,
     *,
@@ -51,7 +51,7 @@ def look_after(
     rows_since: tuple[str, datetime] | None = None,
     dry_run: bool = False,
     target: int = TARGET_BYTES,
-) -> Kept:
+) -> MaintenanceResult:
     """Look after a table, unless days of it are being computed at this moment.
 
     `computed_with` is the table whose lock a recompute takes (the first one that its stream writes;
@@ -59,7 +59,7 @@ def look_after(
     """
     began = time.monotonic()
     path = lake.path(table)
-    done = Kept(table.name, dry_run)
+    done = MaintenanceResult(table.name, dry_run)
     owner = lake.path(computed_with or table)
     with try_days_lock(owner) as ours:
         if not ours:
@@ -67,13 +67,13 @@ def look_after(
             return done
         done.before = size_of(path)
         if not dry_run:
-            keep_promise(lake, table)
+            apply_retention(lake, table)
             if rows_since is not None:
                 done.deleted_rows = delete_before(path, *rows_since, run_id=run_id)
         done.joined_files, why = compact(path, readers, run_id, dry_run=dry_run, target=target)
         _note(done, why)
         if not dry_run:
-            _checkpoint(path, now, promise_of(lake, table) / 7)
+            _checkpoint(path, now, retention_of(lake, table) / 7)
         done.deleted_files, why = vacuum(lake, table, readers, now, dry_run=dry_run)
         _note(done, why)
         done.deleted_files += remove_drafts(lake, table, now, dry_run=dry_run)
@@ -90,23 +90,23 @@ def delete_before(path: str, column: str, moment: datetime, *, run_id: str) -> i
     """Delete the rows whose time lies before that moment; for tables that no stream reads."""
     where = f"{column} < '{moment:%Y-%m-%dT%H:%M:%SZ}'"
     with commit_lock(path):
-        told = noted({"upkeep": "delete", "run": run_id})
-        found = DeltaTable(path).delete(where, commit_properties=told)
-    return int(found.get("num_deleted_rows") or 0)
+        properties = commit_properties({"upkeep": "delete", "run": run_id})
+        metrics = DeltaTable(path).delete(where, commit_properties=properties)
+    return int(metrics.get("num_deleted_rows") or 0)
 
 
 def _checkpoint(path: str, now: datetime, each: timedelta) -> None:
     """A table checkpoint where there was none for so long: the log can be cut off at one only."""
-    found = DeltaTable(path)
+    delta = DeltaTable(path)
     log = CommitLog(path)
     newest = log.versions()[-1]
     last = max(log.checkpoints(), default=-1)
     at = log.read(last) if last >= 0 else None
     old = at is None or now - at.at > each
     if newest - last >= 50 or (newest > max(last, 0) and old):
-        found.create_checkpoint()
+        delta.create_checkpoint()
 
 
-def _note(done: Kept, why: str) -> None:
+def _note(done: MaintenanceResult, why: str) -> None:
     if why and why not in done.notes:
         done.notes.append(why)

@@ -15,7 +15,7 @@ from rivermark.lake.statistics import file_sizes
 class Size:
     """Counts and bytes: data files that are there, those of the newest version, files of the log.
 
-    The difference of the first two is what old versions need, and what nobody needs.
+    The difference of the first two is what only old versions need, or nothing any more.
     """
 
     files: int = 0
@@ -29,9 +29,9 @@ class Size:
 def size_of(table_path: str) -> Size:
     """Look at a table's folder and its newest version."""
     store, root = filesystem(table_path)
-    there = store.get_file_info(fs.FileSelector(root, recursive=True, allow_not_found=True))
-    log = [f for f in there if f.type == fs.FileType.File and "/_delta_log/" in f.path]
-    data = [f for f in there if f.type == fs.FileType.File and f.path.endswith(".parquet")]
+    files = store.get_file_info(fs.FileSelector(root, recursive=True, allow_not_found=True))
+    log = [f for f in files if f.type == fs.FileType.File and "/_delta_log/" in f.path]
+    data = [f for f in files if f.type == fs.FileType.File and f.path.endswith(".parquet")]
     data = [f for f in data if "/_delta_log/" not in f.path]
     sizes = file_sizes(DeltaTable(table_path))
     return Size(

@@ -1,4 +1,4 @@
-"""Deleting what neither the promise nor a reader needs: old files, and old entries of the log."""
+"""Deleting what neither the retention nor a reader needs: old files, and old entries of the log."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
-from rivermark.lake.maintenance.batch_markers import remember
+from rivermark.lake.maintenance.batch_markers import write_batch_markers
 from rivermark.lake.maintenance.reader_positions import Reader, first_needed, unread
-from rivermark.lake.retention import oldest_promised
+from rivermark.lake.retention import oldest_retained
 from rivermark.model.table import Table
 
 DRAFT: Final = re.compile(r"\..*[0-9a-f]{32}\.tmp")
@@ -33,21 +33,21 @@ def vacuum(
     *,
     dry_run: bool = False,
 ) -> tuple[int, str]:
-    """Delete files that no promised version and no reader needs; gives how many, and why not more.
+    """Delete files that no retained version and no reader needs; returns how many, and why no more.
 
-    A file goes when it was taken out of the table before the promised span began. The files of the
-    oldest promised version are held by name, whatever the clocks said. Files that no commit ever
+    A file goes when it was taken out of the table before the retained span began. The files of the
+    oldest retained version are held by name, whatever the clocks said. Files that no commit
     named (left by a killed writer) go too, once they are as old as that.
     """
     path = lake.path(table)
-    promised = oldest_promised(lake, table, now)
-    reader = unread(CommitLog(path), readers, promised)
+    oldest = oldest_retained(lake, table, now)
+    reader = unread(CommitLog(path), readers, oldest)
     if reader is not None:
-        return 0, _held(reader, promised)
-    keep = sorted({promised, *(r.version for r in readers if r.snapshot)})
+        return 0, _held(reader, oldest)
+    keep = sorted({oldest, *(r.version for r in readers if r.snapshot)})
     with commit_lock(path):
-        found = DeltaTable(path).vacuum(dry_run=dry_run, full=True, keep_versions=keep)
-    return len(found), ""
+        deleted = DeltaTable(path).vacuum(dry_run=dry_run, full=True, keep_versions=keep)
+    return len(deleted), ""
 
 
 def clean_log(
@@ -59,7 +59,7 @@ def clean_log(
     *,
     dry_run: bool = False,
 ) -> tuple[int, str]:
-    """Delete log entries from before the promised span; gives how many, and why not more.
+    """Delete log entries from before the retained span; returns how many, and why not more.
 
     The log begins with a table checkpoint afterwards, so that all later versions can be read, and
     the newest batch of each stream is written down in it (`remember`). Not by delta-rs's own
@@ -67,10 +67,10 @@ def clean_log(
     current when the span began (seen with 1.6.6: a quiet table lost it).
     """
     path = lake.path(table)
-    promised = oldest_promised(lake, table, now)
+    oldest = oldest_retained(lake, table, now)
     store, folder = filesystem(f"{path}/_delta_log")
     entries = _entries(store, folder)
-    begin = max((v for v, name in entries if ".checkpoint" in name and v <= promised), default=0)
+    begin = max((v for v, name in entries if ".checkpoint" in name and v <= oldest), default=0)
     old = [name for v, name in entries if v < begin]
     if not old:
         return 0, ""
@@ -80,7 +80,7 @@ def clean_log(
     if dry_run:
         return len(old), ""
     with commit_lock(path):
-        remember(path, run_id)
+        write_batch_markers(path, run_id)
         for name in sorted(old):
             # The oldest first: a kill in the middle leaves a log without a gap.
             store.delete_file(f"{folder}/{name}")
@@ -88,19 +88,19 @@ def clean_log(
 
 
 def remove_drafts(lake: Lake, table: Table, now: datetime, *, dry_run: bool = False) -> int:
-    """Delete what killed writers left in the log; gives how many files. No reader sees them."""
+    """Delete what killed writers left in the log; returns how many files. No reader opens them."""
     store, folder = filesystem(f"{lake.path(table)}/_delta_log")
     oldest = now.astimezone(UTC) - DRAFTS_KEPT
-    found = store.get_file_info(fs.FileSelector(folder))
-    dead = [f.path for f in found if DRAFT.fullmatch(f.base_name) and f.mtime < oldest]
+    files = store.get_file_info(fs.FileSelector(folder))
+    dead = [f.path for f in files if DRAFT.fullmatch(f.base_name) and f.mtime < oldest]
     for path in [] if dry_run else dead:
         store.delete_file(path)
     return len(dead)
 
 
 def _entries(store: fs.FileSystem, folder: str) -> list[tuple[int, str]]:
-    found = store.get_file_info(fs.FileSelector(folder))
-    names = [f.base_name for f in found if f.type == fs.FileType.File]
+    files = store.get_file_info(fs.FileSelector(folder))
+    names = [f.base_name for f in files if f.type == fs.FileType.File]
     return [(int(m[1]), name) for name in names if (m := ENTRY.fullmatch(name))]
 
 

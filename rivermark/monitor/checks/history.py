@@ -10,11 +10,11 @@ from typing import Any, Final
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType, TimestampType
 
-from rivermark.lake.commit_metadata import noted
+from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import create_table
-from rivermark.lake.snapshot import opened
-from rivermark.lake.sql import ask
+from rivermark.lake.snapshot import open_table
+from rivermark.lake.sql import query
 from rivermark.lake.system_tables import rows_of
 from rivermark.model.check import CheckResult, Severity
 from rivermark.model.table import Table
@@ -127,7 +127,10 @@ def record(settings: Settings, results: Sequence[RecordedResult]) -> None:
     ]
     with commit_lock(path):
         write_deltalake(
-            path, rows_of(CHECK_RESULTS, rows), mode="append", commit_properties=noted({})
+            path,
+            rows_of(CHECK_RESULTS, rows),
+            mode="append",
+            commit_properties=commit_properties({}),
         )
         table = DeltaTable(path)
         if len(table.file_uris()) > FILES_BEFORE_COMPACTING:
@@ -139,7 +142,7 @@ def newest_results(settings: Settings, newest: int) -> list[RecordedResult]:
     lake = settings.lake()
     if not lake.exists(CHECK_RESULTS):
         return []
-    rows = ask(NEWEST, {"results": opened(lake, CHECK_RESULTS)}, {"newest": newest})
+    rows = query(NEWEST, {"results": open_table(lake, CHECK_RESULTS)}, {"newest": newest})
     return [_recorded(row) for row in rows]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from rivermark.backfill.late.merge_log import rows_merged
-from rivermark.lake.snapshot import opened
-from rivermark.lake.sql import ask, quoted
+from rivermark.lake.snapshot import open_table
+from rivermark.lake.sql import query, quoted
 from rivermark.lake.statistics import row_count
 from rivermark.model.check import CheckResult
 from rivermark.model.stream import Ingest
@@ -53,9 +53,9 @@ def rows_unique(settings: Settings, table: Table) -> CheckResult:
     lake, keys = settings.lake(), ", ".join(quoted(key) for key in table.keys)
     total, repeated = 0, list[dict[str, object]]()
     if lake.exists(table):
-        rows = opened(lake, table)
+        rows = open_table(lake, table)
         total = rows.count_rows()
-        repeated = ask(
+        repeated = query(
             # The names are declared in code, and quoted all the same.
             f"SELECT {keys}, count(*) AS copies FROM keyed"  # noqa: S608
             " GROUP BY ALL HAVING count(*) > 1 ORDER BY copies DESC",
@@ -85,14 +85,14 @@ def rows_dropped(settings: Settings, stream: str) -> CheckResult:
     """
     batches, worst = list[dict[str, int]](), list[dict[str, Any]]()
     if settings.lake().exists(STREAM_PROGRESS):
-        progress = {"progress": opened(settings.lake(), STREAM_PROGRESS)}
-        batches = ask(
+        progress = {"progress": open_table(settings.lake(), STREAM_PROGRESS)}
+        batches = query(
             "SELECT count(*) AS batches, coalesce(sum(dropped_by_watermark), 0)::BIGINT AS dropped"
             " FROM progress WHERE stream = ?",
             progress,
             [stream],
         )
-        worst = ask(
+        worst = query(
             "SELECT batch_id, run_id, dropped_by_watermark FROM progress"
             " WHERE stream = ? AND dropped_by_watermark > 0"
             " ORDER BY dropped_by_watermark DESC LIMIT ?",

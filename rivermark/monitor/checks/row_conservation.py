@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from rivermark.backfill.late.hours import day_of
 from rivermark.ingest.split_outcomes import INGEST_FILES
-from rivermark.lake.snapshot import once, opened
-from rivermark.lake.sql import ask, quoted
+from rivermark.lake.snapshot import once_per_snapshot, open_table
+from rivermark.lake.sql import query, quoted
 from rivermark.model.check import CheckResult
 from rivermark.model.stream import Ingest
 from rivermark.model.table import days_between
@@ -126,8 +126,8 @@ def counted_files(
     if not all(lake.exists(t) for t in (INGEST_FILES, *ingest.tables)):
         return None
     # First the outcomes, then the tables, which therefore hold at least the batches of these.
-    outcomes = opened(lake, INGEST_FILES)
-    newest = ask(
+    outcomes = open_table(lake, INGEST_FILES)
+    newest = query(
         "SELECT max(ingest_batch) AS newest FROM outcomes WHERE stream = ?",
         {"outcomes": outcomes},
         [ingest.name],
@@ -137,14 +137,14 @@ def counted_files(
     after = -1 if newest_batches is None else max(-1, int(newest) - newest_batches)
     tables = {
         "outcomes": outcomes,
-        "raw_rows": opened(lake, ingest.raw),
-        "admitted_rows": opened(lake, ingest.admitted),
-        "late_rows": opened(lake, ingest.late),
-        "quarantine_rows": opened(lake, ingest.quarantine),
+        "raw_rows": open_table(lake, ingest.raw),
+        "admitted_rows": open_table(lake, ingest.admitted),
+        "late_rows": open_table(lake, ingest.late),
+        "quarantine_rows": open_table(lake, ingest.quarantine),
     }
-    return once(
+    return once_per_snapshot(
         ("files", lake.root, ingest.name, after),
-        lambda: ask(BY_FILE, tables, {"stream": ingest.name, "after": after}),
+        lambda: query(BY_FILE, tables, {"stream": ingest.name, "after": after}),
     )
 
 
@@ -156,10 +156,10 @@ def _days_of_file(settings: Settings, ingest: Ingest, file: str) -> set[date]:
         (ingest.late, ingest.contract.event_time),
         (ingest.quarantine, "event_time"),
     ):
-        [ends] = ask(
+        [ends] = query(
             f"SELECT min({quoted(column)}) AS oldest, max({quoted(column)}) AS newest"  # noqa: S608
             " FROM rows_of_files WHERE _file = ?",
-            {"rows_of_files": opened(lake, table)},
+            {"rows_of_files": open_table(lake, table)},
             [file],
         )
         moments += [m.astimezone(UTC) for m in ends.values() if m is not None]

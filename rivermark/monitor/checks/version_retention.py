@@ -10,7 +10,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from rivermark.lake.retention import oldest_promised, promise_of
+from rivermark.lake.retention import oldest_retained, retention_of
 from rivermark.lake.statistics import row_count
 from rivermark.model.check import CheckResult
 from rivermark.model.table import Table
@@ -26,8 +26,8 @@ def versions_readable(settings: Settings, table: Table, now: datetime) -> CheckR
     lake = settings.lake()
     if not lake.exists(table):
         return result(passed=True, observed="the table does not exist yet: no version to retain")
-    days = promise_of(lake, table).total_seconds() / 86400
-    version = oldest_promised(lake, table, now)
+    days = retention_of(lake, table).total_seconds() / 86400
+    version = oldest_retained(lake, table, now)
     numbers: dict[str, int | float] = {"version": version, "promise_days": round(days, 3)}
     try:
         expected = row_count(lake, table, version)

@@ -11,7 +11,7 @@ import msgspec
 import pyarrow as pa
 
 from rivermark.backfill.late.hours import hours_between
-from rivermark.lake.sql import ask
+from rivermark.lake.sql import query
 from rivermark.model.stream import Ingest
 from rivermark.quality.volume_profile import DUCKDB_HOURS, WEEKS, profile
 from rivermark.settings import Settings
@@ -105,7 +105,7 @@ def usual_by_hour(
     known = list(hours_between(min(rows_by_hour), max(hours)))
     moment = pa.timestamp("us", "UTC")
     counts = {"hour": pa.array(known, moment), "n": [rows_by_hour.get(h, 0) for h in known]}
-    usual = ask(
+    usual = query(
         USUAL,
         {"counts": pa.table(counts), "hours": pa.table({"hour": pa.array(hours, moment)})},
         {"zone": zone},

@@ -9,8 +9,8 @@ from typing import Final
 from pyspark.sql.types import TimestampType
 
 from rivermark.lake.day_predicates import days_of
-from rivermark.lake.snapshot import opened
-from rivermark.lake.sql import ask, quoted
+from rivermark.lake.snapshot import open_table
+from rivermark.lake.sql import query, quoted
 from rivermark.model.stream import Stream, table_of
 from rivermark.model.table import Table, days_between
 from rivermark.settings import Settings
@@ -69,10 +69,10 @@ def joined(settings: Settings, stream: Stream, first: date, last: date) -> dict[
 
 
 def _rows(settings: Settings, stream: Stream, table: Table, span: Span) -> dict[date, int]:
-    counts = ask(
+    counts = query(
         f"SELECT {_day(table)} AS day, count(*) AS n FROM joined"  # noqa: S608 - declared names
         f" WHERE {_within(table)} GROUP BY 1",
-        {"joined": opened(settings.lake(), table)},
+        {"joined": open_table(settings.lake(), table)},
         {"zone": days_of(stream.tables[0]).zone, "start": span[0], "end": span[1]},
     )
     return {row["day"]: int(row["n"]) for row in counts}
@@ -105,8 +105,8 @@ def _without_result(
     values: dict[str, object] = {"zone": days_of(stream.tables[0]).zone, "start": start, "end": end}
     if union:
         values |= {"wide_start": start - around, "wide_end": end + around, "around": around}
-    counts = ask(
-        sql, {n: opened(lake, t) for n, t in {"read_rows": table, **tables}.items()}, values
+    counts = query(
+        sql, {n: open_table(lake, t) for n, t in {"read_rows": table, **tables}.items()}, values
     )
     return {row["day"]: int(row["n"]) for row in counts}
 

@@ -17,8 +17,8 @@ from deltalake import DeltaTable
 
 from rivermark.backfill.registry import newest_records
 from rivermark.lake.log import CommitLog
-from rivermark.lake.snapshot import opened
-from rivermark.lake.sql import ask
+from rivermark.lake.snapshot import open_table
+from rivermark.lake.sql import query
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
@@ -174,9 +174,9 @@ def _inflow(settings: Settings, now: datetime) -> dict[str, dict[datetime, int]]
     lake = settings.lake()
     if not lake.exists(STREAM_PROGRESS):
         return {}
-    progress = {"progress": opened(lake, STREAM_PROGRESS)}
+    progress = {"progress": open_table(lake, STREAM_PROGRESS)}
     inflow: dict[str, dict[datetime, int]] = {}
-    for row in ask(BY_HOUR, progress, {"since": now - timedelta(hours=HOURS_BACK)}):
+    for row in query(BY_HOUR, progress, {"since": now - timedelta(hours=HOURS_BACK)}):
         inflow.setdefault(row["stream"], {})[row["hour"].astimezone(UTC)] = row["rows"]
     return inflow
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from rivermark.ingest.split_outcomes import INGEST_FILES
-from rivermark.lake.snapshot import one_look
+from rivermark.lake.snapshot import snapshot
 from rivermark.model.topology import Topology
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.monitor.checks.history import Evaluation, evaluate_all, record
@@ -44,7 +44,7 @@ def refresh(
     evaluate: bool = True,
 ) -> Refreshed:
     """Draw the page; `evaluate` first evaluates and records the checks of tables that exist."""
-    with one_look(settings.lake(), INGEST_FILES):
+    with snapshot(settings.lake(), INGEST_FILES):
         checks = checks_to_evaluate(settings, topology) if evaluate else []
         evaluations = evaluate_all(settings, checks, now)
         record(settings, [evaluation.recorded(now) for evaluation in evaluations])

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from deltalake import DeltaTable, write_deltalake
 
-from rivermark.lake.commit_metadata import noted
+from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import create_table
@@ -128,7 +128,7 @@ def replay(lake: Lake, stream: AnyStream, ids: Collection[str] | None) -> list[L
                 path,
                 rows_of(table, rows),
                 mode="append",
-                commit_properties=noted({"replayed": len(rows)}),
+                commit_properties=commit_properties({"replayed": len(rows)}),
             )
     return chosen
 

@@ -17,7 +17,7 @@ from pyspark.sql.types import (
 )
 from pyspark.sql.types import TimestampType as Timestamp
 
-from rivermark.lake.commit_metadata import noted
+from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import create_table
@@ -71,5 +71,7 @@ class ProgressLog:
             return
         rows = rows_of(STREAM_PROGRESS, [asdict(row) for row in self._rows])
         with commit_lock(self._path):
-            write_deltalake(self._path, rows, mode="append", commit_properties=noted({}))
+            write_deltalake(
+                self._path, rows, mode="append", commit_properties=commit_properties({})
+            )
         self._rows.clear()

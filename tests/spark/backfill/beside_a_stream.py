@@ -14,7 +14,7 @@ from rivermark import AnyStream, Topology
 from rivermark.backfill.maintenance import upkeep
 from rivermark.backfill.recompute import Order, replace
 from rivermark.backfill.result import Reprocessing
-from rivermark.lake.maintenance.maintain import Kept
+from rivermark.lake.maintenance.maintain import MaintenanceResult
 from rivermark.lake.statistics import row_count
 from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
@@ -45,7 +45,7 @@ class Outcome:
     gold: dict[int, int]
     expected_gold: Counter[int]
     done: list[Reprocessing] = field(default_factory=list)
-    kept: list[Kept] = field(default_factory=list)
+    kept: list[MaintenanceResult] = field(default_factory=list)
 
 
 def backfills_beside_a_stream(
@@ -61,7 +61,7 @@ def backfills_beside_a_stream(
     run(spark, settings, READINGS, SILVER, GOLD)
     live: list[str] = []
     done: list[Reprocessing] = []
-    kept: list[Kept] = []
+    kept: list[MaintenanceResult] = []
 
     def stream(stop: threading.Event) -> object:
         streams: list[AnyStream] = [READINGS, SILVER, GOLD]
@@ -114,7 +114,7 @@ def backfills_beside_a_stream(
     )
 
 
-def joined_files(kept: list[Kept]) -> int:
+def joined_files(kept: list[MaintenanceResult]) -> int:
     """How many small files the compactions have joined."""
     return sum(each.joined_files for each in kept)
 

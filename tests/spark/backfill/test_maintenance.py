@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from rivermark import Topology
 from rivermark.backfill.maintenance import upkeep
 from rivermark.lake.log import CommitLog
-from rivermark.lake.maintenance.maintain import Kept
+from rivermark.lake.maintenance.maintain import MaintenanceResult
 from rivermark.lake.statistics import row_count
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.checkpoint.positions import readers_of
@@ -53,7 +53,7 @@ def land(landing: Landing, first: int, last: int) -> None:
         landing.put(f"{FOLDER}/{minute:03}.json", *lines)
 
 
-def look_after(settings: Settings, topology: Topology) -> dict[str, Kept]:
+def look_after(settings: Settings, topology: Topology) -> dict[str, MaintenanceResult]:
     return {k.table: k for k in upkeep(settings, topology, run_id="upkeep")}
 
 

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.schema import Field, PrimitiveType
 
-from rivermark.lake.append.delta_commit import Appender
+from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
@@ -24,7 +24,7 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways of a commit: what the appender does not serve is left to delta-rs."""
     if request.param == "delta-rs":
-        monkeypatch.setattr(Appender, "append", lambda *_: False)
+        monkeypatch.setattr(DeltaCommitter, "append", lambda *_: False)
 
 
 def writer(lake: Lake, generation: int = 0, stream: str = "test/rides") -> TableWriter:

@@ -6,7 +6,7 @@ from deltalake import DeltaTable
 import rivermark.lake.snapshot
 from rivermark.backfill.late.hours import newest_moment
 from rivermark.ingest.split_outcomes import INGEST_FILES
-from rivermark.lake.snapshot import once, one_look, opened
+from rivermark.lake.snapshot import once_per_snapshot, open_table, snapshot
 from rivermark.model.stream import Ingest
 from rivermark.monitor.checks.row_conservation import rows_accounted_for
 from rivermark.settings import Settings
@@ -19,16 +19,16 @@ def test_what_comes_during_a_look_is_for_the_next_one(
     lake, table = settings.lake(), rides.admitted
     put(table, {"ride_id": 1, "at": NOON})
 
-    with one_look(lake):
-        assert opened(lake, table).count_rows() == 1
+    with snapshot(lake):
+        assert open_table(lake, table).count_rows() == 1
         put(table, {"ride_id": 2, "at": NOON.replace(hour=13)})
-        assert opened(lake, table).count_rows() == 1
+        assert open_table(lake, table).count_rows() == 1
         assert newest_moment(settings, table, "at") == NOON
-        assert [once(("key",), lambda n=n: n) for n in (1, 2)] == [1, 1]  # type: ignore[misc]
+        assert [once_per_snapshot(("key",), lambda n=n: n) for n in (1, 2)] == [1, 1]  # type: ignore[misc]
 
-    assert opened(lake, table).count_rows() == 2
+    assert open_table(lake, table).count_rows() == 2
     assert newest_moment(settings, table, "at") == NOON.replace(hour=13)
-    assert [once(("key",), lambda n=n: n) for n in (1, 2)] == [1, 2]  # type: ignore[misc]
+    assert [once_per_snapshot(("key",), lambda n=n: n) for n in (1, 2)] == [1, 2]  # type: ignore[misc]
 
 
 def test_a_table_is_listed_once_and_what_tells_of_others_first(
@@ -49,7 +49,7 @@ def test_a_table_is_listed_once_and_what_tells_of_others_first(
     put(INGEST_FILES, told | {"late": 0, "quarantined": 0})
     monkeypatch.setattr(rivermark.lake.snapshot, "DeltaTable", listed)
 
-    with one_look(settings.lake(), INGEST_FILES):
+    with snapshot(settings.lake(), INGEST_FILES):
         assert rows_accounted_for(settings, rides).passed
         assert rows_accounted_for(settings, rides).numbers["rows_admitted"] == 1
 

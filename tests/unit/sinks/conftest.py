@@ -106,7 +106,7 @@ def killer() -> Iterator[Killer]:
         "os.link",
         "rivermark.lake.replace.write_deltalake",
         "rivermark.lake.replace.write_checksum",
-        "rivermark.sinks.delta_upsert.noted",
+        "rivermark.sinks.delta_upsert.commit_properties",
         "rivermark.sinks.delta_upsert.write_checksum",
     ):
         made.before(target)
@@ -140,7 +140,7 @@ def context(lake: Lake, table: Table = FARES, generation: int = 0) -> SinkContex
     """What a sink is opened for."""
     began = datetime.now(UTC)
     origin = Origin("test/fares", generation, began, "run")
-    return SinkContext(root=lake.root, retention=lake.promise, table=table, origin=origin)
+    return SinkContext(root=lake.root, retention=lake.retention, table=table, origin=origin)
 
 
 def by_ride(rows: pa.Table) -> list[Mapping[str, Any]]:

@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.schema import Field, PrimitiveType
 
-from rivermark.lake.append.delta_commit import Appender
+from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
@@ -34,7 +34,7 @@ def path(lake: Lake) -> str:
 
 
 def test_the_rows_the_note_and_the_statistics_are_in_the_table(lake: Lake, path: str) -> None:
-    assert Appender(path).append(rides(1, 2), {"batch": 7})
+    assert DeltaCommitter(path).append(rides(1, 2), {"batch": 7})
 
     newest = CommitLog(path).latest()
     assert newest is not None
@@ -45,7 +45,7 @@ def test_the_rows_the_note_and_the_statistics_are_in_the_table(lake: Lake, path:
 
 
 def test_commits_of_others_are_taken_in(path: str, foreign: Foreign) -> None:
-    appender = Appender(path)
+    appender = DeltaCommitter(path)
     for n in range(3):
         foreign()
         assert appender.append(rides(n), {})
@@ -55,7 +55,7 @@ def test_commits_of_others_are_taken_in(path: str, foreign: Foreign) -> None:
 
 
 def test_the_checksum_is_the_one_of_the_state(path: str, foreign: Foreign) -> None:
-    appender = Appender(path)
+    appender = DeltaCommitter(path)
     for n in range(3):
         appender.append(rides(n), {})
         version = DeltaTable(path).version()
@@ -70,7 +70,7 @@ def test_the_checksum_is_the_one_of_the_state(path: str, foreign: Foreign) -> No
 def test_a_version_that_somebody_took_in_the_last_moment_stays_his(
     path: str, foreign: Foreign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    appender = Appender(path)
+    appender = DeltaCommitter(path)
     link, waiting = os.link, [foreign, foreign]
 
     def late(source: Any, target: Any) -> None:
@@ -88,7 +88,7 @@ def test_a_version_that_somebody_took_in_the_last_moment_stays_his(
 def test_columns_that_change_in_the_last_moment_are_not_guessed(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    appender = Appender(path)
+    appender = DeltaCommitter(path)
     link, waiting = os.link, [Field("n", PrimitiveType("long"))]
 
     def late(source: Any, target: Any) -> None:
@@ -104,7 +104,7 @@ def test_columns_that_change_in_the_last_moment_are_not_guessed(
 
 
 def test_a_log_cleaned_past_what_was_known_is_read_anew(path: str, foreign: Foreign) -> None:
-    appender = Appender(path)
+    appender = DeltaCommitter(path)
     appender.append(rides(1), {})
     for _ in range(4):
         foreign()
@@ -120,7 +120,7 @@ def test_a_log_cleaned_past_what_was_known_is_read_anew(path: str, foreign: Fore
 
 def test_table_checkpoints_are_made_as_the_table_says(path: str) -> None:
     DeltaTable(path).alter.set_table_properties({"delta.checkpointInterval": "5"})
-    appender = Appender(path)
+    appender = DeltaCommitter(path)
     for n in range(11):
         assert appender.append(rides(n), {})
 
@@ -129,14 +129,14 @@ def test_table_checkpoints_are_made_as_the_table_says(path: str) -> None:
 
 
 def test_no_rows_are_a_commit_without_a_file(path: str) -> None:
-    assert Appender(path).append(rides(), {"batch": 1})
+    assert DeltaCommitter(path).append(rides(), {"batch": 1})
 
     assert DeltaTable(path).version() == 1
     assert DeltaTable(path).file_uris() == []
 
 
 def test_rows_that_lack_a_column_and_rows_in_another_order(path: str) -> None:
-    appender = Appender(path)
+    appender = DeltaCommitter(path)
     assert appender.append(rides(1).select(["at", "id"]), {})
     assert appender.append(rides(2).select(["id"]), {})
 
@@ -155,7 +155,7 @@ def test_rows_that_lack_a_column_and_rows_in_another_order(path: str) -> None:
     ids=["a column too many", "another type", "without a zone", "a name twice"],
 )
 def test_rows_of_another_shape_are_left_to_delta_rs(path: str, rows: pa.Table) -> None:
-    assert not Appender(path).append(rows, {})
+    assert not DeltaCommitter(path).append(rows, {})
     assert DeltaTable(path).version() == 0
 
 
@@ -173,16 +173,16 @@ def test_a_table_that_asks_more_is_left_to_delta_rs(tmp_path: Path) -> None:
     for name, asked in tables.items():
         place = str(tmp_path / name)
         write_deltalake(place, **asked)
-        assert not Appender(place).append(asked["data"], {}), name
+        assert not DeltaCommitter(place).append(asked["data"], {}), name
         assert DeltaTable(place).version() == 0, name
 
 
 def test_a_table_that_is_not_there_is_left_to_delta_rs(tmp_path: Path) -> None:
-    assert not Appender(str(tmp_path / "none")).append(rides(1), {})
+    assert not DeltaCommitter(str(tmp_path / "none")).append(rides(1), {})
 
 
 def test_an_object_store_is_left_to_delta_rs(tmp_path: Path) -> None:
-    assert not Appender(f"mock://{tmp_path}/rides").append(rides(1), {})
+    assert not DeltaCommitter(f"mock://{tmp_path}/rides").append(rides(1), {})
 
 
 def test_a_disk_without_links_is_left_to_delta_rs(
@@ -192,13 +192,13 @@ def test_a_disk_without_links_is_left_to_delta_rs(
         raise PermissionError(source, target)
 
     monkeypatch.setattr(os, "link", refuse)
-    assert not Appender(path).append(rides(1), {})
+    assert not DeltaCommitter(path).append(rides(1), {})
     assert ids(path) == []
 
 
 def test_the_time_of_a_commit_is_now(path: str) -> None:
     before = datetime.now(UTC)
-    Appender(path).append(rides(1), {})
+    DeltaCommitter(path).append(rides(1), {})
 
     newest = CommitLog(path).latest()
     assert newest is not None
@@ -211,7 +211,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize(
     ("moment", "there"),
-    [("write_data_file", False), ("note", False), ("put_checksum", True)],
+    [("write_data_file", False), ("user_metadata", False), ("put_checksum", True)],
     ids=["before the file is whole", "before the entry", "before the checksum"],
 )
 def test_a_batch_is_there_once_whenever_its_writer_was_killed(

@@ -10,7 +10,7 @@ import pyarrow.dataset as ds
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from rivermark.lake.append.delta_commit import Appender
+from rivermark.lake.append.delta_commit import DeltaCommitter
 from tests.growing_rows import growing
 
 SCHEMA = pa.schema(
@@ -31,7 +31,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> DeltaTable:
     """Ten commits of ten rows each."""
     path = str(tmp_path_factory.mktemp("lake") / "seen")
     write_deltalake(path, SCHEMA.empty_table())
-    appender = Appender(path)
+    appender = DeltaCommitter(path)
     for first in range(0, 100, 10):
         rows = [growing(n) for n in range(first, first + 10)]
         assert appender.append(pa.Table.from_pylist(rows, SCHEMA), {})

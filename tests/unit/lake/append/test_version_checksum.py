@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from rivermark.lake.append.version_checksum import sums_of, write_checksum
+from rivermark.lake.append.version_checksum import checksum_of, write_checksum
 
 
 def append(path: str, rows: int, mode: Any = "append") -> int:
@@ -86,7 +86,7 @@ def test_a_checksum_without_a_protocol_is_no_answer(tmp_path: Path) -> None:
     whole = checksum(path, version)
     for lacking in ({**whole, "protocol": None}, {k: whole[k] for k in whole if k != "protocol"}):
         (tmp_path / "_delta_log" / f"{version:020d}.crc").write_text(json.dumps(lacking))
-        assert sums_of(path, version) == whole
+        assert checksum_of(path, version) == whole
 
 
 def test_what_spark_wrote_stays(tmp_path: Path) -> None:

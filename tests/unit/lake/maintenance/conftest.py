@@ -12,16 +12,16 @@ from deltalake import DeltaTable, write_deltalake
 
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
-from rivermark.lake.maintenance.maintain import Kept, look_after
+from rivermark.lake.maintenance.maintain import MaintenanceResult, maintain
 from rivermark.lake.maintenance.reader_positions import Reader
-from rivermark.lake.retention import keep_promise
+from rivermark.lake.retention import apply_retention
 from rivermark.model.sink import Origin
 from tests.unit.lake.conftest import RIDES, rides
 
 NEWEST = 1000
 SECOND = timedelta(seconds=1)
 SINCE = datetime(2024, 3, 1, tzinfo=UTC)
-Upkeep = Callable[..., Kept]
+Upkeep = Callable[..., MaintenanceResult]
 
 
 def writer(lake: Lake, stream: str = "test/rides") -> TableWriter:
@@ -44,9 +44,9 @@ def ids(lake: Lake, version: int | None = None) -> list[int]:
 def upkeep(lake: Lake) -> Upkeep:
     """Upkeep that promises a week."""
 
-    def run(*readers: Reader, dry_run: bool = False) -> Kept:
+    def run(*readers: Reader, dry_run: bool = False) -> MaintenanceResult:
         now = datetime.now(UTC)
-        return look_after(lake, RIDES, now=now, run_id="u", readers=readers, dry_run=dry_run)
+        return maintain(lake, RIDES, now=now, run_id="u", readers=readers, dry_run=dry_run)
 
     return run
 
@@ -57,13 +57,13 @@ def later(lake: Lake) -> Upkeep:
 
     The promise is a second long and waited for: delta-rs asks the clock itself.
     """
-    hasty = Lake(lake.root, promise=SECOND)
+    hasty = Lake(lake.root, retention=SECOND)
 
-    def run(*readers: Reader) -> Kept:
-        keep_promise(hasty, RIDES)
+    def run(*readers: Reader) -> MaintenanceResult:
+        apply_retention(hasty, RIDES)
         time.sleep(1.3)
         now = datetime.now(UTC)
         write_deltalake(lake.path(RIDES), rides(NEWEST), mode="append")
-        return look_after(hasty, RIDES, now=now, run_id="u", readers=readers)
+        return maintain(hasty, RIDES, now=now, run_id="u", readers=readers)
 
     return run

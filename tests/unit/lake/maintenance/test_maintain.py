@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
-from rivermark.lake.maintenance.maintain import BUSY, look_after
+from rivermark.lake.maintenance.maintain import BUSY, maintain
 from rivermark.lake.replace import replace_days
 from tests.unit.lake.conftest import NOON, RIDES, rides
 from tests.unit.lake.maintenance.conftest import ids, writer
@@ -18,7 +18,7 @@ BATCHES = 40
 
 
 def test_two_streams_append_while_upkeep_runs_again_and_again(lake: Lake) -> None:
-    hasty = Lake(lake.root, promise=timedelta(seconds=1))
+    hasty = Lake(lake.root, retention=timedelta(seconds=1))
 
     def append(stream: int) -> None:
         ours = writer(lake, f"test/stream_{'ab'[stream]}")
@@ -28,7 +28,7 @@ def test_two_streams_append_while_upkeep_runs_again_and_again(lake: Lake) -> Non
     def keep(until: list[Future[None]]) -> int:
         joined = 0
         while not all(f.done() for f in until):
-            joined += look_after(hasty, RIDES, now=datetime.now(UTC), run_id="u").joined_files
+            joined += maintain(hasty, RIDES, now=datetime.now(UTC), run_id="u").joined_files
         return joined
 
     with ThreadPoolExecutor(3) as threads:
@@ -55,7 +55,7 @@ def test_a_backfill_and_upkeep_take_turns(lake: Lake) -> None:
 
     def keep(until: Future[None]) -> None:
         while not until.done():
-            done = look_after(lake, RIDES, now=datetime.now(UTC), run_id="u")
+            done = maintain(lake, RIDES, now=datetime.now(UTC), run_id="u")
             notes.extend(done.notes)
 
     with ThreadPoolExecutor(2) as threads:

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.reader_positions import Reader
-from rivermark.lake.retention import keep_promise
+from rivermark.lake.retention import apply_retention
 from rivermark.lake.time_travel import resolve_version
 from rivermark.model.errors import VersionNotAvailable
 from tests.unit.lake.conftest import RIDES
@@ -27,9 +27,9 @@ def test_the_promise_is_both_retentions_and_writers_clean_nothing(lake: Lake) ->
 
 
 def test_a_changed_promise_reaches_a_table_that_is_there(lake: Lake) -> None:
-    longer = Lake(lake.root, promise=timedelta(days=30))
-    assert keep_promise(longer, RIDES)
-    assert not keep_promise(longer, RIDES)
+    longer = Lake(lake.root, retention=timedelta(days=30))
+    assert apply_retention(longer, RIDES)
+    assert not apply_retention(longer, RIDES)
 
     kept = DeltaTable(lake.path(RIDES)).metadata().configuration
     assert kept["delta.deletedFileRetentionDuration"] == "interval 30 days"
