@@ -1,4 +1,16 @@
-"""Process functions on Spark: as the `build` of a stream, over live input and over tables alike."""
+"""Process functions on Spark: as the `build` of a stream, over live input and over tables alike.
+
+Relied on beyond PySpark's public interface, as of version 4.2.0:
+
+- `pyspark.sql.pandas.types`: the Arrow types of a schema (`reading`, `writing`, `replaying`);
+  another version fails when a stream is declared.
+- The worker asks a row of a stateful operator for `asDict` and nothing else (`stateful.Packed`);
+  another version fails in the first batch.
+- The source `rate-micro-batch`, which Spark keeps for its tests (`build.ticks`): streams with
+  `clock=True` alone; without it they fail at their start.
+- A shuffle places a row by `pmod(murmur3(column, 42), partitions)` (`buckets`): otherwise buckets
+  are spread less evenly, and results stay the same.
+"""
 
 from rivermark.process.spark.build import ProcessBuild, run_process
 from rivermark.process.spark.writing import (

@@ -17,12 +17,12 @@ from rivermark.process.api.declaration import Declaration
 from rivermark.process.engine.state_size import Limits
 from rivermark.process.keyed import KeyedProcess
 from rivermark.process.spark.buckets import DEFAULT_BUCKETS, bucket_labels
+from rivermark.process.spark.core import BucketRun, Core
 from rivermark.process.spark.meter import Meter
 from rivermark.process.spark.packing import PACKED, Packer
 from rivermark.process.spark.reading import InputReader, reader_for, travelling
 from rivermark.process.spark.replaying import replay_packets
-from rivermark.process.spark.stateful import TICK, BucketProcessor, Core
-from rivermark.process.spark.tables import BucketRun
+from rivermark.process.spark.stateful import TICK, BucketProcessor
 from rivermark.process.spark.writing import (
     DEAD,
     MAIN,

@@ -27,10 +27,10 @@ from assets.readings.alerts.streams import (
 from assets.web.streams import SESSIONS
 from rivermark.model.stream import Ingest, Stream, lateness_of
 from rivermark.process.spark.build import ProcessBuild
+from rivermark.process.spark.core import BucketRun, Core
 from rivermark.process.spark.packing import Packer
 from rivermark.process.spark.reading import BUCKET, ORDER, InputReader
-from rivermark.process.spark.stateful import BucketProcessor, Core
-from rivermark.process.spark.tables import BucketRun
+from rivermark.process.spark.stateful import BucketProcessor
 from rivermark.process.spark.writing import TAG
 from simulator.feeds import drip_feeds
 from simulator.fraud.feeds import fraud_feeds

@@ -20,9 +20,9 @@ from rivermark.process import (
     ProcessError,
     ValueState,
 )
+from rivermark.process.spark.core import Core
 from rivermark.process.spark.reading import InputReader
 from rivermark.process.spark.replaying import _ByPython, again, set_again
-from rivermark.process.spark.stateful import Core
 from tests.unit.process.spark.test_packets import (
     LABELS,
     NOON,

@@ -26,9 +26,10 @@ from pyspark.sql.types import (
 
 from rivermark import Table
 from rivermark.process import Context, KeyedProcess, Limits, Misuse, ProcessError, ValueState
+from rivermark.process.spark.core import Core
 from rivermark.process.spark.packing import Packer
 from rivermark.process.spark.reading import ORDER, InputReader, reader_for
-from rivermark.process.spark.stateful import BucketProcessor, Core
+from rivermark.process.spark.stateful import BucketProcessor
 from rivermark.process.spark.writing import DEAD, DEAD_LETTER_SCHEMA, MAIN, ROWS, writer_for
 
 LABELS = (10, 20, 30, 40)
