@@ -41,6 +41,19 @@ INTEGRAL: Final = (ByteType, ShortType, IntegerType, LongType)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICRO: Final = timedelta(microseconds=1)
 
+_OWN_COLUMNS: Final[dict[type[types.Type], type[DataType]]] = {
+    types.BoolType: BooleanType,
+    types.StrType: StringType,
+    types.BytesType: BinaryType,
+    types.DateType: DateType,
+}
+_NUMBERS_AND_TIMES: Final = (
+    types.IntType,
+    types.FloatType,
+    types.DecimalType,
+    types.DateTimeType,
+)
+
 Converter = Callable[[Any], Any]
 WireForm = tuple[DataType, Converter | None]
 
@@ -90,29 +103,22 @@ def read_as(field: EventField, column: DataType) -> WireForm | None:
             return LongType(), None
         case types.FloatType(), _ if isinstance(column, FloatType | DoubleType | IntegerType):
             return DoubleType(), None
-        case types.BoolType(), BooleanType():
-            return column, None
-        case types.StrType(), StringType():
-            return column, None
-        case types.BytesType(), BinaryType():
-            return column, None
-        case types.DateType(), DateType():
-            return column, None
         case types.DecimalType(), DecimalType():
             return column, None
         case types.DateTimeType(), TimestampType():
             return LongType(), moment_of_micros
         case _:
-            return _read_generally(field, column)
+            return _as_it_is(field, column, Converted(field.type))
 
 
-def _read_generally(field: EventField, column: DataType) -> WireForm | None:
-    """By msgspec's own rules, for types such as enums, UUIDs, lists and records."""
-    plain = (types.IntType, types.FloatType, types.BoolType, types.StrType, types.BytesType,
-             types.DateType, types.DecimalType, types.DateTimeType)  # fmt: skip
-    if isinstance(field.of, plain) or isinstance(column, TimestampType | DecimalType):
+def _as_it_is(field: EventField, column: DataType, convert: Converter) -> WireForm | None:
+    """A column of the field's own type; others, such as enums and records, by msgspec's rules."""
+    own = _OWN_COLUMNS.get(type(field.of))
+    if own is not None and isinstance(column, own):
+        return column, None
+    if own is not None or isinstance(field.of, _NUMBERS_AND_TIMES):
         return None
-    return column, Converted(field.type)
+    return None if isinstance(column, TimestampType | DecimalType) else (column, convert)
 
 
 @dataclass(frozen=True)
@@ -145,28 +151,12 @@ def write_as(field: EventField, column: DataType) -> WireForm | None:
             return LongType(), None
         case types.FloatType() | types.IntType(), FloatType() | DoubleType():
             return DoubleType(), None
-        case types.BoolType(), BooleanType():
-            return column, None
-        case types.StrType(), StringType():
-            return column, None
-        case types.BytesType(), BinaryType():
-            return column, None
-        case types.DateType(), DateType():
-            return column, None
         case types.DecimalType() | types.IntType(), DecimalType():
             return StringType(), str
         case types.DateTimeType(), TimestampType():
             return LongType(), micros_of
         case _:
-            return _write_generally(field, column)
-
-
-def _write_generally(field: EventField, column: DataType) -> WireForm | None:
-    plain = (types.IntType, types.FloatType, types.BoolType, types.StrType, types.BytesType,
-             types.DateType, types.DecimalType, types.DateTimeType)  # fmt: skip
-    if isinstance(field.of, plain) or isinstance(column, TimestampType | DecimalType):
-        return None
-    return column, msgspec.to_builtins
+            return _as_it_is(field, column, msgspec.to_builtins)
 
 
 def writing(name: str, column: DataType) -> Column:
