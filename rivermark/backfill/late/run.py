@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 
 from rivermark.backfill.affected_days import Changed
 from rivermark.backfill.context import BackfillContext
-from rivermark.backfill.downstream import DownstreamResult, any_closed, recompute_downstream
+from rivermark.backfill.downstream import DownstreamResult, recompute_downstream
 from rivermark.backfill.late.days import LateDay, mergeable
 from rivermark.backfill.late.merge import MergedDay, merge_day
 from rivermark.backfill.late.merge_log import (
@@ -32,6 +32,7 @@ from rivermark.backfill.late.merge_log import (
 )
 from rivermark.backfill.late.merged import newest_merged
 from rivermark.backfill.pending import PENDING_AND_MERGES, open_causes, pending_days
+from rivermark.backfill.plan import any_closed
 from rivermark.lake.locks import try_merge_lock
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import RivermarkError

@@ -13,9 +13,9 @@ from rivermark import Ingest, Stream, Topology
 from rivermark.backfill import downstream
 from rivermark.backfill.affected_days import Changed
 from rivermark.backfill.context import BackfillContext
-from rivermark.backfill.downstream import StartedStream
 from rivermark.backfill.late.run import MergeReport, merge_late
 from rivermark.backfill.pending import pending_days
+from rivermark.backfill.plan import StartedStream
 from rivermark.backfill.replace_changed import RecomputedTable
 from rivermark.lake.schema import create_table
 from rivermark.quality.errors import PublicationBlocked
@@ -45,6 +45,7 @@ class Lineage:
             for table in stream.tables if isinstance(stream, Stream) else ():
                 create_table(settings.lake(), table)
         patch.setattr(downstream, "started_streams", self.started)
+        patch.setattr("rivermark.backfill.plan.started_streams", self.started)
         patch.setattr("rivermark.backfill.replace_changed.replace_changed", self.compute)
 
     def started(self, _lake: object, topology: Topology) -> list[StartedStream]:

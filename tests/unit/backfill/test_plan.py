@@ -5,9 +5,9 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from rivermark.backfill import downstream
+from rivermark.backfill import plan as module
 from rivermark.backfill.affected_days import Changed, DaysByStream
-from rivermark.backfill.downstream import StartedStream, Step, closed_through, plan
+from rivermark.backfill.plan import StartedStream, Step, closed_through, plan
 from rivermark.settings import Settings
 from tests.unit.backfill.conftest import DAY, NEXT_DAY, TIPS
 from tests.unit.backfill.test_follow_ups import HOURLY, LOCAL, SOURCE, reading
@@ -58,11 +58,11 @@ def test_only_days_that_the_watermark_has_passed_are_closed(
     monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     evening = datetime(2024, 3, 2, 18, tzinfo=UTC)
-    monkeypatch.setattr(downstream, "last_reached", lambda *_: evening)
+    monkeypatch.setattr(module, "last_reached", lambda *_: evening)
     last = closed_through(settings.lake(), HOURLY)
 
     assert StartedStream(HOURLY, last).closed(BOTH) == FIRST
     assert closed_through(settings.lake(), REFRESHED) == date.max
-    monkeypatch.setattr(downstream, "last_reached", lambda *_: None)
+    monkeypatch.setattr(module, "last_reached", lambda *_: None)
     last = closed_through(settings.lake(), HOURLY)
     assert StartedStream(HOURLY, last).closed(BOTH) == frozenset()
