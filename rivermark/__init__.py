@@ -13,7 +13,10 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from rivermark.ingest.source.delta_table import DeltaSource
     from rivermark.ingest.source.files.source import FileSource
+    from rivermark.ingest.source.generator import ElementsSource, RateSource, SocketSource
+    from rivermark.ingest.source.python_data_source import PythonDataSource
     from rivermark.model import expectations as expect
     from rivermark.model import field_readers as readers
     from rivermark.model.column_type import ColumnType
@@ -45,8 +48,10 @@ __all__ = [
     "DeclarationError",
     "Delivery",
     "DeltaAppend",
+    "DeltaSource",
     "DeltaUpsert",
     "Domain",
+    "ElementsSource",
     "Expectation",
     "Field",
     "FileSink",
@@ -55,11 +60,14 @@ __all__ = [
     "Ingest",
     "NoRestart",
     "Output",
+    "PythonDataSource",
+    "RateSource",
     "RivermarkError",
     "Rule",
     "Sink",
     "SinkContext",
     "SinkWriter",
+    "SocketSource",
     "Source",
     "SourceReader",
     "Stream",
@@ -81,8 +89,10 @@ _MODULES: Final = {
     "DeclarationError": "model.errors",
     "Delivery": "model.sink",
     "DeltaAppend": "sinks.delta_append",
+    "DeltaSource": "ingest.source.delta_table",
     "DeltaUpsert": "sinks.delta_upsert",
     "Domain": "model.domain",
+    "ElementsSource": "ingest.source.generator",
     "Expectation": "model.rule",
     "Field": "model.contract",
     "FileSink": "sinks.files",
@@ -91,11 +101,14 @@ _MODULES: Final = {
     "Ingest": "model.ingest",
     "NoRestart": "model.restart_strategy",
     "Output": "model.stream",
+    "PythonDataSource": "ingest.source.python_data_source",
+    "RateSource": "ingest.source.generator",
     "RivermarkError": "model.errors",
     "Rule": "model.contract",
     "Sink": "model.sink",
     "SinkContext": "model.sink",
     "SinkWriter": "model.sink",
+    "SocketSource": "ingest.source.generator",
     "Source": "model.source",
     "SourceReader": "model.source",
     "Stream": "model.stream",

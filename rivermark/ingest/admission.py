@@ -192,8 +192,8 @@ class Admission:
         return SparkBatch(parsed, self.ingest)
 
     def _is_small(self, splits: Sequence[PlannedSplit]) -> bool:
-        weight = sum(s.weight for s in splits)
-        return self.collected_bytes > 0 and weight <= self.collected_bytes
+        weights = [s.weight for s in splits]
+        return all(weights) and self.collected_bytes > 0 and sum(weights) <= self.collected_bytes
 
     def _commit(
         self,

@@ -103,6 +103,7 @@ class BatchPlanner:
         self._writer = TableWriter(lake, self.table, origin)
         self.source = open_source(lake, landing_root, ingest)
         dataset = DeltaTable(lake.path(self.table)).to_pyarrow_dataset()
+        self.source.start()
         newest = pc.max(dataset.to_table(columns=["arrival"])["arrival"]).as_py()
         self._newest: int = -1 if newest is None else newest
 

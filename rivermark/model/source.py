@@ -95,6 +95,13 @@ class Backlog:
     oldest: datetime | None = None
 
 
+def backlog_of(discovery: Discovery) -> Backlog:
+    """The backlog of a source whose splits are cheap to discover."""
+    ready = discovery.ready
+    oldest = min((split.modified_at for split in ready), default=None)
+    return Backlog(len(ready), sum(split.weight for split in ready), oldest)
+
+
 @dataclass(frozen=True)
 class Limit:
     """When a planned batch is full: after so many splits, or before so many bytes as text."""
@@ -129,6 +136,12 @@ class SourceReader(ABC):
     limit: Limit = Limit()
     settle_time: timedelta = timedelta(0)
     """How long what is `settling` may take to become ready."""
+
+    def start(self) -> None:  # noqa: B027 - few sources need it
+        """Begin to receive; called by the one run that plans, before it discovers anything."""
+
+    def close(self) -> None:  # noqa: B027 - few sources need it
+        """Release connections; the reader is not used afterwards."""
 
     @abstractmethod
     def restore(self, plan: PlanRows) -> None:

@@ -136,6 +136,8 @@ def is_record() -> Column:
 def cut_of(head: Head, fields: Sequence[Field], delimiter: str) -> Column:
     """A payload of this shape as a struct of texts."""
     payload = F.col("payload")
+    if head.format == "text":
+        return F.struct(payload.alias("text"))
     if head.format == "csv":
         schema = ", ".join([*(f"c{i} string" for i in range(len(head.names))), "_end string"])
         options = {"sep": delimiter, "quote": '"', "escape": '"'}
@@ -150,7 +152,21 @@ def cut_of(head: Head, fields: Sequence[Field], delimiter: str) -> Column:
 
 def cells_of(head: Head, fields: Sequence[Field], row: Column) -> Column:
     """The text of each field in a payload cut by its shape, and `_malformed`."""
-    return csv_cells(head, fields, row) if head.format == "csv" else json_cells(head, fields, row)
+    match head.format:
+        case "csv":
+            return csv_cells(head, fields, row)
+        case "text":
+            return text_cells(fields, row)
+        case _:
+            return json_cells(head, fields, row)
+
+
+def text_cells(fields: Sequence[Field], row: Column) -> Column:
+    """Take the line for every field that is spelled `text`; no line is malformed."""
+    cells = [
+        cell(f, [row["text"] for n in spellings(f) if n.lower() == "text"][:1]) for f in fields
+    ]
+    return F.struct(*cells, F.lit(None).cast("string").alias("_malformed"))
 
 
 def csv_cells(head: Head, fields: Sequence[Field], row: Column) -> Column:

@@ -113,6 +113,11 @@ class IngestHost(QueryHost):
             reader = reader.option("startingVersion", "0")
         return reader.load(self._plan)
 
+    def stop(self, patience: float = 30.0) -> None:
+        """Stop the query, then release the source."""
+        super().stop(patience)
+        self._source.planner.source.close()
+
     def write(self, frame: DataFrame, batch: int) -> BatchResult:
         """Admit the rows of the planned splits."""
         splits = [planned_split(row.asDict()) for row in frame.collect()]

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-import pyarrow as pa
 from pyarrow import fs
 from pyspark.sql import SparkSession
 
@@ -18,6 +17,7 @@ from rivermark.ingest.source.files.listing import LandedFiles
 from rivermark.ingest.source.files.options import FileOptions
 from rivermark.ingest.source.files.seen_files import SeenFiles
 from rivermark.ingest.source.files.spark_reader import read_files, uri_of
+from rivermark.ingest.source.payload import driver_records
 from rivermark.model.source import (
     Backlog,
     Diagnose,
@@ -119,19 +119,7 @@ class FileReader(SourceReader):
             return Records(
                 read_files(spark, splits, self._options), [uri_of(spark, s.path) for s in splits]
             )
-        return Records(
-            pa.table(
-                {
-                    "_split": pa.array(
-                        [code for code, each in enumerate(payloads) for _ in each], pa.int32()
-                    ),
-                    "_row": pa.array(
-                        [n for each in payloads for n in range(1, len(each) + 1)], pa.int64()
-                    ),
-                    "payload": pa.array([p for each in payloads for p in each], pa.string()),
-                }
-            )
-        )
+        return driver_records(payloads)
 
     def diagnose(
         self, spark: SparkSession, splits: Sequence[PlannedSplit], parse: Diagnose

@@ -1,4 +1,4 @@
-"""The files that were read already: by name, with their size, in 24 bytes each."""
+"""The files that were planned already: by name, with their size, in 24 bytes each."""
 
 from __future__ import annotations
 
@@ -18,36 +18,38 @@ ROW: Final = np.dtype([("high", "<u8"), ("low", "<u8"), ("size", "<i8")])
 class SeenFiles:
     """Names and sizes of millions of files: a name is kept as a digest of 128 bits.
 
-    Two names of one digest would hide the second file; among 100 million names the odds are one in
-    10^22.
+    A file a second is 31 million a year, and a process serves several ingests: a million names of
+    44 characters take 31 to 44 MB, where a dict takes 184 MB. Two names of one digest would hide
+    the second file; among 100 million names the odds are one in 10^22.
     """
 
-    def __init__(self, found: Iterable[tuple[str, int]] = ()) -> None:
-        """Begin with these names and sizes."""
+    def __init__(self, files: Iterable[tuple[str, int]] = ()) -> None:
         self._recent: dict[str, int] = {}
         self._sorted: npt.NDArray[Any] = np.empty(0, ROW)
-        for name, size in found:
+        for name, size in files:
             self.add(name, size)
 
     def __len__(self) -> int:
-        """How many files are known."""
+        """How many files were planned."""
         return len(self._sorted) + len(self._recent)
 
     def __contains__(self, name: object) -> bool:
-        """Whether a file of that name was read."""
+        """Whether a file of that name was planned."""
         return isinstance(name, str) and self.size_of(name) is not None
 
     def add(self, name: str, size: int) -> None:
-        """Remember a file that was not known."""
+        """Remember a file."""
         self._recent[name] = size
         if len(self._recent) >= RECENT:
             rows = [(*digest(name), size) for name, size in self._recent.items()]
-            self._sorted = np.concatenate([self._sorted, np.array(rows, ROW)])
-            self._sorted.sort(order="high")
+            joined = np.concatenate([self._sorted, np.array(rows, ROW)])
+            # Stable sorting takes what is sorted already as it is; sorting the rows themselves
+            # would compare them one by one.
+            self._sorted = joined[np.argsort(joined["high"], kind="stable")]
             self._recent = {}
 
     def size_of(self, name: str) -> int | None:
-        """The size with which a file was read, or None for one that was not."""
+        """The size with which a file was planned, or None for one that was not."""
         recent = self._recent.get(name)
         if recent is not None or not len(self._sorted):
             return recent
@@ -62,5 +64,5 @@ class SeenFiles:
 
 def digest(name: str) -> tuple[int, int]:
     """A name in 128 bits; names from a disk may hold bytes that are no text."""
-    found = blake2b(name.encode(errors="surrogateescape"), digest_size=16).digest()
-    return int.from_bytes(found[:8], "little"), int.from_bytes(found[8:], "little")
+    digested = blake2b(name.encode(errors="surrogateescape"), digest_size=16).digest()
+    return int.from_bytes(digested[:8], "little"), int.from_bytes(digested[8:], "little")

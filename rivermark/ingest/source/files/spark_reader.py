@@ -12,13 +12,9 @@ from pyspark.sql import functions as F
 
 from rivermark.ingest.source.files.avro import read_avro
 from rivermark.ingest.source.files.options import FileOptions
+from rivermark.ingest.source.payload import TO_JSON, spark_records
 from rivermark.lake.filesystem import filesystem
 from rivermark.model.source import PlannedSplit
-
-TO_JSON = {
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
 
 
 def read_files(
@@ -34,10 +30,12 @@ def read_files(
     text = [f for f in files if f.format not in ("parquet", "avro")]
     if text:
         lines = read_lines(spark, text, options.encoding)
-        frames.append(place(lines, F.make_valid_utf8("value")))
+        frames.append(
+            spark_records(lines, F.col("_metadata.file_path"), F.make_valid_utf8("value"))
+        )
     for group in by_schema([f for f in files if f.format == "parquet"]):
         frame = spark.read.parquet(*[escape(f.path) for f in group])
-        frames.append(place(frame, as_json(frame, group[0])))
+        frames.append(spark_records(frame, F.col("_metadata.file_path"), as_json(frame, group[0])))
     avro = [f for f in files if f.format == "avro"]
     if avro:
         frames.append(read_avro(spark, {uri_of(spark, f.path): f.path for f in avro}))
@@ -65,16 +63,6 @@ def read_lines(spark: SparkSession, files: Sequence[PlannedSplit], encoding: str
         nullValue="\u0001",
     )
     return reader.schema("value string").csv(paths)
-
-
-def place(frame: DataFrame, payload: Column) -> DataFrame:
-    """The payload, its file and its place."""
-    return frame.select(
-        F.col("_metadata.file_path").alias("_split"),
-        payload.alias("payload"),
-        F.monotonically_increasing_id().alias("_mid"),
-        F.spark_partition_id().alias("_part"),
-    )
 
 
 def as_json(frame: DataFrame, file: PlannedSplit) -> Column:

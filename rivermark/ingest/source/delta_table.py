@@ -1,0 +1,269 @@
+"""A Delta table as a source: its rows as they are, then the rows of each commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import reduce
+from typing import Any, Final, Literal
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, DeltaProtocolError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rivermark.ingest.source.payload import TO_JSON, driver_records, json_payload, spark_records
+from rivermark.lake.filesystem import filesystem
+from rivermark.lake.log import CommitLog
+from rivermark.lake.statistics import file_sizes
+from rivermark.model.errors import DeclarationError, RivermarkError
+from rivermark.model.source import (
+    Backlog,
+    Discovery,
+    PlannedSplit,
+    PlanRows,
+    Records,
+    Source,
+    SourceReader,
+    Split,
+    backlog_of,
+)
+
+FEED: Final = "delta.enableChangeDataFeed"
+CHANGE: Final = ("_change_type", "_commit_version", "_commit_timestamp")
+"""The columns that the change data feed adds to a table's own."""
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeltaSource(Source):
+    """The rows of a Delta table at any path or URI, also outside the lake.
+
+    First the table as it is when it is first read (as `snapshot-<version>`), then the rows of each
+    commit (as `version-<version>`). `from_version` begins with that commit instead.
+
+    `changes="appends"` reads rows that commits add; a commit that updates or deletes rows ends the
+    run with an error. `changes="feed"` reads the change data feed: each row has `_change_type`
+    (`insert`, `update_preimage`, `update_postimage`, `delete`), `_commit_version` and
+    `_commit_timestamp`, which fields take by their `names`. Commits that only rewrite files
+    (compaction) bring no rows in either. Versions must be kept until they are read.
+
+    Raises:
+        DeclarationError: `table` is empty, or `from_version` is below 0.
+    """
+
+    table: str
+    changes: Literal["appends", "feed"] = "appends"
+    from_version: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.table:
+            raise DeclarationError("table: the path or URI of a Delta table")
+        if self.from_version is not None and self.from_version < 0:
+            raise DeclarationError(f"from_version must be at least 0, got {self.from_version}")
+
+    @property
+    def name(self) -> str:
+        """The path or URI."""
+        return self.table
+
+    @property
+    def asset(self) -> tuple[str, ...]:
+        """The parts of the path, below `delta`."""
+        return ("delta", *(part for part in self.table.replace(":", "/").split("/") if part))
+
+    @property
+    def description(self) -> str:
+        """Which table, and how it is read."""
+        how = "its change data feed" if self.changes == "feed" else "by appends"
+        return f"The Delta table `{self.table}`, {how}."
+
+    def open(self, landing_root: str) -> SourceReader:
+        """Open the table, which need not exist yet."""
+        return _DeltaReader(self)
+
+
+@dataclass(frozen=True)
+class _Commit:
+    """What a source needs of a commit: its operation, time, and files by their actions."""
+
+    operation: str
+    at: datetime
+    added: tuple[str, ...]
+    removes_rows: bool
+    size: int
+
+
+class _DeltaReader(SourceReader):
+    """Reads versions of one table; a split is a version."""
+
+    def __init__(self, source: DeltaSource) -> None:
+        self._source = source
+        self._table = source.table
+        self._feed = source.changes == "feed"
+        self._log = CommitLog(source.table)
+        self._next: int | None = source.from_version
+        """The version to be planned next; None before the snapshot."""
+
+    def restore(self, plan: PlanRows) -> None:
+        """Continue behind the newest version of the plan."""
+        versions = [version_of(name) for (name,) in plan("name")]
+        if versions:
+            self._next = max(versions) + 1
+
+    def planned(self, splits: Sequence[Split]) -> None:
+        """Continue behind the last one."""
+        self._next = version_of(splits[-1].name) + 1
+
+    def discover(self, *, full: bool = True) -> Discovery:
+        """The snapshot, where nothing is planned yet, and every commit since."""
+        ready: list[Split] = []
+        following = self._next
+        if full or following is None:
+            versions = self._log.versions()
+            if not versions:
+                return Discovery()
+            self._require_feed()
+            if following is None:
+                ready.append(self._snapshot(versions[-1]))
+                following = versions[-1] + 1
+            elif versions[0] > following:
+                raise self._gone(following, versions[0])
+        for split in self._commits(following):
+            # Rows are read in the order of versions, whatever the writers' clocks said.
+            at = max([split.modified_at, *(s.modified_at for s in ready[-1:])])
+            ready.append(replace(split, modified_at=at))
+        return Discovery(ready)
+
+    def _snapshot(self, version: int) -> Split:
+        table = DeltaTable(self._table, version=version)
+        return self._split("snapshot", version, sum(file_sizes(table)), self._commit(version).at)
+
+    def _commits(self, version: int) -> Iterator[Split]:
+        while self._log.holds(version):
+            commit = self._commit(version)
+            if commit.removes_rows and not self._feed:
+                raise RivermarkError(
+                    f"version {version} of the Delta table {self._table} changes or deletes rows "
+                    f"({commit.operation}), which reading by appends would miss. Follow them with "
+                    f"changes='feed' (the table needs {FEED}=true from then on), or skip what "
+                    f"was changed with from_version={version + 1} and a reset of the stream"
+                )
+            if commit.added or commit.removes_rows:
+                yield self._split("version", version, commit.size, commit.at)
+            version += 1
+
+    def _split(self, kind: str, version: int, size: int, at: datetime) -> Split:
+        return Split(
+            name=f"{kind}-{version:020d}",
+            # Begins with the version: rows of one moment are in the order of their versions.
+            path=f"{version:020d}/{kind}/{self._table}",
+            size=max(size, 1),
+            modified_at=at,
+            format="delta",
+        )
+
+    def _require_feed(self) -> None:
+        configuration = DeltaTable(self._table).metadata().configuration
+        if self._feed and configuration.get(FEED, "false").lower() != "true":
+            raise RivermarkError(
+                f"the Delta table {self._table} records no change data feed: set its property "
+                f"{FEED}=true, or read it by appends"
+            )
+
+    def _gone(self, version: int, oldest: int) -> RivermarkError:
+        return RivermarkError(
+            f"versions {version} to {oldest - 1} of the Delta table {self._table} were removed "
+            "from its log before they were read. Keep them longer (delta.logRetentionDuration); "
+            "to begin again with the table as it is, reset the stream with its tables"
+        )
+
+    def _commit(self, version: int) -> _Commit:
+        files, folder = filesystem(f"{self._table}/_delta_log")
+        with files.open_input_stream(f"{folder}/{version:020d}.json") as file:
+            actions = [json.loads(line) for line in file.read().splitlines() if line]
+        info: dict[str, Any] = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
+        adds = [a["add"] for a in actions if "add" in a and a["add"]["dataChange"]]
+        removes = [a["remove"] for a in actions if "remove" in a and a["remove"]["dataChange"]]
+        changes = [a["cdc"] for a in actions if "cdc" in a]
+        return _Commit(
+            operation=str(info.get("operation", "unknown")),
+            at=datetime.fromtimestamp(int(info.get("timestamp", 0)) / 1000, UTC),
+            added=tuple(unquote(add["path"]) for add in adds),
+            removes_rows=bool(removes),
+            size=sum(f.get("size") or 0 for f in (changes or [*adds, *removes])),
+        )
+
+    def read(self, spark: SparkSession, splits: Sequence[PlannedSplit], *, small: bool) -> Records:
+        """Read small versions with delta-rs, all others on Spark."""
+        if small:
+            try:
+                return driver_records([[*self._payloads(split)] for split in splits])
+            except (DeltaProtocolError, DeltaError):
+                # A feature of the table that delta-rs cannot read; Spark reads it, or says why not.
+                pass
+        frames = [self._frame(spark, split) for split in splits]
+        if not frames:
+            return driver_records([])
+        return Records(reduce(DataFrame.unionByName, frames), [split.name for split in splits])
+
+    def _payloads(self, split: PlannedSplit) -> Iterator[str]:
+        version = version_of(split.name)
+        if self._feed and not is_snapshot(split):
+            changes = DeltaTable(self._table).load_cdf(version, version)
+            rows = pa.RecordBatchReader.from_stream(changes).read_all()
+        else:
+            dataset = DeltaTable(self._table, version=version).to_pyarrow_dataset()
+            rows = (dataset if is_snapshot(split) else self._added(dataset, version)).to_table()
+        more = self._snapshot_change(split) if is_snapshot(split) else {}
+        for row in rows.to_pylist():
+            yield json_payload(row | more)
+
+    def _added(self, dataset: ds.Dataset, version: int) -> ds.Dataset:
+        """The files of a version that its own commit added, in the commit's order."""
+        added = {path: n for n, path in enumerate(self._commit(version).added)}
+        fragments = sorted(
+            (f for f in dataset.get_fragments() if f.path in added), key=lambda f: added[f.path]
+        )
+        return ds.FileSystemDataset(
+            fragments, dataset.schema, dataset.format, fragments[0].filesystem
+        )
+
+    def _snapshot_change(self, split: Split) -> dict[str, Any]:
+        values = ("insert", version_of(split.name), split.modified_at)
+        return dict(zip(CHANGE, values, strict=True)) if self._feed else {}
+
+    def _frame(self, spark: SparkSession, split: PlannedSplit) -> DataFrame:
+        version = version_of(split.name)
+        reader = spark.read.format("delta")
+        if self._feed and not is_snapshot(split):
+            reader = reader.option("readChangeFeed", "true").option("startingVersion", version)
+            frame = reader.option("endingVersion", version).load(self._table)
+        else:
+            frame = reader.option("versionAsOf", version).load(self._table)
+        if not self._feed and not is_snapshot(split):
+            names = [path.rsplit("/", 1)[-1] for path in self._commit(version).added]
+            frame = frame.where(F.substring_index("_metadata.file_path", "/", -1).isin(names))
+        more = self._snapshot_change(split) if is_snapshot(split) else {}
+        frame = frame.withColumns({name: F.lit(value) for name, value in more.items()})
+        payload = F.to_json(F.struct(*(f"`{name}`" for name in frame.columns)), TO_JSON)
+        return spark_records(frame, F.lit(split.name), payload)
+
+    def backlog(self) -> Backlog:
+        """Measure the versions that are not planned."""
+        return backlog_of(self.discover())
+
+
+def version_of(name: str) -> int:
+    """The version that a split's name ends with."""
+    return int(name.rsplit("-", 1)[-1])
+
+
+def is_snapshot(split: Split) -> bool:
+    """Whether a split is the whole table."""
+    return split.name.startswith("snapshot-")

@@ -1,0 +1,140 @@
+"""A Delta table outside the lake as a source: by appends, and by its change data feed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType, StringType
+
+from rivermark import Contract, DeltaSource, Field, Ingest, RivermarkError, Source
+from tests.spark.helpers.source_contract import EVENT, Deployment, SourceContract, event
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+FEED = {"delta.enableChangeDataFeed": "true"}
+
+
+def append(root: Path, numbers: range, properties: dict[str, str | None] | None = None) -> None:
+    """Append events to the table, in one commit."""
+    rows = pa.Table.from_pylist([event(n) for n in numbers], SCHEMA)
+    write_deltalake(root / "elsewhere", rows, mode="append", configuration=properties)
+
+
+class TestAppends(SourceContract):
+    """Rows that are appended."""
+
+    def source(self, root: Path) -> Source:
+        return DeltaSource(table=str(root / "elsewhere"))
+
+    def produce(self, root: Path, numbers: range) -> None:
+        append(root, numbers)
+
+
+class TestFeed(SourceContract):
+    """The same rows, by the change data feed."""
+
+    def source(self, root: Path) -> Source:
+        return DeltaSource(table=str(root / "elsewhere"), changes="feed")
+
+    def produce(self, root: Path, numbers: range) -> None:
+        append(root, numbers, dict(FEED))
+
+
+def ingest_of(source: Source) -> Ingest:
+    fields = (*EVENT.fields, Field("change", StringType(), ("_change_type",)))
+    fields += (Field("version", LongType(), ("_commit_version",)),)
+    return Ingest(
+        name="test/changes",
+        source=source,
+        contract=Contract(fields=fields, event_time="at", max_ahead=EVENT.max_ahead),
+        lateness=None,
+        description="Changes.",
+        group="test",
+    )
+
+
+@pytest.mark.parametrize("collected_bytes", [None, 0], ids=["in the driver", "on Spark"])
+def test_updates_and_deletes_are_followed(
+    spark: SparkSession, tmp_path: Path, collected_bytes: int | None
+) -> None:
+    source = DeltaSource(table=str(tmp_path / "elsewhere"), changes="feed")
+    deployment = Deployment(spark, tmp_path, ingest_of(source))
+    append(tmp_path, range(3), dict(FEED))
+    deployment.run(collected_bytes)
+    table = DeltaTable(tmp_path / "elsewhere")
+    table.update({"id": "id + 10"}, predicate="id = 1")
+    table.delete("id = 2")
+    table.optimize.compact()
+    deployment.run(collected_bytes)
+
+    rows = deployment.rows(deployment.ingest.admitted)
+    assert sorted((r["version"], r["change"], r["id"]) for r in rows) == [
+        (0, "insert", 0),
+        (0, "insert", 1),
+        (0, "insert", 2),
+        (1, "update_postimage", 11),
+        (1, "update_preimage", 1),
+        (2, "delete", 2),
+    ]
+
+
+def test_an_update_that_appends_would_miss_ends_the_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source = DeltaSource(table=str(tmp_path / "elsewhere"))
+    deployment = Deployment(spark, tmp_path, ingest_of(source))
+    append(tmp_path, range(3))
+    deployment.run()
+    DeltaTable(tmp_path / "elsewhere").delete("id = 2")
+
+    with pytest.raises(RivermarkError, match=r"version 1 .* deletes rows \(DELETE\).*'feed'"):
+        deployment.run()
+
+
+def test_versions_that_were_removed_from_the_log_end_the_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source = DeltaSource(table=str(tmp_path / "elsewhere"), from_version=0)
+    deployment = Deployment(spark, tmp_path, ingest_of(source))
+    append(tmp_path, range(2))
+    deployment.run()
+    for n in range(2, 5):
+        append(tmp_path, range(n, n + 1))
+    DeltaTable(tmp_path / "elsewhere").create_checkpoint()
+    for version in (0, 1, 2):
+        (tmp_path / "elsewhere" / "_delta_log" / f"{version:020d}.json").unlink()
+
+    with pytest.raises(RivermarkError, match=r"versions 1 to 2 .* removed from its log"):
+        deployment.run()
+
+
+def test_a_table_without_a_change_data_feed_cannot_be_followed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    append(tmp_path, range(1))
+    source = DeltaSource(table=str(tmp_path / "elsewhere"), changes="feed")
+
+    with pytest.raises(RivermarkError, match="enableChangeDataFeed=true"):
+        Deployment(spark, tmp_path, ingest_of(source)).run()
+
+
+def test_partitioned_tables_give_all_their_columns(spark: SparkSession, tmp_path: Path) -> None:
+    rows = pa.table(
+        {"id": [1, 2], "at": pa.array([event(1)["at"], event(2)["at"]], SCHEMA.field("at").type)}
+    )
+    for place in ("first", "second"):
+        labelled = rows.append_column("_change_type", pa.array([place, place]))
+        write_deltalake(
+            tmp_path / "elsewhere", labelled, mode="append", partition_by=["_change_type"]
+        )
+    source = DeltaSource(table=str(tmp_path / "elsewhere"), from_version=0)
+    deployment = Deployment(spark, tmp_path, ingest_of(source))
+    deployment.run()
+
+    found = sorted((r["change"], r["id"]) for r in deployment.rows(deployment.ingest.admitted))
+    assert found == [("first", 1), ("first", 2), ("second", 1), ("second", 2)]
