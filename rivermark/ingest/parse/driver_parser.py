@@ -14,15 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from rivermark.ingest.parse.catalyst_projection import PlannedProjection
 from rivermark.ingest.parse.parser import PLACE, Head, Parser
+from rivermark.ingest.spark_internals import PlannedProjection
 
 
 class DriverParser:
     """Parses lines that the driver holds; what Spark plans for a set of heads is used again."""
 
     def __init__(self, spark: SparkSession, parser: Parser) -> None:
-        """Remember the parser, whose expressions these are."""
         self._spark = spark
         self._parser = parser
         self._planned: dict[tuple[frozenset[Head], pa.Schema], PlannedProjection] = {}
@@ -31,12 +30,12 @@ class DriverParser:
         """The lines with what the parser makes of them, in their order."""
         place = pa.array(range(lines.num_rows), pa.int64())
         # All columns: a contract may derive from any of them, as trips do from their file's name.
-        found = self._parsed(lines.append_column(PLACE, place), frozenset(heads))
-        if not pc.all(pc.equal(found[PLACE], place)).as_py():
-            found = found.sort_by(PLACE)
-        for name in found.column_names:
+        parsed = self._parsed(lines.append_column(PLACE, place), frozenset(heads))
+        if not pc.all(pc.equal(parsed[PLACE], place)).as_py():
+            parsed = parsed.sort_by(PLACE)
+        for name in parsed.column_names:
             if name != PLACE:
-                lines = lines.append_column(name, found[name])
+                lines = lines.append_column(name, parsed[name])
         return lines
 
     def _parsed(self, sent: pa.Table, heads: frozenset[Head]) -> pa.Table:
@@ -49,5 +48,5 @@ class DriverParser:
         if which not in self._planned:
             self._planned[which] = PlannedProjection(self._spark, build, rows)
         planned = self._planned[which]
-        found = planned.of(rows) if planned.told else None
-        return build(rows).toArrow() if found is None else found
+        parsed = planned.of(rows) if planned.usable else None
+        return build(rows).toArrow() if parsed is None else parsed

@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from rivermark.ingest.parse.column_cache import Projection
+from rivermark.ingest.spark_internals import CachedColumns
 from rivermark.model.contract import FLAGS, Contract, Field
 from rivermark.model.field_readers import reader_for
 
@@ -26,7 +26,8 @@ few values, too many, or a quote that never closes. Spark alone fills up and cut
 MOST_VALUES: Final = 20_000
 """No CSV line has more values than this."""
 EARLIEST: Final = datetime(10, 1, 1, tzinfo=UTC)
-"""Event times before it are set aside: near year 1 a zone leads out of what Python can hold."""
+"""Rows with event times before it are quarantined: near year 1 a zone leads out of what Python can
+hold."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +51,18 @@ class Parser:
     """
 
     def __init__(self, contract: Contract, delimiter: str) -> None:
-        """Remember the contract and the delimiter of CSV payloads."""
         self._contract = contract
         self._delimiter = delimiter
-        self._steps: dict[tuple[frozenset[Head], tuple[str, ...]], list[Projection]] = {}
+        self._steps: dict[tuple[frozenset[Head], tuple[str, ...]], list[CachedColumns]] = {}
         self._shapes: dict[frozenset[Head], tuple[list[Column], Column]] = {}
         self._typed: list[Column] | None = None
-        self._judged: list[Column] | None = None
-        self._alone: Projection | None = None
+        self._checked: list[Column] | None = None
+        self._alone: CachedColumns | None = None
 
     def parse(
         self, raw: DataFrame, heads: Iterable[Head], columns: Sequence[str] | None = None
     ) -> DataFrame:
-        """Add the typed fields, `flags`, `_problems` (reasons to set the row aside) and `_details`.
+        """Add the typed fields, `flags`, `_problems` (why a row is quarantined) and `_details`.
 
         `raw` has `payload`, `_format`, `_columns`, `_landed_at` and `_file`; `columns` names all it
         has, where that is known. Nothing is dropped and nothing raises: a row's problems are named
@@ -76,15 +76,15 @@ class Parser:
             # Cut first, then pick: in one projection Spark gives each picked field a parse of its
             # own (64,215 Parquet rows of 30 fields: 42 CPU-s against 5).
             self._steps[which] = [
-                Projection([*kept, *cuts]),
-                Projection([*kept, cells]),
-                Projection([*kept, F.col("_cells"), *self._typed_columns()]),
-                Projection([*kept, *self._judged_columns()]),
+                CachedColumns([*kept, *cuts]),
+                CachedColumns([*kept, cells]),
+                CachedColumns([*kept, F.col("_cells"), *self._typed_columns()]),
+                CachedColumns([*kept, *self._checked_columns()]),
             ]
-        found = raw
+        rows = raw
         for step in self._steps[which]:
-            found = step.of(found)
-        return found
+            rows = step.of(rows)
+        return rows
 
     def parse_alone(
         self, raw: DataFrame, heads: Iterable[Head], columns: Sequence[str]
@@ -92,7 +92,7 @@ class Parser:
         """`_place`, the columns that parsing adds, and whether a line is an event (`_record`)."""
         if self._alone is None:
             names = [*(f.name for f in self._contract.fields), FLAGS, PROBLEMS, DETAILS]
-            self._alone = Projection(
+            self._alone = CachedColumns(
                 [F.col(PLACE), *(F.col(name) for name in names), is_record().alias("_record")]
             )
         return self._alone.of(self.parse(raw, heads, columns))
@@ -102,11 +102,11 @@ class Parser:
             cuts, cells = [], F.lit(None)
             for n, head in enumerate(sorted(heads, key=lambda h: (h.format, h.columns or ""))):
                 same = F.col("_columns").eqNullSafe(F.lit(head.columns))
-                mine = (F.col("_format") == head.format) & same
+                own = (F.col("_format") == head.format) & same
                 row = cut_of(head, self._contract.fields, self._delimiter)
-                cuts.append(F.when(mine, row).alias(f"_cut{n}"))
+                cuts.append(F.when(own, row).alias(f"_cut{n}"))
                 picked = cells_of(head, self._contract.fields, F.col(f"_cut{n}"))
-                cells = F.when(mine, picked).otherwise(cells)
+                cells = F.when(own, picked).otherwise(cells)
             self._shapes[heads] = cuts, cells.alias("_cells")
         return self._shapes[heads]
 
@@ -115,16 +115,16 @@ class Parser:
             self._typed = [value_of(f).alias(f.name) for f in self._contract.fields]
         return self._typed
 
-    def _judged_columns(self) -> list[Column]:
-        if self._judged is None:
+    def _checked_columns(self) -> list[Column]:
+        if self._checked is None:
             rules = [r for r in self._contract.rules if r.action == "flag"]
-            self._judged = [
+            self._checked = [
                 *[F.col(f.name) for f in self._contract.fields],
                 named((r.name, r.broken()) for r in rules).alias(FLAGS),
                 named(problems(self._contract)).alias(PROBLEMS),
                 unreadable_details(self._contract.fields).alias(DETAILS),
             ]
-        return self._judged
+        return self._checked
 
 
 def is_record() -> Column:
@@ -182,11 +182,11 @@ def csv_cells(head: Head, fields: Sequence[Field], row: Column) -> Column:
 
 def spelled(head: Head, fields: Sequence[Field]) -> dict[str, str]:
     """Each name of a field, in lower case, as the file's first object spells it."""
-    there = {name.lower(): name for name in reversed(head.names)}
+    in_file = {name.lower(): name for name in reversed(head.names)}
     wanted: dict[str, str] = {}
     for field in fields:
         for name in spellings(field):
-            wanted.setdefault(name.lower(), there.get(name.lower(), name))
+            wanted.setdefault(name.lower(), in_file.get(name.lower(), name))
     return wanted
 
 
@@ -220,11 +220,11 @@ def spellings(field: Field) -> list[str]:
     return list(dict.fromkeys((field.name, *field.names)))
 
 
-def cell(field: Field, found: list[Column]) -> Column:
-    """The field's text: the first spelling that is there; null for its words for 'no value'."""
-    if not found:
+def cell(field: Field, values: list[Column]) -> Column:
+    """The field's text: the first spelling that has one; null for its words for 'no value'."""
+    if not values:
         return F.lit(None).cast("string").alias(field.name)
-    text = F.coalesce(*found) if len(found) > 1 else found[0]
+    text = F.coalesce(*values) if len(values) > 1 else values[0]
     return F.when(~F.trim(text).isin(*field.nulls), text).alias(field.name)
 
 
@@ -235,9 +235,9 @@ def value_of(field: Field) -> Column:
 
 
 def problems(contract: Contract) -> list[tuple[str, Column]]:
-    """Each reason for which a row is set aside, with its condition."""
+    """Each reason for which a row is quarantined, with its condition."""
     malformed = F.col("_cells")["_malformed"]
-    found = [
+    reasons = [
         ("unparsable_json", malformed == "unparsable_json"),
         ("wrong_number_of_values", malformed == "wrong_number_of_values"),
         ("undecodable_text", F.contains("payload", F.lit("\ufffd"))),
@@ -245,14 +245,14 @@ def problems(contract: Contract) -> list[tuple[str, Column]]:
     whole = malformed.isNull()
     for f in contract.fields:
         text = F.col("_cells")[f.name]
-        found.append((f"unreadable_{f.name}", whole & text.isNotNull() & F.col(f.name).isNull()))
+        reasons.append((f"unreadable_{f.name}", whole & text.isNotNull() & F.col(f.name).isNull()))
         if f.required:
-            found.append((f"missing_{f.name}", whole & text.isNull()))
+            reasons.append((f"missing_{f.name}", whole & text.isNull()))
     time = F.col(contract.event_time)
-    found.append(("event_time_impossible", time < F.lit(EARLIEST)))
-    found.append(("event_time_ahead", time > F.col("_landed_at") + F.lit(contract.max_ahead)))
-    found += [(r.name, whole & r.broken()) for r in contract.rules if r.action == "quarantine"]
-    return found
+    reasons.append(("event_time_impossible", time < F.lit(EARLIEST)))
+    reasons.append(("event_time_ahead", time > F.col("_landed_at") + F.lit(contract.max_ahead)))
+    reasons += [(r.name, whole & r.broken()) for r in contract.rules if r.action == "quarantine"]
+    return reasons
 
 
 def named(conditions: Iterable[tuple[str, Column]]) -> Column:
@@ -262,7 +262,7 @@ def named(conditions: Iterable[tuple[str, Column]]) -> Column:
 
 
 def unreadable_details(fields: Sequence[Field]) -> Column:
-    """The texts that could not be read, as 'field=text', for whoever looks at the row."""
+    """The texts that could not be read, as 'field=text', for the quarantine table."""
     whole = F.col("_cells")["_malformed"].isNull()
     shown = [
         F.when(

@@ -19,8 +19,8 @@ from rivermark import Contract, Field, Ingest, Source, Table
 from rivermark.ingest.admission import Admission
 from rivermark.ingest.plan import BatchPlanner, open_source, plan_table, planned_split
 from rivermark.ingest.split_outcomes import INGEST_FILES
-from rivermark.lake.batch_writer import Origin
 from rivermark.lake.lake import Lake
+from rivermark.model.sink import Origin
 from rivermark.model.source import PlannedSplit
 from tests.spark.helpers.crashes import CrashError, crash_once
 

@@ -16,8 +16,9 @@ from rivermark.ingest.source.files.file_probe import FileProbe, format_of
 from rivermark.ingest.source.files.listing import LandedFiles
 from rivermark.ingest.source.files.options import FileOptions
 from rivermark.ingest.source.files.seen_files import SeenFiles
-from rivermark.ingest.source.files.spark_reader import read_files, uri_of
+from rivermark.ingest.source.files.spark_reader import read_files
 from rivermark.ingest.source.payload import driver_records
+from rivermark.ingest.spark_internals import hadoop_uri
 from rivermark.model.source import (
     Backlog,
     Diagnose,
@@ -117,7 +118,8 @@ class FileReader(SourceReader):
         payloads = records_of(splits, self._options) if small else None
         if payloads is None:
             return Records(
-                read_files(spark, splits, self._options), [uri_of(spark, s.path) for s in splits]
+                read_files(spark, splits, self._options),
+                [hadoop_uri(spark, s.path) for s in splits],
             )
         return driver_records(payloads)
 

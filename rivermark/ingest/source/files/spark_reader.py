@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from rivermark.ingest.source.files.avro import read_avro
 from rivermark.ingest.source.files.options import FileOptions
 from rivermark.ingest.source.payload import TO_JSON, spark_records
+from rivermark.ingest.spark_internals import hadoop_uri
 from rivermark.lake.filesystem import filesystem
 from rivermark.model.source import PlannedSplit
 
@@ -38,7 +39,7 @@ def read_files(
         frames.append(spark_records(frame, F.col("_metadata.file_path"), as_json(frame, group[0])))
     avro = [f for f in files if f.format == "avro"]
     if avro:
-        frames.append(read_avro(spark, {uri_of(spark, f.path): f.path for f in avro}))
+        frames.append(read_avro(spark, {hadoop_uri(spark, f.path): f.path for f in avro}))
     if not frames:
         return spark.createDataFrame([], "_split string, payload string, _mid long, _part int")
     return reduce(DataFrame.unionByName, frames)
@@ -91,13 +92,6 @@ def arrow_schema(path: str) -> pa.Schema:
     files, inside = filesystem(path)
     with files.open_input_file(inside) as file:
         return pq.read_schema(file)
-
-
-def uri_of(spark: SparkSession, path: str) -> str:
-    """A path as Spark's file metadata spells it, for example 'file:/a%20b' for '/a b'."""
-    java = spark.sparkContext._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
-    hadoop = java("file", None, path) if path.startswith("/") else java(path)
-    return str(hadoop.toUri().toString())
 
 
 def escape(path: str) -> str:

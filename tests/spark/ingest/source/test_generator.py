@@ -78,9 +78,8 @@ def test_lines_of_a_socket_are_kept_in_the_plan_and_read_from_there(
         )
         deployment = Deployment(spark, tmp_path, ingest)
         planner = BatchPlanner(deployment.lake, "", ingest, "run")
-        assert planner.poll().waiting
-        wait_until(lambda: len(planner.source.discover().ready) > 0, reason="lines are received")
-        assert planner.poll(most=0).held == 1, "lines that are not planned are not lost"
+        held = wait_until(lambda: planner.poll(most=0).held, reason="lines are received")
+        assert held == planner.poll(most=0).held == 1, "lines that are not planned are not lost"
         assert planner.poll().planned == 1
         planner.source.close()
 

@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rivermark.ingest.parse.catalyst_projection import ROWS, PlannedProjection
+from rivermark.ingest import spark_internals
+from rivermark.ingest.spark_internals import ROWS, CachedColumns, PlannedProjection
 
 pytestmark = pytest.mark.spark
 
@@ -41,7 +42,7 @@ def read(rows: DataFrame) -> DataFrame:
 
 def test_each_batch_is_told_as_spark_tells_it(spark: SparkSession) -> None:
     planned = PlannedProjection(spark, read, spark.createDataFrame(lines(0, 1)))
-    assert planned.told
+    assert planned.usable
 
     for first, count in ((0, 1), (1, 20), (100, 3), (0, ROWS + 7)):
         rows = spark.createDataFrame(lines(first, count))
@@ -56,14 +57,14 @@ def test_what_tells_the_time_is_planned_anew(spark: SparkSession) -> None:
     def build(rows: DataFrame) -> DataFrame:
         return rows.select("id", F.current_timestamp().alias("now"))
 
-    assert not PlannedProjection(spark, build, spark.createDataFrame(lines(0, 1))).told
+    assert not PlannedProjection(spark, build, spark.createDataFrame(lines(0, 1))).usable
 
 
 def test_what_is_more_than_a_projection_is_planned_anew(spark: SparkSession) -> None:
     def build(rows: DataFrame) -> DataFrame:
         return rows.groupBy("payload").count()
 
-    assert not PlannedProjection(spark, build, spark.createDataFrame(lines(0, 1))).told
+    assert not PlannedProjection(spark, build, spark.createDataFrame(lines(0, 1))).usable
 
 
 def test_rows_that_are_not_in_memory_are_told_apart(spark: SparkSession) -> None:
@@ -77,3 +78,15 @@ def test_rows_of_another_schema_are_told_apart(spark: SparkSession) -> None:
     other = lines(0, 1).set_column(0, "id", pa.array([1], pa.int32()))
 
     assert planned.of(spark.createDataFrame(other)) is None
+
+
+def test_another_version_of_spark_is_used_by_its_public_api(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = spark.createDataFrame(lines(0, 9))
+    columns = [F.col("id"), F.upper("payload").alias("payload")]
+    known = CachedColumns(columns).of(rows).toArrow()
+    monkeypatch.setattr(spark_internals, "IS_KNOWN", False)
+
+    assert CachedColumns(columns).of(rows).toArrow() == known
+    assert not PlannedProjection(spark, read, rows).usable

@@ -1,0 +1,111 @@
+"""All that ingest uses of Spark beyond its public API. Written for Spark 4.2.
+
+On another version `PlannedProjection` is not usable and `CachedColumns` selects by the public API:
+the same rows, by a Spark job a batch (docs/decisions/0005-small-batches-are-parsed-in-the-driver.md
+has the figures). To move to a newer Spark, run tests/spark/ingest and name its version here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyspark
+from pyspark.sql import Column, DataFrame, SparkSession
+
+IS_KNOWN: Final = pyspark.__version__.startswith("4.2.")
+"""Whether Spark is the version that this module is written for."""
+ROWS: Final = 20_000
+"""Rows that come back at once: what a message to Python holds comfortably."""
+BYTES: Final = 64 << 20
+
+
+class CachedColumns:
+    """The columns of a `select` that is done again and again, handed to the JVM once.
+
+    `DataFrame.select` sends its columns one by one, a call into the JVM each. With many queries in
+    a process each call waits for Python's lock, and a batch of an ingest made 370 of them. The
+    columns belong to the session that first used them.
+    """
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._columns = list(columns)
+        self._sent: Any = None
+
+    def of(self, rows: DataFrame) -> DataFrame:
+        """The rows with these columns alone."""
+        if not IS_KNOWN:
+            return rows.select(*self._columns)
+        if self._sent is None:
+            self._sent = rows._jcols(*self._columns)  # type: ignore[operator]
+        return DataFrame(rows._jdf.select(self._sent), rows.sparkSession)
+
+
+class PlannedProjection:
+    """Projections over rows of one schema, planned once and computed without a Spark job.
+
+    A DataFrame is analysed, optimised, planned and run as a job each time, whatever its size: for
+    one row through the parser 100 ms of CPU, against 14 so. The optimizer's rule that computes a
+    projection over rows in memory is called by itself, on what the optimizer made of the
+    projections the first time, and the rows come back as Arrow. `usable` tells whether Spark can
+    compute these projections so.
+    """
+
+    def __init__(
+        self, spark: SparkSession, build: Callable[[DataFrame], DataFrame], like: DataFrame
+    ) -> None:
+        """Let Spark plan what `build` makes of rows such as those of `like`."""
+        self.usable = False
+        if not IS_KNOWN:
+            return
+        self._zone = spark.conf.get("spark.sql.session.timeZone")
+        session: Any = spark._jsparkSession
+        jvm: Any = spark._jvm
+        # Of an RDD, because the optimizer would compute them over rows in memory.
+        self._schema = like._jdf.schema()
+        none = session.createDataFrame(spark._sc._jsc.emptyRDD(), self._schema)
+        execution: Any = build(DataFrame(none, spark))._jdf.queryExecution()
+        self._steps: list[Any] = []
+        self._leaf = execution.optimizedPlan()
+        while self._leaf.nodeName() == "Project":
+            self._steps.insert(0, self._leaf)
+            self._leaf = self._leaf.children().head()
+        catalyst = jvm.org.apache.spark.sql.catalyst
+        # A plan that is made once would return the time at which it was made for every batch.
+        current = catalyst.trees.TreePattern.CURRENT_LIKE()
+        timeless = not execution.analyzed().containsPattern(current)
+        self.usable = self._leaf.nodeName() == "LogicalRDD" and timeless
+        self._rows_in_memory = catalyst.plans.logical.LocalRelation
+        self._compute = getattr(catalyst.optimizer, "ConvertToLocalRelation$").__getattr__(
+            "MODULE$"
+        )
+        arrow = jvm.org.apache.spark.sql.execution.arrow
+        self._arrow = getattr(arrow, "ArrowConverters$").__getattr__("MODULE$")
+        self._sequence = jvm.PythonUtils.toSeq
+        self._nothing = jvm.scala.Option.empty()
+
+    def of(self, rows: DataFrame) -> pa.Table | None:
+        """The projections of rows in memory; None for other rows, and for another schema."""
+        plan: Any = rows._jdf.queryExecution().logical()
+        if plan.nodeName() != "LocalRelation" or not plan.schema().equals(self._schema):
+            return None
+        relation = self._rows_in_memory(self._leaf.output(), plan.data(), False, self._nothing)
+        for step in self._steps:
+            relation = self._compute.apply(step.withNewChildren(self._sequence([relation])))
+        if relation.nodeName() != "LocalRelation":
+            return None
+        batches = self._arrow.toBatchWithSchemaIterator(
+            relation.data().iterator(), relation.schema(), ROWS, BYTES, self._zone, True, False
+        )
+        tables = []
+        while batches.hasNext():
+            tables.append(pa.ipc.open_stream(batches.next()).read_all())
+        return pa.concat_tables(tables) if tables else None
+
+
+def hadoop_uri(spark: SparkSession, path: str) -> str:
+    """A path as Spark's file metadata spells it, for example 'file:/a%20b' for '/a b'."""
+    java = spark.sparkContext._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
+    hadoop = java("file", None, path) if path.startswith("/") else java(path)
+    return str(hadoop.toUri().toString())
