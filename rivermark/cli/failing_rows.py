@@ -71,7 +71,7 @@ def rules_named(topology: Topology, table: Table, name: str) -> list[SuiteRule]:
         raise RivermarkError(
             f"table '{table.name}' has no suite: only published and admitted tables have one"
         )
-    rules = [r for r in suite.rules if not isinstance(r.asks, Columns | RowCount)]
+    rules = [r for r in suite.rules if not isinstance(r.question, Columns | RowCount)]
     chosen = [r for r in rules if name in (ALL, r.name)]
     if not chosen:
         names = "; ".join(f'"{r.name}"' for r in rules)

@@ -39,7 +39,9 @@ def columns_match(*columns: str | StructType, severity: Severity = "critical") -
     )
     if not names:
         raise DeclarationError("columns_match needs the names of the columns, or their schema")
-    return (SuiteRule(name="the columns are as declared", asks=Columns(names), severity=severity),)
+    return (
+        SuiteRule(name="the columns are as declared", question=Columns(names), severity=severity),
+    )
 
 
 def row_count_between(
@@ -51,14 +53,14 @@ def row_count_between(
 ) -> Expectation:
     """The table (or the part of it that is checked) has from `low` to `high` rows."""
     refuse_disorder(low, high)
-    return (SuiteRule(name=name, asks=RowCount(low, high), severity=severity),)
+    return (SuiteRule(name=name, question=RowCount(low, high), severity=severity),)
 
 
 def not_null(column: str, *, mostly: float = 1.0, severity: Severity = "critical") -> Expectation:
     """The column has a value in at least the share `mostly` of the rows."""
     return (
         SuiteRule(
-            name=f"{column} is given", asks=NotNull(column), at_least=mostly, severity=severity
+            name=f"{column} is given", question=NotNull(column), at_least=mostly, severity=severity
         ),
     )
 
@@ -71,7 +73,9 @@ def unique(
 ) -> Expectation:
     """The columns together occur once. Rows in which one of them is empty are not compared."""
     names = (columns,) if isinstance(columns, str) else tuple(columns)
-    rule = SuiteRule(name=f"{' + '.join(names)} occur once", asks=Unique(names), severity=severity)
+    rule = SuiteRule(
+        name=f"{' + '.join(names)} occur once", question=Unique(names), severity=severity
+    )
     return (rule, *_not_null(names, allow_null_share, severity))
 
 
@@ -93,7 +97,7 @@ def between(
     refuse_disorder(first, last)
     rule = SuiteRule(
         name=f"{column} {_range_in_words(first, last, high_excluded=high_excluded)}",
-        asks=Between(column, first, last, high_excluded),
+        question=Between(column, first, last, high_excluded),
         at_least=mostly,
         severity=severity,
     )
@@ -109,12 +113,12 @@ def in_set(
     severity: Severity = "critical",
 ) -> Expectation:
     """The given values are among these."""
-    asks = OneOf(column, tuple(values))
-    if len({type(v) for v in asks.values}) != 1:
+    question = OneOf(column, tuple(values))
+    if len({type(v) for v in question.values}) != 1:
         raise DeclarationError(f"in_set('{column}'): give values, all of one type")
-    listed = ", ".join(map(str, asks.values))
+    listed = ", ".join(map(str, question.values))
     name = f"{column} is one of {listed}"
-    rule = SuiteRule(name=name, asks=asks, at_least=mostly, severity=severity)
+    rule = SuiteRule(name=name, question=question, at_least=mostly, severity=severity)
     return (rule, *_not_null((column,), allow_null_share, severity))
 
 
@@ -128,7 +132,9 @@ def matches_regex(
 ) -> Expectation:
     """The given values match the pattern as a whole, not only somewhere inside."""
     name = f"{column} looks like {pattern}"
-    rule = SuiteRule(name=name, asks=Matches(column, pattern), at_least=mostly, severity=severity)
+    rule = SuiteRule(
+        name=name, question=Matches(column, pattern), at_least=mostly, severity=severity
+    )
     return (rule, *_not_null((column,), allow_null_share, severity))
 
 
@@ -144,7 +150,7 @@ def pair_ordered(
     """In each row `first` is at most `second`, as the start of a window and its end."""
     rule = SuiteRule(
         name=f"{first} is {'before' if strictly else 'not after'} {second}",
-        asks=Ordered(first, second, strictly),
+        question=Ordered(first, second, strictly),
         at_least=mostly,
         severity=severity,
     )
@@ -159,14 +165,14 @@ def no_rows_where(
     A row for which the condition is unknown, because a value in it is empty, counts as well; write
     `coalesce(..., false)` where it should not.
     """
-    return (SuiteRule(name=name, asks=NoRowsWhere(condition, at_most), severity=severity),)
+    return (SuiteRule(name=name, question=NoRowsWhere(condition, at_most), severity=severity),)
 
 
 def no_rows_from(query: str, *, name: str, severity: Severity = "critical") -> Expectation:
     """A query finds nothing; it reads the table as `{batch}` and may use windows and joins."""
     if not re.search(r"(?<!\{)\{batch\}(?!\})", query):
         raise DeclarationError(f"rule '{name}': the query does not read {{batch}}")
-    return (SuiteRule(name=name, asks=NoRowsFrom(query), severity=severity),)
+    return (SuiteRule(name=name, question=NoRowsFrom(query), severity=severity),)
 
 
 def _range_in_words(low: Limit | None, high: Limit | None, *, high_excluded: bool) -> str:

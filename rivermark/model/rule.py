@@ -21,7 +21,7 @@ from rivermark.model.question import (
 class SuiteRule(Check):
     """A question with its limit: at least the share `at_least` of the evaluated rows complies."""
 
-    asks: Question
+    question: Question
     at_least: float = 1.0
 
     def __post_init__(self) -> None:
@@ -39,7 +39,7 @@ class SuiteRule(Check):
     @property
     def bound(self) -> str:
         """The limit in words, as it stands beside what was observed."""
-        match self.asks:
+        match self.question:
             case Columns(names):
                 return ", ".join(names)
             case RowCount(int(low), None):

@@ -67,7 +67,7 @@ def _without_repeats(suite: str, rules: Iterable[SuiteRule]) -> tuple[SuiteRule,
     kept: dict[str, SuiteRule] = {}
     for rule in rules:
         other = kept.setdefault(rule.name, rule)
-        if (other.asks, other.at_least) != (rule.asks, rule.at_least):
+        if (other.question, other.at_least) != (rule.question, rule.at_least):
             raise DeclarationError(
                 f"suite '{suite}' has two rules '{rule.name}', one for {other.bound!r} "
                 f"and one for {rule.bound!r}: state it once, or name one of them"

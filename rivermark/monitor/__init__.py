@@ -1,1 +1,1 @@
-"""Claims about living streams, answered from logs and small reads, without an engine."""
+"""Checks, completeness and status of streams, from logs and small reads, without a JVM."""

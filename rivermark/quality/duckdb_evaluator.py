@@ -91,7 +91,7 @@ class DuckDbEvaluator:
         counted = dict(zip(conditions, zip(counts[::2], counts[1::2], strict=True), strict=True))
         results = []
         for rule in suite.rules:
-            if not total and not isinstance(rule.asks, Columns | RowCount | UsualRows):
+            if not total and not isinstance(rule.question, Columns | RowCount | UsualRows):
                 results.append(not_evaluated(rule, passed=suite.may_be_empty))
             elif rule.name in counted:
                 results.append(_of_rows(rule, *counted[rule.name]))
@@ -117,7 +117,7 @@ class DuckDbEvaluator:
         columns = self._columns(search)
         where = self._on(day, columns)
         shown = [c for c in columns if personal or self._is_open(c, of_table=search.of_table)]
-        first = [c for c in shown if c in columns_of(rule.asks)]
+        first = [c for c in shown if c in columns_of(rule.question)]
         order = f" ORDER BY {', '.join(map(quoted, first))}" if first else ""
         source = f"FROM ({search.sql}) AS failing WHERE {where}"
         rows = self._query(
@@ -133,7 +133,7 @@ class DuckDbEvaluator:
         search, daily = search_of(rule, self.rows.schema), self.table.days
         if search is None or daily is None:
             return {}
-        if isinstance(rule.asks, UsualRows):
+        if isinstance(rule.question, UsualRows):
             day = "day"
         elif daily.column in self._columns(search):
             day = local_day(self.table)
@@ -144,7 +144,7 @@ class DuckDbEvaluator:
         return {of_day: count for of_day, count in counts if of_day is not None}
 
     def _of_table(self, rule: SuiteRule, total: int, day: date | None, where: str) -> CheckResult:
-        match rule.asks:
+        match rule.question:
             case Columns(names):
                 actual, declared = set(self.rows.schema.names), set(names)
                 return result_of_columns(
@@ -204,7 +204,7 @@ def suite_connection(tables: Mapping[str, Rows]) -> Iterator[duckdb.DuckDBPyConn
 
 
 def _of_rows(rule: SuiteRule, evaluated: int, unexpected: int) -> CheckResult:
-    at_most = getattr(rule.asks, "at_most", None)
+    at_most = getattr(rule.question, "at_most", None)
     if at_most is not None:
         return result_of_search(rule, unexpected, passed=unexpected <= at_most)
     share = (evaluated - unexpected) / evaluated if evaluated else 1.0

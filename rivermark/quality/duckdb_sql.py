@@ -68,11 +68,11 @@ class Search:
 def condition_of(rule: SuiteRule, schema: pa.Schema) -> Condition | None:
     """The condition by which a row alone breaks the rule; None where one row does not suffice."""
     _refuse_missing(rule, schema)
-    match rule.asks:
+    match rule.question:
         case NotNull(column):
             return Condition(f"{quoted(column)} IS NULL")
         case Between():
-            return _between(rule.asks, schema.field(rule.asks.column).type)
+            return _between(rule.question, schema.field(rule.question.column).type)
         case OneOf(column, values):
             _refuse_kind(rule, column, schema, _IS[type(values[0])])
             name = quoted(column)
@@ -104,7 +104,7 @@ def search_of(rule: SuiteRule, schema: pa.Schema) -> Search | None:
     condition = condition_of(rule, schema)
     if condition is not None:
         return Search(f"SELECT * FROM {BATCH} WHERE {condition.failing}", condition.values)  # noqa: S608
-    match rule.asks:
+    match rule.question:
         case Unique(columns):
             names = ", ".join(quoted(c) for c in columns)
             not_null = " AND ".join(f"{quoted(c)} IS NOT NULL" for c in columns)
@@ -116,11 +116,11 @@ def search_of(rule: SuiteRule, schema: pa.Schema) -> Search | None:
             return Search(query.format(batch=BATCH), of_table=False)
         case UsualRows(column):
             is_date = pa.types.is_date(schema.field(column).type)
-            query = usual_rows(rule.asks, DUCKDB, is_date=is_date)
+            query = usual_rows(rule.question, DUCKDB, is_date=is_date)
             return Search(query.format(batch=BATCH), of_table=False)
         case Columns() | RowCount():
             return None
-    raise AssertionError(rule.asks)
+    raise AssertionError(rule.question)
 
 
 def counting(conditions: Iterable[Condition]) -> tuple[str, tuple[object, ...]]:
@@ -220,7 +220,11 @@ def _refuse_kind(
 
 
 def _refuse_missing(rule: SuiteRule, schema: pa.Schema) -> None:
-    named = (rule.asks.column,) if isinstance(rule.asks, UsualRows) else columns_of(rule.asks)
+    named = (
+        (rule.question.column,)
+        if isinstance(rule.question, UsualRows)
+        else columns_of(rule.question)
+    )
     missing = [c for c in named if c not in schema.names]
     if missing:
         raise SuiteDoesNotFit(

@@ -8,7 +8,7 @@ class CheckCrashed(RivermarkError):
 
 
 class SuiteDoesNotFit(RivermarkError):
-    """A suite asks for columns that the table does not have, or for limits of another type."""
+    """A suite needs columns that the table does not have, or for limits of another type."""
 
 
 class PublicationBlocked(RivermarkError):

@@ -44,7 +44,7 @@ def evidence_of(
     personal: bool = False,
 ) -> Evidence:
     """The rows that break these rules; rules of the table as a whole have none to show."""
-    of_rows = [rule for rule in rules if not isinstance(rule.asks, Columns | RowCount)]
+    of_rows = [rule for rule in rules if not isinstance(rule.question, Columns | RowCount)]
     evaluator = DuckDbEvaluator(rows, table, version)
     by_day = {rule.name: evaluator.failures_by_day(rule) for rule in of_rows}
     first = of_rows[0].name if len(of_rows) == 1 else "all"

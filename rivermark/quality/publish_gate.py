@@ -104,8 +104,10 @@ def broken_rules(
             return {}
         broken = {rule: n for rule, n in zip(conditions, counts[1::2], strict=True) if n}
         for rule in rules:
-            if isinstance(rule.asks, Unique) and not merged_by(stream, table, rule.asks.columns):
-                repeated = _repeated(duck, table, rule.asks.columns, instead_of)
+            if isinstance(rule.question, Unique) and not merged_by(
+                stream, table, rule.question.columns
+            ):
+                repeated = _repeated(duck, table, rule.question.columns, instead_of)
                 broken |= {rule: repeated} if repeated else {}
         return broken
 
@@ -135,10 +137,10 @@ def forget(lake: Lake, table: Table) -> None:
 
 def _of_rows(rule: SuiteRule) -> bool:
     """Whether some rows alone break the rule, whatever other rows there are."""
-    if isinstance(rule.asks, NoRowsFrom | UsualRows):
+    if isinstance(rule.question, NoRowsFrom | UsualRows):
         return False
     return rule.at_least == 1.0 and not (
-        isinstance(rule.asks, NoRowsWhere) and rule.asks.at_most > 0
+        isinstance(rule.question, NoRowsWhere) and rule.question.at_most > 0
     )
 
 

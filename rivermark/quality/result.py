@@ -79,7 +79,7 @@ def result_of_row_count(rule: SuiteRule, rows: int, *, passed: bool) -> CheckRes
 
 def result_of_search(rule: SuiteRule, count: int, *, passed: bool) -> CheckResult:
     """Result of a rule that searches for rows, or days, that must not exist."""
-    days = isinstance(rule.asks, UsualRows)
+    days = isinstance(rule.question, UsualRows)
     observed = f"{count:,} {'day' if count == 1 else 'days'}" if days else in_rows(count)
     return _result(rule, passed=passed, observed=observed, unexpected_count=count)
 
@@ -93,9 +93,9 @@ def result_of_rows(
     else:
         observed = f"{unexpected:,} of {evaluated:,} "
         share = percent(unexpected / evaluated)
-        if isinstance(rule.asks, NotNull):
+        if isinstance(rule.question, NotNull):
             observed += f"empty ({share})"
-        elif isinstance(rule.asks, Unique):
+        elif isinstance(rule.question, Unique):
             observed += f"repeated ({share})"
         else:
             observed += f"do not ({share}), {evaluated - unexpected:,} do"

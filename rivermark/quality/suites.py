@@ -71,19 +71,19 @@ def _whole(table: Table, declared: Suite | None, further: tuple[Expectation, ...
 
 def _keys_of(rule: SuiteRule) -> frozenset[str] | str:
     """The keys that the rule says occur once, in whatever order; else its name."""
-    return frozenset(rule.asks.columns) if isinstance(rule.asks, Unique) else rule.name
+    return frozenset(rule.question.columns) if isinstance(rule.question, Unique) else rule.name
 
 
 def _unique_keys(table: Table, severity: str) -> tuple[Expectation, ...]:
     """The keys occur once; whether a key may be empty is left to the declared suite."""
     keys = expect.unique(table.keys, severity=severity)  # type: ignore[arg-type]
-    return (tuple(rule for rule in keys if isinstance(rule.asks, Unique)),)
+    return (tuple(rule for rule in keys if isinstance(rule.question, Unique)),)
 
 
 def _from_the_first_day(table: Table) -> tuple[SuiteRule, ...]:
     """No row lies before the first day that the table can hold."""
     daily = table.days
-    assert daily is not None  # noqa: S101 - asked only of tables that are kept by days
+    assert daily is not None  # noqa: S101 - only tables that are kept by days have this rule
     first, _ = daily.bounds(daily.start, daily.start)
     low = daily.start if table.schema[daily.column].dataType.typeName() == "date" else first
     [rule, _] = expect.between(daily.column, low, severity="warning")

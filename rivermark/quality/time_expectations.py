@@ -22,7 +22,7 @@ def usual_rows(daily: Daily, *, severity: Severity = "warning") -> Expectation:
 
     See `rivermark.quality.volume_profile` for the profile and for the days that are left out.
     """
-    return (SuiteRule(name=USUAL, asks=UsualRows(daily.column, daily.zone), severity=severity),)
+    return (SuiteRule(name=USUAL, question=UsualRows(daily.column, daily.zone), severity=severity),)
 
 
 def no_overlap(

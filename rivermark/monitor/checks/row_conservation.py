@@ -28,15 +28,15 @@ UNKNOWN_DAY: Final = date.min
 
 BY_FILE: Final = """
 WITH files AS (
-    SELECT file, ingest_batch, sum(rows) AS said, sum(admitted) AS said_admitted,
-           sum(late) AS said_late, sum(quarantined) AS said_quarantined
+    SELECT file, ingest_batch, sum(rows) AS recorded, sum(admitted) AS recorded_admitted,
+           sum(late) AS recorded_late, sum(quarantined) AS recorded_quarantined
     FROM outcomes WHERE stream = $stream AND ingest_batch > $after GROUP BY ALL
 ),
 raw AS (SELECT _file AS file, _ingest_batch AS ingest_batch, count(*) AS n FROM raw_rows
         WHERE _ingest_batch > $after GROUP BY ALL),
 admitted AS (
     SELECT a._file AS file, a._ingest_batch AS ingest_batch, count(*) AS n,
-           count(DISTINCT l._row) AS folded
+           count(DISTINCT l._row) AS merged
     FROM admitted_rows a LEFT JOIN (
         SELECT _file, _ingest_batch, _row FROM late_rows WHERE _ingest_batch > $after
     ) l USING (_file, _ingest_batch, _row)
@@ -44,20 +44,22 @@ admitted AS (
 ),
 late AS (SELECT _file AS file, _ingest_batch AS ingest_batch, count(*) AS n FROM late_rows
          WHERE _ingest_batch > $after GROUP BY ALL),
-aside AS (SELECT _file AS file, _ingest_batch AS ingest_batch, count(*) AS n FROM quarantine_rows
-          WHERE _ingest_batch > $after AND _row IS NOT NULL GROUP BY ALL),
+quarantined AS (SELECT _file AS file, _ingest_batch AS ingest_batch, count(*) AS n
+                FROM quarantine_rows WHERE _ingest_batch > $after AND _row IS NOT NULL
+                GROUP BY ALL),
 counted AS (
-    SELECT file, ingest_batch, said, said_admitted, said_late, said_quarantined,
+    SELECT file, ingest_batch, recorded, recorded_admitted, recorded_late, recorded_quarantined,
            coalesce(raw.n, 0) AS landed,
-           coalesce(admitted.n, 0) - coalesce(admitted.folded, 0) AS admitted,
-           coalesce(late.n, 0) AS late, coalesce(aside.n, 0) AS quarantined,
-           coalesce(admitted.folded, 0) AS folded
+           coalesce(admitted.n, 0) - coalesce(admitted.merged, 0) AS admitted,
+           coalesce(late.n, 0) AS late, coalesce(quarantined.n, 0) AS quarantined,
+           coalesce(admitted.merged, 0) AS merged
     FROM files
     LEFT JOIN raw USING (file, ingest_batch) LEFT JOIN admitted USING (file, ingest_batch)
-    LEFT JOIN late USING (file, ingest_batch) LEFT JOIN aside USING (file, ingest_batch)
+    LEFT JOIN late USING (file, ingest_batch) LEFT JOIN quarantined USING (file, ingest_batch)
 )
-SELECT *, landed <> admitted + late + quarantined OR landed <> said OR admitted <> said_admitted
-       OR late <> said_late OR quarantined <> said_quarantined AS wrong
+SELECT *, landed <> admitted + late + quarantined OR landed <> recorded
+       OR admitted <> recorded_admitted OR late <> recorded_late
+       OR quarantined <> recorded_quarantined AS wrong
 FROM counted ORDER BY file
 """
 
@@ -74,8 +76,8 @@ def rows_accounted_for(
     """
     files = counted_files(settings, ingest, newest_batches=newest_batches) or []
     wrong = [file for file in files if file["wrong"]]
-    rows = {place: sum(int(file[place]) for file in files) for place in (*PLACES, "folded")}
-    merged = f" ({rows['folded']:,} of them merged)" if rows["folded"] else ""
+    rows = {place: sum(int(file[place]) for file in files) for place in (*PLACES, "merged")}
+    merged = f" ({rows['merged']:,} of them merged)" if rows["merged"] else ""
     return CheckResult(
         name=ACCOUNTED_FOR,
         severity="critical",
@@ -90,10 +92,12 @@ def rows_accounted_for(
         numbers={
             "files": len(files),
             "files_wrong": len(wrong),
-            **{f"rows_{place}": count for place, count in rows.items()},
+            **{f"rows_{place}": rows[place] for place in PLACES},
+            "rows_folded": rows["merged"],
         },
         examples=tuple(
-            {k: file[k] for k in ("file", "said", *PLACES, "folded")} for file in wrong[:EXAMPLES]
+            {k: file[k] for k in ("file", "recorded", *PLACES, "merged")}
+            for file in wrong[:EXAMPLES]
         ),
     )
 
@@ -109,7 +113,7 @@ def unaccounted_by_day(settings: Settings, ingest: Ingest) -> dict[date, int]:
         if not file["wrong"]:
             continue
         landed, *decided = (int(file[place]) for place in PLACES)
-        rows = max(abs(landed - sum(decided)), abs(int(file["said"] or 0) - landed), 1)
+        rows = max(abs(landed - sum(decided)), abs(int(file["recorded"] or 0) - landed), 1)
         for day in _days_of_file(settings, ingest, file["file"]) or {UNKNOWN_DAY}:
             unaccounted[day] += rows
     return dict(unaccounted)

@@ -60,7 +60,7 @@ def _first_line(message: str) -> str:
 
 def read_result(rule: SuiteRule, *, passed: bool, numbers: Mapping[str, Any]) -> CheckResult:
     """The result of a rule, from the `result` of an expectation in the format BASIC."""
-    match rule.asks:
+    match rule.question:
         case Columns():
             wrong = numbers.get("details", {}).get("mismatched", {})
             missing, unexpected = (wrong.get(how, ()) for how in ("missing", "unexpected"))
@@ -79,7 +79,7 @@ def read_examples(
     rule: SuiteRule, values: Sequence[Any], schema: StructType
 ) -> tuple[Example, ...]:
     """Failing values by column; instants, which Spark returns in the process's zone, in UTC."""
-    columns = columns_of(rule.asks)
+    columns = columns_of(rule.question)
     examples = []
     for value in values:
         if isinstance(value, Mapping):

@@ -62,8 +62,8 @@ def translate(name: str, rules: Sequence[SuiteRule], schema: StructType) -> Expe
     """
     types = {f.name: f.dataType for f in schema.fields}
     for rule in rules:
-        named = (rule.asks.column,) if isinstance(rule.asks, UsualRows) else ()
-        missing = [c for c in (*columns_of(rule.asks), *named) if c not in types]
+        named = (rule.question.column,) if isinstance(rule.question, UsualRows) else ()
+        missing = [c for c in (*columns_of(rule.question), *named) if c not in types]
         if missing:
             raise SuiteDoesNotFit(
                 f"suite '{name}', rule '{rule.name}': the table has no column "
@@ -82,14 +82,14 @@ def condition_with_unknown(search: NoRowsWhere) -> str:
 def _expectation(rule: SuiteRule, types: dict[str, DataType]) -> Expectation:
     # `description` is what the pages show; their templates do not escape it.
     shown = f"{rule.name} ({rule.bound}; {rule.severity})"
-    if isinstance(rule.asks, NoRowsWhere):
-        shown = f"{shown}: {rule.asks.condition}"
+    if isinstance(rule.question, NoRowsWhere):
+        shown = f"{shown}: {rule.question.condition}"
     about: dict[str, Any] = {
         "meta": {RULE_KEY: rule.name},
         "description": html.escape(shown),
         "severity": FailureSeverity(rule.severity),
     }
-    match rule.asks:
+    match rule.question:
         case Columns(names):
             return gxe.ExpectTableColumnsToMatchSet(
                 column_set=list(names), exact_match=True, **about
@@ -148,13 +148,13 @@ def _expectation(rule: SuiteRule, types: dict[str, DataType]) -> Expectation:
             return gxe.ExpectTableRowCountToBeBetween(
                 max_value=at_most,
                 row_condition=PassThroughCondition(
-                    pass_through_filter=condition_with_unknown(rule.asks)
+                    pass_through_filter=condition_with_unknown(rule.question)
                 ),
                 **about,
             )
         case UsualRows():
             query = usual_rows(
-                rule.asks, SPARK, is_date=isinstance(types[rule.asks.column], DateType)
+                rule.question, SPARK, is_date=isinstance(types[rule.question.column], DateType)
             )
             return gxe.UnexpectedRowsExpectation(unexpected_rows_query=query, **about)
         case NoRowsFrom(query):

@@ -54,11 +54,11 @@ def validate(
     rows = next(
         validated[r.name].result["observed_value"]
         for r in suite.rules
-        if isinstance(r.asks, RowCount)
+        if isinstance(r.question, RowCount)
     )
     if rows == 0:
         # A rule of rows would pass; neither the results nor the pages may say so.
-        of_table = [r for r in suite.rules if isinstance(r.asks, Columns | RowCount)]
+        of_table = [r for r in suite.rules if isinstance(r.question, Columns | RowCount)]
         validated = validator.run(of_table)
         results = tuple(
             _read(r, validated[r.name])
@@ -110,9 +110,9 @@ class _Validator:
         shown = [
             r
             for r in failed
-            if columns_of(r.asks)
-            and self._personal.isdisjoint(columns_of(r.asks))
-            and not isinstance(r.asks, NotNull)
+            if columns_of(r.question)
+            and self._personal.isdisjoint(columns_of(r.question))
+            and not isinstance(r.question, NotNull)
         ]
         again = self.run(shown, examples=EXAMPLES) if shown else {}
         for rule in shown:
@@ -122,8 +122,8 @@ class _Validator:
             texts = shown_on_pages(results[rule.name].example_texts)
             validated[rule.name].result["partial_unexpected_list"] = texts
         for rule in failed:
-            if isinstance(rule.asks, NoRowsWhere):
-                rows = self._failing_rows(rule.asks)
+            if isinstance(rule.question, NoRowsWhere):
+                rows = self._failing_rows(rule.question)
                 results[rule.name] = replace(results[rule.name], examples=rows)
         return tuple(results.values())
 

@@ -108,7 +108,7 @@ def outcomes(result: SuiteResult) -> dict[str, tuple[bool, str, str, int | None,
 def test_every_kind_of_question_is_compared() -> None:
     kinds = {k for union in (TableQuestion, RowQuestion, RowSearch) for k in get_args(union)}
 
-    assert {type(rule.asks) for rules in EXPECTATIONS for rule in rules} == kinds
+    assert {type(rule.question) for rules in EXPECTATIONS for rule in rules} == kinds
 
 
 @pytest.mark.parametrize("expectation", EXPECTATIONS, ids=lambda rules: rules[0].name)

@@ -59,9 +59,9 @@ def test_a_suite_that_may_be_empty_still_counts_the_rows() -> None:
 def test_a_rule_of_values_comes_with_a_limit_for_empty_ones(
     declared: tuple[SuiteRule, ...],
 ) -> None:
-    given = [rule for rule in declared if isinstance(rule.asks, NotNull)]
+    given = [rule for rule in declared if isinstance(rule.question, NotNull)]
 
-    assert given[0].asks == NotNull("n")
+    assert given[0].question == NotNull("n")
     assert {rule.bound for rule in given} == {"none empty"}
 
 
@@ -86,7 +86,7 @@ def test_an_allowed_share_of_empty_values_is_the_limit_that_is_shown() -> None:
 def test_b081_text_and_times_declare_the_same_limit(low: str | datetime) -> None:
     rule = expect.between("pickup", low)[0]
 
-    assert rule.asks == Between("pickup", datetime(2019, 3, 1, tzinfo=UTC), None)
+    assert rule.question == Between("pickup", datetime(2019, 3, 1, tzinfo=UTC), None)
     assert rule.name == "pickup is at least 2019-03-01 00:00:00 UTC"
 
 

@@ -42,7 +42,7 @@ def test_every_published_and_every_admitted_table_has_one() -> None:
 
 @pytest.mark.parametrize(("table", "suite"), SUITES, ids=lambda v: getattr(v, "name", None))
 def test_it_asks_for_columns_keys_time_and_the_usual_number(table: Table, suite: Suite) -> None:
-    asked = [rule.asks for rule in suite.rules]
+    asked = [rule.question for rule in suite.rules]
 
     assert Columns(tuple(table.schema.fieldNames())) in asked
     assert any(isinstance(a, RowCount) for a in asked)
@@ -67,12 +67,12 @@ def test_each_of_its_rules_finds_a_planted_fault_and_lets_a_good_row_pass(
 
     assert [r.name for r in bad.results if r.passed and r.name not in ROWS_ARE_COUNTED] == []
     # A condition that every row breaks says nothing either.
-    conditions = {r.name for r in suite.rules if isinstance(r.asks, NoRowsWhere)}
+    conditions = {r.name for r in suite.rules if isinstance(r.question, NoRowsWhere)}
     broken_by_all = [
         r.name for r in bad.results if r.name in conditions and r.unexpected_count == bad.rows
     ]
     assert broken_by_all == []
-    searches = {r.name for r in suite.rules if isinstance(r.asks, NoRowsFrom | UsualRows)}
+    searches = {r.name for r in suite.rules if isinstance(r.question, NoRowsFrom | UsualRows)}
     assert [r.name for r in good.failures if r.name in searches] == []
 
 
