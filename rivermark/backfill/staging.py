@@ -1,8 +1,8 @@
 """Computed rows before it is decided what becomes of them, and those that are kept to look at.
 
 A computation that is compared, and perhaps replaces what is published, must run once and must not
-hold a table's commit lock meanwhile. So Spark writes its rows to `<lake>/_staged/<id>`, from where
-they are compared, and committed or kept in `<lake>/rehearsals/<id>` as a Delta table of the days.
+hold a table's commit lock meanwhile. So Spark writes its rows to `<lake>/staged/_runs/<id>`, from
+where they are compared, and committed, or kept in `<lake>/rehearsals/<id>` as a Delta table.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from rivermark.quality.duckdb_sql import on_days
 if TYPE_CHECKING:
     from pyarrow import dataset
 
-STAGED: Final = "_staged"
+FORMERLY_STAGED: Final = "_staged"
+"""Where releases before the rooms staged rows; a killed run may have left some."""
 REHEARSALS: Final = "rehearsals"
 FOR_TABLE: Final = "_goes_to_"
 """Prefix of the columns that say for which tables of the stream a row is."""
@@ -72,7 +73,7 @@ def staged(
     lake: Lake, name: str, stream: Stream, built: DataFrame, first: date, last: date
 ) -> Iterator[Staged]:
     """Run the computation, once for all tables of the stream, and keep its rows for a block."""
-    folder = f"{lake.root}/{STAGED}/{name}"
+    folder = f"{lake.staged_runs()}/{name}"
     store, path = filesystem(folder)
     try:
         by_table(stream, built, first, last).write.mode("overwrite").parquet(folder)
@@ -137,8 +138,9 @@ def keep_rehearsed(
 def remove_old(lake: Lake, before: datetime) -> list[str]:
     """Remove rehearsals, and what a killed run left staged, older than that moment."""
     removed = []
-    for folder in (REHEARSALS, STAGED):
-        store, path = filesystem(f"{lake.root}/{folder}")
+    rehearsals, former = f"{lake.root}/{REHEARSALS}", f"{lake.root}/{FORMERLY_STAGED}"
+    for folder in (rehearsals, lake.staged_runs(), former):
+        store, path = filesystem(folder)
         for info in store.get_file_info(fs.FileSelector(path, allow_not_found=True)):
             if info.type == fs.FileType.Directory and info.mtime and info.mtime < before:
                 store.delete_dir(info.path)

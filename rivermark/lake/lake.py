@@ -38,6 +38,10 @@ class Lake:
         """Folder of rows that are looked at before they are published; no reader knows it."""
         return f"{self.root}/staged/{self.path(table).removeprefix(f'{self.root}/tables/')}"
 
+    def staged_runs(self) -> str:
+        """Folder of the rows that recomputes have computed, a folder for each of them."""
+        return f"{self.root}/staged/_runs"
+
     def checkpoint(self, stream: str, generation: int) -> str:
         """Folder of a stream's Spark checkpoint; a new generation starts from nothing."""
         return f"{self.root}/checkpoints/{stream}/{generation:04d}"

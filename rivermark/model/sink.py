@@ -136,6 +136,10 @@ class Sink(ABC):
     def check(self, table: Table) -> None:  # noqa: B027 - most sinks can write any table
         """Refuse a table that the sink cannot write; raises DeclarationError."""
 
+    def tables(self, table: Table) -> tuple[Table, ...]:
+        """Tables of the lake that the sink keeps beside the output's; a reset archives them."""
+        return ()
+
     def archive(self, context: SinkContext, stamp: str) -> list[str]:
         """Put aside what a stream that is reset has written; returns where it lies now."""
         return []

@@ -22,7 +22,6 @@ from deltalake import DeltaTable
 from pyspark.sql.types import StructType
 
 from rivermark.lake.append.version_checksum import write_checksum
-from rivermark.lake.archive import archive_table
 from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
@@ -83,12 +82,9 @@ class DeltaUpsert(Sink):
         """Create the table of tombstones where keys can be deleted."""
         return _Writer(self, context)
 
-    def archive(self, context: SinkContext, stamp: str) -> list[str]:
-        """Put the tombstones aside."""
-        if self.deleted is None:
-            return []
-        place = archive_table(_lake(context), tombstones_of(self, context.table), stamp)
-        return [place] if place else []
+    def tables(self, table: Table) -> tuple[Table, ...]:
+        """The table of tombstones, where keys can be deleted."""
+        return () if self.deleted is None else (tombstones_of(self, table),)
 
 
 def tombstones_of(sink: DeltaUpsert, table: Table) -> Table:
@@ -114,8 +110,7 @@ class _Writer(SinkWriter):
         self._origin = context.origin
         self._path = _lake(context).path(context.table)
         self._tombstones: str | None = None
-        if sink.deleted is not None:
-            tombstones = tombstones_of(sink, context.table)
+        for tombstones in sink.tables(context.table):
             create_table(_lake(context), tombstones)
             self._tombstones = _lake(context).path(tombstones)
 

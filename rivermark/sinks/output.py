@@ -8,7 +8,8 @@ from typing import Any
 
 from rivermark.lake.lake import Lake
 from rivermark.model.sink import Origin, Rows, Sink, SinkContext, SinkWriter, no_conflict
-from rivermark.model.stream import AnyStream, Ingest, Output
+from rivermark.model.stream import AnyStream, Ingest, Output, Stream
+from rivermark.model.table import Table
 from rivermark.sinks.delta_append import DeltaAppend
 
 
@@ -105,6 +106,11 @@ def replace_in_others(
     for sink in sinks_of(output)[1:]:
         if sink.on_replace != "skips":
             sink.open(context).replace(rows, days, replacement)
+
+
+def side_tables(stream: Stream) -> tuple[Table, ...]:
+    """Tables in the lake that sinks of a stream keep beside those that it declares."""
+    return tuple(t for o in stream.outputs for sink in sinks_of(o) for t in sink.tables(o.table))
 
 
 def archive_sinks(lake: Lake, stream: AnyStream, stamp: str) -> list[str]:

@@ -23,7 +23,7 @@ from rivermark.runtime.checkpoint.generation import reset_generation
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.lease import Lease
 from rivermark.settings import Settings
-from rivermark.sinks.output import archive_sinks
+from rivermark.sinks.output import archive_sinks, side_tables
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ def resets_with(topology: Topology, stream: AnyStream) -> tuple[AnyStream, ...]:
 
 
 def tables_of(stream: AnyStream) -> tuple[Table, ...]:
-    """Every table that belongs to a stream alone; an ingest's list of arrived files is one."""
+    """Every table of a stream alone, with an ingest's plan and the tombstones of an upsert."""
     if isinstance(stream, Ingest):
         return (*stream.tables, plan_table(stream))
-    return stream.tables
+    return (*stream.tables, *side_tables(stream))
 
 
 def reset(

@@ -25,9 +25,11 @@ from rivermark import (
     Table,
     Topology,
 )
+from rivermark.backfill.maintenance import kept_tables
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.model.sink import BatchIdentity, Delivery, OnReplace, Rows
+from rivermark.runtime.supervision.reset import tables_of
 from rivermark.sinks.output import OutputWriter, replace_in_others, sinks_of
 from tests.unit.sinks.conftest import DAY, FARES, Killed, context, fares
 
@@ -179,6 +181,15 @@ def test_a_table_whose_rows_are_updated_is_looked_up_and_not_followed() -> None:
             writes=(Output(latest, sinks=(DeltaUpsert("at"),)),),
             kind="refresh",
         )
+
+
+def test_tombstones_are_maintained_and_reset_with_their_table() -> None:
+    source = Table(name="test/source", schema=FARES.schema, description="s", event_time="at")
+    sinks = (DeltaUpsert("at", deleted="gone"),)
+    upserting = stream(reads=(source,), writes=(Output(FARES, sinks=sinks),))
+
+    assert [t.name for t in tables_of(upserting)] == ["test/fares", "test/fares_tombstones"]
+    assert "test/fares_tombstones" in kept_tables(Topology([upserting]))
 
 
 def test_csv_refuses_nested_columns(lake: Lake) -> None:
