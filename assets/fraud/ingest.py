@@ -23,8 +23,7 @@ LOGINS: Final = FRAUD.ingest(
     days=FRAUD.days("event_time"),
     personal=("account_id", "country"),
     suite=Suite(
-        "fraud/logins",
-        (
+        expectations=(
             expect.between("number", 0),
             expect.matches_regex("country", "[A-Z][A-Z]", severity="warning"),
         ),
@@ -42,8 +41,7 @@ PAYMENTS: Final = FRAUD.ingest(
     days=FRAUD.days("event_time"),
     personal=("card_id", "merchant"),
     suite=Suite(
-        "fraud/payments",
-        (
+        expectations=(
             expect.between("number", 0),
             expect.between("amount", Decimal("0.01")),
             expect.between("amount", Decimal("0.01"), 100_000, severity="warning"),

@@ -13,11 +13,10 @@ from rivermark import AnyStream, Stream, Suite, Table, expect
 from rivermark.process.spark import run_process
 
 
-def alerts_suite(name: str, key: str, events: str, count: int, in_words: str) -> Suite:
+def alerts_suite(key: str, events: str, count: int, in_words: str) -> Suite:
     """What is expected of alerts, of which each is made of so many events."""
     return Suite(
-        name,
-        (
+        expectations=(
             expect.unique((key, "event_time")),
             expect.pair_ordered("since", "event_time"),
             expect.no_rows_where(
@@ -45,7 +44,7 @@ GUESSED_PASSWORDS: Final = FRAUD.stream(
         personal=("account_id", "country"),
     ),
     margin=WITHIN,
-    suite=alerts_suite("fraud/guessed_passwords", "account_id", "logins", 4, "four"),
+    suite=alerts_suite("account_id", "logins", 4, "four"),
 )
 
 
@@ -67,7 +66,7 @@ def card_alerts(
         ),
         # A minute without payments of a card resets its pattern.
         margin=timedelta(hours=1),
-        suite=alerts_suite(name, "card_id", "payments", payments, str(payments)),
+        suite=alerts_suite("card_id", "payments", payments, str(payments)),
     )
 
 

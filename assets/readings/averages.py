@@ -66,8 +66,7 @@ AVERAGES_5S: Final = READINGS.stream(
     lateness=LATENESS,
     margin=LATENESS,
     suite=Suite(
-        "readings/averages_5s",
-        (
+        expectations=(
             expect.unique(("sensor_id", "window_end")),
             ORDERED_WINDOW,
             no_overlap("sensor_id"),

@@ -53,8 +53,7 @@ MINUTE_EXTREMES: Final = READINGS.stream(
     lateness=LATENESS,
     margin=LATENESS,
     suite=Suite(
-        "readings/minute_extremes",
-        (
+        expectations=(
             expect.unique(("sensor_id", "window_end")),
             ORDERED_WINDOW,
             no_overlap("sensor_id"),

@@ -75,8 +75,7 @@ GAPS: Final = ARCHIVE.stream(
     touches=lambda: year_of("event_time"),
     margin=timedelta(days=366),
     suite=Suite(
-        "readings/gaps",
-        (
+        expectations=(
             expect.unique(("sensor_id", "first_after")),
             expect.pair_ordered("last_before", "first_after", strictly=True),
             expect.between("missing", 1),

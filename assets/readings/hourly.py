@@ -58,8 +58,7 @@ HOURLY: Final = ARCHIVE.stream(
     ),
     kind="refresh",
     suite=Suite(
-        "readings/hourly",
-        (
+        expectations=(
             expect.unique(("sensor_id", "window_end")),
             expect.matches_regex("sensor_id", ".+"),
             ORDERED_WINDOW,

@@ -37,8 +37,7 @@ SENSOR_READINGS: Final = READINGS.ingest(
     description="Temperatures of many sensors as they came, repeats among them.",
     days=READINGS.days("event_time"),
     suite=Suite(
-        "readings/sensor_readings",
-        (
+        expectations=(
             expect.between("sequence", 0),
             expect.between("temperature", Decimal("-459.67")),
             expect.between("temperature", COLDEST, HOTTEST, severity="warning"),
@@ -56,8 +55,7 @@ THRESHOLDS: Final = ALERTS.ingest(
     description="From how many degrees on a change is a jump, told again and again.",
     days=ALERTS.days("event_time"),
     suite=Suite(
-        "readings/thresholds",
-        (expect.between("degrees", 0), expect.between("version", 0)),
+        expectations=(expect.between("degrees", 0), expect.between("version", 0)),
         may_be_empty=True,
     ),
 )
@@ -70,8 +68,7 @@ SMOKE_LEVELS: Final = ALERTS.ingest(
     description="Whether there is much smoke, told each second.",
     days=ALERTS.days("event_time"),
     suite=Suite(
-        "readings/smoke_levels",
-        (expect.in_set("level", ("High", "Low"), severity="warning"),),
+        expectations=(expect.in_set("level", ("High", "Low"), severity="warning"),),
         may_be_empty=True,
     ),
 )
@@ -84,8 +81,7 @@ TEMPERATURES: Final = ARCHIVE.ingest(
     description="Recorded temperature series, one file a sensor, whose name is the sensor's.",
     days=ARCHIVE.days("event_time"),
     suite=Suite(
-        "readings/temperatures",
-        (
+        expectations=(
             expect.between("temperature", COLDEST, HOTTEST, severity="warning"),
             usual_in_the_archive("event_time"),
         ),
@@ -109,27 +105,22 @@ LIBRARY: Final = LIBRARY_ARCHIVE.ingest(
     description="Messages of the sensor nodes in a library, repeats among them.",
     days=LIBRARY_ARCHIVE.days("event_time"),
     suite=Suite(
-        "readings/library",
-        (expect.between("node", 1), expect.between("sequence", 0)),
+        expectations=(expect.between("node", 1), expect.between("sequence", 0)),
         may_be_empty=True,
     ),
 )
 
 
-def room_suite(name: str) -> Suite:
-    """What is expected of the room's climate, in either spelling of its dates."""
-    return Suite(
-        name,
-        (
-            expect.between("temperature", -10, 50, severity="warning"),
-            expect.between("humidity", 0, 100, allow_null_share=0.01),
-            expect.between("light", 0, allow_null_share=0.01),
-            expect.between("co2", 0, allow_null_share=0.01),
-            expect.between("occupancy", 0, 1, allow_null_share=0.01),
-        ),
-        may_be_empty=True,
-    )
-
+ROOM_SUITE: Final = Suite(
+    expectations=(
+        expect.between("temperature", -10, 50, severity="warning"),
+        expect.between("humidity", 0, 100, allow_null_share=0.01),
+        expect.between("light", 0, allow_null_share=0.01),
+        expect.between("co2", 0, allow_null_share=0.01),
+        expect.between("occupancy", 0, 1, allow_null_share=0.01),
+    ),
+    may_be_empty=True,
+)
 
 OCCUPANCY: Final = ARCHIVE.ingest(
     name="readings/occupancy",
@@ -144,7 +135,7 @@ OCCUPANCY: Final = ARCHIVE.ingest(
     lateness=None,
     description="Climate of an office room, about once a minute.",
     days=ARCHIVE.days("event_time"),
-    suite=room_suite("readings/occupancy"),
+    suite=ROOM_SUITE,
 )
 
 OCCUPANCY_RESAVED: Final = ARCHIVE.ingest(
@@ -154,5 +145,5 @@ OCCUPANCY_RESAVED: Final = ARCHIVE.ingest(
     lateness=None,
     description="Climate of an office room after a spreadsheet saved it: dates to the minute.",
     days=ARCHIVE.days("event_time"),
-    suite=room_suite("readings/occupancy_resaved"),
+    suite=ROOM_SUITE,
 )

@@ -80,8 +80,7 @@ LIBRARY_HOURS: Final = LIBRARY_ARCHIVE.stream(
     kind="refresh",
     margin=timedelta(hours=1),
     suite=Suite(
-        "readings/library_hours",
-        (
+        expectations=(
             expect.unique(("node", "window_end")),
             ORDERED_WINDOW,
             expect.no_rows_where(

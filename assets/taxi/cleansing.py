@@ -81,8 +81,7 @@ CLEAN_RIDES: Final = TAXI.stream(
             RIDES_OUTSIDE,
             lambda: F.col("outside").isNotNull(),
             Suite(
-                "taxi/rides_outside_city",
-                (
+                expectations=(
                     expect.no_rows_where(
                         f"start_lon BETWEEN {WEST} AND {EAST} AND end_lon BETWEEN {WEST} AND "
                         f"{EAST} AND start_lat BETWEEN {SOUTH} AND {NORTH} AND "
@@ -98,8 +97,7 @@ CLEAN_RIDES: Final = TAXI.stream(
     lateness=LATENESS,
     margin=LATENESS,
     suite=Suite(
-        "taxi/clean_rides",
-        (
+        expectations=(
             expect.unique(("ride_id", "is_start")),
             expect.between("start_lon", WEST, EAST),
             expect.between("end_lon", WEST, EAST),
@@ -128,5 +126,5 @@ CLEAN_FARES: Final = TAXI.stream(
     volume="events",
     lateness=LATENESS,
     margin=LATENESS,
-    suite=Suite("taxi/clean_fares", (expect.unique("ride_id"), NO_NEGATIVE_PART, PLAUSIBLE_FARE)),
+    suite=Suite(expectations=(expect.unique("ride_id"), NO_NEGATIVE_PART, PLAUSIBLE_FARE)),
 )

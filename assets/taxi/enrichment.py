@@ -102,8 +102,7 @@ RIDES_WITH_FARES: Final = TAXI.stream(
             ),
             lone_rides,
             Suite(
-                "taxi/unmatched_rides",
-                (expect.between("start_cell", 0, LAST_CELL),),
+                expectations=(expect.between("start_cell", 0, LAST_CELL),),
                 may_be_empty=True,
             ),
         ),
@@ -115,8 +114,7 @@ RIDES_WITH_FARES: Final = TAXI.stream(
             ),
             lone_fares,
             Suite(
-                "taxi/unmatched_fares",
-                (expect.between("total_fare", 0), expect.between("tip", 0)),
+                expectations=(expect.between("total_fare", 0), expect.between("tip", 0)),
                 may_be_empty=True,
             ),
         ),
@@ -124,8 +122,7 @@ RIDES_WITH_FARES: Final = TAXI.stream(
     description="Each ride inside the city beside what it cost; rides and fares left alone.",
     margin=WAITING,
     suite=Suite(
-        "taxi/rides_with_fares",
-        (
+        expectations=(
             expect.unique("ride_id"),
             expect.not_null("event_time"),
             expect.not_null("start_cell"),

@@ -46,8 +46,7 @@ RIDE_EVENTS: Final = TAXI.ingest(
     days=TAXI.days("event_time"),
     personal=PERSONAL,
     suite=Suite(
-        "taxi/ride_events",
-        (
+        expectations=(
             ONLY_AN_END_HAS_AN_END,
             expect.pair_ordered("start_time", "end_time", allow_null_share=1.0),
             expect.between("start_lon", -180, 180),
@@ -70,8 +69,7 @@ FARE_EVENTS: Final = TAXI.ingest(
     personal=PERSONAL,
     money="total_fare",
     suite=Suite(
-        "taxi/fare_events",
-        (NO_NEGATIVE_PART, expect.between("total_fare", 0), PLAUSIBLE_FARE),
+        expectations=(NO_NEGATIVE_PART, expect.between("total_fare", 0), PLAUSIBLE_FARE),
         may_be_empty=True,
     ),
 )
@@ -84,8 +82,7 @@ TRIP_EVENTS: Final = TAXI.ingest(
     description="Recorded TLC trips, replayed as STARTs and ENDs in the order of their happening.",
     days=TAXI.days("event_time", start=FIRST_TRIP_DAY),
     suite=Suite(
-        "taxi/trip_events",
-        (
+        expectations=(
             expect.no_rows_where(
                 "CASE WHEN is_start THEN pickup_zone ELSE dropoff_zone END IS NULL",
                 name="an event has a zone",

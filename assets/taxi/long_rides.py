@@ -98,8 +98,7 @@ LONG_RIDES: Final = TAXI.stream(
     margin=LIMIT,
     parameters={"limit": LIMIT},
     suite=Suite(
-        "taxi/long_rides",
-        (
+        expectations=(
             expect.unique("ride_id"),
             expect.not_null("taxi_id"),
             expect.no_rows_where(

@@ -106,8 +106,7 @@ LONGEST_RIDES: Final = TAXI.stream(
         days=TAXI.days("event_time"),
     ),
     suite=Suite(
-        "taxi/longest_rides",
-        (
+        expectations=(
             expect.unique(("start_cell", "ride_id")),
             expect.between("start_cell", 0, LAST_CELL),
             expect.between("minutes", 0),

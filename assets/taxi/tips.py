@@ -72,8 +72,7 @@ DRIVER_TIPS: Final = TAXI.stream(
         personal=("driver_id",),
     ),
     suite=Suite(
-        "taxi/driver_tips",
-        (
+        expectations=(
             expect.unique(("driver_id", "window_end")),
             ORDERED_WINDOW,
             ONE_HOUR,
@@ -98,8 +97,7 @@ HOURLY_WINNERS: Final = TAXI.stream(
     ),
     lateness=timedelta(0),
     suite=Suite(
-        "taxi/hourly_winners",
-        (
+        expectations=(
             expect.unique("window_end"),
             ORDERED_WINDOW,
             ONE_HOUR,

@@ -52,8 +52,7 @@ ZONE_ACTIVITY: Final = TAXI.stream(
     lateness=TRIP_LATENESS,
     margin=TRIP_LATENESS,
     suite=Suite(
-        "taxi/zone_activity",
-        (
+        expectations=(
             expect.unique(("zone", "window_end")),
             expect.pair_ordered("window_start", "window_end", strictly=True),
             no_overlap("zone"),

@@ -22,8 +22,7 @@ PAGE_VIEWS: Final = WEB.ingest(
     days=WEB.days("event_time"),
     personal=("user_id",),
     suite=Suite(
-        "web/page_views",
-        (
+        expectations=(
             expect.between("number", 0),
             expect.in_set("action", ("view", "click", "purchase"), severity="warning"),
             expect.in_set("device", ("phone", "desktop"), severity="warning"),

@@ -29,8 +29,7 @@ SESSIONS: Final = WEB.stream(
     # A session that lasts longer over midnight would be cut in a day that is computed again.
     margin=timedelta(hours=6),
     suite=Suite(
-        "web/sessions",
-        (
+        expectations=(
             expect.unique(("user_id", "session_start")),
             expect.pair_ordered("session_start", "session_end", strictly=True),
             no_overlap("user_id", start="session_start", end="session_end", severity="warning"),

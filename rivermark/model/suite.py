@@ -5,7 +5,6 @@ Declaring costs nothing: Great Expectations is imported when a suite runs, not b
     from rivermark.model import expectations as expect
 
     HOURLY_TIPS_SUITE = Suite(
-        name="taxi/hourly_tips",
         expectations=(
             expect.columns_match("window_start", "window_end", "driver_id", "tips", "rank"),
             expect.unique(("window_end", "driver_id")),
@@ -29,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from rivermark.model.check import HARDEST_FIRST
 from rivermark.model.errors import DeclarationError
@@ -36,17 +36,23 @@ from rivermark.model.expectations import row_count_between
 from rivermark.model.rule import Expectation, SuiteRule
 from rivermark.model.table import check_name
 
+OF_ITS_TABLE: Final = "(that of its table)"
+
 
 @dataclass(frozen=True)
 class Suite:
-    """The expectations of one table, in the order in which they are shown."""
+    """The expectations of one table, in the order in which they are shown.
 
-    name: str
-    expectations: tuple[Expectation, ...]
+    The name is that of the table, unless it is given.
+    """
+
+    name: str = OF_ITS_TABLE
+    expectations: tuple[Expectation, ...] = ()
     may_be_empty: bool = False
 
     def __post_init__(self) -> None:
-        check_name("suite", self.name, like="taxi/hourly_tips")
+        if self.name != OF_ITS_TABLE:
+            check_name("suite", self.name, like="taxi/hourly_tips")
         if not self.expectations:
             raise DeclarationError(f"suite '{self.name}' expects nothing")
         _without_repeats(self.name, self.rules)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rivermark.model import expectations as expect
 from rivermark.model.question import Unique
 from rivermark.model.rule import Expectation, SuiteRule
-from rivermark.model.suite import Suite
+from rivermark.model.suite import OF_ITS_TABLE, Suite
 from rivermark.model.table import Table
 from rivermark.quality.time_expectations import not_ahead, usual_rows
 
@@ -66,7 +66,8 @@ def _whole(table: Table, declared: Suite | None, further: tuple[Expectation, ...
         for expectation in (*derived, *further)
         if (kept := tuple(r for r in expectation if overridden.isdisjoint((r.name, _keys_of(r)))))
     ]
-    return replace(declared, expectations=(*declared.expectations, *added))
+    name = table.name if declared.name == OF_ITS_TABLE else declared.name
+    return replace(declared, name=name, expectations=(*declared.expectations, *added))
 
 
 def _keys_of(rule: SuiteRule) -> frozenset[str] | str:

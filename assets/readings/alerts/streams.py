@@ -31,8 +31,7 @@ TEMPERATURE_JUMPS: Final = ALERTS.stream(
     ),
     margin=SILENCE,
     suite=Suite(
-        "readings/temperature_jumps",
-        (
+        expectations=(
             expect.no_rows_where(
                 "difference <= threshold", name="a jump is more than its threshold"
             ),
@@ -62,8 +61,7 @@ RISING_TEMPERATURES: Final = ALERTS.stream(
     ),
     margin=MEMORY,
     suite=Suite(
-        "readings/rising_temperatures",
-        (
+        expectations=(
             expect.unique(("sensor_id", "event_time")),
             expect.pair_ordered("since", "event_time", strictly=True),
             expect.pair_ordered("from_temperature", "temperature", strictly=True),
@@ -87,8 +85,7 @@ SMOKE_ALERTS: Final = ALERTS.stream(
     ),
     margin=timedelta(minutes=1),
     suite=Suite(
-        "readings/smoke_alerts",
-        (
+        expectations=(
             expect.unique(("sensor_id", "event_time")),
             expect.between("temperature", 100),
             expect.pair_ordered("level_time", "event_time"),
@@ -135,8 +132,7 @@ CORRECTED_COUNTS: Final = ALERTS.stream(
     lateness=IMPATIENCE,
     margin=CORRECTED_FOR + timedelta(seconds=10),
     suite=Suite(
-        "readings/corrected_counts",
-        (
+        expectations=(
             expect.unique(("sensor_id", "window_end", "revision")),
             ORDERED_WINDOW,
             expect.between("readings", 1),

@@ -106,8 +106,7 @@ DEBS_TRIPS: Final = TLC.ingest(
     days=TLC.days("pickup_at", start=date(2013, 1, 1)),
     personal=("medallion", "driver"),
     suite=Suite(
-        "taxi/debs_trips",
-        (
+        expectations=(
             expect.unique(("medallion", "driver", "pickup_at")),
             expect.between("pickup_longitude", WEST, EAST),
             expect.between("dropoff_longitude", WEST, EAST),

@@ -24,8 +24,7 @@ TRIP_RECORDS: Final = TLC.ingest(
     ),
     days=TLC.days("pickup_at"),
     suite=Suite(
-        "taxi/trip_records",
-        (
+        expectations=(
             expect.unique(("_file", "_row")),
             expect.between(
                 "passengers",

@@ -98,8 +98,7 @@ LOCAL_DAYS: Final = TLC.stream(
     description="Trips, money and distances of each New York day.",
     kind="refresh",
     suite=Suite(
-        "taxi/local_days",
-        (
+        expectations=(
             ORDERED_DAY,
             expect.in_set("hours_in_day", (23, 24, 25)),
             expect.no_rows_where(

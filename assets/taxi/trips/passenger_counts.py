@@ -54,8 +54,7 @@ PASSENGER_COUNTS: Final = TLC.ingest(
     ),
     days=TLC.days("bucket_start", start=date(2014, 7, 1)),
     suite=Suite(
-        "taxi/passenger_counts",
-        (
+        expectations=(
             expect.unique(("bucket_start",)),
             expect.between("passengers", 0, 100_000, severity="warning"),
         ),

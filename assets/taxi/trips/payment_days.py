@@ -58,8 +58,7 @@ PAYMENT_DAYS: Final = TLC.stream(
     description="Trips by type of payment on each New York day.",
     kind="refresh",
     suite=Suite(
-        "taxi/payment_days",
-        (
+        expectations=(
             ORDERED_DAY,
             expect.in_set("hours_in_day", (23, 24, 25)),
             expect.not_null("payment"),

@@ -61,8 +61,7 @@ SEABORN_TRIPS: Final = TLC.ingest(
     ),
     days=TLC.days("pickup_at", start=date(2019, 1, 1)),
     suite=Suite(
-        "taxi/seaborn_trips",
-        (
+        expectations=(
             expect.pair_ordered("pickup_at", "dropoff_at"),
             expect.between("fare", 0, 200),
             expect.in_set("color", ("yellow", "green")),

@@ -70,8 +70,7 @@ TIP_HOURS: Final = TLC.stream(
     description="Tips of each hour, with the card trips that they belong to.",
     kind="refresh",
     suite=Suite(
-        "taxi/tip_hours",
-        (
+        expectations=(
             ORDERED_HOUR,
             expect.no_rows_where("card_trips > trips", name="card trips are trips"),
             expect.no_rows_where("tipped_trips > card_trips", name="tipped trips are card trips"),

@@ -100,8 +100,7 @@ TRIP_QUALITY: Final = TLC.stream(
     description="Broken rules of each file and day.",
     kind="refresh",
     suite=Suite(
-        "taxi/trip_quality",
-        (
+        expectations=(
             expect.unique(("file", "rule", "day_end", "service"), allow_null_share=0.05),
             expect.between("good", 0),
             expect.no_rows_where(

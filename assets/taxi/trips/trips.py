@@ -96,8 +96,7 @@ TRIPS: Final = TLC.stream(
     description="Each trip record with its zones, its local time, and its twins marked.",
     kind="refresh",
     suite=Suite(
-        "taxi/trips",
-        (
+        expectations=(
             expect.unique(("file", "row")),
             expect.not_null("local_day"),
             expect.no_rows_where("is_repeat AND NOT is_surplus", name="a repeat is surplus"),

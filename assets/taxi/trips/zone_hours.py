@@ -60,8 +60,7 @@ ZONE_HOURS: Final = TLC.stream(
     description="Trips and revenue of each pickup zone and hour.",
     kind="refresh",
     suite=Suite(
-        "taxi/zone_hours",
-        (
+        expectations=(
             ORDERED_HOUR,
             expect.not_null("local_hour"),
             expect.between("trips", 0),

@@ -15,6 +15,8 @@ from rivermark.model.errors import DeclarationError
 from rivermark.model.question import Between, NotNull
 from rivermark.model.rule import SuiteRule
 from rivermark.model.suite import Suite
+from rivermark.quality.suites import suites_of
+from tests.unit.model.declared import ingest
 
 
 def rules_of(suite: Suite) -> dict[str, SuiteRule]:
@@ -187,3 +189,11 @@ def test_a_suite_is_a_value() -> None:
 
     assert declared() == declared()
     assert hash(declared()) == hash(declared())
+
+
+def test_a_suite_has_the_name_of_its_table_unless_it_is_given() -> None:
+    orders = ingest("test/orders", suite=Suite(expectations=(expect.between("id", 0),)))
+    named = ingest("test/orders", suite=Suite("test/own", (expect.between("id", 0),)))
+
+    assert [suite.name for _, suite in suites_of(orders)] == ["test/orders"]
+    assert [suite.name for _, suite in suites_of(named)] == ["test/own"]
