@@ -16,12 +16,31 @@ def greet(name: str = "you") -> None:
     typer.echo(f"hello {name}")
 
 
-def test_an_error_of_the_platform_is_one_sentence(rivermark: Run, shop: Topology) -> None:
-    result = rivermark("show", "shop/nothing")
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("show shop/nothing", "no table is named 'shop/nothing'; there are: "),
+        ("show shop/hourly", "table 'shop/hourly' does not exist yet: run its stream first"),
+        ("show ops/nothing", "no table is named 'ops/nothing'"),
+        ("show ../secrets", "no table is named '../secrets'"),
+        ("show ops/../../secrets", "is not a table name: expected like"),
+        ("show ops/x';DROP", "is not a table name: expected like"),
+        ("upkeep shop/nothing", "no table is named 'shop/nothing'"),
+        ("merge-late shop/hourly", "no row of 'shop/hourly' can be late: expected one of shop/or"),
+        ("replay-ingest shop/hourly --from 2026-03-02", "'shop/hourly' reads tables and admits no"),
+        ("readmit shop/hourly --from 2026-03-02", "'shop/hourly' reads tables and admits no rows"),
+        ("replay-ingest shop/orders --from monday", "'monday' is not a day"),
+    ],
+)
+def test_an_error_of_the_platform_is_one_sentence(
+    rivermark: Run, shop: Topology, command: str, sentence: str
+) -> None:
+    result = rivermark(*command.split(), env={"COLUMNS": "250"})
 
     assert result.exit_code == 1
     assert result.stdout == ""
-    assert result.stderr.startswith("rivermark: no table is named 'shop/nothing'; there are: ")
+    assert result.stderr.startswith("rivermark: ")
+    assert sentence in result.stderr
     assert result.stderr.count("\n") == 1
     assert "Traceback" not in result.output
 

@@ -44,10 +44,3 @@ def test_a_dry_run_says_so_and_changes_nothing(
 
     assert result.stdout.startswith("dry run, ")
     assert len(DeltaTable(path).file_uris()) == 12
-
-
-def test_an_unknown_table_is_refused(rivermark: Run, shop: Topology, settings: Settings) -> None:
-    result = rivermark("upkeep", "shop/nothing")
-
-    assert result.exit_code == 1
-    assert "no table is named 'shop/nothing'" in result.stderr

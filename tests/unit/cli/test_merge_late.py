@@ -52,35 +52,6 @@ def test_the_report_tells_rows_and_money_before_and_after(
 
 
 @pytest.mark.usefixtures("payments")
-def test_a_stream_that_admits_no_rows_is_refused(rivermark: Run) -> None:
-    result = rivermark("merge-late", "shop/paid")
-
-    assert result.exit_code == 1
-    assert "no row of 'shop/paid' can be late: expected one of shop/orders" in result.stderr
-
-
-@pytest.mark.usefixtures("payments")
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        (
-            ("shop/paid", "--from", "2026-03-02"),
-            "'shop/paid' reads tables and admits no rows",
-        ),
-        (("shop/payments", "--from", "monday"), "'monday' is not a day"),
-    ],
-)
-@pytest.mark.parametrize("command", ["replay-ingest", "readmit"])
-def test_only_an_ingest_can_be_replayed(
-    rivermark: Run, command: str, given: tuple[str, ...], told: str
-) -> None:
-    result = rivermark(command, *given)
-
-    assert result.exit_code == 1
-    assert told in result.stderr
-
-
-@pytest.mark.usefixtures("payments")
 def test_rows_that_were_not_published_end_the_command_with_an_error(
     rivermark: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,8 +1,6 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-import pytest
-
 from rivermark.cli.show import newest_rows
 from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
@@ -64,13 +62,6 @@ def test_personal_columns_are_hidden_unless_asked_for(
     assert "c1" in shown
 
 
-def test_a_table_that_no_stream_has_written_yet_says_so(rivermark: Run, shop: Topology) -> None:
-    result = rivermark("show", TABLE.name)
-
-    assert result.exit_code == 1
-    assert "does not exist yet: run its stream first" in result.stderr
-
-
 def test_the_platforms_own_tables_are_shown_too(rivermark: Run, shop: Topology, put: Put) -> None:
     put(STREAM_PROGRESS, {"stream": "shop/orders", "batch_id": 7, "started_at": NOON})
 
@@ -78,14 +69,6 @@ def test_the_platforms_own_tables_are_shown_too(rivermark: Run, shop: Topology, 
 
     assert "2026-03-02 12:00:00" in result.stdout
     assert rivermark("show", "ops/nothing").exit_code == 1
-
-
-@pytest.mark.parametrize("name", ["../secrets", "ops/../../secrets", "ops/x'; DROP TABLE y"])
-def test_a_name_never_leads_out_of_the_lake(rivermark: Run, shop: Topology, name: str) -> None:
-    result = rivermark("show", name)
-
-    assert result.exit_code == 1
-    assert "Traceback" not in result.output
 
 
 def test_rows_are_ordered_by_key_where_their_time_is_one(settings: Settings, put: Put) -> None:
