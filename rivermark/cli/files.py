@@ -1,4 +1,4 @@
-"""`rivermark files`: what became of each landed file, without an engine."""
+"""`rivermark files`: what became of each file or other split of a source. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 from rivermark.settings import Settings
 
-NUMERIC: Final = ("rows", "admitted", "late", "set aside", "bytes")
+NUMERIC: Final = ("rows", "admitted", "late", "quarantined", "bytes")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileFate:
-    """One landed file: its name below the landing folder, and where its rows went, or why not."""
+class FileState:
+    """One file or other split of a source: its name, and where its rows went, or why not."""
 
     name: str
     state: str
@@ -35,7 +35,7 @@ class FileFate:
     rows: int | None = None
     admitted: int | None = None
     late: int | None = None
-    set_aside: int | None = None
+    quarantined: int | None = None
 
 
 def files(
@@ -43,53 +43,53 @@ def files(
     limit: Annotated[int, typer.Option(min=1, help="Files to show, the newest.")] = 50,
     home: Home = None,
 ) -> None:
-    """Show what became of each landed file: read, set aside and why, or still waiting.
+    """Show what became of each landed file: read, quarantined and why, or still waiting.
 
     Examples:
         rivermark files taxi/trip_records
         rivermark files taxi/ride_events --limit 5
     """
     settings = settings_for(home)
-    found = topology().named(stream)
-    if not isinstance(found, Ingest):
+    ingest = topology().named(stream)
+    if not isinstance(ingest, Ingest):
         raise RivermarkError(f"'{stream}' reads tables, not files; see: rivermark status {stream}")
-    fates = list(fates_of(settings, found))
+    states = list(file_states(settings, ingest))
     table = grid(None, ("file", *NUMERIC, "landed", "state"), right=NUMERIC)
-    for fate in fates[-limit:]:
-        counts = (fate.rows, fate.admitted, fate.late, fate.set_aside, fate.size)
+    for file in states[-limit:]:
+        counts = (file.rows, file.admitted, file.late, file.quarantined, file.size)
         table.add_row(
-            plain(fate.name), *map(number, counts), moment(fate.landed_at), plain(fate.state)
+            plain(file.name), *map(number, counts), moment(file.landed_at), plain(file.state)
         )
     out().print(table)
-    shown = min(limit, len(fates))
-    folder = f"{settings.landing_root}/{found.source.name}"
-    out().print(plain(f"{shown} of {len(fates)} files below {folder}"))
+    shown = min(limit, len(states))
+    out().print(plain(f"{shown} of {len(states)} files. {ingest.source.description}"))
+    out().print(plain(f"Landing root: {settings.landing_root}"))
 
 
-def fates_of(settings: Settings, ingest: Ingest) -> Iterator[FileFate]:
-    """Every file that was read, has arrived, or lies in the landing folder, in that order."""
+def file_states(settings: Settings, ingest: Ingest) -> Iterator[FileState]:
+    """Every split that was read, is planned, or is known to the source alone, in that order."""
     done = _rows(
         settings,
         INGEST_FILES,
-        "SELECT * FROM found WHERE stream = $stream ORDER BY ingest_batch, modified_at, path",
+        "SELECT * FROM splits WHERE stream = $stream ORDER BY ingest_batch, modified_at, path",
         {"stream": ingest.name},
     )
     for row in done:
-        yield FileFate(
+        yield FileState(
             name=row["file"],
-            state="read" if row["reason"] is None else f"set aside: {row['reason']}",
+            state="read" if row["reason"] is None else f"quarantined: {row['reason']}",
             size=row["size"],
             landed_at=row["modified_at"],
             rows=row["rows"],
             admitted=row["admitted"],
             late=row["late"],
-            set_aside=row["quarantined"],
+            quarantined=row["quarantined"],
         )
     decided = {row["path"] for row in done}
-    arrived = _rows(settings, plan_table(ingest), "SELECT * FROM found ORDER BY arrival, path", {})
-    for row in arrived:
+    planned = _rows(settings, plan_table(ingest), "SELECT * FROM splits ORDER BY arrival, path", {})
+    for row in planned:
         if row["path"] not in decided:
-            yield FileFate(
+            yield FileState(
                 name=row["name"],
                 state="arrived; its rows come with the next batch",
                 size=row["size"],
@@ -101,7 +101,7 @@ def fates_of(settings: Settings, ingest: Ingest) -> Iterator[FileFate]:
         *((waiting, waiting.reason) for waiting in discovery.waiting),
     ]
     for each, why in sorted(unplanned, key=lambda u: (u[0].modified_at, u[0].path)):
-        yield FileFate(
+        yield FileState(
             name=each.name,
             state=f"waiting: {why}",
             size=each.size,
@@ -113,4 +113,4 @@ def _rows(settings: Settings, table: Table, sql: str, values: dict[str, object])
     lake = settings.lake()
     if not lake.exists(table):
         return []
-    return query(sql, {"found": DeltaTable(lake.path(table)).to_pyarrow_dataset()}, values)
+    return query(sql, {"splits": DeltaTable(lake.path(table)).to_pyarrow_dataset()}, values)

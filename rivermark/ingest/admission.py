@@ -17,6 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
 
 from rivermark.ingest.batch.arrow_batch import ArrowBatch
 from rivermark.ingest.batch.base import ParsedBatch, Rows
@@ -30,8 +31,9 @@ from rivermark.ingest.split_statistics import SplitStatistics
 from rivermark.ingest.watermark_recovery import recover_watermark
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
-from rivermark.lake.schema import create_table
+from rivermark.lake.schema import arrow_schema, create_table
 from rivermark.lake.system_tables import rows_of
+from rivermark.model.contract import RAW_SCHEMA
 from rivermark.model.sink import Origin
 from rivermark.model.source import PlannedSplit, SourceReader
 from rivermark.model.stream import Ingest
@@ -39,17 +41,13 @@ from rivermark.model.stream import Ingest
 COLLECTED_BYTES: Final = 48 << 20
 """Batches up to this size as text come to the driver."""
 
-KNOWN: Final = pa.schema(
-    [
-        ("_file", pa.string()),
-        ("_ingest_batch", pa.int64()),
-        ("_arrival", pa.int32()),
-        ("_landed_at", pa.timestamp("us", "UTC")),
-        ("_ingested_at", pa.timestamp("us", "UTC")),
-        ("_format", pa.string()),
-        ("_columns", pa.string()),
-        ("_head", pa.string()),
-    ]
+KNOWN: Final = arrow_schema(
+    StructType(
+        [
+            *(field for field in RAW_SCHEMA.fields if field.name not in ("_row", "payload")),
+            StructField("_head", StringType()),
+        ]
+    )
 )
 """What is known of a split before its first row is read. Data and not literals: a literal becomes
 part of the generated code, which would then be compiled for every batch."""

@@ -2,7 +2,7 @@ import os
 import time
 from pathlib import Path
 
-from rivermark.cli.files import FileFate, fates_of
+from rivermark.cli.files import FileState, file_states
 from rivermark.ingest.plan import BatchPlanner, plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.topology import Topology
@@ -18,8 +18,8 @@ def drop(settings: Settings, name: str, content: str, *, age_seconds: float) -> 
     return path
 
 
-def fates(settings: Settings) -> dict[str, FileFate]:
-    return {fate.name: fate for fate in fates_of(settings, ORDERS)}
+def fates(settings: Settings) -> dict[str, FileState]:
+    return {fate.name: fate for fate in file_states(settings, ORDERS)}
 
 
 def test_each_file_is_read_arrived_or_waiting(settings: Settings, put: Put) -> None:
@@ -36,7 +36,7 @@ def test_each_file_is_read_arrived_or_waiting(settings: Settings, put: Put) -> N
 
     assert list(found)[:2] == ["a.json", "b.json"]
     a = found["a.json"]
-    assert (a.state, a.rows, a.admitted, a.late, a.set_aside) == ("read", 9, 7, 1, 1)
+    assert (a.state, a.rows, a.admitted, a.late, a.quarantined) == ("read", 9, 7, 1, 1)
     assert found["b.json"].state == "arrived; its rows come with the next batch"
     assert found["c.json"].state == "waiting: ready for the next run"
     assert found["half.json"].state == "waiting: looks unfinished: no line end"
@@ -47,7 +47,7 @@ def test_a_file_set_aside_tells_why(settings: Settings, put: Put) -> None:
     row = {"stream": "shop/orders", "file": "a.json", "path": "/a.json", "reason": "file_empty"}
     put(INGEST_FILES, row)
 
-    assert fates(settings)["a.json"].state == "set aside: file_empty"
+    assert fates(settings)["a.json"].state == "quarantined: file_empty"
 
 
 def test_hidden_files_and_those_of_other_patterns_are_nobodys(settings: Settings) -> None:
