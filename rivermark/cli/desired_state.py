@@ -14,7 +14,7 @@ from rivermark.runtime.supervision.desired_state import DesiredState, DesiredSto
 Group = Annotated[
     str, typer.Argument(metavar="GROUP", help="A group, as `rivermark status` shows.")
 ]
-Reason = Annotated[str, typer.Option(metavar="TEXT", help="Kept beside the wish, for colleagues.")]
+Reason = Annotated[str, typer.Option(metavar="TEXT", help="Recorded for colleagues.")]
 
 
 def pause(group: Group, reason: Reason = "paused from a console", home: Home = None) -> None:
@@ -23,7 +23,7 @@ def pause(group: Group, reason: Reason = "paused from a console", home: Home = N
     Examples:
         rivermark pause taxi_events --reason "moving the landing folder"
     """
-    wish(group, "paused", reason, home)
+    write_desired(group, "paused", reason, home)
     out().print(
         plain(
             f"group '{group}' should rest. Its run ends within a minute and stays ended until: "
@@ -38,7 +38,7 @@ def resume(group: Group, reason: Reason = "resumed from a console", home: Home =
     Examples:
         rivermark resume taxi_events
     """
-    wish(group, "run", reason, home)
+    write_desired(group, "run", reason, home)
     out().print(
         plain(
             f"group '{group}' should run. The restart sensor starts it where Dagster runs "
@@ -47,7 +47,7 @@ def resume(group: Group, reason: Reason = "resumed from a console", home: Home =
     )
 
 
-def wish(group: str, state: DesiredState, reason: str, home: Home) -> None:
-    """Write a wish for an existing group; UnknownStream lists the groups there are."""
+def write_desired(group: str, state: DesiredState, reason: str, home: Home) -> None:
+    """Write the desired state of a group; `UnknownStream` lists the groups."""
     members(topology(), group)
     DesiredStore(settings_for(home).state).set(group, state, by=getpass.getuser(), reason=reason)

@@ -115,18 +115,18 @@ def say_paused(group: str, desired: Desired) -> None:
 
 def print_summaries(streams: Sequence[AnyStream], summaries: dict[str, StreamSummary]) -> None:
     """What the run did, a line a stream, and what still waits."""
-    numeric = ("rows in", "admitted", "late", "set aside", "rows out", "batches")
+    numeric = ("rows in", "admitted", "late", "quarantined", "rows out", "batches")
     table = grid(None, ("stream", *numeric, "watermark"), right=numeric)
     for stream in streams:
         done = summaries[stream.name]
-        door = isinstance(stream, Ingest)
+        admits = isinstance(stream, Ingest)
         table.add_row(
             stream.name,
             number(done.rows_in),
-            number(done.admitted if door else None),
-            number(done.late if door else None),
-            number(done.quarantined if door else None),
-            number(None if door else done.rows_out),
+            number(done.admitted if admits else None),
+            number(done.late if admits else None),
+            number(done.quarantined if admits else None),
+            number(None if admits else done.rows_out),
             number(done.batches),
             moment(done.watermark),
         )

@@ -39,8 +39,7 @@ BANNED_PHRASES = re.compile(
 ALLOWED = {
     "rivermark": 1,
     "rivermark/backfill": 12,
-    "rivermark/cli": 8,
-    "rivermark/ingest": 25,
+    "rivermark/cli": 5,
     "rivermark/model": 2,
     "rivermark/process": 1,
     "rivermark/runtime": 9,
