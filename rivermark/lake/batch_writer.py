@@ -50,7 +50,7 @@ class TableWriter:
 
     @property
     def last(self) -> Commit | None:
-        """The newest commit of this stream and generation, or None when there is none."""
+        """The newest commit of this stream and generation, or None."""
         return self._last
 
     def metadata_of(self, batch: int) -> dict[str, Any] | None:
@@ -149,7 +149,7 @@ class TableWriter:
 
     def _write_arrow(self, rows: pa.Table, metadata: dict[str, Any]) -> None:
         if self._rust is not None and not self._log.holds(self._rust.version()):
-            # Upkeep cleaned the log past what was read here: it cannot be read on from there.
+            # Maintenance cleaned the log past what was read: it cannot be read on from there.
             self._rust = None
         if self._rust is None:
             self._rust = DeltaTable(self.path)

@@ -21,8 +21,8 @@ class Commit:
     """One version of a table: when (UTC), by which operation, with which metadata of ours.
 
     `metadata` is the JSON that the platform's writers put into a commit (stream, generation, batch,
-    run, watermark); empty for anybody else's. `rows` is what the commit added, where it says so,
-    without the rows that it only copied because their file held replaced ones.
+    run, watermark); empty for those of other writers. `rows` is what the commit added, where it
+    says so, without the rows that it only copied because their file held replaced ones.
     """
 
     version: int
@@ -80,7 +80,7 @@ class CommitLog:
                 yield commit
 
     def history(self) -> Iterator[Commit]:
-        """The commits there are, newest first; then those that upkeep wrote down before it cleaned.
+        """The commits of the log, newest first; then those that maintenance recorded.
 
         Of what is no longer in the log these are the newest batch of each stream, so that one
         which stood still knows its place (rivermark/lake/maintenance/batch_markers.py).
@@ -97,7 +97,7 @@ class CommitLog:
                     yield Commit(each["version"], at, "WRITE", each["metadata"], each["rows"])
 
     def knows_all(self) -> bool:
-        """Whether a batch that `history` does not tell of was never written."""
+        """Whether a batch that is not in `history` was never written."""
         if self.complete():
             return True
         markers = (c.metadata[REMEMBERED] for c in self.backwards() if REMEMBERED in c.metadata)

@@ -116,8 +116,8 @@ def replace_span(
 ) -> None:
     """Put `rows` in place of all rows whose `column` lies in [start, end), in one commit.
 
-    Some row must lie there now, or streams would read the commit as new input. `found` is the table
-    as it was opened under its commit lock, which the caller holds from there on.
+    Some row must lie there now, or streams would read the commit as new input. `delta` is the table
+    as it was opened under its commit lock, which the caller holds until this returns.
     """
     _overwrite(delta, lake.path(table), rows, moments_predicate(column, start, end), metadata)
 

@@ -1,4 +1,4 @@
-"""What a table's own statistics tell without reading its rows. Starts no JVM."""
+"""What follows from a table's own statistics, without reading rows. Starts no JVM."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def bound(
 
 
 def largest_in(delta: DeltaTable, column: str) -> Moment | None:
-    """The largest moment or date of a column of an opened version; None where nothing tells it."""
+    """The largest moment or date of a column of an opened version; None without statistics."""
     return _bound(delta, column, "max", max)
 
 

@@ -25,14 +25,14 @@ Tree = dict[str, Any]
 
 
 def write_data_file(folder: Path, rows: pa.Table, skipped_by: list[tuple[str, ...]]) -> Tree:
-    """Write the rows to a new file of the table's folder; gives the action that adds it.
+    """Write the rows to a new file of the table's folder; returns the action that adds it.
 
     `skipped_by` are the columns, each with the path to it through structs, that get statistics.
-    Until a commit names it the file belongs to nothing, and upkeep removes it.
+    Until a commit names it the file belongs to nothing, and maintenance removes it.
     """
     name = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
     path = folder / name
-    # As integers: Spark reads decimals of up to 18 digits faster so. The schema is Delta's affair.
+    # As integers: Spark reads decimals of up to 18 digits faster so. Delta keeps the schema itself.
     pq.write_table(rows, path, store_decimal_as_integer=True, store_schema=False)
     return {
         "add": {
@@ -87,7 +87,7 @@ def _column(rows: pa.Table, path: tuple[str, ...]) -> pa.ChunkedArray:
 
 
 def _bounds(column: pa.ChunkedArray) -> tuple[str | None, str | None]:
-    """The least and the greatest value as JSON; None where there is none that JSON can hold."""
+    """The least and the greatest value as JSON; None where JSON cannot hold it."""
     kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_null(kind):
         return None, None

@@ -29,7 +29,7 @@ LOOKED_BACK: Final = 1000
 
 
 def write_checksum(table_path: str, version: int) -> bool:
-    """Write the checksum of a version that somebody committed; tells whether it is there.
+    """Write the checksum of a committed version, and return whether it exists now.
 
     Call it under the table's commit lock, or as the only writer of that version.
     """
@@ -92,7 +92,7 @@ def _place(folder: str, version: int) -> str:
 
 
 def _checksum(store: fs.FileSystem, folder: str, version: int) -> Checksum | None:
-    """What is known of a version; before the first one, that there is nothing."""
+    """The checksum on disk; that of an empty table before version 0."""
     if version < 0:
         return _sums(0, 0, None, None)
     lines = _lines(store, _place(folder, version))

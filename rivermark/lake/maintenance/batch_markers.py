@@ -1,8 +1,8 @@
 """What a table's log must not forget when it is shortened: the newest batch of each stream.
 
 A stream that starts again looks in the log for its own last batch. One that stood still for longer
-than the log reaches back would not find it, and could not tell a replay from a first write. So
-before old commits go, an empty commit writes down the newest batch of every stream and generation.
+than the log reaches back would not find it, and could not distinguish a replay from a first write.
+So before old commits go, an empty commit records the newest batch of every stream and generation.
 """
 
 from __future__ import annotations

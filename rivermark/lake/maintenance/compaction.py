@@ -53,11 +53,11 @@ def compact(
     dry_run: bool = False,
     target: int = TARGET_BYTES,
 ) -> tuple[int, str]:
-    """Join small files in one commit; gives how many, and why no more.
+    """Join small files in one commit; returns how many, and why no more.
 
     The commit says `dataChange: false`, by which streams skip it. On a local disk it holds the
     table's commit lock meanwhile: a stream's next batch waits, it does not fail. Elsewhere a
-    conflicting commit makes it try again, three times, and then leave it to the next upkeep.
+    conflicting commit makes it try again, three times, and then leave it to the next maintenance.
     """
     properties = commit_properties({"upkeep": "compact", "run": run_id})
     for _ in range(TRIES):
@@ -77,4 +77,4 @@ def compact(
                 continue
             write_checksum(path, table.version())
             return int(done["numFilesRemoved"]), ""
-    return 0, "other writers were at work each time; the next upkeep tries again"
+    return 0, "other writers were at work each time; the next maintenance tries again"

@@ -1,4 +1,4 @@
-"""The upkeep of one table: compaction, vacuum, log, in that order, with sizes before and after."""
+"""Maintenance of one table: compaction, vacuum, log, in that order, with sizes before and after."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from rivermark.lake.maintenance.vacuum import clean_log, remove_drafts, vacuum
 from rivermark.lake.retention import apply_retention, retention_of
 from rivermark.model.table import Table
 
-BUSY: Final = "days of it are being computed again: the next upkeep looks after it"
+BUSY: Final = "days of it are being computed again: the next maintenance takes it"
 
 
 @dataclass
 class MaintenanceResult:
-    """What the upkeep of a table did (or, dry, would do); `notes` say what it left and why."""
+    """What the maintenance of a table did (or, dry, would do); `notes` say what it left and why."""
 
     table: str
     dry_run: bool = False
