@@ -32,8 +32,8 @@ class BatchResult:
     gauges: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass
-class BatchMetrics:
+@dataclass(kw_only=True)
+class BatchMetrics(BatchResult):
     """One micro-batch of a stream in figures; times are UTC, sizes in bytes, durations in ms.
 
     `counters` and `gauges` are the metrics that a process function reports by itself.
@@ -44,20 +44,12 @@ class BatchMetrics:
     run_id: str
     batch_id: int
     started_at: datetime
-    duration_ms: int = 0
     rows_in: int = 0
-    rows_out: int = 0
-    admitted: int | None = None
-    late: int | None = None
-    quarantined: int | None = None
-    files: int | None = None
-    watermark: datetime | None = None
+    duration_ms: int = 0
     state_rows: int = 0
     state_bytes: int = 0
     dropped_by_watermark: int = 0
     duplicates: int = 0
-    counters: dict[str, int] = field(default_factory=dict)
-    gauges: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -127,32 +119,25 @@ def batch_metrics(
     def summed(name: str) -> int:
         return sum(int(o.get(name, 0)) for o in operators)
 
-    def chosen(own: int | None, reported: int) -> int:
-        return reported if own is None else own
-
     watermark = (progress.get("eventTime") or {}).get("watermark")
+    custom = [o.get("customMetrics") or {} for o in operators]
+    reported = {
+        "duration_ms": int(progress.get("batchDuration", 0)),
+        "rows_in": _rows_read(progress),
+        "watermark": _instant(watermark) if watermark else None,
+        "state_rows": summed("numRowsTotal"),
+        "state_bytes": summed("memoryUsedBytes"),
+        "dropped_by_watermark": summed("numRowsDroppedByWatermark"),
+        "duplicates": sum(int(c.get("numDroppedDuplicateRows", 0)) for c in custom),
+    }
+    own = {name: value for name, value in vars(result).items() if value is not None}
     return BatchMetrics(
         stream=stream,
         generation=generation,
         run_id=run_id,
         batch_id=int(progress["batchId"]),
         started_at=_instant(progress["timestamp"]) or datetime.now(UTC),
-        duration_ms=chosen(result.duration_ms, int(progress.get("batchDuration", 0))),
-        rows_in=chosen(result.rows_in, _rows_read(progress)),
-        rows_out=result.rows_out,
-        admitted=result.admitted,
-        late=result.late,
-        quarantined=result.quarantined,
-        files=result.files,
-        watermark=result.watermark or (_instant(watermark) if watermark else None),
-        state_rows=chosen(result.state_rows, summed("numRowsTotal")),
-        state_bytes=chosen(result.state_bytes, summed("memoryUsedBytes")),
-        dropped_by_watermark=summed("numRowsDroppedByWatermark"),
-        duplicates=sum(
-            int((o.get("customMetrics") or {}).get("numDroppedDuplicateRows", 0)) for o in operators
-        ),
-        counters=result.counters,
-        gauges=result.gauges,
+        **(reported | own),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Self
 
-from rivermark.runtime.supervision import state_file
+import msgspec
 
 KEPT_STARTS: Final = 50
 """Starts remembered a group: more than any strategy looks back, and a cursor of some kilobytes."""
@@ -51,7 +51,7 @@ class RestartHistory:
 
     def to_cursor(self) -> str:
         """The text to be kept."""
-        return state_file.encode(self)
+        return msgspec.json.encode(self).decode()
 
     @classmethod
     def from_cursor(cls, cursor: str | None) -> RestartHistory:
@@ -59,5 +59,8 @@ class RestartHistory:
 
         A lost history costs only forgiven failures: the next number is also read from the runs.
         """
-        history = state_file.decode(cursor, RestartHistory) if cursor else None
-        return history if history is not None and history.format == FORMAT else RestartHistory()
+        try:
+            history = msgspec.json.decode(cursor or "", type=RestartHistory)
+        except (msgspec.DecodeError, UnicodeError):
+            return RestartHistory()
+        return history if history.format == FORMAT else RestartHistory()

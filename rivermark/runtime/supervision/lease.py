@@ -20,7 +20,7 @@ from rivermark.runtime.supervision.heartbeat import HeartbeatStore
 from rivermark.runtime.supervision.state_file import UnreadableState
 
 PATIENCE: Final = timedelta(seconds=1)
-"""How long a held lease is tried again: `holder` takes it for a moment."""
+"""How long a held lease is tried again: a run that ends may hold it for a moment."""
 
 ENGINE_DEATH: Final = timedelta(seconds=20)
 """How long a killed engine may take to be gone; it may sit in a write that cannot be broken off."""
@@ -180,22 +180,6 @@ class Lease:
             # Closing drops the lock. The file stays: a lock on a deleted file excludes no process.
             os.close(self._fd)
             self._fd = None
-
-
-def holder(state_root: str | Path, stream: str) -> Owner | None:
-    """The owner of a lease that is held at this moment on this machine, or None when it is free."""
-    lease = Lease(state_root, stream)
-    try:
-        fd = os.open(lease._lock, os.O_RDWR)
-    except FileNotFoundError:
-        return None
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return lease._last_owner()
-    finally:
-        os.close(fd)
-    return None
 
 
 def _process(pid: int | None, began: float | None) -> psutil.Process | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -54,16 +54,3 @@ def read(path: Path, kind: type[T]) -> T | None:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableState(f"{path}: {error}") from error
-
-
-def decode(text: str, kind: type[T]) -> T | None:
-    """A value from a text that `encode` made, or None for any other text."""
-    try:
-        return msgspec.json.decode(text, type=kind)
-    except (msgspec.DecodeError, UnicodeError):
-        return None
-
-
-def encode(value: Any) -> str:
-    """The text of a value, for a place that stores texts only."""
-    return msgspec.json.encode(value).decode()

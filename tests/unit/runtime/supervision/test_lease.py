@@ -16,7 +16,7 @@ import pytest
 from rivermark.model.errors import StreamAlreadyRunning
 from rivermark.runtime.supervision import state_file
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
-from rivermark.runtime.supervision.lease import Lease, Owner, holder
+from rivermark.runtime.supervision.lease import Lease, Owner
 
 RIDES = "taxi/rides"
 
@@ -58,6 +58,12 @@ def is_running(pid: int) -> bool:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
+
+
+def holder(state_root: Path, stream: str) -> Owner | None:
+    """Who holds the lease, by the file beside it."""
+    owner = state_file.read(state_file.path_for(state_root / "leases", stream), Owner)
+    return None if owner is None or owner.released else owner
 
 
 def test_a_free_lease_is_taken_held_and_given_back(tmp_path: Path) -> None:

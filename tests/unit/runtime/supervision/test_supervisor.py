@@ -99,7 +99,14 @@ class FakeHost:
         number = progress["batchId"]
         self.written.pop(number, None)
         at = datetime(2026, 3, 2, tzinfo=UTC)
-        return BatchMetrics(self.stream.name, 0, "run", number, at, rows_in=1)
+        return BatchMetrics(
+            stream=self.stream.name,
+            generation=0,
+            run_id="run",
+            batch_id=number,
+            started_at=at,
+            rows_in=1,
+        )
 
     def stop(self) -> None:
         """End."""
