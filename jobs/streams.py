@@ -25,7 +25,7 @@ HOURS_6: Final = {"dagster/max_runtime": str(6 * 3600)}
 
 
 def live_job(topology: Topology, group: str) -> AssetJob:
-    """Runs the group's streams until they are told to stop. The sensor starts it again.
+    """Runs the group's streams until they are stopped. The sensor starts it again.
 
     Checks are not part of it: a step below one that never ends would never start.
     """

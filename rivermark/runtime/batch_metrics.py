@@ -10,7 +10,7 @@ METRICS: Final = "metrics/"
 """A process's own numbers are reported by their names with this before them."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class BatchResult:
     """Result of one batch: what the writing side knows and Spark's report does not say.
 

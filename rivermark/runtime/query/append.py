@@ -141,7 +141,7 @@ class AppendHost(QueryHost):
         return reader.load(path)
 
     def _from_first_commit(self, path: str) -> bool:
-        """Whether to read commit by commit, in the order of time that the door or a stream gave.
+        """Whether to read commit by commit, in the order in which rows were admitted or derived.
 
         Not where the log was trimmed, or where days were replaced: their first rows would be read
         and the replacement skipped. Then the table is read as it is, in steps of event time. The
@@ -161,20 +161,21 @@ class AppendHost(QueryHost):
             check_joins(self.spark, self.declared.name)
             self._checked = True
         watermark = batch_watermark(self.checkpoint, batch)
-        told = {"watermark": watermark.isoformat() if watermark else None}
+        metadata = {"watermark": watermark.isoformat() if watermark else None}
         if all(output.has(batch) for output in self._outputs):
-            # The rows are there already, but the state of this batch is not: run it into nothing.
+            # The rows are written already, but the state of this batch is not: run it into nothing.
             frame.write.format("noop").mode("append").save()
             return BatchResult(watermark=watermark)
         if self._is_large(frame):
             output = self._outputs[0]
             rows = frame.select(*output.table.schema.fieldNames())
             if not self.bounded and output.writes_once:
-                return BatchResult(output.write(rows, batch, told), watermark=watermark)
-            with staged(self.spark, self.lake, output.table, rows) as (kept, found):
+                rows_out = output.write(rows, batch, metadata)
+                return BatchResult(rows_out=rows_out, watermark=watermark)
+            with staged(self.spark, self.lake, output.table, rows) as (kept, seen):
                 if self.bounded:
-                    audit(self.lake, self.declared, [(output.table, found)], kept=True)
-                rows_out = output.write(kept, batch, told)
+                    audit(self.lake, self.declared, [(output.table, seen)], kept=True)
+                rows_out = output.write(kept, batch, metadata)
             return BatchResult(rows_out=rows_out, watermark=watermark)
         collected = frame.toArrow()
         parts = []
@@ -183,12 +184,12 @@ class AppendHost(QueryHost):
             own = collected.filter(collected[f"_to_{i}"]) if conditional else collected
             parts.append((output, own.select(output.table.schema.fieldNames())))
         if self.bounded:
-            # A table that has its rows already, of the run that was killed, has been asked.
+            # A table that holds the rows already, by a run that was killed, was audited then.
             news = [(o.table, rows) for o, rows in parts if not o.table_has(batch)]
             audit(self.lake, self.declared, news)
         for output, rows in parts:
             if rows.num_rows:
-                output.write(rows, batch, told)
+                output.write(rows, batch, metadata)
         total = sum(rows.num_rows for _, rows in parts)
         return BatchResult(rows_out=total, watermark=watermark)
 

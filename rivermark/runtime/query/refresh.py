@@ -76,7 +76,7 @@ class RefreshHost(QueryHost):
                 "touches, and would not be read when that day is computed; declare a `margin` of "
                 f"at least {(away - TWO_DAYS).days} days"
             )
-        told = {
+        metadata = {
             "stream": self.stream.name,
             "generation": self.generation.number,
             "refresh": batch,
@@ -85,7 +85,7 @@ class RefreshHost(QueryHost):
         with days_lock(self.lake.path(self.declared.tables[0])):
             built = build_days(self.spark, self.lake, self.declared, days)
             rows_out = write_days(
-                self.lake, self.declared, built, days, self.origin, told, audited=self.bounded
+                self.lake, self.declared, built, days, self.origin, metadata, audited=self.bounded
             )
         return BatchResult(rows_in=rows_in, rows_out=rows_out, touched=frozenset(days))
 
@@ -149,31 +149,31 @@ def write_days(
     *,
     audited: bool = True,
 ) -> int:
-    """Replace the days in each table that the stream writes; gives the number of rows.
+    """Replace the days in each table that the stream writes; returns the number of rows.
 
     The rows are audited before the first table is touched (PublicationBlocked), but those of a live
     stream.
     """
     with ExitStack() as stack:
         parts: list[tuple[Table, DataFrame | pa.Table]] = []
-        looked_at: list[tuple[Table, Rows]] = []
+        audited_rows: list[tuple[Table, Rows]] = []
         for output in stream.outputs:
             table = output.table
             rows = built if output.where is None else built.where(output.where())
-            mine = rows.where(condition(table, days)).select(*table.schema.fieldNames())
+            chosen = rows.where(condition(table, days)).select(*table.schema.fieldNames())
             if stream.volume == "results":
-                found = mine.toArrow()
-                parts.append((table, found))
-                looked_at.append((table, found))
+                collected = chosen.toArrow()
+                parts.append((table, collected))
+                audited_rows.append((table, collected))
             elif audited or len(sinks_of(output)) > 1:
                 spark = built.sparkSession
-                kept, seen = stack.enter_context(staged(spark, lake, table, mine))
+                kept, seen = stack.enter_context(staged(spark, lake, table, chosen))
                 parts.append((table, kept))
-                looked_at.append((table, seen))
+                audited_rows.append((table, seen))
             else:
-                parts.append((table, mine))
+                parts.append((table, chosen))
         if audited:
-            audit(lake, stream, looked_at, instead_of=days, kept=stream.volume == "events")
+            audit(lake, stream, audited_rows, instead_of=days, kept=stream.volume == "events")
         name = f"{origin.generation:04d}-{metadata['refresh']:010d}"
         for output, (_, rows) in zip(stream.outputs, parts, strict=True):
             replace_in_others(lake, output, origin, rows, days, name)
