@@ -174,13 +174,13 @@ def test_b019_a_stream_that_runs_elsewhere_ends_the_run_with_the_others_name(
 def test_b077_a_query_that_dies_fails_the_run_with_its_own_error_first(
     defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime
 ) -> None:
-    runtime.error = StreamFailed("taxi/rides", "the engine process (JVM) is gone")
+    runtime.error = StreamFailed("taxi/rides", "the Spark session is gone: its JVM has ended")
 
     result = materialize(defs, instance, "taxi/rides", raise_on_error=False)
 
     assert not result.success
     assert failure(result).startswith(
-        "stream 'taxi/rides' failed: the engine process (JVM) is gone"
+        "stream 'taxi/rides' failed: the Spark session is gone: its JVM has ended"
     )
 
 

@@ -75,7 +75,7 @@ def open_session(settings: Settings, kind: Kind = "short") -> SparkSession:
     return session
 
 
-def engine_pid(spark: SparkSession) -> int | None:
+def jvm_pid_of(spark: SparkSession) -> int | None:
     """Process id of the driver's JVM, where this process started it."""
     gateway = spark.sparkContext._gateway
     process = getattr(gateway, "proc", None)

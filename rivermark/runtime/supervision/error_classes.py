@@ -128,7 +128,7 @@ def explain(
             return Fault(f"{words}. [{shorten(text)}]", meaning.restartable, slow_worker=slow)
     bridge = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
     if bridge or isinstance(error, ConnectionError | EOFError):
-        message = f"the engine process (JVM) is gone. [{shorten(text)}]"
+        message = f"the Spark session is gone: its JVM has ended. [{shorten(text)}]"
         return Fault(message, True, session_lost=True)
     stopped = any(sign in text for sign in SESSION_STOPPED)
     return Fault(shorten(text) or type(error).__name__, True, session_lost=stopped)

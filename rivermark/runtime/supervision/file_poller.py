@@ -22,6 +22,8 @@ class Poller:
         self._due: dict[str, float] = {}
         self._failures: dict[str, Exception] = {}
         self._lock = threading.Lock()
+        # Held while a folder is listed, which may take long: only `remove` waits for that.
+        self._polling = threading.Lock()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="poller", daemon=True)
 
@@ -36,6 +38,8 @@ class Poller:
         """Poll the stream's backlog no more, after the look under way."""
         with self._lock:
             self._backlogs.pop(name, None)
+        with self._polling:
+            pass
 
     def failures(self) -> dict[str, Exception]:
         """What was raised since the last call, by stream; these streams are polled no more."""
@@ -52,18 +56,21 @@ class Poller:
     def _run(self) -> None:
         while not self._ending.wait(POLL_SECONDS):
             for name in [*self._backlogs]:
-                with self._lock:
+                with self._polling:
                     self._poll(name)
 
     def _poll(self, name: str) -> None:
         began = time.monotonic()
-        if name not in self._backlogs or began < self._due[name]:
-            return
+        with self._lock:
+            backlog = self._backlogs.get(name)
+            if backlog is None or began < self._due[name]:
+                return
         try:
-            self._backlogs[name].poll()
+            backlog.poll()
         except Exception as error:
-            self._failures[name] = error
-            del self._backlogs[name]
+            with self._lock:
+                self._failures[name] = error
+                self._backlogs.pop(name, None)
             return
         took = time.monotonic() - began
         self._due[name] = time.monotonic() + took / SHARE if took > 0.02 else 0.0

@@ -22,8 +22,8 @@ from rivermark.runtime.supervision.state_file import UnreadableState
 PATIENCE: Final = timedelta(seconds=1)
 """How long a held lease is tried again: a run that ends may hold it for a moment."""
 
-ENGINE_DEATH: Final = timedelta(seconds=20)
-"""How long a killed engine may take to be gone; it may sit in a write that cannot be broken off."""
+JVM_DEATH: Final = timedelta(seconds=20)
+"""How long a killed JVM may take to be gone; it may sit in a write that cannot be broken off."""
 
 FAR_SILENCE: Final = timedelta(minutes=2)
 """How long an owner on another machine must have been silent before its lease counts as free."""
@@ -46,7 +46,7 @@ class Owner:
 class Lease:
     """A kernel lock on `<state root>/leases/<stream>.lock`, with its owner's name beside it.
 
-    The kernel drops the lock when the owner dies, however it dies. The owner's engine (JVM) may
+    The kernel drops the lock when the owner dies, however it dies. The owner's JVM may
     outlive it for a moment and must not write then: who takes the lease over ends it first. On
     a file system shared by several machines, whose locks may be local to each, an owner elsewhere
     counts as alive while its heartbeat is younger than two minutes. The lock belongs to this object
@@ -63,7 +63,7 @@ class Lease:
         self._owner: Owner | None = None
 
     def acquire(self, run_id: str, jvm_pid: int | None = None) -> Self:
-        """Take the lease, ending a dead owner's engine first.
+        """Take the lease, ending a dead owner's JVM first.
 
         Raises StreamAlreadyRunning, which names the run and process that hold it.
         """
@@ -89,7 +89,7 @@ class Lease:
         return self
 
     def update(self, *, jvm_pid: int) -> None:
-        """Record the engine of the run, so that a successor can end it."""
+        """Record the JVM of the run, so that a successor can end it."""
         if self._owner is None:
             raise RuntimeError(f"the lease of stream '{self.stream}' is not held")
         began = psutil.Process(jvm_pid).create_time()
@@ -144,7 +144,7 @@ class Lease:
         )
 
     def _succeed(self, owner: Owner | None) -> None:
-        """Make sure that the last owner is gone, and its engine too."""
+        """Make sure that the last owner is gone, and its JVM too."""
         if owner is None or owner.released:
             return
         if owner.host != gethostname():
@@ -156,18 +156,18 @@ class Lease:
             if owner.pid == os.getpid():
                 return
             raise StreamAlreadyRunning(self._held_by(owner))
-        engine = _process(owner.jvm_pid, owner.jvm_began)
-        if engine is None:
+        jvm = _process(owner.jvm_pid, owner.jvm_began)
+        if jvm is None:
             return
         try:
-            engine.kill()
-            engine.wait(timeout=ENGINE_DEATH.total_seconds())
+            jvm.kill()
+            jvm.wait(timeout=JVM_DEATH.total_seconds())
         except psutil.NoSuchProcess:
             return
         except psutil.TimeoutExpired:
             raise StreamAlreadyRunning(
-                f"stream '{self.stream}': run {owner.run_id} is dead but its engine "
-                f"(pid {engine.pid}) was killed and does not end; end it, then start again"
+                f"stream '{self.stream}': run {owner.run_id} is dead but its JVM "
+                f"(pid {jvm.pid}) was killed and does not end; end it, then start again"
             ) from None
 
     def _write(self, owner: Owner) -> None:

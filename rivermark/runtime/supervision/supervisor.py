@@ -21,7 +21,7 @@ from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.query.base import QueryHost
 from rivermark.runtime.query.factory import host_for
 from rivermark.runtime.spark.progress_reports import Reports
-from rivermark.runtime.spark.session import engine_pid
+from rivermark.runtime.spark.session import jvm_pid_of
 from rivermark.runtime.supervision.error_classes import explain
 from rivermark.runtime.supervision.file_poller import Poller
 from rivermark.runtime.supervision.heartbeat import FAILURES, WAITING, Heartbeat, HeartbeatStore
@@ -71,7 +71,7 @@ class Supervisor:
         self._heartbeats = HeartbeatStore(settings.state)
         self._progressed: dict[str, datetime] = {}
         self._last_beat = self._last_flush = 0.0
-        self._jvm = engine_pid(spark)
+        self._jvm = jvm_pid_of(spark)
 
     def __enter__(self) -> Self:
         """Take every lease, all or none (StreamAlreadyRunning), then open every host."""

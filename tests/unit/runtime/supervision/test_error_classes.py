@@ -60,7 +60,7 @@ def test_a_stack_is_no_sign_and_is_not_shown() -> None:
 def test_a_bridge_that_answers_no_more_means_that_the_engine_is_gone(error: Exception) -> None:
     fault = explain(error)
 
-    assert "the engine process (JVM) is gone" in fault.message
+    assert "the Spark session is gone: its JVM has ended" in fault.message
     assert fault.restartable
 
 

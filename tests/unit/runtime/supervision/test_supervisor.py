@@ -122,7 +122,7 @@ def queries(monkeypatch: pytest.MonkeyPatch) -> FakeQueries:
     fake = FakeQueries()
     monkeypatch.setattr(module, "host_for", fake.open)
     monkeypatch.setattr(module, "Reports", lambda _: fake)
-    monkeypatch.setattr(module, "engine_pid", lambda _: None)
+    monkeypatch.setattr(module, "jvm_pid_of", lambda _: None)
     monkeypatch.setattr(runs, "STEP_SECONDS", 0.01)
     loop = SimpleNamespace(add=lambda _: None, remove=lambda _: None, stop=lambda: None)
     monkeypatch.setattr(module, "TriggerLoop", lambda: loop)
@@ -275,7 +275,7 @@ def test_a_lost_session_ends_the_run_at_once_to_be_started_again_by_another(
     queries.script = {n: ["go on"] for n in NAMES}
     queries.script[HOURS.name] = [ConnectionRefusedError(111, "Connection refused")]
 
-    with pytest.raises(StreamFailed, match=r"\(JVM\) is gone"):
+    with pytest.raises(StreamFailed, match="its JVM has ended"):
         live(settings, TOPOLOGY, lambda: False)
 
     beats = HeartbeatStore(settings.state).latest()
