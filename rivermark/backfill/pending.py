@@ -6,7 +6,7 @@ belong to another cause now. A merge that was started and not finished counts as
 days that follow from its hours are pending.
 
 On disk this is `ops/folds`, which also holds the results of merges (`late/merge_log.py`). Its state
-names are those of the first version, so that lakes of then and programs of then can be used on.
+names are those of the first version: lakes that it wrote stay readable, and it reads those of now.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def build_named(stream: Stream, text: str) -> Any:
     named = FUNCTION.fullmatch(text)
     if named is None or named[1].partition(".")[0] != home:
         raise RivermarkError(
-            f"build {text!r}: expected a function of '{home}', such as {home}.taxi.tips:tips_anew"
+            f"build {text!r}: expected a function of '{home}', such as {home}.taxi.tips:other_tips"
         )
     try:
         build = getattr(import_module(named[1]), named[2])

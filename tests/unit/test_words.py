@@ -39,7 +39,6 @@ BANNED_PHRASES = re.compile(
 ALLOWED = {
     "rivermark": 1,
     "rivermark/backfill": 12,
-    "rivermark/cli": 5,
     "rivermark/model": 2,
     "rivermark/process": 1,
     "rivermark/runtime": 9,
