@@ -66,17 +66,6 @@ class Disorder:
         if self.late and not self.late_by:
             raise ValueError("late events need a `late_by`")
 
-    def apply(self, events: Iterable[E]) -> tuple[list[Arrival[E]], list[E]]:
-        """Everything that arrives, in order of arrival, and the events that are lost."""
-        arrivals: list[Arrival[E]] = []
-        lost: list[E] = []
-        for arrival in self.as_they_come(sorted(events, key=lambda event: event.event_time)):
-            if arrival.kind == "lost":
-                lost.append(arrival.event)
-            else:
-                arrivals.append(arrival)
-        return arrivals, lost
-
     def as_they_come(self, events: Iterable[E]) -> Iterator[Arrival[E]]:
         """The arrivals of events given in order of event time, lost ones among them.
 

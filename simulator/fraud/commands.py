@@ -1,15 +1,35 @@
-"""Commands of the fraud domain: generated logins and payments."""
+"""Commands of the fraud domain: generated logins and payments, a little late, some twice."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import datetime, timedelta
+from typing import Annotated, Final
 
 import typer
 
+from assets.fraud.ingest import LOGINS, PAYMENTS
 from rivermark.cli.deployment import Home
+from simulator.disorder import Disorder
 from simulator.feed_command import Lasting, land_as_it_happens
-from simulator.fraud.feeds import fraud_feeds
+from simulator.feeds import Feed
 from simulator.fraud.world import FraudWorld
+
+QUEUES: Final = Disorder(
+    delay=timedelta(seconds=10),
+    late=0.005,
+    late_by=timedelta(minutes=1),
+    duplicates=0.02,
+)
+
+
+def fraud_feeds(
+    world: FraudWorld, beginning: datetime, length: timedelta | None = None
+) -> list[Feed]:
+    """The logins and payments of a world from `beginning` on."""
+    return [
+        Feed(LOGINS, world.logins(beginning, length), QUEUES),
+        Feed(PAYMENTS, world.payments(beginning, length), QUEUES),
+    ]
 
 
 def accounts(

@@ -5,9 +5,10 @@ seeded with the ride id alone (the end's coordinates with id + 42), redrawn unti
 bounds. A ride and its fare therefore agree without ever being joined.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,30 +84,39 @@ def ride_fields(ride_ids: range) -> RideFields:
 
 
 def _whole(seeds: NDArray[np.int64], bell: Bell) -> NDArray[np.int64]:
-    values = np.empty(len(seeds), dtype=np.int64)
-    open_ = np.arange(len(seeds))
-    randoms = JavaRandoms(seeds)
-    while len(open_):
-        # Java's Math.round: to the nearest, halves upwards.
-        drawn = np.floor(bell.deviation * randoms.next_gaussian() + bell.mean + 0.5)
-        fits = (drawn >= bell.low) & (drawn <= bell.high)
-        values[open_[fits]] = drawn[fits]
-        open_ = open_[~fits]
-        randoms.keep(~fits)
-    return values
+    # Java's Math.round: to the nearest, halves upwards.
+    drawn = _within(
+        bell.low,
+        bell.high,
+        seeds,
+        lambda gaussian: np.floor(bell.deviation * gaussian + bell.mean + 0.5),
+    )
+    return drawn.astype(np.int64)
 
 
 def _degrees(seeds: NDArray[np.int64], low: np.float32, high: np.float32) -> NDArray[np.float64]:
     mean = (low + high) / _TWO
     deviation = float((high - low) / _EIGHT)
-    values = np.empty(len(seeds), dtype=np.float32)
+    # The product is double, the sum with the mean is float.
+    return _within(
+        low, high, seeds, lambda gaussian: (deviation * gaussian).astype(np.float32) + mean
+    )
+
+
+def _within(
+    low: float | np.float32,
+    high: float | np.float32,
+    seeds: NDArray[np.int64],
+    value: Callable[[NDArray[np.float64]], NDArray[Any]],
+) -> NDArray[np.float64]:
+    """From each sequence the first value of a gaussian number that lies within the bounds."""
+    values = np.empty(len(seeds))
     open_ = np.arange(len(seeds))
     randoms = JavaRandoms(seeds)
     while len(open_):
-        # The product is double, the sum with the mean is float.
-        drawn = (deviation * randoms.next_gaussian()).astype(np.float32) + mean
+        drawn = value(randoms.next_gaussian())
         fits = (drawn >= low) & (drawn <= high)
         values[open_[fits]] = drawn[fits]
         open_ = open_[~fits]
         randoms.keep(~fits)
-    return values.astype(np.float64)
+    return values

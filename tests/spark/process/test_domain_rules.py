@@ -24,11 +24,11 @@ from rivermark.settings import Settings
 from rivermark.testing import assert_rows_equal
 from rivermark.testing.landing.json_lines import json_line
 from simulator.feeds import drip_feeds
-from simulator.fraud.feeds import fraud_feeds
+from simulator.fraud.commands import fraud_feeds
 from simulator.fraud.world import FraudWorld
 from simulator.readings.feeds import sensor_feeds
 from simulator.readings.world import SensorWorld
-from simulator.web.feeds import web_feeds
+from simulator.web.commands import web_feeds
 from simulator.web.world import WebWorld
 from tests.oracles import alerts, fraud, web
 from tests.oracles.landed import accept

@@ -1,10 +1,12 @@
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.disorder import Disorder
+from simulator.disorder import Arrival, Disorder, Event
 from simulator.taxi.arrivals import rides_by_event_time
 from simulator.taxi.fares import FareEvent, fares
 
@@ -28,9 +30,16 @@ def disorders(draw: st.DrawFn) -> Disorder:
     )
 
 
+def applied(disorder: Disorder, events: Iterable[Event]) -> tuple[list[Arrival[Any]], list[Any]]:
+    """What arrives, in order of arrival, and the events that are lost."""
+    under_way = list(disorder.as_they_come(sorted(events, key=lambda event: event.event_time)))
+    lost = [arrival.event for arrival in under_way if arrival.kind == "lost"]
+    return [arrival for arrival in under_way if arrival.kind != "lost"], lost
+
+
 @given(disorders())
 def test_no_event_vanishes_and_none_is_invented(disorder: Disorder) -> None:
-    arrivals, lost = disorder.apply(FARES)
+    arrivals, lost = applied(disorder, FARES)
 
     once = [a.event.ride_id for a in arrivals if a.kind != "duplicate"]
     assert sorted(once + [fare.ride_id for fare in lost]) == [fare.ride_id for fare in FARES]
@@ -41,7 +50,7 @@ def test_no_event_vanishes_and_none_is_invented(disorder: Disorder) -> None:
 
 @given(disorders())
 def test_arrivals_are_in_order_and_delays_within_their_bounds(disorder: Disorder) -> None:
-    arrivals, _ = disorder.apply(FARES)
+    arrivals, _ = applied(disorder, FARES)
 
     assert [a.at for a in arrivals] == sorted(a.at for a in arrivals)
     first_at = {a.event.ride_id: a.at for a in arrivals if a.kind == "fresh"}
@@ -62,8 +71,8 @@ def test_arrivals_are_in_order_and_delays_within_their_bounds(disorder: Disorder
 def test_what_befalls_an_event_does_not_depend_on_the_others(disorder: Disorder) -> None:
     every_third: list[FareEvent] = FARES[::3]
 
-    whole, lost = disorder.apply(FARES)
-    part, lost_of_part = disorder.apply(every_third)
+    whole, lost = applied(disorder, FARES)
+    part, lost_of_part = applied(disorder, every_third)
 
     chosen = {fare.ride_id for fare in every_third}
     assert sorted((a.at, a.event.ride_id, a.kind) for a in whole if a.event.ride_id in chosen) == (
@@ -83,7 +92,7 @@ def test_rates_are_met() -> None:
     )
     events = list(fares(1, 20_000))
 
-    arrivals, lost = disorder.apply(events)
+    arrivals, lost = applied(disorder, events)
 
     counted = {kind: sum(a.kind == kind for a in arrivals) for kind in ("late", "duplicate")}
     # Three standard deviations of 20,000 draws.
@@ -95,7 +104,7 @@ def test_rates_are_met() -> None:
 def test_the_start_and_the_end_of_a_ride_have_fates_of_their_own() -> None:
     disorder = Disorder(loss=0.5)
 
-    _, lost = disorder.apply(rides_by_event_time(1, 200))
+    _, lost = applied(disorder, rides_by_event_time(1, 200))
 
     starts = {event.ride_id for event in lost if event.is_start}
     ends = {event.ride_id for event in lost if not event.is_start}
@@ -104,8 +113,8 @@ def test_the_start_and_the_end_of_a_ride_have_fates_of_their_own() -> None:
 
 
 def test_another_seed_is_another_world() -> None:
-    first, _ = Disorder(delay=timedelta(seconds=30), seed=1).apply(FARES)
-    second, _ = Disorder(delay=timedelta(seconds=30), seed=2).apply(FARES)
+    first, _ = applied(Disorder(delay=timedelta(seconds=30), seed=1), FARES)
+    second, _ = applied(Disorder(delay=timedelta(seconds=30), seed=2), FARES)
 
     assert [a.at for a in first] != [a.at for a in second]
 
@@ -119,7 +128,7 @@ def test_endless_events_arrive_while_they_happen() -> None:
 
 
 def test_without_disorder_events_arrive_when_they_happen() -> None:
-    arrivals, lost = Disorder().apply(FARES)
+    arrivals, lost = applied(Disorder(), FARES)
 
     assert [(a.at, a.event) for a in arrivals] == [(fare.event_time, fare) for fare in FARES]
     assert lost == []

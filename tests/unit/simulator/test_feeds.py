@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from simulator.feeds import Feed, drip_feeds
-from simulator.fraud.feeds import fraud_feeds
+from simulator.fraud.commands import fraud_feeds
 from simulator.fraud.world import FraudWorld
-from simulator.web.feeds import web_feeds
+from simulator.web.commands import web_feeds
 from simulator.web.world import WebWorld
 from tests.oracles.landed import accept, once
 
