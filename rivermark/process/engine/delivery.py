@@ -117,19 +117,19 @@ class Delivery:
 
     def _released(self, watermark: Millis) -> Iterator[Call]:
         """Waiting events up to the watermark; timers between them fire on the way."""
-        bucket, context = self._bucket, self._context
+        context, held, calendar = self._context, self._bucket.held, self._bucket.event
         released = 0
-        for at, rank, _, key, stored in bucket.held:
+        for at, rank, _, key, row in held:
             if at > watermark:
                 break
             released += 1
-            if bucket.event.next < at:
-                self.timers(bucket.event, "event", at - 1, clocked=True)
+            if calendar.next < at:
+                self.timers(calendar, "event", at - 1, clocked=True)
             context.watermark = at - 1
-            row = self._read(rank, key, at, stored) if type(stored) is Raw else stored
-            if row is not None:
-                yield rank, key, at, row
-        del bucket.held[:released]
+            event = self._read(rank, key, at, row) if row.__class__ is Raw else row
+            if event is not None:
+                yield rank, key, at, event
+        del held[:released]
 
     def _read(self, rank: int, key: Any, at: Millis, stored: Raw) -> Any:
         """A waiting event; None, and a dead letter, for one that its class refuses."""
