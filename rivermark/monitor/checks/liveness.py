@@ -9,7 +9,13 @@ from typing import Final
 from rivermark.model.check import CheckResult
 from rivermark.model.stream import AnyStream
 from rivermark.runtime.supervision.desired_state import DesiredStore
-from rivermark.runtime.supervision.heartbeat import ENDED, WAITING, HeartbeatStore
+from rivermark.runtime.supervision.heartbeat import (
+    ENDED,
+    FAILURES,
+    REPEATED,
+    WAITING,
+    HeartbeatStore,
+)
 from rivermark.settings import Settings
 
 ALIVE: Final = "is_alive"
@@ -50,6 +56,13 @@ def alive(settings: Settings, stream: AnyStream, now: datetime) -> CheckResult:
             passed=False,
             observed=f"last heartbeat {_seconds(silence)} ago, from run {beat.run_id}",
             numbers=numbers,
+        )
+    failures = beat.numbers.get(FAILURES, 0)
+    if failures >= REPEATED:
+        return result(
+            passed=False,
+            observed=f"failed {failures:.0f} times in a row, the last time with: {beat.error}",
+            numbers=numbers | {FAILURES: failures},
         )
     waiting, progress_at = beat.numbers.get(WAITING, 0), beat.last_progress_at
     bound = stream.fresh_within or WITHOUT_PROGRESS

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
 
 from rivermark.model.restart_strategy import DEFAULT_STRATEGY, RestartStrategy
 from rivermark.model.topology import Topology
@@ -19,10 +18,13 @@ from rivermark.runtime.restart.liveness import (
     life_of,
 )
 from rivermark.runtime.supervision.desired_state import NEVER_SET, Desired
-from rivermark.runtime.supervision.heartbeat import FAILURES, Beats, Heartbeat, host_alive
-
-REPEATED: Final = 3
-"""Failures in a row, without a finished batch in between, after which a person is alerted."""
+from rivermark.runtime.supervision.heartbeat import (
+    FAILURES,
+    REPEATED,
+    Beats,
+    Heartbeat,
+    host_alive,
+)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,9 @@ WAITING: Final = "waiting_files"
 FAILURES: Final = "failures"
 """Key in `numbers`: how often the stream failed in a row, without a finished batch in between."""
 
+REPEATED: Final = 3
+"""Failures in a row, without a finished batch in between, after which a person has to look."""
+
 ENDED: Final = frozenset({"stopped", "failed"})
 """States after which a stream does nothing more, so that a silence says nothing."""
 

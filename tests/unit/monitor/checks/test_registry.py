@@ -13,7 +13,7 @@ from rivermark.monitor.checks.row_checks import (
     rows_unique,
 )
 from rivermark.runtime.supervision.desired_state import DesiredStore
-from rivermark.runtime.supervision.heartbeat import WAITING, Heartbeat, HeartbeatStore
+from rivermark.runtime.supervision.heartbeat import FAILURES, WAITING, Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.runtime.supervision.state_file import UnreadableState
 from rivermark.settings import Settings
@@ -158,6 +158,16 @@ def test_a_stream_that_should_run_is_given_time_to_start(settings: Settings, rid
             id="stands still while files wait",
         ),
         pytest.param({"state": "failed", "at": NOON - timedelta(minutes=9)}, False, id="failed"),
+        pytest.param(
+            {"state": "starting", "last_progress_at": NOON, "numbers": {FAILURES: 1}},
+            True,
+            id="started again after a failure",
+        ),
+        pytest.param(
+            {"state": "starting", "last_progress_at": NOON, "numbers": {FAILURES: 3}},
+            False,
+            id="started again and again",
+        ),
     ],
 )
 def test_a_stream_that_should_run_must_beat_and_move(
