@@ -198,7 +198,9 @@ class _Writer(SinkWriter):
         rows.select(*self._schema.names).coalesce(1).write.mode("overwrite").parquet(
             f"{self._folder}/{place}"
         )
-        return dataset.dataset(f"{self._path}/{place}", filesystem=self._store, format="parquet")
+        # By the declared schema, which Spark's files do not tell where there is none of them.
+        folder = f"{self._path}/{place}"
+        return dataset.dataset(folder, self._schema, format="parquet", filesystem=self._store)
 
     def _by_day(self, source: dataset.Dataset) -> Iterator[tuple[str, dataset.Dataset]]:
         if self._table.days is None:
