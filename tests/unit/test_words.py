@@ -41,7 +41,7 @@ ALLOWED = {
     "rivermark/backfill": 12,
     "rivermark/model": 2,
     "rivermark/process": 1,
-    "rivermark/runtime": 9,
+    "rivermark/runtime": 3,
     "jobs": 1,
     "bench": 2,
 }
