@@ -1,4 +1,4 @@
-"""What commands that land generated feeds in real time have in common."""
+"""The part that commands share which land generated feeds in real time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rivermark.testing.landing.pace import Pace
 from simulator.feeds import Feed, drip_feeds
 
 Lasting = Annotated[
-    float | None, typer.Option("--for", metavar="SECONDS", min=0, help="Stop after so long.")
+    float | None, typer.Option("--for", metavar="SECONDS", min=0, help="Stop after this time.")
 ]
 
 

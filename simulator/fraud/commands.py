@@ -34,7 +34,7 @@ def fraud_feeds(
 
 def accounts(
     count: Annotated[
-        int, typer.Option("--accounts", min=1, help="So many accounts, and cards.")
+        int, typer.Option("--accounts", min=1, help="Number of accounts, and of cards.")
     ] = 500,
     lasting: Lasting = None,
     home: Home = None,

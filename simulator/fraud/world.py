@@ -70,7 +70,7 @@ class PaymentEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FraudWorld:
-    """So many accounts and as many cards."""
+    """Accounts, and as many cards."""
 
     accounts: int = 100
     seed: int = 0

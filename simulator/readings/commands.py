@@ -15,9 +15,10 @@ from simulator.readings.world import SensorWorld
 
 
 def sensors(
-    count: Annotated[int, typer.Option("--sensors", min=1, help="So many sensors.")] = 20,
+    count: Annotated[int, typer.Option("--sensors", min=1, help="Number of sensors.")] = 20,
     period: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.001, help="Each reads so often.")
+        float,
+        typer.Option(metavar="SECONDS", min=0.001, help="Time between two readings."),
     ] = 1.0,
     controls: Annotated[
         bool, typer.Option("--controls", help="Land thresholds and smoke levels as well.")

@@ -44,7 +44,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SensorWorld:
-    """So many `sensors`, each reading every `period`, not all at the same instant.
+    """`sensors` sensors, each reading every `period`, not all at the same instant.
 
     A reading's `sequence` is the number of its period since 1970, so it goes on rising however
     often the world is restarted.

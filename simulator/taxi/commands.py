@@ -21,6 +21,7 @@ from rivermark.cli.landing import (
 from rivermark.model.errors import RivermarkError
 from rivermark.runtime.supervision.hosting import stop_on_signals
 from simulator.disorder import Disorder
+from simulator.feed_command import Lasting
 from simulator.taxi.drip import drip as land_drip
 from simulator.taxi.drip_plan import MILD_DISORDER, DripPlan
 from simulator.taxi.replay import replay as land_replay
@@ -43,34 +44,33 @@ def drip(
         float, typer.Option(min=0, help="Events a second; 0 as fast as possible (training only).")
     ] = 100.0,
     clock: Annotated[Clock, typer.Option(help="When rides happen.")] = Clock.now,
-    rides: Annotated[int | None, typer.Option(min=1, help="So many rides; default no end.")] = None,
-    lasting: Annotated[
-        float | None, typer.Option("--for", metavar="SECONDS", min=0, help="Stop after so long.")
-    ] = None,
+    rides: Annotated[int | None, typer.Option(min=1, help="Number of rides; else no end.")] = None,
+    lasting: Lasting = None,
     every: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.05, help="One file holds so much.")
+        float, typer.Option(metavar="SECONDS", min=0.05, help="Time that one file holds.")
     ] = 1.0,
     delay: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="Events arrive up to so late.")
+        float,
+        typer.Option(metavar="SECONDS", min=0, help="Longest delay of other events."),
     ] = MILD_DISORDER.delay.total_seconds(),
     late: Annotated[
-        float, typer.Option(min=0, max=1, help="Share that arrives too late.")
+        float, typer.Option(min=0, max=1, help="Share of events that arrive too late.")
     ] = MILD_DISORDER.late,
     duplicates: Annotated[
-        float, typer.Option(min=0, max=1, help="Share that arrives twice.")
+        float, typer.Option(min=0, max=1, help="Share of events that arrive twice.")
     ] = MILD_DISORDER.duplicates,
-    loss: Annotated[float, typer.Option(min=0, max=1, help="Share that never arrives.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Another seed, other victims of disorder.")] = 0,
+    loss: Annotated[float, typer.Option(min=0, max=1, help="Share of events that are lost.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Seed of what is late, lost and repeated.")] = 0,
     manifest: Annotated[
         Path | None,
-        typer.Option(help="Go on with the drip that wrote this manifest, or begin one in it."),
+        typer.Option(help="Continue the drip that wrote this manifest, or start one in it."),
     ] = None,
     home: Home = None,
 ) -> None:
     """Land generated rides and fares as they happen, with declared disorder, until Ctrl-C.
 
-    Each call is a drip of its own, behind the files that are there; a manifest remembers what it
-    landed, and with that manifest it can be taken up again.
+    Each call is a drip of its own, after the files that have landed; a manifest records what it
+    landed, and with that manifest it can be continued.
 
     Examples:
         rivermark drip
@@ -112,7 +112,7 @@ def drip(
         raise RivermarkError(str(error)) from error
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(done.kinds.items()))
     out().print(plain(f"{landed_sentence(done.paced)} ({kinds or 'no events'})"))
-    out().print(plain(f"to go on with it: the same command with --manifest {path}"))
+    out().print(plain(f"to continue it: the same command with --manifest {path}"))
 
 
 def first_ride(now: datetime) -> int:
@@ -129,21 +129,21 @@ def replay(
     ] = 3600.0,
     every: Annotated[
         float,
-        typer.Option(metavar="SECONDS", min=0.05, help="One file holds so much of your time."),
+        typer.Option(metavar="SECONDS", min=0.05, help="Wall time that one file holds."),
     ] = 1.0,
     longest_wait: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="No gap in the file lasts longer.")
+        float, typer.Option(metavar="SECONDS", min=0, help="Longest wait for a gap in the file.")
     ] = 60.0,
     manifest: Annotated[
         Path | None,
-        typer.Option(help="Where to remember what landed; default: one for each file name."),
+        typer.Option(help="Where landed files are recorded; default: one for each file name."),
     ] = None,
     home: Home = None,
 ) -> None:
     """Land a TLC file's trips as START and END events, in the order in which they happened.
 
-    Parquet, CSV or CSV.gz in any layout since 2009. Called again after whatever end, with the same
-    options, it goes on behind the last file that landed. A stream goes forwards: replay older files
+    Parquet, CSV or CSV.gz in any layout since 2009. Called again with the same options, also after
+    a kill, it continues after the last file that landed. A stream goes forwards: replay older files
     first.
 
     Examples:

@@ -78,7 +78,7 @@ class Manifest:
         if record.declaration and record.declaration != dict(declaration):
             raise ManifestMismatch(
                 f"{path} belongs to a run with other settings ({record.declaration}); "
-                "give the same settings to go on with it, or another manifest and landing folder"
+                "give the same settings to continue it, or another manifest and landing folder"
             )
         self._rewrite(declaration, record.files)
         for file in record.files:

@@ -29,7 +29,7 @@ def web_feeds(world: WebWorld, beginning: datetime, length: timedelta | None = N
 
 
 def visitors(
-    users: Annotated[int, typer.Option(min=1, help="So many visitors.")] = 500,
+    users: Annotated[int, typer.Option(min=1, help="Number of visitors.")] = 500,
     lasting: Lasting = None,
     home: Home = None,
 ) -> None:

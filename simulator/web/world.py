@@ -46,7 +46,7 @@ class PageView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebWorld:
-    """So many visitors; each uses one device for a visit."""
+    """Visitors of a shop; each uses one device for a visit."""
 
     users: int = 100
     seed: int = 0
