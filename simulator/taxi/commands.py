@@ -51,7 +51,7 @@ def drip(
     ] = 1.0,
     delay: Annotated[
         float,
-        typer.Option(metavar="SECONDS", min=0, help="Longest delay of other events."),
+        typer.Option(metavar="SECONDS", min=0, help="Longest delay of events in time."),
     ] = MILD_DISORDER.delay.total_seconds(),
     late: Annotated[
         float, typer.Option(min=0, max=1, help="Share of events that arrive too late.")
