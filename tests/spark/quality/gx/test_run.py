@@ -138,7 +138,7 @@ def test_b079_a_column_without_any_value_does_not_pass_a_range(
     result = evaluated(fees, expect.between("ehail_fee", 0, 5), root=pages)
 
     assert not result.passed
-    assert answer(result, "ehail_fee lies from 0 to 5").observed == "0 values looked at"
+    assert answer(result, "ehail_fee lies from 0 to 5").observed == "0 values evaluated"
     assert answer(result, "ehail_fee is given").unexpected_count == 4
 
 
