@@ -2,6 +2,7 @@
 
 from rivermark.testing.batch_invariance import (
     Arrival,
+    InputEvent,
     SplitDifference,
     all_cuts,
     split_invariant,
@@ -12,6 +13,7 @@ from rivermark.testing.waiting import wait_until
 
 __all__ = [
     "Arrival",
+    "InputEvent",
     "ProcessHarness",
     "SplitDifference",
     "all_cuts",

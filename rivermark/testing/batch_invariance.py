@@ -27,11 +27,15 @@ class SplitDifference(AssertionError):
 
 
 @dataclass(frozen=True)
-class Arrival:
+class InputEvent:
     """One event and the input on which it arrives."""
 
     event: Any
     input: str | None = None
+
+
+Arrival = InputEvent
+"""The former name of `InputEvent`."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class Invariant:
 
     outputs: Outputs
     state: bytes | None
-    late: list[Arrival]
+    late: list[InputEvent]
 
 
 def split_invariant(
@@ -56,15 +60,17 @@ def split_invariant(
 ) -> Invariant:
     """Run the arrivals in every one of `cuts`, to the end of input, and compare all with the first.
 
-    Arrivals are events, or `Arrival`s where there are several inputs. The watermark of a batch is
-    the largest event time before it less `delay`; arrivals at or before the watermark of the finest
-    cut are late and left out. `process` makes a new process for each run. With `in_order` outputs
-    must come in the same order; otherwise as the same rows.
+    Arrivals are events, or `InputEvent`s where there are several inputs. The watermark of a batch
+    is the largest event time before it less `delay`; arrivals at or before the watermark of the
+    finest cut are late and left out. `process` makes a new process for each run. With `in_order`
+    outputs must come in the same order; otherwise as the same rows.
 
-    Raises SplitDifference with the two cuts and what differs.
+    Raises:
+        SplitDifference: With the two cuts and what differs.
+        ValueError: There is no cut.
     """
     declared = process().declaration
-    arrived = [each if isinstance(each, Arrival) else Arrival(each) for each in arrivals]
+    arrived = [each if isinstance(each, InputEvent) else InputEvent(each) for each in arrivals]
     times = [
         (declared.input(each.input).arrivals([each.event]).times or [BEGINNING])[0]
         for each in arrived
@@ -102,8 +108,8 @@ def all_cuts(count: int, most: int = 24, seed: int = 1) -> Iterator[Cut]:
 
 
 def _admitted(
-    arrived: Sequence[Arrival], times: Sequence[Millis], delay: Millis
-) -> tuple[list[tuple[Arrival, Millis]], list[Arrival]]:
+    arrived: Sequence[InputEvent], times: Sequence[Millis], delay: Millis
+) -> tuple[list[tuple[InputEvent, Millis]], list[InputEvent]]:
     accepted = []
     late = []
     newest: Millis | None = None
@@ -118,7 +124,7 @@ def _admitted(
 
 def _run(
     process: KeyedProcess[Any, Any],
-    accepted: Sequence[tuple[Arrival, Millis]],
+    accepted: Sequence[tuple[InputEvent, Millis]],
     delay: Millis,
     cut: Cut,
 ) -> tuple[Outputs, bytes | None]:
@@ -141,7 +147,7 @@ def _run(
 
 
 def _columns(
-    process: KeyedProcess[Any, Any], batch: Sequence[tuple[Arrival, Millis]]
+    process: KeyedProcess[Any, Any], batch: Sequence[tuple[InputEvent, Millis]]
 ) -> list[Arrivals]:
     return [
         spec.arrivals([each.event for each, _ in batch if each.input in (spec.name, None)])

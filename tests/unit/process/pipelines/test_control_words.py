@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rivermark.process import Context, Input, KeyedProcess, ValueState
-from rivermark.testing import Arrival, ProcessHarness, assert_rows_equal, split_invariant
+from rivermark.testing import InputEvent, ProcessHarness, assert_rows_equal, split_invariant
 
 
 class Word(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ def test_at_one_time_control_wins() -> None:
 
 arrivals = st.lists(
     st.builds(
-        Arrival,
+        InputEvent,
         st.builds(Word, st.sampled_from(["DROP", "Flink"]), st.integers(0, 20)),
         st.sampled_from(["control", "words"]),
     ),
@@ -94,7 +94,7 @@ arrivals = st.lists(
 @given(arrivals)
 @settings(max_examples=60)
 def test_by_time_what_passes_does_not_depend_on_how_arrivals_are_cut(
-    story: list[Arrival],
+    story: list[InputEvent],
 ) -> None:
     ran = split_invariant(ControlWordsByTime, story, delay=timedelta(milliseconds=30))
 

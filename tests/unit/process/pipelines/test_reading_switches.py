@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rivermark.process import Context, Input, KeyedProcess, ValueState
-from rivermark.testing import Arrival, ProcessHarness, split_invariant
+from rivermark.testing import InputEvent, ProcessHarness, split_invariant
 from tests.unit.process.pipelines.sensors import Reading, reading
 from tests.unit.process.pipelines.times import SECOND, accepted
 
@@ -147,7 +147,7 @@ def test_in_event_time_what_passes_does_not_depend_on_how_arrivals_are_cut(
     story: list[Switch | Reading],
 ) -> None:
     arrivals = [
-        Arrival(each, "switches" if isinstance(each, Switch) else "readings") for each in story
+        InputEvent(each, "switches" if isinstance(each, Switch) else "readings") for each in story
     ]
     ran = split_invariant(SwitchedByEventTime, arrivals, delay=timedelta(seconds=15))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rivermark.process import Context, Input
 from rivermark.process.windows import Tumbling, WindowContext, WindowProcess
-from rivermark.testing import Arrival, ProcessHarness, assert_rows_equal, split_invariant
+from rivermark.testing import InputEvent, ProcessHarness, assert_rows_equal, split_invariant
 from tests.unit.process.pipelines.rides_and_fares import WAIT, Fare, Pair, Ride, RidesWithFares
 from tests.unit.process.pipelines.times import HOUR, MINUTE, NOON, SECOND
 
@@ -80,8 +80,8 @@ def stories(draw: st.DrawFn) -> Story:
     return draw(st.permutations(story))
 
 
-def arrivals(story: Story) -> list[Arrival]:
-    return [Arrival(each, "rides" if isinstance(each, Ride) else "fares") for each in story]
+def arrivals(story: Story) -> list[InputEvent]:
+    return [InputEvent(each, "rides" if isinstance(each, Ride) else "fares") for each in story]
 
 
 @given(stories())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
-from rivermark.testing import Arrival
+from rivermark.testing import InputEvent
 
 E = TypeVar("E")
 
@@ -15,7 +15,7 @@ MINUTE: Final = 60 * SECOND
 HOUR: Final = 60 * MINUTE
 
 
-def accepted(story: Sequence[E], late: Iterable[Arrival]) -> list[E]:
+def accepted(story: Sequence[E], late: Iterable[InputEvent]) -> list[E]:
     """The story without the events that came too late, in order of arrival.
 
     Of equal events the last ones are late: the watermark only rises.

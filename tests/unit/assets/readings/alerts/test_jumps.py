@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from assets.readings.alerts.jumps import EVERY_SENSOR, Jump, TemperatureJumps, Threshold
 from assets.readings.alerts.reading import Reading
-from rivermark.testing import Arrival, ProcessHarness, split_invariant
+from rivermark.testing import InputEvent, ProcessHarness, split_invariant
 from tests.oracles import alerts as oracle
 from tests.unit.assets.readings.alerts.stories import HOUR, SECOND, plain, reading, readings
 
@@ -128,8 +128,8 @@ thresholds = st.lists(
 def test_jumps_are_those_of_the_whole_story_however_arrivals_are_cut(
     story: list[Reading], updates: list[Threshold], order: object
 ) -> None:
-    arrivals = [Arrival(each, "readings") for each in story]
-    arrivals += [Arrival(each, "thresholds") for each in updates]
+    arrivals = [InputEvent(each, "readings") for each in story]
+    arrivals += [InputEvent(each, "thresholds") for each in updates]
     order.shuffle(arrivals)  # type: ignore[attr-defined]
     story = [each.event for each in arrivals if each.input == "readings"]
     told = [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from assets.readings.alerts.reading import Reading
 from assets.readings.alerts.smoke import SmokeAlert, SmokeAlerts, SmokeLevel
-from rivermark.testing import Arrival, ProcessHarness, split_invariant
+from rivermark.testing import InputEvent, ProcessHarness, split_invariant
 from tests.oracles import alerts as oracle
 from tests.unit.assets.readings.alerts.stories import SECOND, plain, reading, readings
 
@@ -50,8 +50,8 @@ levels = st.lists(
 def test_alerts_are_those_of_the_level_as_of_each_reading(
     story: list[Reading], told: list[SmokeLevel], order: object
 ) -> None:
-    arrivals = [Arrival(each, "readings") for each in story]
-    arrivals += [Arrival(each, "levels") for each in told]
+    arrivals = [InputEvent(each, "readings") for each in story]
+    arrivals += [InputEvent(each, "levels") for each in told]
     order.shuffle(arrivals)  # type: ignore[attr-defined]
     in_order = [each.event for each in arrivals if each.input == "levels"]
 
