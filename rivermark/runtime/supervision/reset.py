@@ -68,14 +68,14 @@ def reset(
     """Begin a new generation of the stream and of all that read it; their tables are put aside.
 
     The next run fills the tables again: a derived stream from its inputs as they are, an ingest
-    from the files that still lie in its landing folder. As these may be fewer than once were read,
-    an ingest is reset only `with_tables`. Raises StreamAlreadyRunning while any of them runs.
+    from what its source still holds. As that may be less than was read once, an ingest is reset
+    only `with_tables`. Raises StreamAlreadyRunning while any of them runs.
     """
     if isinstance(stream, Ingest) and not with_tables:
         raise RivermarkError(
-            f"'{stream.name}' would read its landing folder from the start, into tables that hold "
-            "those rows already. To put the tables aside too, and keep of the past only what still "
-            f"lies in the folder: rivermark reset {stream.name} --with-tables"
+            f"'{stream.name}' would read its source from the start, into tables that hold "
+            "those rows already. To archive the tables too, and keep of the past only what the "
+            f"source still holds: rivermark reset {stream.name} --with-tables"
         )
     streams = resets_with(topology, stream)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
