@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -75,12 +75,14 @@ def exported() -> Stream:
 
 
 def of_files(settings: Settings) -> list[tuple[object, ...]]:
-    """The windows in the Parquet files."""
+    """The windows in the Parquet files, with moments in UTC as Spark gives them to Python."""
     table = windows().tables[0]
     folder = Path(settings.lake().root) / "exports" / table.name
-    found = dataset.dataset([str(p) for p in folder.glob("day=*/*.parquet")])
+    files = dataset.dataset([str(p) for p in folder.glob("day=*/*.parquet")])
+    found = files.to_table(columns=table.schema.fieldNames()).to_pylist()
     return ordered(
-        tuple(row.values()) for row in found.to_table(columns=table.schema.fieldNames()).to_pylist()
+        tuple(v.replace(tzinfo=None) if isinstance(v, datetime) else v for v in row.values())
+        for row in found
     )
 
 
