@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, TimestampType
 
 from rivermark import Contract, Field, FileSource, Ingest, Source
-from rivermark.model.field_readers import utc_timestamp
+from rivermark.model.field_readers import integer, utc_timestamp
 from tests.spark.helpers.source_contract import EVENT, Deployment, SourceContract, event
 
 pytestmark = pytest.mark.spark
@@ -103,11 +103,16 @@ class TestArchivedFiles(TestFiles):
 def test_lines_of_text_are_read_by_the_fields_that_name_them(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    stamp = utc_timestamp()
+    stamp, whole = utc_timestamp(), integer()
     contract = Contract(
         fields=(
             Field("line", StringType(), ("text",)),
-            Field("id", LongType(), ("TEXT",), read=lambda t: F.regexp_extract(t, r"id=(\d+)", 1)),
+            Field(
+                "id",
+                LongType(),
+                ("TEXT",),
+                read=lambda t: whole(F.regexp_extract(t, r"id=(\d+)", 1)),
+            ),
             Field(
                 "at",
                 TimestampType(),
@@ -133,7 +138,10 @@ def test_lines_of_text_are_read_by_the_fields_that_name_them(
     (row,) = deployment.rows(ingest.admitted)
     assert (row["line"], row["id"], row["_row"]) == ('2024-03-01T10:00:00Z id=7 "GET, {"', 7, 1)
     (bad,) = deployment.rows(ingest.quarantine)
-    assert (bad["reasons"], bad["payload"]) == (["unreadable_at"], "no time")
+    assert (bad["reasons"], bad["payload"]) == (
+        ["unreadable_id", "unreadable_at"],
+        "no time",
+    )
 
 
 def test_a_damaged_avro_file_is_quarantined_as_a_whole(spark: SparkSession, tmp_path: Path) -> None:
