@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from importlib import import_module
@@ -81,6 +81,15 @@ class Killer:
 
         self.patch.setattr(target, counted)
 
+    def within(self, target: str) -> None:
+        """Make a step of each change of the file systems that a function opens."""
+
+        def stepped(uri: str) -> tuple[Any, str]:
+            store, path = filesystem(uri)
+            return SteppedStore(store, self), path
+
+        self.patch.setattr(target, stepped)
+
 
 class SteppedStore:
     """A file system each of whose changes is a step."""
@@ -95,29 +104,6 @@ class SteppedStore:
         if name in self.CHANGES:
             self._killer.step()
         return getattr(self._store, name)
-
-
-@pytest.fixture
-def killer() -> Iterator[Killer]:
-    made = Killer()
-    for target in (
-        "rivermark.lake.append.delta_commit.write_data_file",
-        "rivermark.lake.append.delta_commit.put_checksum",
-        "os.link",
-        "rivermark.lake.replace.write_deltalake",
-        "rivermark.lake.replace.write_checksum",
-        "rivermark.sinks.delta_upsert.commit_properties",
-        "rivermark.sinks.delta_upsert.write_checksum",
-    ):
-        made.before(target)
-
-    def stepped(uri: str) -> tuple[Any, str]:
-        store, path = filesystem(uri)
-        return SteppedStore(store, made), path
-
-    made.patch.setattr("rivermark.sinks.files.filesystem", stepped)
-    yield made
-    made.patch.undo()
 
 
 NewContext = Callable[[], SinkContext]

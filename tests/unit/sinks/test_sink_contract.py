@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -65,22 +65,56 @@ def of_files(kind: Format) -> Callable[[SinkContext], pa.Table]:
     return read
 
 
+def is_folder(place: str) -> bool:
+    return Path(place).is_dir()
+
+
 @dataclass(frozen=True)
 class Case:
-    """A sink, and how its target is read."""
+    """A sink, how its target is read, and between which steps of it a test may kill.
+
+    `steps` are functions, by the module that calls them, each call of which is a step; `stores` are
+    functions that open a file system, each change of which is one. `is_there` says whether a place
+    that `archive` returns exists.
+    """
 
     sink: Sink
     read: Callable[[SinkContext], pa.Table]
+    steps: tuple[str, ...] = ()
+    stores: tuple[str, ...] = ()
+    is_there: Callable[[str], bool] = is_folder
 
 
+COMMIT = (
+    "rivermark.lake.append.delta_commit.write_data_file",
+    "rivermark.lake.append.delta_commit.put_checksum",
+    "os.link",
+)
+REPLACE = ("rivermark.lake.replace.write_deltalake", "rivermark.lake.replace.write_checksum")
+MERGE = (
+    "rivermark.sinks.delta_upsert.commit_properties",
+    "rivermark.sinks.delta_upsert.write_checksum",
+)
+FILES = ("rivermark.sinks.files.filesystem",)
 CASES = {
-    "append": Case(DeltaAppend(), of_table),
-    "upsert": Case(DeltaUpsert(version="at", deleted="gone"), of_table),
-    "parquet": Case(FileSink(format="parquet"), of_files("parquet")),
-    "csv": Case(FileSink(format="csv"), of_files("csv")),
-    "jsonl": Case(FileSink(format="jsonl"), of_files("jsonl")),
+    "append": Case(DeltaAppend(), of_table, steps=(*COMMIT, *REPLACE)),
+    "upsert": Case(DeltaUpsert(version="at", deleted="gone"), of_table, steps=MERGE),
+    "parquet": Case(FileSink(format="parquet"), of_files("parquet"), stores=FILES),
+    "csv": Case(FileSink(format="csv"), of_files("csv"), stores=FILES),
+    "jsonl": Case(FileSink(format="jsonl"), of_files("jsonl"), stores=FILES),
 }
 pytestmark = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+@pytest.fixture
+def killer(case: Case) -> Iterator[Killer]:
+    made = Killer()
+    for target in case.steps:
+        made.before(target)
+    for target in case.stores:
+        made.within(target)
+    yield made
+    made.patch.undo()
 
 
 def test_a_batch_that_is_written_again_is_there_once(case: Case, new_context: NewContext) -> None:
@@ -165,7 +199,7 @@ def test_a_reset_stream_begins_with_an_empty_target(case: Case, new_context: New
     case.sink.open(where).write(two_days(), first(where))
     places = case.sink.archive(where, "20240301T000000Z")
 
-    assert all(Path(place).is_dir() for place in places)
+    assert all(case.is_there(place) for place in places)
     if not case.sink.writes_table:
         assert case.read(where).num_rows == 0
         after = replace(where, origin=replace(where.origin, generation=1))
