@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import closing
 from datetime import date
 from typing import Any
 
@@ -51,8 +52,9 @@ def publish_days(
     replace_in_others(lake, output, origin, rows, days, done.id)
     own = sinks_of(output)[0]
     if own.on_replace == "merges":
-        writer = own.open(context_of(lake, output, origin, outcome.count_conflict))
-        writer.replace(rows, days, done.id, metadata)
+        context = context_of(lake, output, origin, outcome.count_conflict)
+        with closing(own.open(context)) as writer:
+            writer.replace(rows, days, done.id, metadata)
     else:
         replace_days(lake, table, rows, days, metadata, on_conflict=outcome.count_conflict)
     outcome.version_after = version_of(lake, table, done.id)

@@ -113,6 +113,12 @@ class SinkWriter(ABC):
         `replacement` names the recompute; doing the same one again changes nothing.
         """
 
+    def close(self) -> None:  # noqa: B027 - few sinks hold anything open
+        """Release connections when the run ends; may be called again, but nothing is written then.
+
+        A process that is killed does not call it: what was written must not depend on it.
+        """
+
 
 class Sink(ABC):
     """A target of results, as it is declared. Subclasses are frozen dataclasses."""
@@ -141,7 +147,13 @@ class Sink(ABC):
         return ()
 
     def archive(self, context: SinkContext, stamp: str) -> list[str]:
-        """Put aside what a stream that is reset has written; returns where it lies now."""
+        """Put aside what a stream that is reset has written; returns where it lies now.
+
+        A sink that promises exactly once needs it: batches count from 0 again after a reset, and
+        rows of before and after would stand side by side. `context.origin` is a stand-in, whatever
+        generation is reset: number 0, begun now, with `stamp` as its run. Take the stream's name
+        from it, and nothing to compare with identities that the target holds.
+        """
         return []
 
     def described(self) -> str:

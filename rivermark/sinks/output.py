@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack, closing
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -83,6 +84,12 @@ class OutputWriter:
         ]
         return counts[0]
 
+    def close(self) -> None:
+        """Close every sink's writer, also where another one's fails to."""
+        with ExitStack() as stack:
+            for _, writer in self._sinks:
+                stack.callback(writer.close)
+
 
 def _holds(writer: SinkWriter, batch: int) -> bool:
     last = writer.last()
@@ -105,7 +112,8 @@ def replace_in_others(
     context = context_of(lake, output, origin)
     for sink in sinks_of(output)[1:]:
         if sink.on_replace != "skips":
-            sink.open(context).replace(rows, days, replacement)
+            with closing(sink.open(context)) as writer:
+                writer.replace(rows, days, replacement)
 
 
 def side_tables(stream: Stream) -> tuple[Table, ...]:

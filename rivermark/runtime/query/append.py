@@ -193,6 +193,12 @@ class AppendHost(QueryHost):
         total = sum(rows.num_rows for _, rows in parts)
         return BatchResult(rows_out=total, watermark=watermark)
 
+    def stop(self, patience: float = 30.0) -> None:
+        """Stop the query, then close the sinks."""
+        super().stop(patience)
+        for output in self._outputs:
+            output.close()
+
     def _is_large(self, frame: DataFrame) -> bool:
         """Whether executors should write the batch, because the driver could not hold it.
 

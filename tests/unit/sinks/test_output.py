@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 from deltalake import DeltaTable
+from pyspark.sql import SparkSession
 
 from rivermark import (
     ConsoleSink,
@@ -29,7 +30,9 @@ from rivermark.backfill.maintenance import kept_tables
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.model.sink import BatchIdentity, Delivery, OnReplace, Rows
+from rivermark.runtime.query.append import AppendHost
 from rivermark.runtime.supervision.reset import tables_of
+from rivermark.settings import Settings
 from rivermark.sinks.output import OutputWriter, replace_in_others, sinks_of
 from tests.unit.sinks.conftest import DAY, FARES, Killed, context, fares
 
@@ -48,6 +51,7 @@ class Sent(Sink):
 
     rows: list[int] = field(default_factory=list, hash=False)
     fails: list[bool] = field(default_factory=list, hash=False)
+    closed: list[bool] = field(default_factory=list, hash=False)
 
     delivery: ClassVar[Delivery] = Delivery("at least once", "sent again after a kill")
     on_replace: ClassVar[OnReplace] = "skips"
@@ -83,6 +87,11 @@ class _Sender(SinkWriter):
         metadata: Mapping[str, Any] | None = None,
     ) -> int:
         raise AssertionError("it skips")
+
+    def close(self) -> None:
+        self._sink.closed.append(True)
+        if self._sink.fails and self._sink.fails.pop():
+            raise ConnectionError
 
 
 @pytest.fixture
@@ -130,6 +139,20 @@ def test_the_console_shows_some_rows_of_a_new_batch_and_no_personal_value(
     assert len(shown) == 2
     assert "ride=1" in shown[1]
     assert "fare=***" in shown[1]
+
+
+def test_each_sink_is_closed_at_the_end_of_a_run_whatever_another_does(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    one, other = Sent(fails=[True]), Sent(fails=[True])
+    source = Table(name="test/source", schema=FARES.schema, description="s", event_time="at")
+    declared = stream(reads=(source,), writes=(Output(FARES, sinks=(one, other)),))
+    host = AppendHost(cast(SparkSession, None), settings, declared, "run")
+    assert one.closed == other.closed == []
+    with pytest.raises(ConnectionError):
+        host.stop()
+
+    assert one.closed == other.closed == [True]
+    host.stop()
 
 
 def test_a_recompute_reaches_the_sinks_that_can_replace_days(lake: Lake) -> None:
