@@ -24,7 +24,7 @@ Results = Iterator[dg.MaterializeResult[None]]
 
 
 def assets_of(topology: Topology) -> list[dg.AssetsDefinition | dg.AssetSpec]:
-    """The assets of every group, and the landing folders that they begin with."""
+    """The assets of every group, and the sources that they begin with."""
     # Ingests that share a source share its asset.
     landings = [landing_spec(stream) for stream in topology.streams if isinstance(stream, Ingest)]
     assets: list[dg.AssetsDefinition | dg.AssetSpec] = [*{s.key: s for s in landings}.values()]

@@ -82,12 +82,12 @@ def landing_spec(ingest: Ingest) -> dg.AssetSpec:
         key=landing_key(ingest),
         description=ingest.source.description,
         group_name=ingest.group,
-        kinds={"file"},
+        kinds={ingest.source.kind},
     )
 
 
 def landing_key(ingest: Ingest) -> dg.AssetKey:
-    """The asset of a landing folder."""
+    """The asset of an ingest's source, such as a landing folder."""
     return dg.AssetKey(ingest.source.asset)
 
 

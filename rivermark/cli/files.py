@@ -39,11 +39,15 @@ class FileState:
 
 
 def files(
-    stream: Annotated[str, typer.Argument(metavar="STREAM", help="A stream that reads files.")],
-    limit: Annotated[int, typer.Option(min=1, help="Files to show, the newest.")] = 50,
+    stream: Annotated[
+        str, typer.Argument(metavar="STREAM", help="An ingest: a stream that reads a source.")
+    ],
+    limit: Annotated[
+        int, typer.Option(min=1, help="Files or other splits to show, the newest.")
+    ] = 50,
     home: Home = None,
 ) -> None:
-    """Show what became of each landed file: read, quarantined and why, or still waiting.
+    """Show what became of each file or other split: read, quarantined and why, or waiting.
 
     Examples:
         rivermark files taxi/trip_records
@@ -52,9 +56,12 @@ def files(
     settings = settings_for(home)
     ingest = topology().named(stream)
     if not isinstance(ingest, Ingest):
-        raise RivermarkError(f"'{stream}' reads tables, not files; see: rivermark status {stream}")
+        raise RivermarkError(
+            f"'{stream}' reads tables, not a source; see: rivermark status {stream}"
+        )
+    source = ingest.source
     states = list(file_states(settings, ingest))
-    table = grid(None, ("file", *NUMERIC, "landed", "state"), right=NUMERIC)
+    table = grid(None, (source.unit, *NUMERIC, "landed", "state"), right=NUMERIC)
     for file in states[-limit:]:
         counts = (file.rows, file.admitted, file.late, file.quarantined, file.size)
         table.add_row(
@@ -62,8 +69,9 @@ def files(
         )
     out().print(table)
     shown = min(limit, len(states))
-    out().print(plain(f"{shown} of {len(states)} files. {ingest.source.description}"))
-    out().print(plain(f"Landing root: {settings.landing_root}"))
+    out().print(plain(f"{shown} of {len(states)} {source.unit}s. {source.description}"))
+    if source.kind == "file":
+        out().print(plain(f"Landing root: {settings.landing_root}"))
 
 
 def file_states(settings: Settings, ingest: Ingest) -> Iterator[FileState]:

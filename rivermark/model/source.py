@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -181,6 +181,10 @@ class Source(ABC):
 
     delimiter: str = ","
     """What stands between the values of CSV payloads."""
+    kind: ClassVar[str] = "source"
+    """What the catalog shows it as, such as "file" or "delta"."""
+    unit: ClassVar[str] = "split"
+    """What one of its splits is called in listings, in the singular."""
 
     @property
     @abstractmethod

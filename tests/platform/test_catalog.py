@@ -1,10 +1,13 @@
 """What the pages show of the tables."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
 import pytest
 
+from platform_defs.specs import landing_spec
+from rivermark import DeltaSource, Ingest, RateSource, SocketSource, Source
 from tests.platform.conftest import definitions_in
 from tests.platform.small_topology import SMALL
 
@@ -38,6 +41,21 @@ def test_every_table_is_an_asset_below_the_folder_it_comes_from(defs: dg.Definit
     groups = {f"ops/stream_progress/{group}" for group in ("taxi", "watch")}
     trust = {"ops/dashboard", "ops/lateness_proposals"}
     assert graph.get_all_asset_keys() == keys({*parents, "landing/taxi/rides", *groups, *trust})
+
+
+def test_a_source_shows_what_it_is() -> None:
+    [files] = [stream for stream in SMALL.streams if isinstance(stream, Ingest)]
+    sources: dict[str, Source] = {
+        "file": files.source,
+        "delta": DeltaSource(table="s3://shop/orders"),
+        "generator": RateSource(),
+        "socket": SocketSource(host="localhost", port=9),
+    }
+    for kind, source in sources.items():
+        spec = landing_spec(replace(files, source=source))
+        assert spec.kinds == {kind}
+        assert spec.description == source.description
+        assert spec.key == dg.AssetKey(source.asset)
 
 
 def test_a_table_shows_its_columns_owners_group_and_name(defs: dg.Definitions) -> None:

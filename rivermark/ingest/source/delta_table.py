@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -60,6 +60,9 @@ class DeltaSource(Source):
     table: str
     changes: Literal["appends", "feed"] = "appends"
     from_version: int | None = None
+
+    kind: ClassVar[str] = "delta"
+    unit: ClassVar[str] = "version"
 
     def __post_init__(self) -> None:
         if not self.table:

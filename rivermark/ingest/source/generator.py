@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from time import monotonic
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from pyspark.sql import SparkSession
 
@@ -50,6 +50,9 @@ class RateSource(Source):
 
     rows_per_second: float = 1.0
     start: datetime | None = None
+
+    kind: ClassVar[str] = "generator"
+    unit: ClassVar[str] = "range"
 
     def __post_init__(self) -> None:
         if self.rows_per_second <= 0:
@@ -117,6 +120,9 @@ class ElementsSource(Source):
     elements: tuple[Mapping[str, Any], ...] = field(hash=False)
     label: str = "elements"
 
+    kind: ClassVar[str] = "generator"
+    unit: ClassVar[str] = "range"
+
     @property
     def name(self) -> str:
         """Its label."""
@@ -166,6 +172,9 @@ class SocketSource(Source):
     host: str
     port: int
     format: Literal["json", "text"] = "json"
+
+    kind: ClassVar[str] = "socket"
+    unit: ClassVar[str] = "range"
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""Any Spark Python Data Source that streams: the way to write a source of one's own."""
+"""Any Spark Python Data Source that streams, as a source."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 from pyspark.errors import PySparkNotImplementedError
@@ -35,6 +35,9 @@ class PythonDataSource(Source):
 
     data_source: type[DataSource]
     options: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    kind: ClassVar[str] = "python"
+    unit: ClassVar[str] = "range"
 
     @property
     def name(self) -> str:

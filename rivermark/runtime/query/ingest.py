@@ -69,10 +69,10 @@ class SourceBacklog:
 
     def describe(self) -> list[str]:
         """Splits that are not planned, or have changed since they were read."""
-        held = self._last.held
-        lines = [f"{held} files are ready and wait for the batches before them"] if held else []
+        held, unit = self._last.held, self.planner.ingest.source.unit
+        lines = [f"{held} {unit}s are ready and wait for the batches before them"] if held else []
         listed = (*self._last.waiting, *self._last.changed)
-        return [*lines, *(f"file {w.path}: {w.reason}" for w in listed)]
+        return [*lines, *(f"{unit} {w.path}: {w.reason}" for w in listed)]
 
 
 class IngestWatermark(Watermark):

@@ -1,7 +1,11 @@
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from rivermark import ElementsSource
 from rivermark.cli.files import FileState, file_states
 from rivermark.ingest.plan import BatchPlanner, plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
@@ -64,6 +68,7 @@ def test_looking_takes_nothing(rivermark: Run, shop: Topology, settings: Setting
 
     assert "waiting: ready for the next run" in result.stdout
     assert "1 of 1 files" in result.stdout
+    assert f"Landing root: {settings.landing_root}" in " ".join(result.stdout.splitlines())
     assert not settings.lake().exists(plan_table(ORDERS))
 
 
@@ -80,8 +85,22 @@ def test_only_the_newest_files_are_shown(
     assert "2.json" not in shown
 
 
+def test_splits_of_another_source_are_listed_as_what_they_are(
+    rivermark: Run, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = ElementsSource(elements=({"order_id": 1, "at": "2026-03-02T12:00:00Z"},))
+    ingest = replace(ORDERS, source=source)
+    monkeypatch.setattr("rivermark.cli.files.topology", lambda: Topology([ingest]))
+
+    shown = rivermark("files", "shop/orders").stdout
+    assert "range-000000000000" in shown
+    assert "1 of 1 ranges. 1 fixed records." in shown
+    assert "file" not in shown
+    assert "Landing root" not in shown
+
+
 def test_a_stream_of_tables_has_no_files(rivermark: Run, shop: Topology) -> None:
     result = rivermark("files", "shop/hourly")
 
     assert result.exit_code == 1
-    assert "'shop/hourly' reads tables, not files" in result.stderr
+    assert "'shop/hourly' reads tables, not a source" in result.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from rivermark.ingest.source.files.options import FileOptions
 from rivermark.model.source import Source, SourceReader
@@ -30,6 +31,9 @@ class FileSource(FileOptions, Source):
     Raises:
         DeclarationError: for folders outside the landing root, and limits below 1.
     """
+
+    kind: ClassVar[str] = "file"
+    unit: ClassVar[str] = "file"
 
     @property
     def name(self) -> str:

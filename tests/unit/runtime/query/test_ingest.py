@@ -1,0 +1,46 @@
+"""What a source holds beyond the plan, as a run reports it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from rivermark import FileSource, SocketSource, Source
+from rivermark.ingest.plan import BatchPlanner
+from rivermark.runtime.query.ingest import SourceBacklog
+from rivermark.settings import Settings
+from tests.unit.cli.conftest import ORDERS
+
+
+def opened(settings: Settings, source: Source) -> SourceBacklog:
+    ingest = replace(ORDERS, source=source)
+    return SourceBacklog(BatchPlanner(settings.lake(), settings.landing_root, ingest, "run"))
+
+
+def test_files_that_wait_are_listed_as_files(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    folder = Path(settings.landing_root) / "orders"
+    folder.mkdir(parents=True)
+    source = FileSource(folder="orders", settle=timedelta(0), max_files=1)
+    backlog = opened(settings, source)
+    backlog.running = True
+    for n in range(4):
+        (folder / f"{n}.json").write_text("{}\n")
+    (folder / "half.json").write_text("{")
+    backlog.poll()
+    held, half = backlog.describe()
+
+    assert held == "2 files are ready and wait for the batches before them"
+    assert half.startswith("file ")
+    assert half.endswith("half.json: looks unfinished: no line end")
+
+
+def test_a_source_without_files_waits_by_its_own_word(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    backlog = opened(settings, SocketSource(host="localhost", port=1))
+    backlog.planner.source.close()
+    backlog.poll()
+
+    [line] = backlog.describe()
+    assert line.startswith("range localhost:1: ")
