@@ -27,6 +27,7 @@ class Meaning:
     signs: tuple[str, ...]
     text: str
     restartable: bool = False
+    needs_new_run: bool = False
 
 
 SLOW_WORKER: Final = "failed to connect back"
@@ -70,6 +71,7 @@ MEANINGS: Final = (
         ("STREAMING_INCOMPATIBLE_SCHEMA_CHANGE", "SCHEMA_CHANGED", "STREAMING_METADATA_EVOLUTION"),
         "the schema of an input changed; a column that was added is taken up by the next start",
         restartable=True,
+        needs_new_run=True,
     ),
     Meaning(
         (SLOW_WORKER,),
@@ -99,12 +101,14 @@ class Fault:
     `restartable` is False where another start would fail the same way. `slow_worker`: a Python
     process was only slow to start on a busy machine; nothing was written, the next start repeats
     the batch. `session_lost`: the Spark session is gone, and with it every query of the run.
+    `needs_new_run`: another start helps in a new process only, which reads the declarations again.
     """
 
     message: str
     restartable: bool
     slow_worker: bool = False
     session_lost: bool = False
+    needs_new_run: bool = False
 
 
 def explain(
@@ -125,7 +129,12 @@ def explain(
         if any(sign in lines for sign in meaning.signs):
             words = meaning.text.format(stream=stream, checkpoint=checkpoint)
             slow = SLOW_WORKER in text
-            return Fault(f"{words}. [{shorten(text)}]", meaning.restartable, slow_worker=slow)
+            return Fault(
+                f"{words}. [{shorten(text)}]",
+                meaning.restartable,
+                slow_worker=slow,
+                needs_new_run=meaning.needs_new_run,
+            )
     bridge = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
     if bridge or isinstance(error, ConnectionError | EOFError):
         message = f"the Spark session is gone: its JVM has ended. [{shorten(text)}]"

@@ -75,7 +75,7 @@ class StreamRun:
             self.starts = self.starts[:-1]
             return now
         self.failures += 1
-        if not fault.restartable:
+        if not fault.restartable or fault.needs_new_run:
             return None
         if self.bounded and self.failures >= FAILURES_WHILE_DRAINING:
             return None

@@ -261,7 +261,7 @@ class Supervisor:
         if run.state == "failed":
             self._leases[name].release()
             self._failures.append(StreamFailed(name, fault.message))
-        if fault.session_lost:
+        if fault.session_lost or (fault.needs_new_run and not self.bounded):
             raise self._failures[-1] from error
 
     def _heartbeat(self, name: str, run: StreamRun) -> Heartbeat:

@@ -269,13 +269,20 @@ def test_a_live_run_ends_when_no_stream_is_left(queries: FakeQueries, settings: 
         live(settings, topology, lambda: False, [topology.named(CLEAN.name)])
 
 
-def test_a_lost_session_ends_the_run_at_once_to_be_started_again_by_another(
-    queries: FakeQueries, settings: Settings
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ConnectionRefusedError(111, "Connection refused"), "its JVM has ended"),
+        (RuntimeError("[DELTA_SCHEMA_CHANGED] x"), "taken up by the next start"),
+    ],
+)
+def test_what_only_a_new_process_mends_ends_the_run_at_once_to_be_started_again(
+    queries: FakeQueries, settings: Settings, error: Exception, message: str
 ) -> None:
     queries.script = {n: ["go on"] for n in NAMES}
-    queries.script[HOURS.name] = [ConnectionRefusedError(111, "Connection refused")]
+    queries.script[HOURS.name] = [error]
 
-    with pytest.raises(StreamFailed, match="its JVM has ended"):
+    with pytest.raises(StreamFailed, match=message):
         live(settings, TOPOLOGY, lambda: False)
 
     beats = HeartbeatStore(settings.state).latest()
