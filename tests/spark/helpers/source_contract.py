@@ -119,7 +119,13 @@ class SourceContract(ABC):
         )
         return Deployment(spark, tmp_path, ingest)
 
-    @pytest.mark.parametrize("collected_bytes", [None, 0], ids=["in the driver", "on Spark"])
+    @pytest.mark.parametrize(
+        "collected_bytes",
+        [
+            pytest.param(None, id="in the driver"),
+            pytest.param(0, id="on Spark", marks=pytest.mark.long),
+        ],
+    )
     def test_records_are_admitted_once_whatever_the_runs(
         self, deployment: Deployment, collected_bytes: int | None
     ) -> None:
@@ -131,6 +137,7 @@ class SourceContract(ABC):
         assert deployment.ids(deployment.ingest.admitted) == [*range(13)]
         assert deployment.rows(deployment.ingest.quarantine) == []
 
+    @pytest.mark.long
     def test_a_kill_between_any_two_steps_loses_and_doubles_nothing(
         self, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -88,6 +88,7 @@ def a_large_batch_is_staged_by_executors(
     assert not staged.exists()
 
 
+@pytest.mark.long
 def test_a_refreshed_day_and_a_recomputed_one_are_audited_too(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:

@@ -43,6 +43,7 @@ def test_the_window_size_is_a_parameter(
     )
 
 
+@pytest.mark.long
 def test_order_and_repeats_change_nothing(spark: SparkSession, tmp_path: Path) -> None:
     first, second, third, fourth = FOUR_READINGS
     orderly = readings([first, second], [third, fourth], [CLOSER])

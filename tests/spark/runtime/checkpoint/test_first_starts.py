@@ -22,6 +22,7 @@ FIRST_OF_MARCH = date(2024, 3, 1)
 DAY = 24 * 60
 
 
+@pytest.mark.long
 def test_a_stream_that_starts_after_a_backfill_reads_the_corrected_rows_and_drops_none(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:

@@ -86,6 +86,7 @@ def test_only_touched_days_are_computed_again_and_a_replay_changes_nothing(
     assert counts(spark, settings) == dict(zip(MARCH, (1, 4, 3), strict=True))
 
 
+@pytest.mark.long
 def test_several_tables_are_refreshed_together(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
@@ -106,6 +107,7 @@ def test_several_tables_are_refreshed_together(
     assert counts(spark, settings, few.name) == {}
 
 
+@pytest.mark.long
 def test_b055_a_refreshed_table_that_reads_a_refreshed_table_follows_each_replacement(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
@@ -123,6 +125,7 @@ def test_b055_a_refreshed_table_that_reads_a_refreshed_table_follows_each_replac
         assert counts(spark, settings, "test/twice") == {MARCH[0]: readings, MARCH[1]: readings}
 
 
+@pytest.mark.long
 def test_b056_a_backfill_never_puts_back_what_a_refresh_replaced_meanwhile(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,6 +58,7 @@ def commit(settings: Settings, table: Table, rows: int, files: int) -> None:
         write_deltalake(lake.path(table), pa.table(columns, schema=kinds), mode="append")
 
 
+@pytest.mark.long
 def test_small_batches_are_committed_by_the_driver_and_no_row_is_lost_between_them(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ PER_WINDOW = windows()
 STREAMS = (READINGS, PER_WINDOW)
 
 
+@pytest.mark.long
 def test_on_another_version_the_public_interface_writes_the_same_rows(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,6 +74,7 @@ def test_b023_a_stop_waits_for_the_batch_that_is_being_written(
     assert [r["readings"] for r in rows(spark, settings, WINDOWS)] == [1]
 
 
+@pytest.mark.long
 def test_b023_a_stop_that_loses_patience_breaks_a_batch_off_and_the_next_run_makes_it_whole(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +110,7 @@ def slow_workers(patch: pytest.MonkeyPatch, times: int) -> list[int]:
     return failed
 
 
+@pytest.mark.long
 def test_a_query_whose_python_process_comes_too_late_is_started_again_in_the_same_run(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +192,7 @@ def test_a_poisoned_stream_is_started_again_until_it_recovers_while_its_neighbou
     assert failures_of(settings, bad.name) == 0
 
 
+@pytest.mark.long
 def test_a_stream_that_is_given_up_stays_failed_while_its_neighbour_goes_on(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
