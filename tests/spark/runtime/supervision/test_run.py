@@ -82,7 +82,7 @@ def test_b023_a_stop_that_loses_patience_breaks_a_batch_off_and_the_next_run_mak
     run(spark, settings, READINGS)
     with monkeypatch.context() as patch:
         stop = QueryHost.stop
-        patch.setattr(QueryHost, "stop", lambda self: stop(self, patience=0.1))
+        patch.setattr(QueryHost, "stop", lambda self, *_: stop(self, patience=0.1))
         resting = slow_batches(patch, 1.5)
         with running(live(spark, settings, PER_WINDOW)) as thread:
             wait_until(resting.is_set, reason="a batch rests", alive=thread.alive)
