@@ -195,9 +195,11 @@ class AppendHost(QueryHost):
 
     def stop(self, patience: float = 30.0) -> None:
         """Stop the query, then close the sinks."""
-        super().stop(patience)
-        for output in self._outputs:
-            output.close()
+        try:
+            super().stop(patience)
+        finally:
+            for output in self._outputs:
+                output.close()
 
     def _is_large(self, frame: DataFrame) -> bool:
         """Whether executors should write the batch, because the driver could not hold it.
