@@ -1,24 +1,17 @@
 """Java's `java.util.Random`, so that worlds defined on it can be rebuilt without a JVM.
 
 A linear congruential generator of 48 bits (multiplier 0x5DEECE66D, increment 11), as the class's
-specification states it; gaussian numbers by Marsaglia's polar method (Knuth, TAOCP 2, 3.4.1 C,
-algorithm P). The sequence of a seed is part of Java's contract and does not change with its
-version.
+specification states it. The sequence of a seed is part of Java's contract and does not change with
+its version.
 """
 
 from collections.abc import MutableSequence
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from simulator.taxi.strict_log import strict_log
-
 MULTIPLIER: Final = 0x5DEECE66D
 INCREMENT: Final = 0xB
 STATE_BITS: Final = 48
 STATE_MASK: Final = (1 << STATE_BITS) - 1
-DOUBLE_UNIT: Final = 1.0 / (1 << 53)
 
 
 class JavaRandom:
@@ -26,7 +19,6 @@ class JavaRandom:
 
     def __init__(self, seed: int) -> None:
         self._state = (seed ^ MULTIPLIER) & STATE_MASK
-        self._spare: float | None = None
 
     def _next(self, bits: int) -> int:
         self._state = (self._state * MULTIPLIER + INCREMENT) & STATE_MASK
@@ -44,32 +36,8 @@ class JavaRandom:
             drawn = self._next(31)
         return drawn % bound
 
-    def next_double(self) -> float:
-        """A number from 0 (included) to 1 (excluded) with 53 random bits."""
-        return ((self._next(26) << 27) + self._next(27)) * DOUBLE_UNIT
-
-    def next_gaussian(self) -> float:
-        """A number from the normal distribution with mean 0 and standard deviation 1."""
-        if self._spare is not None:
-            spare, self._spare = self._spare, None
-            return spare
-        while True:
-            v1 = 2 * self.next_double() - 1
-            v2 = 2 * self.next_double() - 1
-            s = v1 * v1 + v2 * v2
-            if 0 < s < 1:
-                break
-        scale = float(polar_scale(np.array([s]))[0])
-        self._spare = v2 * scale
-        return v1 * scale
-
     def shuffle(self, items: MutableSequence[Any]) -> None:
         """Shuffle in place as `java.util.Collections.shuffle(items, this)` does."""
         for size in range(len(items), 1, -1):
             other = self.next_int(size)
             items[size - 1], items[other] = items[other], items[size - 1]
-
-
-def polar_scale(s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The polar method's factor of a point, from the square of its radius."""
-    return np.sqrt(-2.0 * strict_log(s) / s)

@@ -2,20 +2,18 @@
 
 A ride draws all its fields from sequences seeded with its id, so a thousand rides are a thousand
 sequences. One at a time in Python they cost about 60 microseconds each; together less than one.
+Gaussian numbers come by Marsaglia's polar method (Knuth, TAOCP 2, 3.4.1 C, algorithm P).
 """
+
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.taxi.java_random import (
-    DOUBLE_UNIT,
-    INCREMENT,
-    MULTIPLIER,
-    STATE_BITS,
-    STATE_MASK,
-    polar_scale,
-)
+from simulator.taxi.java_random import INCREMENT, MULTIPLIER, STATE_BITS, STATE_MASK
+from simulator.taxi.strict_log import strict_log
 
+DOUBLE_UNIT: Final = 1.0 / (1 << 53)
 _MULTIPLIER = np.uint64(MULTIPLIER)
 _INCREMENT = np.uint64(INCREMENT)
 _MASK = np.uint64(STATE_MASK)
@@ -59,7 +57,7 @@ class JavaRandoms:
             s = v1 * v1 + v2 * v2
             inside = (s > 0) & (s < 1)
             done = open_[inside]
-            scale = polar_scale(s[inside])
+            scale = np.sqrt(-2.0 * strict_log(s[inside]) / s[inside])
             first[done] = v1[inside] * scale
             second[done] = v2[inside] * scale
             open_ = open_[~inside]
