@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -79,11 +78,6 @@ class World:
         bounds = [days[0].isoformat(), days[-1].isoformat()]
         metadata = {"reprocessing": name, "recompute": bounds, "before": before, "run": "r"}
         replace_days(self.lake, TIPS, tips(*given), days, metadata)
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(home=tmp_path)
 
 
 @pytest.fixture

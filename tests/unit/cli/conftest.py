@@ -1,46 +1,25 @@
 """A small deployment and a home for it; nothing here starts an engine."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
-from pyspark.sql.types import LongType, StringType, TimestampType
 from typer.testing import CliRunner, Result
 
 from rivermark import FileSource
 from rivermark.cli.main import app
-from rivermark.lake.schema import create_table
-from rivermark.model.contract import Contract, Field
-from rivermark.model.stream import Ingest, Stream
+from rivermark.model.stream import Stream
 from rivermark.model.table import Daily, Table
 from rivermark.model.topology import Topology
 from rivermark.settings import Settings
+from tests.oracles import shop as shop_oracle
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 ONE = timedelta(hours=1)
 
-ORDERS = Ingest(
-    name="shop/orders",
-    source=FileSource(folder="shop/orders", pattern="*.json"),
-    contract=Contract(
-        fields=(
-            Field("order_id", LongType(), required=True),
-            Field("at", TimestampType(), required=True),
-            Field("customer", StringType()),
-        ),
-        event_time="at",
-        keys=("order_id",),
-    ),
-    lateness=timedelta(minutes=1),
-    description="Orders.",
-    group="shop",
-    days=Daily(column="at", start=date(2026, 3, 1)),
-    personal=("customer",),
-)
+ORDERS = replace(shop_oracle.ORDERS, source=FileSource(folder="shop/orders", pattern="*.json"))
 
 
 def _table(name: str) -> Table:
@@ -73,7 +52,6 @@ BUSIEST = Stream(
 SHOP = Topology([ORDERS, HOURLY, BUSIEST])
 
 Run = Callable[..., Result]
-Put = Callable[..., None]
 
 
 class Entry:
@@ -88,11 +66,6 @@ class Entry:
         if isinstance(self._found, Exception):
             raise self._found
         return self._found
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(home=tmp_path)
 
 
 @pytest.fixture
@@ -112,18 +85,3 @@ def rivermark(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Run:
         return CliRunner().invoke(app, list(arguments), **how)
 
     return run
-
-
-@pytest.fixture
-def put(settings: Settings) -> Put:
-    """Append rows to a table of the lake."""
-
-    def append(table: Table, *rows: dict[str, Any]) -> None:
-        lake = settings.lake()
-        create_table(lake, table)
-        schema = DeltaTable(lake.path(table)).to_pyarrow_dataset().schema
-        if rows:
-            found = pa.Table.from_pylist(list(rows), schema)
-            write_deltalake(lake.path(table), found, mode="append")
-
-    return append

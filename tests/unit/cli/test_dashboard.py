@@ -1,7 +1,8 @@
 from pathlib import Path
 
 from rivermark.model.topology import Topology
-from tests.unit.cli.conftest import NOON, ORDERS, Put, Run
+from tests.unit.cli.conftest import NOON, ORDERS, Run
+from tests.unit.conftest import Put
 
 
 def test_the_dashboard_is_one_file(

@@ -19,7 +19,8 @@ from rivermark.runtime.checkpoint.process_schema import ProcessRecord, write_rec
 from rivermark.settings import Settings
 from tests.spark.helpers.sensors import READINGS
 from tests.spark.process.rules import FAILED, WATCHED
-from tests.unit.cli.conftest import Entry, Put, Run
+from tests.unit.cli.conftest import Entry, Run
+from tests.unit.conftest import Put
 
 AT = datetime(2024, 3, 1, 11, tzinfo=UTC)
 NAME = "test/watched"

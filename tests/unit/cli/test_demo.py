@@ -12,7 +12,8 @@ from rivermark.monitor.charts import rows_per_hour
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.monitor.checks.history import evaluate_all
 from rivermark.settings import Settings
-from tests.unit.cli.conftest import BUSIEST, HOURLY, NOON, ONE, ORDERS, SHOP, Entry, Put
+from tests.unit.cli.conftest import BUSIEST, HOURLY, NOON, ONE, ORDERS, SHOP, Entry
+from tests.unit.conftest import Put
 
 
 def landed(new_files: int) -> list[LandedInput]:

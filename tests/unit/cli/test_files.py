@@ -11,7 +11,8 @@ from rivermark.ingest.plan import BatchPlanner, plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.topology import Topology
 from rivermark.settings import Settings
-from tests.unit.cli.conftest import ORDERS, Put, Run
+from tests.unit.cli.conftest import ORDERS, Run
+from tests.unit.conftest import Put
 
 
 def drop(settings: Settings, name: str, content: str, *, age_seconds: float) -> Path:

@@ -21,7 +21,8 @@ from rivermark.model.errors import PartitionStillOpen
 from rivermark.model.topology import Topology
 from rivermark.settings import Settings
 from tests.oracles.reprocessings import reprocessing
-from tests.unit.cli.conftest import HOURLY, NOON, Put, Run
+from tests.unit.cli.conftest import HOURLY, NOON, Run
+from tests.unit.conftest import Put
 
 DAY = date(2026, 3, 2)
 TABLE = HOURLY.tables[0]

@@ -5,7 +5,8 @@ from rivermark.cli.show import newest_rows
 from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
-from tests.unit.cli.conftest import HOURLY, NOON, ONE, ORDERS, Put, Run
+from tests.unit.cli.conftest import HOURLY, NOON, ONE, ORDERS, Run
+from tests.unit.conftest import Put
 
 WIDE = {"COLUMNS": "250"}
 TABLE = HOURLY.tables[0]

@@ -13,7 +13,8 @@ from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
-from tests.unit.cli.conftest import HOURLY, NOON, ONE, ORDERS, SHOP, Put, Run
+from tests.unit.cli.conftest import HOURLY, NOON, ONE, ORDERS, SHOP, Run
+from tests.unit.conftest import Put
 
 WIDE = {"COLUMNS": "250"}
 

@@ -10,7 +10,8 @@ from rivermark.lake.snapshot import once_per_snapshot, open_table, snapshot
 from rivermark.model.stream import Ingest
 from rivermark.monitor.checks.row_conservation import rows_accounted_for
 from rivermark.settings import Settings
-from tests.unit.monitor.conftest import NOON, Put
+from tests.unit.conftest import Put
+from tests.unit.monitor.conftest import NOON
 
 
 def test_what_comes_during_a_look_is_for_the_next_one(

@@ -17,11 +17,6 @@ from tests.oracles.shop import ORDERS, PAYMENTS, SHOP, Landed, sent, write
 Merge = Callable[..., MergeReport]
 
 
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(home=tmp_path)
-
-
 @pytest.fixture(scope="session")
 def three_days(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Landed]:
     """A home with three days of payments, written once, to be copied."""

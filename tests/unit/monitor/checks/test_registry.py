@@ -17,7 +17,8 @@ from rivermark.runtime.supervision.heartbeat import FAILURES, WAITING, Heartbeat
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.runtime.supervision.state_file import UnreadableState
 from rivermark.settings import Settings
-from tests.unit.monitor.conftest import HOURLY, NOON, Put
+from tests.unit.conftest import Put
+from tests.unit.monitor.conftest import HOURLY, NOON
 
 
 def hourly(rides: Ingest) -> Stream:

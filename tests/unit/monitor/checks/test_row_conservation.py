@@ -4,7 +4,7 @@ from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.stream import Ingest
 from rivermark.monitor.checks.row_conservation import rows_accounted_for
 from rivermark.settings import Settings
-from tests.unit.monitor.conftest import Put
+from tests.unit.conftest import Put
 
 A, B = "rides/a.json", "rides/b.json"
 

@@ -1,7 +1,6 @@
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -37,11 +36,6 @@ from tests.oracles.shop import (
 )
 
 DAY = timedelta(days=1)
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(home=tmp_path)
 
 
 def days(settings: Settings, last: date = FIRST, ingest: Ingest = ORDERS) -> list[Day]:
