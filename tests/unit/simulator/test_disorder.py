@@ -11,7 +11,7 @@ from simulator.taxi.arrivals import rides_by_event_time
 from simulator.taxi.fares import FareEvent, fares
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
-FARES = list(fares(1, 300))
+FARES = list(fares(1, 120))
 
 seconds = st.integers(min_value=0, max_value=600).map(lambda s: timedelta(seconds=s))
 

@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from simulator.disorder import Disorder
 from simulator.fraud.commands import accounts
+from simulator.readings.commands import sensors
 from simulator.web.commands import visitors
 
 
 @pytest.mark.parametrize(
     ("command", "arguments", "folders"),
     [
-        # How long a phone sends late depends on the moment: in four seconds there may be no event.
-        (visitors, ["--users", "20000", "--for", "12"], {"page_views"}),
-        (accounts, ["--accounts", "5000", "--for", "6"], {"logins", "payments"}),
+        (visitors, ["--users", "20000", "--for", "2"], {"page_views"}),
+        (accounts, ["--accounts", "5000", "--for", "2"], {"logins", "payments"}),
+        (sensors, ["--sensors", "10", "--period", "0.1", "--for", "3"], {"sensors"}),
     ],
 )
 def test_events_land_as_they_happen(
-    tmp_path: Path, command: Callable[..., None], arguments: list[str], folders: set[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: Callable[..., None],
+    arguments: list[str],
+    folders: set[str],
 ) -> None:
+    # Phones and queues hold events back for up to 20 seconds, longer than a test is to last.
+    monkeypatch.setattr("simulator.web.commands.MOBILE_NETWORK", Disorder())
+    monkeypatch.setattr("simulator.fraud.commands.QUEUES", Disorder())
     app = typer.Typer()
     app.command()(command)
+    began = datetime.now(UTC)
 
     result = CliRunner().invoke(app, [*arguments, "--home", str(tmp_path)])
 
     assert result.exit_code == 0, result.output
     landed = list((tmp_path / "landing").rglob("part-*.json"))
-    rows = sum(len(file.read_text().splitlines()) for file in landed)
-    assert f"stopped: {rows} rows in {len(landed)} files" in result.output
+    rows = [json.loads(line) for file in landed for line in file.read_text().splitlines()]
+    times = [datetime.fromisoformat(row["event_time"]) for row in rows]
+    assert began - timedelta(seconds=1) < min(times) < max(times) < datetime.now(UTC)
+    assert f"stopped: {len(rows)} rows in {len(landed)} files" in result.output
     assert {file.parent.name for file in landed} == folders

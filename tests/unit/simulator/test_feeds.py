@@ -11,12 +11,14 @@ import pytest
 from simulator.feeds import Feed, drip_feeds
 from simulator.fraud.commands import fraud_feeds
 from simulator.fraud.world import FraudWorld
+from simulator.readings.feeds import sensor_feeds
+from simulator.readings.world import SensorWorld
 from simulator.web.commands import web_feeds
 from simulator.web.world import WebWorld
 from tests.oracles.landed import accept, once
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
-AN_HOUR = timedelta(hours=1)
+A_MINUTE, AN_HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
 def web() -> list[Feed]:
@@ -47,13 +49,19 @@ def test_what_lands_is_what_was_sent_with_some_of_it_late_and_twice(
     assert rows == done.rows
 
 
-@pytest.mark.parametrize("feeds", [web, fraud])
+def sensors() -> list[Feed]:
+    return sensor_feeds(SensorWorld(), NOON, timedelta(minutes=2))
+
+
+@pytest.mark.parametrize(
+    ("feeds", "every"), [(web, A_MINUTE), (fraud, A_MINUTE), (sensors, A_MINUTE / 30)]
+)
 def test_the_same_feeds_land_the_same_files(
-    tmp_path: Path, feeds: Callable[[], list[Feed]]
+    tmp_path: Path, feeds: Callable[[], list[Feed]], every: timedelta
 ) -> None:
     contents = []
     for name in ("one", "other"):
-        drip_feeds(tmp_path / name, feeds(), every=timedelta(minutes=1))
+        drip_feeds(tmp_path / name, feeds(), every=every)
         files = sorted((tmp_path / name).rglob("part-*"))
         contents.append([(file.parent.name, file.read_bytes()) for file in files])
 

@@ -14,7 +14,7 @@ from simulator.taxi.fares import FareEvent, fares
 from simulator.taxi.rides import RideEvent
 
 A_MINUTE = timedelta(minutes=1)
-FARES = list(fares(1, 400))
+FARES = list(fares(1, 200))
 
 
 def parcels_of(
@@ -29,7 +29,7 @@ def parcels_of(
     late_by=st.integers(1, 1200),
     spare=st.integers(0, 60),
     span=st.integers(1, 7200),
-    max_rows=st.none() | st.integers(1, 200),
+    max_rows=st.none() | st.integers(1, 100),
     seed=st.integers(0, 1000),
 )
 def test_events_meant_late_are_late_at_the_door_and_no_others(

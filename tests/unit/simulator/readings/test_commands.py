@@ -1,5 +1,3 @@
-import json
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -17,20 +15,6 @@ def test_the_scene_lands_each_input_once(tmp_path: Path) -> None:
     sensors = first[-1]
     sent = SensorWorld().sensors * LENGTH.total_seconds()
     assert 0.97 * sent < sensors.rows < sent * 1.01  # two in a hundred are lost, one comes twice
-
-
-def test_sensors_read_in_real_time(tmp_path: Path) -> None:
-    arguments = ["sensors", "--sensors", "10", "--period", "0.1", "--for", "3"]
-    began = datetime.now(UTC)
-
-    result = CliRunner().invoke(app, [*arguments, "--home", str(tmp_path)])
-
-    assert result.exit_code == 0
-    files = list((tmp_path / "landing" / "readings" / "sensors").iterdir())
-    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
-    assert f"stopped: {len(lines)} rows in {len(files)} files" in result.stdout
-    times = [datetime.fromisoformat(line["event_time"]) for line in lines]
-    assert began - timedelta(seconds=1) < min(times) < max(times) < datetime.now(UTC)
 
 
 def test_a_world_that_cannot_be_is_refused(tmp_path: Path) -> None:

@@ -35,17 +35,6 @@ def test_what_lands_is_late_lost_and_repeated_as_declared(tmp_path: Path) -> Non
         assert 0 < found < 2 * rate * len(sent)
 
 
-def test_the_same_drip_lands_the_same_files(tmp_path: Path) -> None:
-    for name in ("one", "other"):
-        feeds = sensor_feeds(SensorWorld(), NOON, LENGTH)
-        drip_feeds(tmp_path / name, feeds, every=TEN_SECONDS)
-
-    one, other = (sorted((tmp_path / n / "readings/sensors").iterdir()) for n in ("one", "other"))
-
-    assert [f.read_bytes() for f in one] == [f.read_bytes() for f in other]
-    assert len(one) > LENGTH // TEN_SECONDS
-
-
 def test_thresholds_and_smoke_levels_land_beside_the_readings(tmp_path: Path) -> None:
     feeds = sensor_feeds(SensorWorld(), NOON, LENGTH, controls=True)
     drip_feeds(tmp_path, feeds, every=TEN_SECONDS)

@@ -1,6 +1,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,45 +21,42 @@ def at(minute: float, key: int) -> Seen:
     return Seen(NOON + minute * A_MINUTE, (key,))
 
 
-def test_a_row_as_old_as_the_watermark_is_late() -> None:
-    outcome = admit([[at(10, 1)], [at(5, 2), at(5.001, 3)]], lateness=5 * A_MINUTE)
-
-    assert outcome.late == [at(5, 2)]
-    assert outcome.admitted == [at(10, 1), at(5.001, 3)]
-
-
-def test_rows_of_one_file_are_not_late_by_each_other() -> None:
-    outcome = admit([[at(60, 1), at(0, 2)]], lateness=A_MINUTE)
-
-    assert outcome.late == []
-
-
-def test_a_late_row_does_not_move_the_watermark() -> None:
-    outcome = admit([[at(10, 1)], [at(1, 2)], [at(9.5, 3)]], lateness=A_MINUTE)
-
-    assert outcome.admitted == [at(10, 1), at(9.5, 3)]
-    assert outcome.watermark == NOON + 9 * A_MINUTE
-
-
-def test_the_second_of_a_key_is_a_duplicate_in_the_same_file_and_in_a_later_one() -> None:
-    outcome = admit([[at(1, 1), at(1, 1)], [at(1, 1), at(2, 2)]], lateness=5 * A_MINUTE)
-
-    assert outcome.admitted == [at(1, 1), at(2, 2)]
-    assert outcome.duplicates == [at(1, 1), at(1, 1)]
+CASES: dict[str, tuple[int, list[list[Seen]], list[Seen], list[Seen], list[Seen]]] = {
+    "a row as old as the watermark is late": (
+        5, [[at(10, 1)], [at(5, 2), at(5.001, 3)]], [at(10, 1), at(5.001, 3)], [at(5, 2)], [],
+    ),
+    "rows of one file are not late by each other": (
+        1, [[at(60, 1), at(0, 2)]], [at(60, 1), at(0, 2)], [], [],
+    ),
+    "a late row does not move the watermark": (
+        1, [[at(10, 1)], [at(1, 2)], [at(9.5, 3)]], [at(10, 1), at(9.5, 3)], [at(1, 2)], [],
+    ),
+    "the second of a key is a duplicate in the same file and in a later one": (
+        5, [[at(1, 1), at(1, 1)], [at(1, 1), at(2, 2)]], [at(1, 1), at(2, 2)], [], [at(1, 1)] * 2,
+    ),
+    "a copy that comes too late is late and no duplicate": (
+        5, [[at(1, 1)], [at(9, 2)], [at(1, 1)]], [at(1, 1), at(9, 2)], [at(1, 1)], [],
+    ),
+    "nothing landed means no watermark": (1, [[], []], [], [], []),
+}  # fmt: skip
 
 
-def test_a_copy_that_comes_too_late_is_late_and_no_duplicate() -> None:
-    outcome = admit([[at(1, 1)], [at(9, 2)], [at(1, 1)]], lateness=5 * A_MINUTE)
+@pytest.mark.parametrize(
+    ("minutes", "landed", "admitted", "late", "duplicates"), CASES.values(), ids=CASES
+)
+def test_each_landed_row_has_its_fate(
+    minutes: int,
+    landed: list[list[Seen]],
+    admitted: list[Seen],
+    late: list[Seen],
+    duplicates: list[Seen],
+) -> None:
+    outcome = admit(landed, lateness=minutes * A_MINUTE)
 
-    assert (outcome.late, outcome.duplicates) == ([at(1, 1)], [])
-
-
-def test_nothing_landed_means_no_watermark() -> None:
-    nothing: list[list[Seen]] = [[], []]
-
-    outcome = admit(nothing, lateness=A_MINUTE)
-
-    assert (outcome.admitted, outcome.newest, outcome.watermark) == ([], None, None)
+    assert (outcome.admitted, outcome.late, outcome.duplicates) == (admitted, late, duplicates)
+    newest = max((row.event_time for row in admitted), default=None)
+    assert outcome.newest == newest
+    assert outcome.watermark == (newest - minutes * A_MINUTE if newest else None)
 
 
 files = st.lists(

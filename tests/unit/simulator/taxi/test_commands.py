@@ -4,11 +4,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from assets.samples import SAMPLES
 from rivermark.cli.main import app
 from simulator.taxi.wire import read_fares, read_rides
 
-SAMPLE = SAMPLES / "tlc" / "yellow_tripdata_2025-02_sample5000.parquet"
+SAMPLE = Path(__file__).parents[3] / "data/tlc/green_tripdata_2024-01_first2000.parquet"
 
 
 def rivermark(home: Path, *arguments: str) -> Result:
@@ -90,7 +89,7 @@ def test_a_file_is_replayed_once_however_often_it_is_asked_for(tmp_path: Path) -
     first = rivermark(tmp_path, "replay", str(SAMPLE), "--speed", "0")
     again = rivermark(tmp_path, "replay", str(SAMPLE), "--speed", "0")
 
-    assert "from 5,000 trips" in first.stdout
+    assert "from 2,000 trips" in first.stdout
     assert again.stdout.startswith("done: 0 rows in 0 files")
 
 
@@ -101,6 +100,7 @@ def test_a_file_without_trips_is_refused(tmp_path: Path) -> None:
 
     assert result.exit_code == 1
     assert "prices.csv has no pickup and dropoff times" in result.stderr
+    assert not (tmp_path / "landing").exists()
 
 
 def test_landing_needs_a_folder_of_this_machine(

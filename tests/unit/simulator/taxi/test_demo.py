@@ -84,9 +84,8 @@ def test_the_right_winners_hold_and_any_other_do_not(home: Settings) -> None:
     assert {offender["driver_id"] for offender in wrong.examples} >= {7}
 
 
-def test_before_anything_ran_the_winners_are_not_right(tmp_path: Path) -> None:
-    settings = Settings(home=tmp_path)
-    land(Path(settings.landing_root))
+def test_before_anything_ran_the_winners_are_not_right(home: Settings, tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, landing_root=home.landing_root)
 
     assert not winners_are_right(settings, NOW).passed
 

@@ -5,13 +5,9 @@ from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
-import pytest
-
 from rivermark.testing.landing.folder import files_in_landing_order
 from rivermark.testing.landing.pace import Progress
-from simulator.taxi.manifest import ManifestMismatch
 from simulator.taxi.replay import TRIP_EVENTS_FOLDER, replay
-from simulator.taxi.tlc_file import UnknownTripLayout
 
 SAMPLES = Path(__file__).parents[3] / "data" / "tlc"
 GREEN = SAMPLES / "green_tripdata_2024-01_first2000.parquet"
@@ -120,13 +116,6 @@ def test_a_replay_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     assert lines(landing) == lines(tmp_path / "whole")
 
 
-def test_another_file_does_not_go_on_in_the_manifest(tmp_path: Path) -> None:
-    replay(GREEN, tmp_path, speed=None, manifest=tmp_path / "manifest.jsonl")
-
-    with pytest.raises(ManifestMismatch):
-        replay(TEN_A_MONTH, tmp_path, speed=None, manifest=tmp_path / "manifest.jsonl")
-
-
 def test_a_second_file_lands_behind_the_first(tmp_path: Path) -> None:
     first = replay(TEN_A_MONTH, tmp_path, speed=None)
     second = replay(GREEN, tmp_path, speed=None)
@@ -134,9 +123,3 @@ def test_a_second_file_lands_behind_the_first(tmp_path: Path) -> None:
     rows = [json.loads(line, parse_float=Decimal) for line in lines(tmp_path)]
     assert len(rows) == first.paced.rows + second.paced.rows
     assert len({(row["trip_id"], row["is_start"]) for row in rows}) == len(rows)
-
-
-def test_a_file_without_trips_is_refused_before_anything_lands(tmp_path: Path) -> None:
-    with pytest.raises(UnknownTripLayout):
-        replay(SAMPLES / "taxi_zone_lookup.csv", tmp_path)
-    assert list(tmp_path.iterdir()) == []

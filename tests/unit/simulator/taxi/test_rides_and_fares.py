@@ -39,6 +39,8 @@ def test_both_events_of_a_ride_differ_in_their_kind_and_end_only() -> None:
         assert ride.start.event_time == ride.start.start_time == ride.end.start_time
         assert ride.end.event_time >= ride.start.event_time
         assert ride.start.driver_id == ride.end.driver_id
+    for ride in rides(1490, 1560):
+        assert inside(ride.start) == inside(ride.end)
 
 
 def inside(ride: RideEvent) -> bool:
@@ -50,11 +52,6 @@ def test_cleansing_removes_the_published_rides() -> None:
 
     assert len(outside) == 389
     assert outside[:5] == [1497, 1499, 1539, 1541, 1558]
-
-
-def test_a_ride_and_its_end_share_the_fate_of_cleansing() -> None:
-    for ride in rides(1490, 1560):
-        assert inside(ride.start) == inside(ride.end)
 
 
 def test_a_fare_agrees_with_its_ride() -> None:
