@@ -13,6 +13,8 @@ SEVEN = {"shop/orders": 7, "shop/hourly": datetime(2026, 3, 1, tzinfo=UTC)}
     [
         ("12", 12),
         ("2026-03-01T12:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+        ("2026-03-01 12:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+        ("2026-03-01T12:00Z", datetime(2026, 3, 1, 12, tzinfo=UTC)),
         ("2026-03-01T12:00+02:00", datetime(2026, 3, 1, 10, tzinfo=UTC)),
     ],
 )
@@ -36,8 +38,12 @@ def test_inputs_are_pinned_together_or_by_table_as_pairs_or_as_json() -> None:
 
 
 @pytest.mark.parametrize(
-    "texts", [("7", "shop/hourly=3"), ("3", "4"), ("{shop",), ('{"orders": 7}',), ("Orders=7",)]
-)
+    "texts",
+    [
+        ("7", "shop/hourly=3"), ("3", "4"), ("{shop",), ('{"orders": 7}',), ("Orders=7",),
+        ("-1",), ("1; DROP TABLE x",), ('{"../rides": 1}',), ('{"taxi/rides": "x"}',), ("{",),
+    ],
+)  # fmt: skip
 def test_pins_that_are_unclear_are_refused(texts: tuple[str, ...]) -> None:
     with pytest.raises(InvalidVersion):
         parse_as_of(*texts)

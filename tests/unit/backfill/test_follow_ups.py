@@ -49,11 +49,6 @@ def changed_on(*days: date) -> Reprocessing:
     return reprocessing(SOURCE.name, DAY, NEXT_DAY, found, id="cause", after=2)
 
 
-def test_what_lies_downstream_comes_in_the_order_of_lineage() -> None:
-    assert [s.name for s in TOPOLOGY.downstream(["test/source"])] == ["test/hourly", "test/local"]
-    assert TOPOLOGY.downstream(["test/aside"]) == []
-
-
 def test_only_the_days_that_changed_rows_reach_are_computed(lineage: Lineage) -> None:
     followed = follow_up(lineage.context, changed_on(NEXT_DAY))
 

@@ -10,22 +10,19 @@ from rivermark.model.errors import RivermarkError
 from tests.unit.cli.conftest import Entry
 
 
-def test_the_installed_deployment_is_found_from_any_folder(tmp_path: Path) -> None:
-    ask = "from rivermark.cli.deployment import topology; print(len(topology().streams))"
+def test_streams_are_found_from_any_folder_without_an_engine_and_great_expectations(
+    tmp_path: Path,
+) -> None:
+    ask = (
+        "import sys; from rivermark.cli.deployment import topology; print(len(topology().streams));"
+        "from pyspark import SparkContext; assert SparkContext._active_spark_context is None;"
+        "assert 'great_expectations' not in sys.modules; assert 'dagster' not in sys.modules"
+    )
     found = subprocess.run(
         [sys.executable, "-P", "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True
     )
 
     assert int(found.stdout) == len(topology().streams) > 20
-
-
-def test_streams_are_found_without_an_engine_and_without_great_expectations() -> None:
-    ask = (
-        "import sys; from rivermark.cli.deployment import topology; topology();"
-        "from pyspark import SparkContext; assert SparkContext._active_spark_context is None;"
-        "assert 'great_expectations' not in sys.modules; assert 'dagster' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", ask], check=True)
 
 
 @pytest.mark.parametrize(

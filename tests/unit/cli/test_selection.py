@@ -4,30 +4,33 @@ from rivermark.cli.deployment import members, selected
 from rivermark.model.errors import UnknownStream
 from tests.unit.cli.conftest import SHOP
 
-
-def names(*streams: str, groups: tuple[str, ...] = (), upstream: bool = False) -> list[str]:
-    return [s.name for s in selected(SHOP, streams, groups, upstream=upstream)]
+ALL = ["shop/orders", "shop/hourly", "shop/busiest"]
 
 
-def test_nothing_said_means_every_stream() -> None:
-    assert names() == ["shop/orders", "shop/hourly", "shop/busiest"]
-
-
-def test_streams_come_in_the_order_in_which_they_depend() -> None:
-    assert names("shop/busiest", "shop/orders") == ["shop/orders", "shop/busiest"]
-
-
-def test_a_group_and_a_stream_together_are_each_there_once() -> None:
-    assert names("shop/orders", groups=("shop",)) == ["shop/orders", "shop/hourly"]
-
-
-def test_upstream_brings_all_that_is_read_however_far() -> None:
-    assert names("shop/busiest", upstream=True) == ["shop/orders", "shop/hourly", "shop/busiest"]
-    assert names(groups=("reports",), upstream=True) == names()
+@pytest.mark.parametrize(
+    ("streams", "groups", "upstream", "names"),
+    [
+        pytest.param((), (), False, ALL, id="nothing said means every stream"),
+        pytest.param(
+            ("shop/busiest", "shop/orders"), (), False, ["shop/orders", "shop/busiest"],
+            id="in the order in which they depend",
+        ),
+        pytest.param(
+            ("shop/orders",), ("shop",), False, ["shop/orders", "shop/hourly"],
+            id="a group and a stream together, each once",
+        ),
+        pytest.param(("shop/busiest",), (), True, ALL, id="all that is read however far"),
+        pytest.param((), ("reports",), True, ALL, id="all that a group reads"),
+    ],
+)  # fmt: skip
+def test_streams_are_selected(
+    streams: tuple[str, ...], groups: tuple[str, ...], upstream: bool, names: list[str]
+) -> None:
+    assert [s.name for s in selected(SHOP, streams, groups, upstream=upstream)] == names
 
 
 def test_unknown_names_are_answered_with_the_known_ones() -> None:
     with pytest.raises(UnknownStream, match="shop/hourly"):
-        names("shop/daily")
+        selected(SHOP, ["shop/daily"], (), upstream=False)
     with pytest.raises(UnknownStream, match="there are: reports, shop"):
         members(SHOP, "kitchen")

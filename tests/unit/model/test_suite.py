@@ -183,14 +183,6 @@ def test_columns_come_from_a_schema_or_one_by_one() -> None:
     assert expect.columns_match(schema) == expect.columns_match("a", "b")
 
 
-def test_a_suite_is_a_value() -> None:
-    def declared() -> Suite:
-        return Suite("taxi/tips", (expect.between("tip", 0, 1), expect.in_set("kind", ["a"])))
-
-    assert declared() == declared()
-    assert hash(declared()) == hash(declared())
-
-
 def test_a_suite_has_the_name_of_its_table_unless_it_is_given() -> None:
     orders = ingest("test/orders", suite=Suite(expectations=(expect.between("id", 0),)))
     named = ingest("test/orders", suite=Suite("test/own", (expect.between("id", 0),)))

@@ -41,14 +41,6 @@ def test_streams_follow_while_their_inputs_differ(lineage: Lineage) -> None:
     assert lineage.computed == []
 
 
-def test_where_nothing_differs_nothing_follows(lineage: Lineage) -> None:
-    lineage.same = {"shop/paid"}
-
-    lineage.merge()
-
-    assert lineage.streams_computed == ["shop/paid"]
-
-
 def test_after_a_kill_all_downstream_is_computed_although_the_first_table_is_right_by_now(
     lineage: Lineage,
 ) -> None:

@@ -33,11 +33,11 @@ def hourly(rides: Ingest) -> Stream:
 
 
 def test_an_ingest_and_a_derived_stream_are_watched_for_different_things(rides: Ingest) -> None:
-    assert {(c.name, c.table.name) for c in checks_of_stream(rides)} == {
-        ("is_alive", "taxi/rides"),
-        ("every_row_is_accounted_for", "taxi/rides"),
-        ("few_rows_are_late", "taxi/rides_late"),
-        ("few_rows_are_set_aside", "taxi/rides_quarantine"),
+    assert {(c.name, c.table.name, c.severity) for c in checks_of_stream(rides)} == {
+        ("is_alive", "taxi/rides", "critical"),
+        ("every_row_is_accounted_for", "taxi/rides", "critical"),
+        ("few_rows_are_late", "taxi/rides_late", "warning"),
+        ("few_rows_are_set_aside", "taxi/rides_quarantine", "warning"),
     }
     assert {(c.name, c.table.name) for c in checks_of_stream(hourly(rides))} == {
         ("is_alive", "taxi/hourly"),

@@ -1,5 +1,7 @@
 from typing import Any
 
+import pytest
+
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.stream import Ingest
 from rivermark.monitor.checks.row_conservation import rows_accounted_for
@@ -57,22 +59,22 @@ def test_rows_in_are_admitted_late_or_set_aside(
     }
 
 
-def test_a_lost_row_is_found_with_its_file(settings: Settings, put: Put, rides: Ingest) -> None:
-    land(put, rides, lose="taxi/rides")
+@pytest.mark.parametrize(
+    ("fault", "offender"),
+    [
+        ({"lose": "taxi/rides"}, {"file": A, "landed": 5, "admitted": 2}),
+        ({"double": "taxi/rides_late"}, {"file": A, "late": 2}),
+    ],
+)
+def test_a_lost_or_doubled_row_is_found_with_its_file(
+    settings: Settings, put: Put, rides: Ingest, fault: dict[str, str], offender: dict[str, Any]
+) -> None:
+    land(put, rides, **fault)
 
     answer = rows_accounted_for(settings, rides)
 
     assert not answer.passed
-    assert [(o["file"], o["landed"], o["admitted"]) for o in answer.examples] == [(A, 5, 2)]
-
-
-def test_a_doubled_row_is_found_with_its_file(settings: Settings, put: Put, rides: Ingest) -> None:
-    land(put, rides, double="taxi/rides_late")
-
-    answer = rows_accounted_for(settings, rides)
-
-    assert not answer.passed
-    assert [(o["file"], o["late"]) for o in answer.examples] == [(A, 2)]
+    assert [{key: o[key] for key in offender} for o in answer.examples] == [offender]
 
 
 def test_a_row_lost_before_raw_is_found_because_the_door_had_counted_it(

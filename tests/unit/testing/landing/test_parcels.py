@@ -38,10 +38,6 @@ def test_a_full_parcel_is_due_with_its_last_row() -> None:
     assert [parcel.due for parcel in parcels] == [NOON + timedelta(seconds=1), NOON + A_MINUTE]
 
 
-def test_no_rows_make_no_parcel() -> None:
-    assert list(cut([], A_MINUTE)) == []
-
-
 @given(
     st.lists(st.integers(0, 10_000), max_size=50),
     st.integers(1, 5_000),

@@ -17,9 +17,6 @@ def test_lines_land_with_their_ends(tmp_path: Path) -> None:
 
     assert landed.path.read_bytes() == b'{"a":1}\n{"a":2}\n'
     assert (landed.rows, landed.size) == (2, 16)
-
-
-def test_an_empty_file_can_land(tmp_path: Path) -> None:
     assert land(tmp_path / "a.csv", []).size == 0
 
 
@@ -79,13 +76,3 @@ def test_a_name_that_has_landed_is_never_written_again(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError, match="landed already"):
         land(tmp_path / "a.json", ["2"])
     assert (tmp_path / "a.json").read_text() == "1\n"
-
-
-def test_the_modification_time_lies_after_the_one_before(tmp_path: Path) -> None:
-    first = land(tmp_path / "a.json", ["1"])
-    ahead = first.modified_ms + 60_000
-
-    second = land(tmp_path / "b.json", ["2"], after_ms=ahead)
-
-    assert second.modified_ms == ahead + 1
-    assert second.path.stat().st_mtime_ns == (ahead + 1) * 1_000_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,21 +43,34 @@ def test_jumps_of_more_than_the_threshold_alert() -> None:
     assert {(each.threshold, each.rule_version) for each in found} == {(Decimal("1.7"), 1)}
 
 
-def test_exactly_the_threshold_is_no_jump() -> None:
-    assert alerts([reading(0, 20), reading(1, "21.7")], threshold(0, "1.7")) == []
-
-
-def test_after_an_hour_of_silence_a_reading_is_a_first_one_again() -> None:
-    seconds = [0, 1, 2, 3, 4, 4 + 3_601]
-    story = [reading(second, each) for second, each in zip(seconds, STORY, strict=True)]
-
-    assert rows(alerts(story, threshold(0, "1.7"))) == [(24.0, 2.5)]
-
-
-def test_readings_are_compared_in_order_of_time_not_of_arrival() -> None:
-    story = [reading(second, STORY[second]) for second in (3, 0, 5, 1, 4, 2)]
-
-    assert rows(alerts(story, threshold(0, "1.7"))) == [(24.0, 2.5), (20.0, 2.5)]
+@pytest.mark.parametrize(
+    ("story", "told", "jumps"),
+    [
+        pytest.param([(0, 20), (1, "21.7")], (0, "1.7"), [], id="exactly the threshold is no jump"),
+        pytest.param(
+            [*enumerate(STORY[:5]), (4 + 3_601, STORY[5])], (0, "1.7"), [(24.0, 2.5)],
+            id="after an hour of silence a reading is a first one again",
+        ),
+        pytest.param(
+            [(second, STORY[second]) for second in (3, 0, 5, 1, 4, 2)], (0, "1.7"),
+            [(24.0, 2.5), (20.0, 2.5)], id="in order of time, not of arrival",
+        ),
+        pytest.param(
+            [(0, 20), (1, 30), (3, 35)], (2, 1), [(35.0, 5.0)],
+            id="without a threshold no alert, but the temperature is remembered",
+        ),
+        pytest.param(
+            [(0, 20), (5, 23)], (5, 2), [(23.0, 3.0)],
+            id="a threshold holds for readings of its own instant",
+        ),
+    ],
+)  # fmt: skip
+def test_a_reading_is_compared_with_the_one_before_and_the_threshold_of_its_time(
+    story: list[tuple[float, object]],
+    told: tuple[float, object],
+    jumps: list[tuple[float, float]],
+) -> None:
+    assert rows(alerts([reading(*each) for each in story], threshold(*told))) == jumps
 
 
 def test_thresholds_are_changed_and_removed_by_their_stream() -> None:
@@ -78,12 +92,6 @@ def test_thresholds_are_changed_and_removed_by_their_stream() -> None:
     assert (jump.sensor_id, jump.threshold, jump.rule_version) == ("sensor_2", Decimal("0.9"), 1)
 
 
-def test_without_a_threshold_there_is_no_alert_but_the_temperature_is_remembered() -> None:
-    story = [reading(0, 20), reading(1, 30), reading(3, 35)]
-
-    assert rows(alerts(story, threshold(2, 1))) == [(35.0, 5.0)]
-
-
 def test_a_sensors_own_threshold_comes_before_that_of_all() -> None:
     story = [reading(0, 20), reading(1, 23), reading(0, 20, "sensor_2"), reading(1, 23, "sensor_2")]
 
@@ -101,10 +109,6 @@ def test_an_alert_carries_the_version_that_held_at_its_own_time() -> None:
         (Decimal(2), 1),
         (Decimal(1), 2),
     ]
-
-
-def test_a_threshold_holds_for_readings_of_its_own_instant() -> None:
-    assert rows(alerts([reading(0, 20), reading(5, 23)], threshold(5, 2))) == [(23.0, 3.0)]
 
 
 thresholds = st.lists(

@@ -10,15 +10,12 @@ from assets.taxi.trips.zones import FIRST, LAST, UNKNOWN, Zone, zones
 SAMPLE = Path(__file__).parents[4] / "data" / "tlc" / "taxi_zone_lookup.csv"
 
 
-def test_it_holds_each_number_from_1_to_265_once() -> None:
-    assert list(zones()) == list(range(FIRST, LAST + 1))
-
-
 def test_it_is_the_table_that_tlc_publishes() -> None:
     with SAMPLE.open(newline="") as file:
         _, *lines = list(csv.reader(file))
 
     assert {int(n): Zone(*cells) for n, *cells in lines} == zones()
+    assert list(zones()) == list(range(FIRST, LAST + 1))
 
 
 def test_the_words_na_and_not_available_are_text() -> None:
@@ -26,9 +23,3 @@ def test_the_words_na_and_not_available_are_text() -> None:
         Zone("Unknown", "NV", "N/A"),
         Zone("Unknown", "NA", "N/A"),
     ]
-
-
-def test_names_are_not_unique_so_numbers_join() -> None:
-    corona = [number for number, zone in zones().items() if zone.zone == "Corona"]
-
-    assert corona == [56, 57]
