@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -207,6 +208,51 @@ def test_files_of_several_formats_and_shapes_make_one_batch(
 
     door = run(spark, settings, small)[small.name]
 
-    assert (door.files, door.rows_in, door.admitted, door.quarantined) == (7, 5, 4, 1)
+    # The header of 2.csv names no column, so it counts as a line of the file (case N032).
+    assert (door.files, door.rows_in, door.admitted, door.quarantined) == (7, 6, 4, 2)
     found = [r["sensor"] for r in rows(spark, settings, small.admitted, "sensor")]
     assert found == ["csv", "gzip", "text", "typed"]
+
+
+def test_n032_both_lines_of_a_csv_file_without_a_header_are_quarantined(
+    spark: SparkSession, settings: Settings, landing: Landing
+) -> None:
+    lines = [f"s,{AT},1", f"t,{AT},2"]
+    landing.put(f"{FOLDER}/1.csv", *lines)
+    landing.put(f"{FOLDER}/2.csv", "sensor,at,temperature", f"s,{AT},1")
+
+    door = run(spark, settings, READINGS)[READINGS.name]
+
+    assert (door.rows_in, door.admitted, door.quarantined) == (3, 1, 2)
+    aside = rows(spark, settings, READINGS.quarantine, "_file", "_row", "payload")
+    assert [tuple(r) for r in aside] == [("1.csv", 1, lines[0]), ("1.csv", 2, lines[1])]
+
+
+def test_n006_n007_n008_n053_hostile_files_keep_no_good_one_out(
+    spark: SparkSession, settings: Settings, landing: Landing
+) -> None:
+    good = parquet_bytes(50)
+    at = good.rindex(b"temperature")
+    landing.put(f"{FOLDER}/1.json", '{"user_id":' + "[" * 5_000)
+    landing.put(f"{FOLDER}/2.csv", f"sensor,at,{'a' * 140_000}", f"s,{AT},1")
+    landing.put_bytes(f"{FOLDER}/caf\udce9.json", f"{GOOD[0]}\n".encode())
+    landing.put_bytes(f"{FOLDER}/3.parquet", good[:at] + b"\xe9" + good[at + 1 :])
+    landing.put(f"{FOLDER}/good.json", *GOOD)
+
+    door = run(spark, settings, READINGS)[READINGS.name]
+
+    assert door.admitted == 2
+    assert reasons(spark, settings) == [
+        ("1.json", 1, "unparsable_json"),
+        ("2.csv", None, "file_unusable_header"),
+        ("3.parquet", None, "file_corrupt"),
+        ("caf\\xe9.json", None, "file_name_not_utf8"),
+    ]
+
+
+def parquet_bytes(count: int) -> bytes:
+    sink = pa.BufferOutputStream()
+    columns = {"sensor": [f"s{n}" for n in range(count)], "at": [TEN] * count}
+    pq.write_table(pa.table(columns | {"temperature": [20.0] * count}), sink)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
