@@ -130,6 +130,7 @@ class Refusing:
         raise PermissionError(13, "Permission denied", path)
 
 
+@pytest.mark.long
 def test_b045_every_line_is_a_row_or_is_set_aside_with_its_text_and_reason(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
@@ -154,6 +155,7 @@ def test_b045_every_line_is_a_row_or_is_set_aside_with_its_text_and_reason(
     ]
 
 
+@pytest.mark.long
 def test_b047_dates_of_a_spreadsheet_are_read_as_declared_or_set_aside(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
@@ -172,7 +174,7 @@ def test_b047_dates_of_a_spreadsheet_are_read_as_declared_or_set_aside(
     ]
 
 
-@pytest.mark.parametrize("encoding", ["ISO-8859-1", "UTF-8"])
+@pytest.mark.parametrize("encoding", [pytest.param("ISO-8859-1", marks=pytest.mark.long), "UTF-8"])
 def test_b093_a_foreign_encoding_is_read_as_declared_or_set_aside(
     encoding: str, spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
@@ -209,6 +211,7 @@ def test_b093_a_foreign_encoding_is_read_as_declared_or_set_aside(
         assert aside[1]["payload"].endswith("caf\ufffd")
 
 
+@pytest.mark.long
 def test_b048_one_local_hour_twice_is_two_windows(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
