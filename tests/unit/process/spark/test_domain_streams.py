@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -41,6 +41,7 @@ from simulator.web.commands import web_feeds
 from simulator.web.world import WebWorld
 from tests.oracles import alerts
 from tests.oracles.landed import accept
+from tests.unit.process.spark.kept_bucket import KeptBucket
 
 BEGINNING = datetime(2024, 3, 1, 15, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -122,39 +123,6 @@ def run(stream: Stream, landing: Path, *, by_python: bool = False) -> list[Row]:
     return found
 
 
-@dataclass
-class Bucket:
-    """Stands for what Spark keeps of a bucket, and for the handle and clocks that it gives."""
-
-    stored: tuple[bytes, int | None] | None = None
-    timers: set[int] = field(default_factory=set)
-    watermark: int = 0
-
-    def getValueState(self, name: str, schema: object) -> Bucket:
-        return self
-
-    def get(self) -> tuple[bytes, int | None] | None:
-        return self.stored
-
-    def update(self, value: tuple[bytes, int | None]) -> None:
-        self.stored = value
-
-    def clear(self) -> None:
-        self.stored = None
-
-    def registerTimer(self, at: int) -> None:
-        self.timers.add(at)
-
-    def deleteTimer(self, at: int) -> None:
-        self.timers.remove(at)
-
-    def getCurrentWatermarkInMs(self) -> int:
-        return self.watermark
-
-    def getCurrentProcessingTimeInMs(self) -> int:
-        return 0
-
-
 def run_live(stream: Stream, landing: Path, batches: int) -> list[Row]:
     """The rows that a stream writes in so many batches and one without rows that ends them all.
 
@@ -163,7 +131,7 @@ def run_live(stream: Stream, landing: Path, batches: int) -> list[Row]:
     """
     core, readers = core_of(stream)
     stories = [admitted(landing, read) for read in stream.reads]
-    buckets: dict[int, Bucket] = defaultdict(Bucket)
+    buckets: dict[int, KeptBucket] = defaultdict(KeptBucket)
     found: list[Any] = []
     watermark = 0
     for n in range(batches + 1):
