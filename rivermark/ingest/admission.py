@@ -8,7 +8,7 @@ changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ from rivermark.ingest.batch.spark_batch import SparkBatch
 from rivermark.ingest.decision import Decision, ReadBatch, decide
 from rivermark.ingest.late_rows import may_exceed
 from rivermark.ingest.parse.driver_parser import DriverParser
-from rivermark.ingest.parse.parser import Head, Parser, is_record
+from rivermark.ingest.parse.parser import Parser, is_record
 from rivermark.ingest.split_outcomes import INGEST_FILES, SplitOutcome, write_outcomes
 from rivermark.ingest.split_statistics import SplitStatistics
 from rivermark.ingest.watermark_recovery import recover_watermark
@@ -171,7 +171,7 @@ class Admission:
             lines = known.take(records.rows["_split"])
             for name in ("_row", "payload"):
                 lines = lines.append_column(name, records.rows[name])
-            parsed = self._driver_parser.parse(lines, heads_of(splits))
+            parsed = self._driver_parser.parse(lines)
             return counted(ArrowBatch(parsed, self.ingest))
         keys = pa.array(records.keys, pa.string())
         beside = self._spark.createDataFrame(known.append_column("_split", keys))
@@ -184,7 +184,7 @@ class Admission:
 
     def _open(self, lines: DataFrame, splits: Sequence[PlannedSplit]) -> ParsedBatch:
         """Parse the lines; a batch of everyday size comes to the driver, a large one stays out."""
-        parsed = self._parser.parse(lines, heads_of(splits))
+        parsed = self._parser.parse(lines)
         if self._is_small(splits):
             return ArrowBatch(parsed.toArrow(), self.ingest)
         return SparkBatch(parsed, self.ingest)
@@ -246,11 +246,6 @@ class Admission:
             for o in outcomes
         ]
         return rows_of(self.ingest.quarantine, rows)
-
-
-def heads_of(splits: Iterable[PlannedSplit]) -> set[Head]:
-    """The shapes of the splits' payloads."""
-    return {Head(s.format or "", s.columns) for s in splits}
 
 
 def known_of(splits: Sequence[PlannedSplit], now: datetime) -> pa.Table:

@@ -22,7 +22,7 @@ from rivermark.backfill.late.hours import bounds
 from rivermark.ingest.batch.arrow_batch import ArrowBatch
 from rivermark.ingest.decision import evaluate_splits
 from rivermark.ingest.late_rows import may_exceed
-from rivermark.ingest.parse.parser import Head, Parser
+from rivermark.ingest.parse.parser import Parser
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.ingest.watermark import Progress
 from rivermark.lake.commit_metadata import commit_properties
@@ -87,12 +87,11 @@ def replay(context: BackfillContext, ingest: Ingest, first: date, last: date) ->
         DeltaTable(lake.path(table)).delete()
     raw = context.spark().read.format("delta").load(lake.path(ingest.raw))
     lines = raw.where(F.col("_ingest_batch").between(*batches))
-    heads = {Head(*row) for row in lines.select("_format", "_columns").distinct().collect()}
     parser = Parser(ingest.contract, ingest.source.delimiter)
     progress, rows = _progress_before(lake, ingest, batches[0]), 0
     for part in _parts(files):
         lines_of_part = lines.where(F.col("_ingest_batch").between(part[0].batch, part[-1].batch))
-        parsed = _parsed(parser, lines_of_part, heads)
+        parsed = _parsed(parser, lines_of_part)
         progress, count = _decide(context, ingest, side, parsed, part, progress)
         rows += count
     expected = sum(file.rows for file in files)
@@ -163,9 +162,9 @@ def _progress_before(lake: Lake, ingest: Ingest, batch: int) -> Progress:
     return Progress(newest.astimezone(UTC) if newest else None)
 
 
-def _parsed(parser: Parser, lines: DataFrame, heads: set[Head]) -> pa.Table:
+def _parsed(parser: Parser, lines: DataFrame) -> pa.Table:
     records = lines.withColumns({"_record": F.lit(True), "_part": F.lit(0), "_mid": F.col("_row")})
-    return parser.parse(records, heads).toArrow()
+    return parser.parse(records).toArrow()
 
 
 def _decide(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
-from rivermark.ingest.parse.parser import PROBLEMS, Head, Parser
+from rivermark.ingest.parse.parser import PROBLEMS, Parser
 from rivermark.model.contract import Contract
 from rivermark.testing.landing.json_lines import Value, json_line
 
@@ -19,14 +18,10 @@ def problems(
     spark: SparkSession, contract: Contract, rows: Sequence[dict[str, Value]]
 ) -> list[list[str]]:
     """The reasons for which each row would be set aside, in the order of the rows."""
-    heads = [Head("json", json.dumps(sorted(row))) for row in rows]
     raw = spark.createDataFrame(
-        [
-            (number, json_line(row), head.format, head.columns, LANDED, "file")
-            for number, (row, head) in enumerate(zip(rows, heads, strict=True))
-        ],
+        [(number, json_line(row), "json", None, LANDED, "file") for number, row in enumerate(rows)],
         "_row long, payload string, _format string, _columns string, "
         "_landed_at timestamp, _file string",
     )
-    parsed = Parser(contract, ",").parse(raw, heads).orderBy("_row")
+    parsed = Parser(contract, ",").parse(raw).orderBy("_row")
     return [list(row[PROBLEMS]) for row in parsed.collect()]

@@ -1,0 +1,38 @@
+"""The values of one CSV line, as RFC 4180 writes them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_QUOTED: Final = re.compile(r'"([^"]*+(?:""[^"]*+)*+)"')
+
+
+def values_of(line: str, delimiter: str) -> list[str | None]:
+    """The line's values in order; None for one that is empty and not quoted.
+
+    A value that begins with a quote ends with one, and a quote within it is written twice; spaces
+    and tabs between its last quote and the delimiter are no part of it. Elsewhere quotes are text.
+
+    Raises:
+        ValueError: a quote never closes, or text follows the one that does.
+    """
+    if '"' not in line:
+        return [value or None for value in line.split(delimiter)]
+    values: list[str | None] = []
+    at = 0
+    while at <= len(line):
+        quoted = _QUOTED.match(line, at)
+        if quoted is None and line.startswith('"', at):
+            raise ValueError("a quote never closes")
+        behind = quoted.end() if quoted else at
+        end = line.find(delimiter, behind)
+        end = len(line) if end < 0 else end
+        if quoted is None:
+            values.append(line[at:end] or None)
+        elif line[behind:end].strip(" \t"):
+            raise ValueError("text behind a closing quote")
+        else:
+            values.append(quoted[1].replace('""', '"'))
+        at = end + len(delimiter)
+    return values

@@ -1,0 +1,164 @@
+"""From payloads to the texts of fields, before anything is read as a number or a time.
+
+Plain Python over one line at a time, so that no line decides how another is read. The driver calls
+it for batches that it holds, Spark's workers for all others.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rivermark.ingest.parse import csv_line, json_object
+
+MALFORMED: Final = "_malformed"
+"""Why a line is no record: a column beside those of the fields."""
+UNPARSABLE: Final = "unparsable_json"
+WRONG_NUMBER: Final = "wrong_number_of_values"
+UNDECODABLE: Final = "undecodable_text"
+
+Texts = Sequence[str | None]
+"""The texts of the fields in their order, and why the line is malformed."""
+
+_WORDS: Final = {True: "true", False: "false"}
+_HALF_A_CHARACTER: Final = re.compile(r"[\ud800-\udfff]")
+"""What an escape such as \\ud800 stands for alone: nothing that UTF-8 can hold."""
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """A field by its name, its spellings with its own first, and its words for 'no value'."""
+
+    name: str
+    spellings: tuple[str, ...]
+    nulls: tuple[str, ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What to look up, in turn: each spelling as it is declared, then in lower case."""
+        return tuple(dict.fromkeys(key for s in self.spellings for key in (s, s.lower())))
+
+    def without_nulls(self, texts: pa.StringArray) -> pa.StringArray:
+        """The texts without the field's words for 'no value'."""
+        words = pc.is_in(pc.utf8_trim(texts, " "), pa.array(self.nulls, pa.string()))
+        return pc.if_else(words, None, texts)
+
+
+class Cutter:
+    """Cuts payloads into the texts of fields.
+
+    A field's text is that of its first spelling that has a value. A spelling is looked up as it is
+    declared, and in any other letter case where the payload has no such name. The cutter is sent to
+    Spark's workers, and holds nothing of Spark.
+    """
+
+    def __init__(self, fields: Sequence[Spelled], delimiter: str) -> None:
+        self._fields = tuple(fields)
+        self._keys = [field.keys for field in fields]
+        self._first = [keys[0] for keys in self._keys]
+        self._more = [(n, keys[1:]) for n, keys in enumerate(self._keys) if len(keys) > 1]
+        self._delimiter = delimiter
+        self._exact = {spelling for field in fields for spelling in field.spellings}
+        self._lower = {spelling.lower() for spelling in self._exact}
+
+    def cut(self, payloads: pa.Array, formats: pa.Array, columns: pa.Array) -> pa.Array:
+        """The texts of each payload as a struct, by its format and its file's columns (as JSON).
+
+        Spark takes from the annotations that it is called for columns, and not for groups.
+        """
+        shapes = pa.table([formats, columns], ["format", "columns"])
+        codes = pc.binary_join_element_wise(
+            pc.fill_null(shapes["format"], ""), pc.fill_null(shapes["columns"], ""), " "
+        )
+        encoded = codes.combine_chunks().dictionary_encode()
+        cutters = [self._cutter(*shape.split(" ", 1)) for shape in encoded.dictionary.to_pylist()]
+        rows = [
+            cutters[code](payload or "")
+            for code, payload in zip(encoded.indices.to_pylist(), payloads.to_pylist(), strict=True)
+        ]
+        columns_of_texts = zip(*rows, strict=True) if rows else [()] * (len(self._fields) + 1)
+        arrays = [pa.array(texts, pa.string()) for texts in columns_of_texts]
+        names = [*(field.name for field in self._fields), MALFORMED]
+        cells = [field.without_nulls(a) for field, a in zip(self._fields, arrays, strict=False)]
+        return pa.StructArray.from_arrays([*cells, arrays[-1]], names)
+
+    def _cutter(self, kind: str, columns: str) -> Callable[[str], Texts]:
+        if kind == "text":
+            return self._cut_text
+        if kind == "csv":
+            return self._csv_cutter(json.loads(columns) if columns else [])
+        return self._cut_json
+
+    def _malformed(self, reason: str) -> Texts:
+        return [*[None] * len(self._fields), reason]
+
+    def _cut_text(self, line: str) -> Texts:
+        """Take the line for every field that is spelled `text`; no line is malformed."""
+        return [*(line if "text" in keys else None for keys in self._keys), None]
+
+    def _csv_cutter(self, names: Sequence[str]) -> Callable[[str], Texts]:
+        """What takes a line's values by the columns of its file's header."""
+        backwards = [*enumerate(names)][::-1]
+        place_of = {name.lower(): n for n, name in backwards} | {name: n for n, name in backwards}
+        places = [[place_of[key] for key in keys if key in place_of] for keys in self._keys]
+        first = [own[0] if own else len(names) for own in places]
+        more = [(n, own[1:]) for n, own in enumerate(places) if len(own) > 1]
+
+        def cut(line: str) -> Texts:
+            try:
+                values = csv_line.values_of(line, self._delimiter)
+            except ValueError:
+                return self._malformed(WRONG_NUMBER)
+            # Some empty values behind the last column are no data: whole years of taxi files have
+            # them. A line of nothing but delimiters is none of those.
+            if not len(names) <= len(values) <= 2 * len(names) or any(values[len(names) :]):
+                return self._malformed(WRONG_NUMBER)
+            values.append(None)
+            texts = [values[n] for n in first]
+            for n, own in more:
+                if texts[n] is None:
+                    texts[n] = next((values[m] for m in own if values[m] is not None), None)
+            return [*texts, None]
+
+        return cut
+
+    def _cut_json(self, line: str) -> Texts:
+        """Take an object's values by its own keys."""
+        line = line.removeprefix("\ufeff")
+        try:
+            values = self._folded(json_object.values_of(line))
+        except ValueError:
+            return self._malformed(UNPARSABLE)
+        found = [*map(values.get, self._first)]
+        for n, keys in self._more:
+            if found[n] is None:
+                found[n] = next((v for key in keys if (v := values.get(key)) is not None), None)
+        kinds = {*map(type, found)}
+        if bool in kinds:
+            found = [_WORDS.get(v, v) if isinstance(v, bool) else v for v in found]
+        if dict in kinds or list in kinds:
+            self._put_as_written(line, found)
+        if "\\u" in line and any(text and _HALF_A_CHARACTER.search(text) for text in found):
+            return self._malformed(UNDECODABLE)
+        return [*found, None]
+
+    def _put_as_written(self, line: str, found: list[Any]) -> None:
+        """Replace lists and objects by the text that they are in the line."""
+        values = self._folded(json_object.written_values_of(line))
+        for n, keys in enumerate(self._keys):
+            if isinstance(found[n], dict | list):
+                # A value that is null here was none there.
+                found[n] = next(v for key in keys if (v := values.get(key, "null")) != "null")
+
+    def _folded(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The values, those of keys in another letter case under their lower case too."""
+        if values.keys() <= self._exact:
+            return values
+        lower = ((key.lower(), value) for key, value in values.items())
+        return {key: value for key, value in lower if key in self._lower} | values
