@@ -13,15 +13,7 @@ import pytest
 from deltalake import DeltaTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql.types import (
-    BooleanType,
-    DoubleType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import StringType, StructField, StructType
 
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
@@ -32,19 +24,11 @@ from rivermark.model.sink import SinkWriter
 from rivermark.model.stream import Output
 from rivermark.model.table import Table
 from rivermark.sinks.delta_upsert import DeltaUpsert
-from tests.unit.sinks.conftest import DAY, NOON, context
+from tests.unit.sinks.conftest import DAY, FARES, NOON, context
 
 METERS = Table(
     name="test/meters",
-    schema=StructType(
-        [
-            StructField("ride", LongType()),
-            StructField("meter", StringType()),
-            StructField("at", TimestampType()),
-            StructField("fare", DoubleType()),
-            StructField("gone", BooleanType()),
-        ]
-    ),
+    schema=StructType([*FARES.schema.fields, StructField("meter", StringType())]),
     description="The newest fare of each ride.",
     keys=("ride",),
 )
@@ -223,7 +207,7 @@ def test_a_key_may_be_text(tmp_path: Path) -> None:
         without_names = rows([(1, minutes, fare) for _, minutes, fare in updates])
         meters = pa.array([meter for meter, _, _ in updates])
         batch = named.context.origin.batch(named.batch)
-        named.writer.write(without_names.set_column(1, "meter", meters), batch)
+        named.writer.write(without_names.set_column(4, "meter", meters), batch)
         named.batch += 1
 
     write(("a", 0, 1.0), ("b", 0, 2.0), ("c", 0, 3.0))

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, cast
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
+from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
 from rivermark import (
     ConsoleSink,
@@ -43,6 +44,7 @@ PERSONAL = Table(
     personal=("fare",),
     event_time="at",
 )
+SOURCE = Table(name="test/source", schema=FARES.schema, description="s", event_time="at")
 
 
 @dataclass(frozen=True)
@@ -144,8 +146,7 @@ def test_the_console_shows_some_rows_of_a_new_batch_and_no_personal_value(
 def test_each_sink_is_closed_at_the_end_of_a_run_whatever_another_does(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
     one, other = Sent(fails=[True]), Sent(fails=[True])
-    source = Table(name="test/source", schema=FARES.schema, description="s", event_time="at")
-    declared = stream(reads=(source,), writes=(Output(FARES, sinks=(one, other)),))
+    declared = stream(reads=(SOURCE,), writes=(Output(FARES, sinks=(one, other)),))
     host = AppendHost(cast(SparkSession, None), settings, declared, "run")
     assert one.closed == other.closed == []
     with pytest.raises(ConnectionError):
@@ -179,7 +180,6 @@ def stream(**declared: Any) -> Stream:
 
 
 def test_a_table_whose_rows_are_updated_is_looked_up_and_not_followed() -> None:
-    source = Table(name="test/source", schema=FARES.schema, description="s", event_time="at")
     latest = Table(
         name="test/latest",
         schema=FARES.schema,
@@ -188,7 +188,7 @@ def test_a_table_whose_rows_are_updated_is_looked_up_and_not_followed() -> None:
         keys=("ride",),
         days=FARES.days,
     )
-    upserting = stream(reads=(source,), writes=(Output(latest, sinks=(DeltaUpsert("at"),)),))
+    upserting = stream(reads=(SOURCE,), writes=(Output(latest, sinks=(DeltaUpsert("at"),)),))
     for reader in (
         stream(reads=(upserting,), writes=PERSONAL),
         stream(reads=(latest,), writes=PERSONAL),
@@ -197,27 +197,24 @@ def test_a_table_whose_rows_are_updated_is_looked_up_and_not_followed() -> None:
         with pytest.raises(DeclarationError, match=r"Look the table up whole \(static="):
             Topology([upserting, reader])
 
-    Topology([upserting, stream(reads=(source,), static=(latest,), writes=PERSONAL)])
+    Topology([upserting, stream(reads=(SOURCE,), static=(latest,), writes=PERSONAL)])
     with pytest.raises(DeclarationError, match="replaced by whole days"):
         stream(
-            reads=(source,),
+            reads=(SOURCE,),
             writes=(Output(latest, sinks=(DeltaUpsert("at"),)),),
             kind="refresh",
         )
 
 
 def test_tombstones_are_maintained_and_reset_with_their_table() -> None:
-    source = Table(name="test/source", schema=FARES.schema, description="s", event_time="at")
     sinks = (DeltaUpsert("at", deleted="gone"),)
-    upserting = stream(reads=(source,), writes=(Output(FARES, sinks=sinks),))
+    upserting = stream(reads=(SOURCE,), writes=(Output(FARES, sinks=sinks),))
 
     assert [t.name for t in tables_of(upserting)] == ["test/fares", "test/fares_tombstones"]
     assert "test/fares_tombstones" in kept_tables(Topology([upserting]))
 
 
-def test_csv_refuses_nested_columns(lake: Lake) -> None:
-    from pyspark.sql.types import ArrayType, LongType, StructField, StructType
-
+def test_csv_refuses_nested_columns() -> None:
     nested = Table(
         name="test/nested",
         schema=StructType([StructField("rides", ArrayType(LongType()))]),

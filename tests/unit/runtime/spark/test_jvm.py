@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,18 +36,17 @@ def test_the_class_path_lists_the_delta_jars_in_one_fixed_order(cache: Path) -> 
     assert path == f"{delta / 'delta-spark-1.jar'}:{delta / 'delta-storage-1.jar'}"
 
 
-def test_a_short_run_has_the_quick_compiler_and_one_collector_thread(cache: Path) -> None:
-    flags = java_flags(driver_options("short"))
+@pytest.mark.parametrize(
+    ("kind", "collector", "compilers"),
+    [("short", "Serial", ["-XX:TieredStopAtLevel=1"]), ("long", "Parallel", [])],
+)
+def test_a_short_run_has_the_quick_compiler_and_one_collector_thread_a_long_one_all(
+    cache: Path, kind: Any, collector: str, compilers: list[str]
+) -> None:
+    flags = java_flags(driver_options(kind))
 
-    assert "-XX:TieredStopAtLevel=1" in flags
-    assert "-XX:+UseSerialGC" in flags
-
-
-def test_a_long_run_has_every_compiler_and_the_parallel_collector(cache: Path) -> None:
-    flags = java_flags(driver_options("long"))
-
-    assert not [flag for flag in flags if flag.startswith("-XX:TieredStopAtLevel")]
-    assert "-XX:+UseParallelGC" in flags
+    assert [flag for flag in flags if flag.startswith("-XX:TieredStopAtLevel")] == compilers
+    assert f"-XX:+Use{collector}GC" in flags
 
 
 @pytest.mark.parametrize(("heap", "first"), [("4g", "3072m"), ("512m", "384m")])
@@ -77,10 +77,6 @@ def test_a_heap_that_is_no_size_is_refused(cache: Path, heap: str) -> None:
         driver_options("short", heap=heap)
 
 
-def test_without_a_class_archive_none_is_named(cache: Path) -> None:
-    assert not [flag for flag in java_flags(driver_options("short")) if "SharedArchive" in flag]
-
-
 def test_a_whole_class_archive_is_used_but_never_required(cache: Path) -> None:
     archive = keep_archive(cache, whole=True)
 
@@ -90,10 +86,12 @@ def test_a_whole_class_archive_is_used_but_never_required(cache: Path) -> None:
     assert "-Xshare:auto" in flags
 
 
-def test_a_class_archive_that_was_cut_short_is_left_alone_because_it_would_kill_the_jvm(
-    cache: Path,
+@pytest.mark.parametrize("cut_short", [False, True])
+def test_an_absent_archive_is_not_named_nor_a_cut_one_because_it_would_kill_the_jvm(
+    cache: Path, cut_short: bool
 ) -> None:
-    keep_archive(cache, whole=False)
+    if cut_short:
+        keep_archive(cache, whole=False)
 
     assert not [flag for flag in java_flags(driver_options("short")) if "SharedArchive" in flag]
 
