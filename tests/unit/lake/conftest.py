@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import CommitProperties, write_deltalake
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from rivermark.lake.lake import Lake
@@ -33,6 +33,12 @@ Foreign = Callable[[], None]
 def rides(*ids: int, at: datetime = NOON) -> pa.Table:
     """Rides of these numbers, all at one time."""
     return pa.Table.from_pylist([{"id": i, "at": at} for i in ids], ARROW)
+
+
+def ids(lake: Lake, version: int | None = None) -> list[int]:
+    """The numbers of the rides that the table holds, ascending."""
+    table: pa.Table = DeltaTable(lake.path(RIDES), version=version).to_pyarrow_table()
+    return sorted(table["id"].to_pylist())
 
 
 @pytest.fixture

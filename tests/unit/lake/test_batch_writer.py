@@ -15,7 +15,7 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.model.errors import ReplayUnprovable
 from rivermark.model.sink import Origin
-from tests.unit.lake.conftest import RIDES, Foreign, rides
+from tests.unit.lake.conftest import RIDES, Foreign, ids, rides
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -30,11 +30,6 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
 def writer(lake: Lake, generation: int = 0, stream: str = "test/rides") -> TableWriter:
     """A writer as a new run opens it."""
     return TableWriter(lake, RIDES, Origin(stream, generation, LONG_AGO, "run"))
-
-
-def ids(lake: Lake) -> list[int]:
-    found: list[int] = DeltaTable(lake.path(RIDES)).to_pyarrow_table()["id"].to_pylist()
-    return sorted(found)
 
 
 def test_a_batch_is_appended_once_also_by_the_next_run(lake: Lake) -> None:

@@ -11,15 +11,10 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.replace import replace_days
 from rivermark.model.errors import RivermarkError
-from tests.unit.lake.conftest import NOON, RIDES, rides
+from tests.unit.lake.conftest import NOON, RIDES, ids, rides
 
 FIRST, SECOND = date(2024, 3, 1), date(2024, 3, 2)
 DAY = timedelta(days=1)
-
-
-def ids(lake: Lake) -> list[int]:
-    found: list[int] = DeltaTable(lake.path(RIDES)).to_pyarrow_table()["id"].to_pylist()
-    return sorted(found)
 
 
 @pytest.fixture

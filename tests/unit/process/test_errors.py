@@ -209,11 +209,6 @@ class NullKeysAside(NullKeys):
     dead_letter = True
 
 
-def test_an_event_without_key_is_an_error_that_names_it() -> None:
-    with pytest.raises(ProcessError, match=r"event MaybeNull\(sensor=None.*the event has no key"):
-        ProcessHarness(NullKeys()).feed(MaybeNull(None, NOON))  # type: ignore[arg-type]
-
-
 def test_an_event_without_key_is_set_aside_where_that_is_allowed() -> None:
     aside = ProcessHarness(NullKeysAside())
     aside.feed([MaybeNull("a", NOON), MaybeNull(None, NOON)])  # type: ignore[arg-type]

@@ -80,7 +80,7 @@ def test_a_struct_s_columns_are_told_one_by_one() -> None:
     }
 
 
-@given(st.lists(st.text(max_size=80), min_size=1))
+@given(st.lists(st.text(max_size=80), min_size=1, max_size=5))
 def test_every_text_lies_within_the_bounds(texts: list[str]) -> None:
     least, greatest = bounds(texts, pa.string())
     for text in texts:

@@ -15,17 +15,10 @@ from deltalake.schema import Field, PrimitiveType
 
 from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.append.version_checksum import write_checksum
-from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.statistics import largest, row_count, smallest
-from rivermark.model.sink import Origin
-from tests.unit.lake.conftest import NOON, RIDES, Foreign, rides
-
-
-def ids(path: str) -> list[int]:
-    found: list[int] = DeltaTable(path).to_pyarrow_table()["id"].to_pylist()
-    return sorted(found)
+from tests.unit.lake.conftest import NOON, RIDES, Foreign, ids, rides
 
 
 @pytest.fixture
@@ -34,24 +27,16 @@ def path(lake: Lake) -> str:
 
 
 def test_the_rows_the_note_and_the_statistics_are_in_the_table(lake: Lake, path: str) -> None:
+    before = datetime.now(UTC)
     assert DeltaCommitter(path).append(rides(1, 2), {"batch": 7})
 
     newest = CommitLog(path).latest()
     assert newest is not None
     assert (newest.metadata, newest.rows, newest.operation) == ({"batch": 7}, 2, "WRITE")
-    assert ids(path) == [1, 2]
+    assert before.timestamp() - 1 <= newest.at.timestamp() <= datetime.now(UTC).timestamp()
+    assert ids(lake) == [1, 2]
     assert (smallest(lake, RIDES, "at"), largest(lake, RIDES, "at")) == (NOON, NOON)
     assert row_count(lake, RIDES) == 2
-
-
-def test_commits_of_others_are_taken_in(path: str, foreign: Foreign) -> None:
-    appender = DeltaCommitter(path)
-    for n in range(3):
-        foreign()
-        assert appender.append(rides(n), {})
-
-    assert DeltaTable(path).version() == 6
-    assert ids(path) == [-1, -1, -1, 0, 1, 2]
 
 
 def test_the_checksum_is_the_one_of_the_state(path: str, foreign: Foreign) -> None:
@@ -68,7 +53,7 @@ def test_the_checksum_is_the_one_of_the_state(path: str, foreign: Foreign) -> No
 
 
 def test_a_version_that_somebody_took_in_the_last_moment_stays_his(
-    path: str, foreign: Foreign, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, path: str, foreign: Foreign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     appender = DeltaCommitter(path)
     link, waiting = os.link, [foreign, foreign]
@@ -81,12 +66,12 @@ def test_a_version_that_somebody_took_in_the_last_moment_stays_his(
     monkeypatch.setattr(os, "link", late)
     assert appender.append(rides(1), {})
 
-    assert ids(path) == [-1, -1, 1]
+    assert ids(lake) == [-1, -1, 1]
     assert not list(Path(path, "_delta_log").glob(".*.tmp"))
 
 
 def test_columns_that_change_in_the_last_moment_are_not_guessed(
-    path: str, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     appender = DeltaCommitter(path)
     link, waiting = os.link, [Field("n", PrimitiveType("long"))]
@@ -98,12 +83,14 @@ def test_columns_that_change_in_the_last_moment_are_not_guessed(
 
     monkeypatch.setattr(os, "link", late)
     assert not appender.append(rides(1), {})
-    assert ids(path) == []
+    assert ids(lake) == []
     assert appender.append(rides(1), {})
     assert DeltaTable(path).to_pyarrow_table()["n"].to_pylist() == [None]
 
 
-def test_a_log_cleaned_past_what_was_known_is_read_anew(path: str, foreign: Foreign) -> None:
+def test_a_log_cleaned_past_what_was_known_is_read_anew(
+    lake: Lake, path: str, foreign: Foreign
+) -> None:
     appender = DeltaCommitter(path)
     appender.append(rides(1), {})
     for _ in range(4):
@@ -115,17 +102,17 @@ def test_a_log_cleaned_past_what_was_known_is_read_anew(path: str, foreign: Fore
 
     assert appender.append(rides(2), {})
     assert DeltaTable(path).version() == 6
-    assert ids(path) == [-1, -1, -1, -1, 1, 2]
+    assert ids(lake) == [-1, -1, -1, -1, 1, 2]
 
 
-def test_table_checkpoints_are_made_as_the_table_says(path: str) -> None:
+def test_table_checkpoints_are_made_as_the_table_says(lake: Lake, path: str) -> None:
     DeltaTable(path).alter.set_table_properties({"delta.checkpointInterval": "5"})
     appender = DeltaCommitter(path)
     for n in range(11):
         assert appender.append(rides(n), {})
 
     assert CommitLog(path).checkpoints() == [5, 10]
-    assert ids(path) == list(range(11))
+    assert ids(lake) == list(range(11))
 
 
 def test_no_rows_are_a_commit_without_a_file(path: str) -> None:
@@ -177,61 +164,19 @@ def test_a_table_that_asks_more_is_left_to_delta_rs(tmp_path: Path) -> None:
         assert DeltaTable(place).version() == 0, name
 
 
-def test_a_table_that_is_not_there_is_left_to_delta_rs(tmp_path: Path) -> None:
-    assert not DeltaCommitter(str(tmp_path / "none")).append(rides(1), {})
-
-
-def test_an_object_store_is_left_to_delta_rs(tmp_path: Path) -> None:
-    assert not DeltaCommitter(f"mock://{tmp_path}/rides").append(rides(1), {})
+@pytest.mark.parametrize("place", ["{folder}/none", "mock://{folder}/rides"])
+def test_a_table_that_is_not_there_and_an_object_store_are_left_to_delta_rs(
+    tmp_path: Path, place: str
+) -> None:
+    assert not DeltaCommitter(place.format(folder=tmp_path)).append(rides(1), {})
 
 
 def test_a_disk_without_links_is_left_to_delta_rs(
-    path: str, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(source: Any, target: Any) -> None:
         raise PermissionError(source, target)
 
     monkeypatch.setattr(os, "link", refuse)
     assert not DeltaCommitter(path).append(rides(1), {})
-    assert ids(path) == []
-
-
-def test_the_time_of_a_commit_is_now(path: str) -> None:
-    before = datetime.now(UTC)
-    DeltaCommitter(path).append(rides(1), {})
-
-    newest = CommitLog(path).latest()
-    assert newest is not None
-    assert before.timestamp() - 1 <= newest.at.timestamp() <= datetime.now(UTC).timestamp()
-
-
-class Killed(BaseException):
-    """The end of the process, as far as a test can tell."""
-
-
-@pytest.mark.parametrize(
-    ("moment", "there"),
-    [("write_data_file", False), ("user_metadata", False), ("put_checksum", True)],
-    ids=["before the file is whole", "before the entry", "before the checksum"],
-)
-def test_a_batch_is_there_once_whenever_its_writer_was_killed(
-    lake: Lake, path: str, moment: str, there: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def kill(*_: Any) -> None:
-        raise Killed
-
-    origin = Origin("test/rides", 0, NOON, "run")
-    killed = TableWriter(lake, RIDES, origin)
-    with monkeypatch.context() as patch:
-        patch.setattr(f"rivermark.lake.append.delta_commit.{moment}", kill)
-        with pytest.raises(Killed):
-            killed.append_once(rides(1), 0)
-    assert TableWriter(lake, RIDES, origin).has(0) == there
-
-    again = TableWriter(lake, RIDES, origin)
-    assert again.append_once(rides(1), 0) != there
-    assert again.append_once(rides(2), 1)
-
-    assert ids(path) == [1, 2]
-    assert write_checksum(path, DeltaTable(path).version())
-    assert CommitLog(path).versions() == [0, 1, 2]
+    assert ids(lake) == []

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
-import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import write_deltalake
 
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
@@ -35,35 +35,30 @@ def write(lake: Lake, first: int, last: int) -> None:
         ours.append_once(rides(batch), batch, metadata={"watermark": f"of {batch}"})
 
 
-def ids(lake: Lake, version: int | None = None) -> list[int]:
-    table: pa.Table = DeltaTable(lake.path(RIDES), version=version).to_pyarrow_table()
-    return sorted(table["id"].to_pylist())
-
-
-@pytest.fixture
-def upkeep(lake: Lake) -> Upkeep:
+def keep(lake: Lake, *readers: Reader, dry_run: bool = False) -> MaintenanceResult:
     """Upkeep that promises a week."""
-
-    def run(*readers: Reader, dry_run: bool = False) -> MaintenanceResult:
-        now = datetime.now(UTC)
-        return maintain(lake, RIDES, now=now, run_id="u", readers=readers, dry_run=dry_run)
-
-    return run
+    now = datetime.now(UTC)
+    return maintain(lake, RIDES, now=now, run_id="u", readers=readers, dry_run=dry_run)
 
 
-@pytest.fixture
-def later(lake: Lake) -> Upkeep:
+def keep_later(lake: Lake, *readers: Reader) -> MaintenanceResult:
     """Upkeep when all that was committed so far is older than the promise, and one batch is not.
 
     The promise is a second long and waited for: delta-rs asks the clock itself.
     """
     hasty = Lake(lake.root, retention=SECOND)
+    apply_retention(hasty, RIDES)
+    time.sleep(1.3)
+    now = datetime.now(UTC)
+    write_deltalake(lake.path(RIDES), rides(NEWEST), mode="append")
+    return maintain(hasty, RIDES, now=now, run_id="u", readers=readers)
 
-    def run(*readers: Reader) -> MaintenanceResult:
-        apply_retention(hasty, RIDES)
-        time.sleep(1.3)
-        now = datetime.now(UTC)
-        write_deltalake(lake.path(RIDES), rides(NEWEST), mode="append")
-        return maintain(hasty, RIDES, now=now, run_id="u", readers=readers)
 
-    return run
+@pytest.fixture
+def upkeep(lake: Lake) -> Upkeep:
+    return partial(keep, lake)
+
+
+@pytest.fixture
+def later(lake: Lake) -> Upkeep:
+    return partial(keep_later, lake)

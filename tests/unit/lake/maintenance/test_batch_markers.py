@@ -10,8 +10,8 @@ from deltalake import DeltaTable
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.model.errors import ReplayUnprovable
-from tests.unit.lake.conftest import RIDES, Foreign, rides
-from tests.unit.lake.maintenance.conftest import NEWEST, Upkeep, ids, write, writer
+from tests.unit.lake.conftest import RIDES, Foreign, ids, rides
+from tests.unit.lake.maintenance.conftest import NEWEST, Upkeep, write, writer
 
 FOREIGN = 6
 
@@ -32,6 +32,7 @@ def test_its_newest_batch_is_still_known(
         quiet(foreign, upkeep, later)
 
     assert not CommitLog(lake.path(RIDES)).complete()
+    assert not writer(lake, "test/other").has(0)
     back = writer(lake)
     assert back.has(4)
     assert not back.has(5)
@@ -41,15 +42,6 @@ def test_its_newest_batch_is_still_known(
     assert back.append_once(rides(5), 5)
     assert back.rows_written(5) == 1
     assert [n for n in ids(lake) if 0 <= n < NEWEST] == list(range(6))
-
-
-def test_that_it_never_wrote_is_known_too(
-    lake: Lake, foreign: Foreign, upkeep: Upkeep, later: Upkeep
-) -> None:
-    quiet(foreign, upkeep, later)
-
-    assert CommitLog(lake.path(RIDES)).versions()[0] > 0
-    assert not writer(lake, "test/other").has(0)
 
 
 def test_a_log_that_was_cut_before_is_not_made_whole(

@@ -13,8 +13,8 @@ from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.compaction import compact
 from rivermark.lake.maintenance.maintain import BUSY
 from rivermark.lake.maintenance.reader_positions import Reader
-from tests.unit.lake.conftest import RIDES, rides
-from tests.unit.lake.maintenance.conftest import Upkeep, ids, write, writer
+from tests.unit.lake.conftest import RIDES, ids, rides
+from tests.unit.lake.maintenance.conftest import Upkeep, write, writer
 
 
 def actions(lake: Lake, version: int) -> list[dict[str, dict[str, object]]]:

@@ -11,8 +11,8 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
 from rivermark.lake.maintenance.maintain import BUSY, maintain
 from rivermark.lake.replace import replace_days
-from tests.unit.lake.conftest import NOON, RIDES, rides
-from tests.unit.lake.maintenance.conftest import ids, writer
+from tests.unit.lake.conftest import NOON, RIDES, ids, rides
+from tests.unit.lake.maintenance.conftest import writer
 
 BATCHES = 40
 

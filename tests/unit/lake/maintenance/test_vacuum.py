@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,12 +12,14 @@ from deltalake import DeltaTable
 
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
+from rivermark.lake.maintenance.maintain import MaintenanceResult
 from rivermark.lake.maintenance.reader_positions import Reader
 from rivermark.lake.retention import apply_retention
+from rivermark.lake.schema import create_table
 from rivermark.lake.time_travel import resolve_version
 from rivermark.model.errors import VersionNotAvailable
-from tests.unit.lake.conftest import RIDES
-from tests.unit.lake.maintenance.conftest import NEWEST, Upkeep, ids, write
+from tests.unit.lake.conftest import RIDES, ids
+from tests.unit.lake.maintenance.conftest import NEWEST, Upkeep, keep, keep_later, write
 
 
 def test_the_promise_is_both_retentions_and_writers_clean_nothing(lake: Lake) -> None:
@@ -44,44 +47,51 @@ def test_within_the_promise_every_version_can_be_read(lake: Lake, upkeep: Upkeep
         assert len(ids(lake, version)) == min(version, 15)
 
 
-def test_after_the_promise_old_files_and_log_entries_go(
-    lake: Lake, upkeep: Upkeep, later: Upkeep
-) -> None:
-    write(lake, 0, 29)
-    upkeep()
+@dataclass
+class Cleaned:
+    """Thirty batches, joined and then cleaned when the promise was over."""
 
-    done = later()
+    lake: Lake
+    joined: int
+    """The version that upkeep made of the thirty."""
+    done: MaintenanceResult
+
+    @property
+    def versions(self) -> list[int]:
+        return CommitLog(self.lake.path(RIDES)).versions()
+
+
+@pytest.fixture(scope="module")
+def cleaned(tmp_path_factory: pytest.TempPathFactory) -> Cleaned:
+    lake = Lake(str(tmp_path_factory.mktemp("cleaned")))
+    create_table(lake, RIDES)
+    write(lake, 0, 29)
+    keep(lake)
+    joined = DeltaTable(lake.path(RIDES)).version()
+    return Cleaned(lake, joined, keep_later(lake))
+
+
+def test_after_the_promise_old_files_and_log_entries_go(cleaned: Cleaned) -> None:
+    done = cleaned.done
 
     assert done.deleted_files == 30
     assert done.after.files == 2
     assert done.deleted_log_entries >= 30
     assert done.after.log_files < 24  # each commit has a checksum beside it
-    for version in CommitLog(lake.path(RIDES)).versions():
-        assert ids(lake, version)[:30] == list(range(30))
+    for version in cleaned.versions:
+        assert ids(cleaned.lake, version)[:30] == list(range(30))
 
 
-def test_the_version_that_was_current_when_the_span_began_stays(
-    lake: Lake, upkeep: Upkeep, later: Upkeep
-) -> None:
-    write(lake, 0, 29)
-    upkeep()
-    before = DeltaTable(lake.path(RIDES)).version()
+def test_the_version_that_was_current_when_the_span_began_stays(cleaned: Cleaned) -> None:
+    oldest = cleaned.versions[0]
 
-    later()
-
-    versions = CommitLog(lake.path(RIDES)).versions()
-    assert versions[0] <= before + 1, "the last commit before the second that is promised"
-    assert NEWEST not in ids(lake, versions[0])
+    assert oldest <= cleaned.joined + 1, "the last commit before the second that is promised"
+    assert NEWEST not in ids(cleaned.lake, oldest)
 
 
-def test_who_asks_for_a_version_that_is_gone_is_told_the_oldest(
-    lake: Lake, upkeep: Upkeep, later: Upkeep
-) -> None:
-    write(lake, 0, 29)
-    upkeep()
-    later()
+def test_who_asks_for_a_version_that_is_gone_is_told_the_oldest(cleaned: Cleaned) -> None:
+    lake, oldest = cleaned.lake, cleaned.versions[0]
 
-    oldest = CommitLog(lake.path(RIDES)).versions()[0]
     with pytest.raises(VersionNotAvailable, match=f"there are {oldest} to"):
         resolve_version(lake, RIDES, 3)
     with pytest.raises(VersionNotAvailable, match=rf"earliest moment is .*\(version {oldest}\)"):

@@ -91,31 +91,35 @@ def test_a_rule_can_be_applied_to_the_state_of_every_key(
     assert rules.outputs() == [Alert("a", "warm", 1), Alert("c", "warm", 1)]
 
 
-def test_a_keyed_handler_cannot_change_rules() -> None:
-    class Writes(Rules):
-        def on_readings(self, event: Reading, ctx: Context[Alert]) -> None:
-            self.rules["mine"] = Rule("mine", 1)
+class Misuses(Rules):
+    """Does what its handler may not, as the reading's value says, or a rule of that name."""
 
-    with pytest.raises(ProcessError, match="broadcast state 'rules' can be read here"):
-        ProcessHarness(Writes()).feed(reading("a"), "readings")
+    def on_changes(self, event: Rule, ctx: Context[Alert]) -> None:
+        self.highest.value = 3
 
-
-def test_a_broadcast_handler_has_no_keyed_state_of_its_own() -> None:
-    class Reads(Rules):
-        def on_changes(self, event: Rule, ctx: Context[Alert]) -> None:
-            self.highest.value = 3
-
-    with pytest.raises(ProcessError, match="there is no current key here"):
-        ProcessHarness(Reads()).feed(Rule("warm", 20), "changes")
+    def on_readings(self, event: Reading, ctx: Context[Alert]) -> None:
+        match event.value:
+            case 1:
+                self.rules["mine"] = Rule("mine", 1)
+            case 2:
+                list(ctx.each_key())
+            case _:
+                ctx.emit(Note("hot"))  # type: ignore[arg-type]
 
 
-def test_a_keyed_handler_cannot_visit_other_keys() -> None:
-    class Visits(Rules):
-        def on_readings(self, event: Reading, ctx: Context[Alert]) -> None:
-            list(ctx.each_key())
-
-    with pytest.raises(ProcessError, match="only the handler of a broadcast input"):
-        ProcessHarness(Visits()).feed(reading("a"), "readings")
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        (reading("a", NOON, 1), "broadcast state 'rules' can be read here"),
+        (reading("a", NOON, 2), "only the handler of a broadcast input"),
+        (reading("a", NOON, 3), "the main output takes Alert, not Note"),
+        (Rule("warm", 20), "there is no current key here"),
+    ],
+    ids=["a keyed handler writes", "and visits other keys", "and emits notes", "state of no key"],
+)
+def test_what_a_handler_may_not_do_is_refused(event: Reading | Rule, message: str) -> None:
+    with pytest.raises(ProcessError, match=message):
+        ProcessHarness(Misuses()).feed(event, "changes" if isinstance(event, Rule) else "readings")
 
 
 def test_held_rules_hold_from_their_own_time_on() -> None:
@@ -144,12 +148,3 @@ def test_a_visit_leaves_no_state_in_keys_that_it_only_looks_at(
 
     assert rules.state_of("a") == before
     assert rules.all_keys() == ["a"]
-
-
-def test_notes_are_no_alerts() -> None:
-    class Wrong(Rules):
-        def on_readings(self, event: Reading, ctx: Context[Alert]) -> None:
-            ctx.emit(Note("hot"))  # type: ignore[arg-type]
-
-    with pytest.raises(ProcessError, match="the main output takes Alert, not Note"):
-        ProcessHarness(Wrong()).feed(reading("a"), "readings")

@@ -148,30 +148,3 @@ def test_a_life_in_processing_time_goes_by_the_wall_clock() -> None:
 
     recent.feed(reading("a", 3, 3))
     assert recent.outputs() == [Note("None"), Note("1"), Note("None")]
-
-
-def test_state_with_a_life_stays_as_small_as_what_lives() -> None:
-    """B014: duplicates are dropped within an hour, over ten days of ever new ids."""
-
-    class FirstOfEach(KeyedProcess[Reading, Note]):
-        key = "value"
-        time = "at"
-        seen: ValueState[bool] = ValueState(ttl=AN_HOUR)
-
-        def on_event(self, event: Reading, ctx: Context[Note]) -> None:
-            if not self.seen.value:
-                ctx.emit(Note(str(event.value)))
-                self.seen.value = True
-
-    first = ProcessHarness(FirstOfEach())
-    most = 0
-    a_day, ids = 24 * HOUR, 4_000
-    for start in range(0, ids, 50):
-        batch = [reading("x", NOON + n * 10 * a_day // ids, n) for n in range(start, start + 50)]
-        first.feed([*batch, *batch])
-        first.advance_watermark(batch[-1].at - 60_000)
-        most = max(most, len(first.all_keys()))
-
-    in_an_hour_and_a_batch = ids // 240 + 1 + 50
-    assert len(first.outputs()) == ids
-    assert most <= in_an_hour_and_a_batch

@@ -52,15 +52,6 @@ def test_each_key_has_states_of_its_own(keeps: ProcessHarness[Reading, Note]) ->
     assert keeps.state_of("c") == {"last": None, "total": None, "values": [], "by_time": {}}
 
 
-def test_state_survives_being_stored_between_batches(
-    keeps: ProcessHarness[Reading, Note],
-) -> None:
-    for value in (1, 2, 3):
-        keeps.feed(reading("a", value=value))
-
-    assert keeps.state_of("a")["values"] == [1, 2, 3]
-
-
 def test_a_key_whose_states_are_cleared_is_forgotten(
     keeps: ProcessHarness[Reading, Note],
 ) -> None:

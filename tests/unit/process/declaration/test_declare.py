@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar
@@ -23,6 +24,7 @@ from rivermark.testing import ProcessHarness
 from tests.unit.process.readings import Note, Reading
 
 T = TypeVar("T")
+AN_HOUR = timedelta(hours=1)
 
 
 class Opaque:
@@ -139,16 +141,14 @@ def test_a_type_that_exists_only_for_type_checkers_is_refused_with_a_reason() ->
             last: ValueState[NotImported]  # type: ignore[name-defined]  # noqa: F821
 
 
-def test_a_tag_that_cannot_name_a_table_is_refused() -> None:
-    with refused("expected a name like 'late_fares'"):
-        SideOutput("Late fares!", Reading)
-
-
-def test_a_life_of_no_length_is_refused() -> None:
-    with refused("a TTL must be a whole number of milliseconds above 0"):
-        TTL(timedelta(0))
-
-
-def test_a_life_on_an_unknown_clock_is_refused() -> None:
-    with refused("a TTL's clock is 'event' or 'processing'"):
-        TTL(timedelta(hours=1), clock="wall")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("match", "make"),
+    [
+        ("expected a name like 'late_fares'", lambda: SideOutput("Late fares!", Reading)),
+        ("a TTL must be a whole number of milliseconds above 0", lambda: TTL(timedelta(0))),
+        ("a TTL's clock is 'event' or 'processing'", lambda: TTL(AN_HOUR, clock="wall")),  # type: ignore[arg-type]
+    ],
+)
+def test_a_tag_or_a_life_that_cannot_be_is_refused(match: str, make: Callable[[], object]) -> None:
+    with refused(match):
+        make()

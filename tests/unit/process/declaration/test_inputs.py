@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from types import new_class
 from typing import Any
 
 import msgspec
@@ -21,146 +22,96 @@ class MaybeKeyed(msgspec.Struct):
     when: str = ""
 
 
+def handler(self: Any, event: Any, ctx: Context[Note]) -> None: ...
+
+
 class Handled(KeyedProcess[Reading, Note]):
-    """What the refused declarations below share."""
+    """What some of the refused declarations below share."""
 
     key = "sensor"
     time = "at"
-
-    def on_event(self, event: Reading, ctx: Context[Note]) -> None:
-        raise NotImplementedError
+    on_event = handler
 
 
-def refused(match: str) -> Any:
-    return pytest.raises(DeclarationError, match=match)
+def marked(self: Any, event: Any, ctx: Context[Note]) -> None: ...
 
 
-def test_a_process_without_types_is_refused() -> None:
-    with refused(r"does not say what it reads and writes"):
-
-        class Untyped(KeyedProcess):
-            key = "sensor"
+OPEN = KeyedProcess[Reading, Note]
+MAYBE = KeyedProcess[MaybeKeyed, Note]
+BY_SENSOR = Input(Reading, key="sensor", time="at")
 
 
-def test_a_process_without_key_is_refused() -> None:
-    with refused("has no key"):
-
-        class Keyless(KeyedProcess[Reading, Note]):
-            def on_event(self, event: Reading, ctx: Context[Note]) -> None: ...
-
-
-def test_a_process_without_handler_is_refused() -> None:
-    with refused("has no method on_event"):
-
-        class Idle(KeyedProcess[Reading, Note]):
-            key = "sensor"
-
-
-def test_a_key_that_is_no_field_is_refused_with_the_fields_there_are() -> None:
-    with refused("Reading has no field 'sensr'; it has: sensor, at, value"):
-
-        class Misspelt(Handled):
-            key = "sensr"
-
-
-@pytest.mark.parametrize(("field", "reason"), [("sensor", "none [|] str"), ("weight", "float")])
-def test_a_key_that_may_be_null_or_a_float_is_refused(field: str, reason: str) -> None:
-    with refused(f"a key of type ({reason}) is not allowed"):
-
-        class BadKey(KeyedProcess[MaybeKeyed, Note]):
-            key = field
-
-            def on_event(self, event: MaybeKeyed, ctx: Context[Note]) -> None: ...
-
-
-def test_an_event_time_that_is_no_time_is_refused() -> None:
-    with refused("event time 'when' is str, not a datetime or integer milliseconds"):
-
-        class BadTime(KeyedProcess[MaybeKeyed, Note]):
-            key = "at"
-            time = "when"
-
-            def on_event(self, event: MaybeKeyed, ctx: Context[Note]) -> None: ...
-
-
-def test_a_key_function_must_say_what_it_returns() -> None:
-    with refused("the key function must say what it returns"):
-
-        class Unsaid(Handled):
-            key = lambda event: event.sensor  # type: ignore[assignment]  # noqa: E731
-
-
-def test_event_time_order_needs_an_event_time() -> None:
-    with refused("input 'events' has none"):
-
-        class Timeless(Handled):
-            time = None  # type: ignore[assignment]
-            order = "event_time"
-
-
-def test_holding_needs_event_time_order() -> None:
-    with refused("that is for order"):
-
-        class Held(Handled):
-            hold = True
-
-
-def test_an_input_that_nobody_handles_is_refused() -> None:
-    with refused("input 'controls' has no handler"):
-
-        class Half(KeyedProcess[Reading, Note]):
-            readings = Input(Reading, key="sensor", time="at")
-            controls = Input(Reading, key="sensor", time="at", control=True)
-
-            def on_readings(self, event: Reading, ctx: Context[Note]) -> None: ...
-
-
-def test_a_handler_of_no_input_is_refused() -> None:
-    with refused("method 'on_contols' handles an input 'contols' that is not declared"):
-
-        class Misspelt(KeyedProcess[Reading, Note]):
-            controls = Input(Reading, key="sensor", time="at")
-
-            def on_contols(self, event: Reading, ctx: Context[Note]) -> None: ...
-
-
-def test_two_handlers_of_one_input_are_refused() -> None:
-    with refused("input 'readings' has two handlers"):
-
-        class Twice(KeyedProcess[Reading, Note]):
-            readings = Input(Reading, key="sensor", time="at")
-
-            def on_readings(self, event: Reading, ctx: Context[Note]) -> None: ...
-
-            @on("readings")
-            def again(self, event: Reading, ctx: Context[Note]) -> None: ...
-
-
-def test_inputs_must_have_one_type_of_key() -> None:
-    with refused("inputs must have one type of key, but 'right' has int and 'left' has str"):
-
-        class Mixed(KeyedProcess[Reading, Note]):
-            left = Input(Reading, key="sensor", time="at")
-            right = Input(Reading, key="value", time="at")
-
-            def on_left(self, event: Reading, ctx: Context[Note]) -> None: ...
-            def on_right(self, event: Reading, ctx: Context[Note]) -> None: ...
-
-
-def test_broadcast_state_that_nothing_can_write_is_refused() -> None:
-    with refused("nothing can write broadcast state 'rules'"):
-
-        class Unwritten(Handled):
-            rules: BroadcastState[str, int]
-
-
-def test_a_process_with_broadcast_inputs_alone_is_refused() -> None:
-    with refused("has no keyed input"):
-
-        class OnlyRules(KeyedProcess[Reading, Note]):
-            rules = Broadcast(Reading)
-
-            def on_rules(self, event: Reading, ctx: Context[Note]) -> None: ...
+@pytest.mark.parametrize(
+    ("match", "base", "attributes"),
+    [
+        (r"does not say what it reads and writes", KeyedProcess, {"key": "sensor"}),
+        ("has no key", OPEN, {"on_event": handler}),
+        ("has no method on_event", OPEN, {"key": "sensor"}),
+        (
+            "Reading has no field 'sensr'; it has: sensor, at, value",
+            Handled,
+            {"key": "sensr"},
+        ),
+        (
+            "a key of type (none [|] str) is not allowed",
+            MAYBE,
+            {"key": "sensor", "on_event": handler},
+        ),
+        ("a key of type (float) is not allowed", MAYBE, {"key": "weight", "on_event": handler}),
+        (
+            "event time 'when' is str, not a datetime or integer milliseconds",
+            MAYBE,
+            {"key": "at", "time": "when", "on_event": handler},
+        ),
+        (
+            "the key function must say what it returns",
+            Handled,
+            {"key": lambda event: event.sensor},
+        ),
+        ("input 'events' has none", Handled, {"time": None, "order": "event_time"}),
+        ("that is for order", Handled, {"hold": True}),
+        (
+            "input 'controls' has no handler",
+            OPEN,
+            {
+                "readings": BY_SENSOR,
+                "controls": Input(Reading, key="sensor", time="at", control=True),
+                "on_readings": handler,
+            },
+        ),
+        (
+            "method 'on_contols' handles an input 'contols' that is not declared",
+            OPEN,
+            {"controls": BY_SENSOR, "on_contols": handler},
+        ),
+        (
+            "input 'readings' has two handlers",
+            OPEN,
+            {"readings": BY_SENSOR, "on_readings": handler, "again": on("readings")(marked)},
+        ),
+        (
+            "inputs must have one type of key, but 'right' has int and 'left' has str",
+            OPEN,
+            {
+                "left": BY_SENSOR,
+                "right": Input(Reading, key="value", time="at"),
+                "on_left": handler,
+                "on_right": handler,
+            },
+        ),
+        (
+            "nothing can write broadcast state 'rules'",
+            Handled,
+            {"__annotations__": {"rules": BroadcastState[str, int]}},
+        ),
+        ("has no keyed input", OPEN, {"rules": Broadcast(Reading), "on_rules": handler}),
+    ],
+)
+def test_what_cannot_work_is_refused_when_the_class_is_defined(
+    match: str, base: Any, attributes: dict[str, Any]
+) -> None:
+    with pytest.raises(DeclarationError, match=match):
+        new_class("Refused", (base,), exec_body=lambda namespace: namespace.update(attributes))
 
 
 def test_the_harness_takes_a_key_function_and_finds_out_when_it_is_not_deterministic() -> None:

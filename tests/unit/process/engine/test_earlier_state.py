@@ -28,7 +28,6 @@ from rivermark.process import (
     MapState,
     ValueState,
 )
-from rivermark.process.engine.stored_state import StoredBucket
 
 STORED: Final = Path(__file__).parents[3] / "data" / "process_state" / "layout_1.msgpack"
 NOON: Final = 1_577_880_000_000
@@ -139,22 +138,3 @@ def test_a_run_goes_on_from_the_bucket_of_an_earlier_release() -> None:
         NOON + 61 * SECOND,
         182_000,
     )
-
-
-def test_the_bucket_of_an_earlier_release_is_read_without_the_class() -> None:
-    bucket = StoredBucket(STORED.read_bytes())
-
-    assert bucket.watermark == NOON + 23 * SECOND
-    assert [each[:3] for each in bucket.waiting()] == [
-        ("readings", "s99", NOON + 40 * SECOND),
-        ("readings", "s01", NOON + 50 * SECOND),
-    ]
-    assert bucket.timers_of("s00") == {
-        "event": [NOON + seconds * SECOND for seconds in (30, 32, 42)],
-        "processing": [5_000],
-    }
-    assert bucket.state_of("s00")["once"] == {
-        "n0": {"value": 0, "until": NOON + 120 * SECOND},
-        "n12": {"value": 12, "until": NOON + 132 * SECOND},
-    }
-    assert bucket.broadcasts["limits"]["entries"] == {"hot": 30, "cold": -5}

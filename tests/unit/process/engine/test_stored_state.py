@@ -2,98 +2,70 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from decimal import Decimal
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 import msgspec
 import pytest
 
-from rivermark.process import (
-    TTL,
-    Broadcast,
-    BroadcastState,
-    Context,
-    Input,
-    KeyedProcess,
-    ListState,
-    MapState,
-    StateUnreadable,
-    ValueState,
-)
+from rivermark.process import StateUnreadable
 from rivermark.process.engine.stored_state import StoredBucket
-from rivermark.testing import ProcessHarness
-from tests.unit.process.readings import NOON, Note, Reading, reading
+from tests.unit.process.engine.test_earlier_state import NOON, SECOND, STORED
 
 
-class Inner(msgspec.Struct, array_like=True):
-    money: Decimal
-    id: UUID
+@pytest.fixture
+def bucket() -> StoredBucket:
+    """The bucket of an earlier release, which is what is stored today, with every kind of state."""
+    return StoredBucket(STORED.read_bytes())
 
 
-class Everything(KeyedProcess[Reading, Note]):
-    readings = Input(Reading, key="sensor", time="at")
-    rules = Broadcast(Reading, time="at")
-    order = "event_time"
-    hold = True
-
-    last: ValueState[Reading]
-    recent: ValueState[int] = ValueState(ttl=TTL(timedelta(seconds=5)))
-    values: ListState[tuple[int, Inner]]
-    by_value: MapState[int, Inner | None]
-    limits: BroadcastState[str, int]
-
-    def on_readings(self, event: Reading, ctx: Context[Note]) -> None:
-        inner = Inner(Decimal("1.20"), UUID(int=1))
-        self.last.value = event
-        self.recent.value = event.value
-        self.values.append((1, inner))
-        self.by_value[7] = inner
-        ctx.timers.event.register(event.at + 10)
-        ctx.timers.processing.register(99)
-
-    def on_rules(self, event: Reading, ctx: Context[Note]) -> None:
-        self.limits[event.sensor] = event.value
-
-    def on_timer(self, at: int, ctx: Context[Note]) -> None: ...
+def cost(number: int) -> dict[str, Any]:
+    since = datetime(2020, 1, 1, tzinfo=UTC)
+    return {"money": "1.20", "id": str(UUID(int=number)), "since": since}
 
 
-def stored() -> bytes:
-    harness = ProcessHarness(Everything())
-    harness.feed(reading("hot", NOON - 1, 30), "rules")
-    harness.feed([reading("a", NOON, 3), reading("b", NOON + 1, 4)], "readings")
-    harness.advance_watermark(NOON)
-    assert harness.state is not None
-    return harness.state
+def lives(number: int, seconds: int) -> dict[str, int]:
+    return {"value": number, "until": NOON + (number + seconds) * SECOND}
 
 
-def test_states_and_timers_of_a_key_are_shown_without_the_code_that_wrote_them() -> None:
-    bucket = StoredBucket(stored())
-    inner = {"money": "1.20", "id": str(UUID(int=1))}
-
+def test_states_and_timers_of_a_key_are_shown_without_the_code_that_wrote_them(
+    bucket: StoredBucket,
+) -> None:
     assert bucket.schema.process == "Everything"
-    assert bucket.watermark == NOON
-    assert bucket.keys() == ["a"]
-    assert bucket.state_of("a") == {
-        "last": {"sensor": "a", "at": NOON, "value": 3},
-        "recent": {"value": 3, "until": NOON + 5_000},
-        "values": [[1, inner]],
-        "by_value": {7: inner},
+    assert bucket.watermark == NOON + 23 * SECOND
+    assert bucket.keys() == [f"s{n:02}" for n in range(12)]
+    assert bucket.state_of("s01") == {
+        "last": {"sensor": "s01", "at": NOON + 13 * SECOND, "value": 13},
+        "cost": cost(13),
+        "values": [[1, "s01"], [13, "s01"]],
+        "by_value": {1: cost(1), 13: cost(13)},
+        "recent": lives(13, 60),
+        "once": {"n1": lives(1, 120), "n13": lives(13, 120)},
+        "shown": [{"value": n, "until": 182_000} for n in (1, 13)],
     }
-    assert bucket.timers_of("a") == {"event": [NOON + 10], "processing": [99]}
+    assert bucket.state_of("s00")["by_value"] == {0: None, 12: None}
+    assert bucket.timers_of("s00") == {
+        "event": [NOON + seconds * SECOND for seconds in (30, 32, 42)],
+        "processing": [5_000],
+    }
     assert bucket.broadcasts == {
-        "limits": {"version": 1, "changed_at": NOON - 1, "entries": {"hot": 30}}
+        "limits": {"version": 2, "changed_at": NOON - 1, "entries": {"hot": 30, "cold": -5}}
     }
     assert list(bucket.waiting()) == [
-        ("readings", "b", NOON + 1, {"sensor": "b", "at": NOON + 1, "value": 4})
+        ("readings", sensor, at, {"sensor": sensor, "at": at, "value": value})
+        for sensor, at, value in (
+            ("s99", NOON + 40 * SECOND, 31),
+            ("s01", NOON + 50 * SECOND, 3),
+        )
     ]
 
 
-def test_a_key_without_state_shows_empty_ones() -> None:
-    bucket = StoredBucket(stored())
-
-    assert bucket.state_of("z") == {"last": None, "recent": None, "values": [], "by_value": {}}
+def test_a_key_without_state_shows_empty_ones(bucket: StoredBucket) -> None:
+    assert bucket.state_of("z") == {
+        "last": None, "cost": None, "values": [], "by_value": {}, "recent": None, "once": {},
+        "shown": [],
+    }  # fmt: skip
     assert bucket.timers_of("z") == {"event": [], "processing": []}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,28 +49,26 @@ def texts(rows: list[Word]) -> list[str]:
     return [each.text for each in rows]
 
 
-def test_words_are_blocked_when_control_came_first() -> None:
+@pytest.mark.parametrize(
+    ("batches", "passed"),
+    [
+        ([{"control": CONTROL}, {"words": WORDS}], ["Apache", "Flink"]),
+        (
+            [{"words": WORDS}, {"control": CONTROL}, {"words": WORDS}],
+            [*texts(WORDS), "Apache", "Flink"],
+        ),
+        ([{"words": WORDS, "control": CONTROL}], ["Apache", "Flink"]),
+    ],
+    ids=["control first", "a word that came before has passed", "in one batch control wins"],
+)
+def test_words_are_blocked_from_their_control_on(
+    batches: list[dict[str, list[Word]]], passed: list[str]
+) -> None:
     harness = ProcessHarness(ControlWords())
-    harness.feed(CONTROL, "control")
-    harness.feed(WORDS, "words")
+    for batch in batches:
+        harness.feed_together(batch)
 
-    assert texts(harness.outputs()) == ["Apache", "Flink"]
-
-
-def test_a_word_that_came_before_its_control_has_passed() -> None:
-    harness = ProcessHarness(ControlWords())
-    harness.feed(WORDS, "words")
-    harness.feed(CONTROL, "control")
-    harness.feed(WORDS, "words")
-
-    assert texts(harness.outputs()) == [*texts(WORDS), "Apache", "Flink"]
-
-
-def test_in_one_batch_control_wins() -> None:
-    harness = ProcessHarness(ControlWords())
-    harness.feed_together({"words": WORDS, "control": CONTROL})
-
-    assert texts(harness.outputs()) == ["Apache", "Flink"]
+    assert texts(harness.outputs()) == passed
 
 
 def test_at_one_time_control_wins() -> None:

@@ -77,25 +77,6 @@ def test_within_a_batch_the_smallest_time_is_first() -> None:
     assert [each.number for each in harness.outputs()] == [2]
 
 
-def test_an_end_that_is_sent_again_with_another_time_is_a_duplicate() -> None:
-    harness = ProcessHarness(FirstOfEachKey())
-    harness.feed(Event("42 END", NOON + 30 * MINUTE))
-    harness.feed(Event("42 END", NOON + 30 * MINUTE + 3 * SECOND))
-
-    assert len(harness.outputs()) == 1
-    assert harness.counters() == {"duplicates": 1}
-
-
-def test_a_key_is_forgotten_after_its_horizon() -> None:
-    harness = ProcessHarness(FirstOfEachKey())
-    harness.feed(Event("a", NOON))
-    harness.advance_watermark(NOON + HOUR)
-    assert harness.is_empty()
-
-    harness.feed(Event("a", NOON + 2 * HOUR))
-    assert len(harness.outputs()) == 2
-
-
 events = st.lists(
     st.builds(
         Event,

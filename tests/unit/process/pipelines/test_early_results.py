@@ -62,15 +62,6 @@ def test_early_results_follow_a_second_apart_and_the_last_one_is_final() -> None
     assert harness.is_empty()
 
 
-def test_a_reading_for_a_window_that_is_gone_is_late() -> None:
-    harness = ProcessHarness(EarlyCounts())
-    harness.feed([reading(1), reading(31)])
-    harness.advance_watermark(30 * SECOND)
-    harness.feed(reading(29))
-
-    assert harness.side("late_readings") == [reading(29)]
-
-
 @given(readings(last_second=70))
 @settings(max_examples=40)
 def test_early_results_do_not_depend_on_how_arrivals_are_cut(story: list[Reading]) -> None:

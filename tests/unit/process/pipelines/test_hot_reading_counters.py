@@ -45,11 +45,6 @@ class HotReadingCounters(KeyedProcess[Reading, HotCount]):
         ctx.emit(HotCount(event.id, self.sensors[event.id], self.shard.get(0)))
 
 
-def split_evenly(total: int, parts: int) -> list[int]:
-    """A count as it is dealt to new shards when there are more of them: larger parts first."""
-    return [total // parts + (place < total % parts) for place in range(parts)]
-
-
 def test_each_hot_reading_gives_both_counts() -> None:
     counters = ProcessHarness(HotReadingCounters())
     sensors = [f"sensor_{n}" for n in range(8)]
@@ -59,11 +54,6 @@ def test_each_hot_reading_gives_both_counts() -> None:
     assert {each.id: each.of_sensor for each in counters.outputs()} == per_sensor
     of_shards = [counters.state_of(shard)["shard"] or 0 for shard in range(SHARDS)]
     assert sum(of_shards) == len(counters.outputs()) == 20
-
-
-def test_a_count_dealt_to_more_shards_keeps_its_sum() -> None:
-    assert split_evenly(23, 10) == [3, 3, 3, 2, 2, 2, 2, 2, 2, 2]
-    assert sum(split_evenly(23, 10)) == 23
 
 
 @given(readings(coldest=75, hottest=85))

@@ -134,16 +134,6 @@ def test_the_best_driver_of_each_hour_is_the_published_one(
 
 
 @BOTH
-def test_a_driver_without_tips_has_a_sum_of_zero(
-    process: type[KeyedProcess[Fare, Tips]],
-) -> None:
-    harness = ProcessHarness(process())
-    harness.feed(fare(3, 70, 0))
-
-    assert harness.end_of_input() == [Tips(NOON + 2 * HOUR, 3, Decimal(0))]
-
-
-@BOTH
 def test_the_generated_fares_have_the_published_winners(
     process: type[KeyedProcess[Fare, Tips]],
 ) -> None:

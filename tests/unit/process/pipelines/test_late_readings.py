@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from rivermark.process import Context, KeyedProcess, SideOutput
 from rivermark.process.windows import Tumbling, WindowAggregate, WindowContext
-from rivermark.testing import ProcessHarness, split_invariant
+from rivermark.testing import ProcessHarness
 from tests.unit.process.pipelines.sensors import Reading, reading, readings
 from tests.unit.process.pipelines.times import SECOND
 
@@ -113,16 +113,6 @@ def test_after_the_backfill_the_counts_are_those_of_all_readings() -> None:
         latest = Counter({each.end: each.count for each in harness.outputs()})
         latest.update(second // 10 * 10 + 10 for second in late(harness))
         assert latest == {10: 4, 20: 2, 30: 2}
-
-
-@given(readings(last_second=60))
-@settings(max_examples=40)
-def test_counts_do_not_depend_on_how_arrivals_are_cut(story: list[Reading]) -> None:
-    ran = split_invariant(CountsWithLate, story, delay=timedelta(seconds=DELAY))
-
-    assert sum(each.count for each in ran.outputs.main) + len(ran.late) == len(story)
-    assert ran.outputs.sides["late_readings"] == []
-    assert ran.state is None
 
 
 @given(readings(last_second=40))

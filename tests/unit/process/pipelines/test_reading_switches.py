@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rivermark.process import Context, Input, KeyedProcess, ValueState
+from rivermark.process.timers import Calendar
 from rivermark.testing import InputEvent, ProcessHarness, split_invariant
 from tests.unit.process.pipelines.sensors import Reading, reading
 from tests.unit.process.pipelines.times import SECOND, accepted
@@ -33,14 +34,7 @@ class SwitchedReadings(KeyedProcess[Reading | Switch, Reading]):
     open_until: ValueState[int]
 
     def on_switches(self, event: Switch, ctx: Context[Reading]) -> None:
-        until = ctx.processing_time + event.duration_ms
-        before = self.open_until.value
-        if before is not None:
-            if until <= before:
-                return
-            ctx.timers.processing.delete(before)
-        self.open_until.value = until
-        ctx.timers.processing.register(until)
+        self.hold_open(ctx.processing_time + event.duration_ms, ctx.timers.processing)
 
     def on_readings(self, event: Reading, ctx: Context[Reading]) -> None:
         if self.open_until.value is not None:
@@ -49,34 +43,26 @@ class SwitchedReadings(KeyedProcess[Reading | Switch, Reading]):
     def on_timer(self, at: int, ctx: Context[Reading]) -> None:
         self.open_until.clear()
 
+    def hold_open(self, until: int, timers: Calendar) -> None:
+        before = self.open_until.value
+        if before is not None:
+            if until <= before:
+                return
+            timers.delete(before)
+        self.open_until.value = until
+        timers.register(until)
 
-class SwitchedByEventTime(KeyedProcess[Reading | Switch, Reading]):
+
+class SwitchedByEventTime(SwitchedReadings):
     """The same in event time: a replay gives the same readings."""
 
     order = "event_time"
     hold = True
 
     switches = Input(Switch, key="id", time="timestamp", control=True)
-    readings = Input(Reading, key="id", time="timestamp")
-
-    open_until: ValueState[int]
 
     def on_switches(self, event: Switch, ctx: Context[Reading]) -> None:
-        until = event.timestamp + event.duration_ms
-        before = self.open_until.value
-        if before is not None:
-            if until <= before:
-                return
-            ctx.timers.event.delete(before)
-        self.open_until.value = until
-        ctx.timers.event.register(until)
-
-    def on_readings(self, event: Reading, ctx: Context[Reading]) -> None:
-        if self.open_until.value is not None:
-            ctx.emit(event)
-
-    def on_timer(self, at: int, ctx: Context[Reading]) -> None:
-        self.open_until.clear()
+        self.hold_open(event.timestamp + event.duration_ms, ctx.timers.event)
 
 
 def passed(
@@ -103,28 +89,21 @@ def switch(
 
 
 @pytest.mark.parametrize("process", [SwitchedReadings, SwitchedByEventTime])
-def test_the_latest_deadline_wins(process: type[KeyedProcess[Reading | Switch, Reading]]) -> None:
-    story = [switch(0, 10), switch(4, 10), at(9.9), at(13.9), at(14.1)]
-
-    assert passed(process(), story) == [9.9, 13.9]
-
-
-@pytest.mark.parametrize("process", [SwitchedReadings, SwitchedByEventTime])
-def test_an_earlier_deadline_does_not_shorten_the_time(
+@pytest.mark.parametrize(
+    ("story", "seconds"),
+    [
+        ([switch(0, 10), switch(4, 10), at(9.9), at(13.9), at(14.1)], [9.9, 13.9]),
+        ([switch(0, 20), switch(4, 10), at(14.1), at(19), at(20.1)], [14.1, 19]),
+        ([at(0), switch(1, 60, "sensor_7"), at(2), at(3, "sensor_7"), at(4, "sensor_1")], [3]),
+    ],
+    ids=["the latest deadline wins", "an earlier one does not shorten", "no switch, no reading"],
+)
+def test_readings_pass_until_the_latest_deadline_of_their_sensor(
     process: type[KeyedProcess[Reading | Switch, Reading]],
+    story: list[tuple[float, Switch | Reading]],
+    seconds: list[float],
 ) -> None:
-    story = [switch(0, 20), switch(4, 10), at(14.1), at(19), at(20.1)]
-
-    assert passed(process(), story) == [14.1, 19]
-
-
-@pytest.mark.parametrize("process", [SwitchedReadings, SwitchedByEventTime])
-def test_sensors_without_a_switch_never_pass(
-    process: type[KeyedProcess[Reading | Switch, Reading]],
-) -> None:
-    story = [at(0), switch(1, 60, "sensor_7"), at(2), at(3, "sensor_7"), at(4, "sensor_1")]
-
-    assert passed(process(), story) == [3]
+    assert passed(process(), story) == seconds
 
 
 stories = st.lists(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 
 from rivermark.process import Context, KeyedProcess, ListState
@@ -48,25 +49,25 @@ class ReadingsFarApart(KeyedProcess[Reading, FarApart]):
         self.kept[:] = [each for each in self.kept if each.timestamp + MINUTE > at]
 
 
-def alerts(*story: Reading) -> list[tuple[float, float]]:
+@pytest.mark.parametrize(
+    ("story", "alerts"),
+    [
+        ([reading(0, 50), reading(30, 65), reading(59, 71)], [(71, 50)]),
+        ([reading(120, 71), reading(181, 95)], []),
+        ([reading(0, 50), reading(60, 71)], [(71, 50)]),
+        ([reading(0, 50), reading(60, 70)], []),
+    ],
+    ids=["the one that differs most", "after a minute", "exactly a minute", "exactly 20 degrees"],
+)
+def test_a_reading_alerts_against_the_one_of_its_minute_that_differs_most(
+    story: list[Reading], alerts: list[tuple[float, float]]
+) -> None:
     harness = ProcessHarness(ReadingsFarApart())
-    harness.feed(list(story))
+    harness.feed(story)
     harness.end_of_input()
+
     assert harness.is_empty()
-    return [(each.temperature, each.against) for each in harness.outputs()]
-
-
-def test_a_reading_alerts_against_the_one_that_differs_most() -> None:
-    assert alerts(reading(0, 50), reading(30, 65), reading(59, 71)) == [(71, 50)]
-
-
-def test_after_more_than_a_minute_there_is_nothing_to_compare_with() -> None:
-    assert alerts(reading(120, 71), reading(181, 95)) == []
-
-
-def test_exactly_a_minute_is_within_it_and_exactly_twenty_degrees_are_not_more() -> None:
-    assert alerts(reading(0, 50), reading(60, 71)) == [(71, 50)]
-    assert alerts(reading(0, 50), reading(60, 70)) == []
+    assert [(each.temperature, each.against) for each in harness.outputs()] == alerts
 
 
 @given(readings(last_second=180))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,16 +22,6 @@ def feed(harness: ProcessHarness[Ride | Fare, Pair], *events: Ride | Fare) -> No
         harness.feed(each, "rides" if isinstance(each, Ride) else "fares")
 
 
-@pytest.mark.parametrize("fare_first", [False, True])
-def test_a_ride_and_its_fare_make_one_pair_and_leave_nothing(fare_first: bool) -> None:
-    sides: Story = [Ride(1, NOON), Fare(1, NOON)]
-    harness = ProcessHarness(RidesWithFares())
-    feed(harness, *(reversed(sides) if fare_first else sides))
-
-    assert harness.outputs() == [Pair(Ride(1, NOON), Fare(1, NOON))]
-    assert harness.is_empty()
-
-
 def test_b031_what_waits_too_long_is_told_once_and_forgotten() -> None:
     harness = ProcessHarness(RidesWithFares())
     feed(harness, Ride(3, NOON), Fare(3, NOON + SECOND), Ride(4, NOON), Fare(5, NOON))
@@ -43,16 +32,6 @@ def test_b031_what_waits_too_long_is_told_once_and_forgotten() -> None:
     assert harness.side("unmatched_rides") == [Ride(4, NOON)]
     assert harness.side("unmatched_fares") == [Fare(5, NOON)]
     assert harness.is_empty()
-
-
-def test_a_matched_ride_never_comes_out_again_as_unmatched() -> None:
-    harness = ProcessHarness(RidesWithFares())
-    feed(harness, Ride(1, NOON), Fare(1, NOON))
-    harness.advance_watermark(NOON + 3 * MINUTE)
-    harness.advance_watermark(NOON + 20 * MINUTE)
-
-    assert len(harness.outputs()) == 1
-    assert harness.side("unmatched_rides") == []
 
 
 def test_a_partner_that_comes_after_the_wait_is_unmatched_itself() -> None:

@@ -51,23 +51,6 @@ class RollingAggregates(KeyedProcess[Triple, Rolled]):
         ctx.emit(rolled)
 
 
-class Words(msgspec.Struct, frozen=True):
-    language: str
-    words: tuple[str, ...]
-
-
-class RunningWords(KeyedProcess[Words, Words]):
-    """Keeps all words of a language."""
-
-    key = "language"
-    words: ValueState[Words]
-
-    def on_event(self, event: Words, ctx: Context[Words]) -> None:
-        before = self.words.get(Words(event.language, ()))
-        self.words.value = Words(event.language, before.words + event.words)
-        ctx.emit(self.words.get(event))
-
-
 def test_every_event_gives_the_new_sum_of_its_key() -> None:
     harness = ProcessHarness(RollingAggregates())
     harness.feed([Triple(1, 2, 2), Triple(2, 3, 1), Triple(2, 2, 4), Triple(1, 5, 3)])
@@ -78,13 +61,6 @@ def test_every_event_gives_the_new_sum_of_its_key() -> None:
         Rolled(2, 5, 2, 3, 1),
         Rolled(1, 7, 2, 5, 3),
     ]
-
-
-def test_word_lists_are_reduced_per_language() -> None:
-    harness = ProcessHarness(RunningWords())
-    harness.feed([Words("en", ("tea",)), Words("fr", ("vin",)), Words("en", ("cake",))])
-
-    assert [each.words for each in harness.outputs()] == [("tea",), ("vin",), ("tea", "cake")]
 
 
 @given(

@@ -31,6 +31,7 @@ from rivermark.process.spark.packing import Packer
 from rivermark.process.spark.reading import ORDER, InputReader, reader_for
 from rivermark.process.spark.stateful import BucketProcessor
 from rivermark.process.spark.writing import DEAD, DEAD_LETTER_SCHEMA, MAIN, ROWS, writer_for
+from tests.unit.process.spark.kept_bucket import KeptBucket
 
 LABELS = (10, 20, 30, 40)
 T0 = 1_700_000_000_000
@@ -246,45 +247,6 @@ def test_a_row_with_a_value_of_another_type_is_told_before_it_reaches_spark() ->
             taken.writer.rows(outputs)
 
 
-class Handle:
-    """Spark's side of one bucket: its state and timers, and how often they were asked for."""
-
-    def __init__(self) -> None:
-        self.value: tuple[Any, ...] | None = None
-        self.timers: set[int] = set()
-        self.calls: list[str] = []
-        self.watermark, self.now = 0, 5
-
-    def getValueState(self, name: str, schema: StructType) -> Handle:
-        return self
-
-    def get(self) -> tuple[Any, ...] | None:
-        self.calls.append("get")
-        return self.value
-
-    def update(self, value: tuple[Any, ...]) -> None:
-        self.calls.append("update")
-        self.value = value
-
-    def clear(self) -> None:
-        self.calls.append("clear")
-        self.value = None
-
-    def registerTimer(self, at: int) -> None:
-        self.calls.append("register")
-        self.timers.add(at)
-
-    def deleteTimer(self, at: int) -> None:
-        self.calls.append("delete")
-        self.timers.remove(at)
-
-    def getCurrentWatermarkInMs(self) -> int:
-        return self.watermark
-
-    def getCurrentProcessingTimeInMs(self) -> int:
-        return self.now
-
-
 class Tick(msgspec.Struct, frozen=True):
     key: int
     at: int
@@ -319,7 +281,7 @@ class Batches:
     """Runs a bucket's batches as Spark would: rows first, then the timers that are due."""
 
     def __init__(self) -> None:
-        self.handle = Handle()
+        self.handle = KeptBucket()
         self.reader = reader(Waits, TICKS)
         writer, _ = writer_for(
             Waits.declaration, {MAIN: Table(name="test/t", schema=TICKS, description="Ticks.")}

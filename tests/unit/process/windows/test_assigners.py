@@ -55,14 +55,6 @@ def test_an_offset_shifts_windows() -> None:
     assert windows.assign(None, 10 * MINUTE) == (Window(-45 * MINUTE, 15 * MINUTE),)
 
 
-def test_a_reading_lies_in_every_sliding_window_around_it() -> None:
-    windows = Sliding(timedelta(hours=1), timedelta(minutes=15))
-
-    found = windows.assign(None, 12 * MINUTE)
-    assert [each.end // MINUTE for each in found] == [15, 30, 45, 60]
-    assert len(Sliding(timedelta(days=1), timedelta(minutes=15)).assign(None, 0)) == 96
-
-
 def test_a_slide_larger_than_the_size_leaves_events_out_that_are_not_late() -> None:
     class Sampled(Counts):
         windows = Sliding(timedelta(seconds=10), timedelta(seconds=60))
@@ -88,49 +80,6 @@ def test_the_windows_of_an_event_are_those_that_contain_it(
     assert all(each.start % slide == 0 and each.end - each.start == size for each in found)
     assert len(set(found)) == len(found)
     assert len(found) in (size // slide, size // slide + 1)
-
-
-def test_the_first_hour_closes_at_the_full_hour_however_late_its_first_event() -> None:
-    class Hourly(Counts):
-        windows = Tumbling(timedelta(hours=1))
-
-    hourly = ProcessHarness(Hourly())
-    hourly.feed(at(12 * 3_600 + 5 * 60))
-
-    assert hourly.advance_watermark(13 * HOUR - 1) == []
-    assert ends(hourly.advance_watermark(13 * HOUR)) == [(13 * 3_600, 1)]
-
-
-class InSessions(Counts):
-    windows = Sessions(timedelta(minutes=30))
-
-
-def test_events_exactly_one_gap_apart_are_one_session() -> None:
-    sessions = ProcessHarness(InSessions())
-    sessions.feed(at(0, 30 * 60, 60 * 60 + 0.001))
-    sessions.end_of_input()
-
-    assert [each.count for each in sessions.outputs()] == [2, 1]
-
-
-def test_an_event_between_two_sessions_makes_them_one() -> None:
-    sessions = ProcessHarness(InSessions())
-    sessions.feed(at(0, 10 * 60, 35 * 60, 70 * 60))
-    assert len(sessions.state_of("a")["panes"]) == 2
-
-    sessions.feed(at(60 * 60))
-    sessions.end_of_input()
-    assert ends(sessions.outputs()) == [(100 * 60, 5)]
-    assert sessions.is_empty()
-
-
-def test_without_the_event_between_them_they_stay_two() -> None:
-    sessions = ProcessHarness(InSessions())
-    sessions.feed(at(0, 10 * 60, 35 * 60, 70 * 60))
-    sessions.advance_watermark(65 * MINUTE)
-
-    assert ends(sessions.outputs()) == [(65 * 60, 3)]
-    assert ends(sessions.end_of_input()) == [(100 * 60, 1)]
 
 
 def test_the_gap_may_depend_on_the_event() -> None:
@@ -168,50 +117,6 @@ def test_a_merged_session_names_the_results_that_it_replaces() -> None:
     ]
     replacing.end_of_input()
     assert replacing.is_empty()
-
-
-class InFours(Lists):
-    windows = Counting(4)
-
-
-def test_count_windows_close_with_every_fourth_event_of_a_key() -> None:
-    fours = ProcessHarness(InFours())
-    fours.feed([*at(*range(9)), *at(*range(3), sensor="b")])
-
-    assert fours.outputs() == [
-        Listed("a", (1, 2, 3, 4)),
-        Listed("a", (5, 6, 7, 8)),
-    ]
-    fours.feed(Reading("b", 0, 4))
-    assert fours.all_keys() == ["a"]
-
-
-@pytest.mark.parametrize(
-    ("slide", "windows"),
-    [(2, [(1, 2), (1, 2, 3, 4), (3, 4, 5, 6)]), (3, [(1, 2, 3), (3, 4, 5, 6)])],
-)
-def test_sliding_count_windows_hold_the_last_four_events(
-    slide: int, windows: list[tuple[int, ...]]
-) -> None:
-    class Slides(Lists):
-        windows = Counting(4, slide)
-
-    slides = ProcessHarness(Slides())
-    slides.feed(at(*range(6)))
-
-    assert [each.values for each in slides.outputs()] == windows
-
-
-def test_a_time_out_closes_a_count_window_that_too_few_events_reach() -> None:
-    class TimesOut(Lists):
-        windows = Counting(4, timeout=timedelta(seconds=60))
-
-    times_out = ProcessHarness(TimesOut())
-    times_out.feed(at(*range(6)))
-    assert times_out.advance_watermark(63_999) == []
-
-    assert times_out.advance_watermark(64_000) == [Listed("a", (5, 6))]
-    assert times_out.is_empty()
 
 
 def test_a_time_out_clears_what_overlapping_count_windows_have_shown_already() -> None:

@@ -10,9 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rivermark.process.windows import (
-    AnyOf,
-    AtEnd,
-    Every,
     Sessions,
     Sliding,
     Tumbling,
@@ -60,16 +57,6 @@ class ListedSessions(Lists):
 
     def on_window(self, events: list[Reading], ctx: WindowContext[Listed]) -> None:
         ctx.emit(Listed(ctx.key, tuple(each.at for each in events), ctx.mark))
-
-
-class EarlyAndExact(Counts):
-    windows = Tumbling(timedelta(seconds=30))
-    trigger = AnyOf(AtEnd(), Every(timedelta(seconds=1)))
-    order = "event_time"
-    hold = True
-
-    def on_window(self, value: int, ctx: WindowContext[Counted]) -> None:
-        ctx.emit(Counted(ctx.key, ctx.timestamp, value, ctx.mark))
 
 
 def accepted(story: list[Reading], late: list[Reading]) -> list[Reading]:
@@ -160,21 +147,4 @@ def test_the_last_result_of_a_window_is_its_count_whatever_was_late(story: list[
 
     latest = {(each.sensor, each.end): each.count for each in ran.outputs.main}
     assert latest == Counter((each.sensor, each.at // 10_000 * 10 + 10) for each in events)
-    assert ran.state is None
-
-
-@given(stories)
-@settings(max_examples=40)
-def test_early_results_of_held_events_are_the_same_in_every_cut(story: list[Reading]) -> None:
-    ran = split_invariant(EarlyAndExact, story, delay=DELAY, in_order=False)
-    events = accepted(story, [each.event for each in ran.late])
-
-    for early in ran.outputs.main:
-        start = (early.end - 1) // 30_000 * 30_000
-        inside = [
-            each
-            for each in events
-            if each.sensor == early.sensor and start <= each.at <= min(early.end, start + 29_999)
-        ]
-        assert early.count == len(inside)
     assert ran.state is None

@@ -89,29 +89,26 @@ def test_late_events_may_be_dropped_where_a_process_says_so() -> None:
     assert drops.is_empty()
 
 
-def test_a_window_is_purged_by_its_verdict_and_fires_with_what_came_since() -> None:
+@pytest.mark.parametrize(
+    ("seconds", "fired"),
+    [
+        ((1, 2, 3, 4, 5), [((1, 2), "early"), ((3, 4), "early"), ((5,), "first")]),
+        ((1, 2), [((1, 2), "early")]),
+    ],
+    ids=["fires with what came since", "without contents gives nothing"],
+)
+def test_a_window_is_purged_by_its_verdict(
+    seconds: tuple[int, ...], fired: list[tuple[tuple[int, ...], str]]
+) -> None:
     class Purges(Lists):
         windows = Tumbling(TEN_SECONDS)
         trigger = Purging(AnyOf(AtEnd(), EveryCount(2)))
 
     purges = ProcessHarness(Purges())
-    purges.feed(at(1, 2, 3, 4, 5))
+    purges.feed(at(*seconds))
     purges.end_of_input()
 
-    assert [each.values for each in purges.outputs()] == [(1, 2), (3, 4), (5,)]
-    assert [each.mark for each in purges.outputs()] == ["early", "early", "first"]
-
-
-def test_a_window_without_contents_gives_nothing() -> None:
-    class Purges(Lists):
-        windows = Tumbling(TEN_SECONDS)
-        trigger = Purging(AnyOf(AtEnd(), EveryCount(2)))
-
-    purges = ProcessHarness(Purges())
-    purges.feed(at(1, 2))
-    purges.end_of_input()
-
-    assert [each.values for each in purges.outputs()] == [(1, 2)]
+    assert [(each.values, each.mark) for each in purges.outputs()] == fired
     assert purges.is_empty()
 
 

@@ -52,30 +52,28 @@ def test_a_stream_that_never_started_needs_nothing(lake: Lake) -> None:
     assert readers_of(lake, TOPOLOGY, RIDES) == []
 
 
-def test_a_finished_batch_tells_the_place(lake: Lake) -> None:
-    read(lake, READER, 0, 3)
-    read(lake, READER, 9, 7)
-    read(lake, READER, 10, 12)
-    assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 12)]
+@pytest.mark.parametrize(
+    ("batches", "needed"),
+    [
+        (
+            [(0, 3, True, False), (9, 7, True, False), (10, 12, True, False)],
+            Reader("test/long", 12),
+        ),
+        ([(9, 7, True, False), (10, 12, False, False)], Reader("test/long", 7)),
+        ([(0, 7, False, False)], Reader("test/long", 0)),
+        ([(0, 7, False, True)], Reader("test/long", 7, snapshot=True)),
+        ([(0, 7, True, True)], Reader("test/long", 7, snapshot=True)),
+    ],
+    ids=["all finished", "one unfinished", "the first unfinished", "a snapshot", "a read snapshot"],
+)
+def test_what_the_last_finished_batch_left_unread_is_needed(
+    lake: Lake, batches: list[tuple[int, int, bool, bool]], needed: Reader
+) -> None:
+    for batch, version, done, snapshot in batches:
+        read(lake, READER, batch, version, done=done, snapshot=snapshot)
+
+    assert readers_of(lake, TOPOLOGY, RIDES) == [needed]
     assert readers_of(lake, TOPOLOGY, LONG) == []
-
-
-def test_what_an_unfinished_batch_reads_is_still_needed(lake: Lake) -> None:
-    read(lake, READER, 9, 7)
-    read(lake, READER, 10, 12, done=False)
-    assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 7)]
-
-
-def test_an_unfinished_first_batch_needs_all(lake: Lake) -> None:
-    read(lake, READER, 0, 7, done=False)
-    assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 0)]
-
-
-def test_a_version_that_is_read_as_a_whole_is_told(lake: Lake) -> None:
-    read(lake, READER, 0, 7, done=False, snapshot=True)
-    assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 7, snapshot=True)]
-    read(lake, READER, 0, 7, snapshot=True)
-    assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 7, snapshot=True)]
 
 
 def test_a_place_in_another_table_of_that_name_counts_as_nothing_read(lake: Lake) -> None:

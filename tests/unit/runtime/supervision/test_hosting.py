@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rivermark import Topology
+from rivermark.runtime.supervision import hosting as module
 from rivermark.runtime.supervision import run as runs
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.hosting import Hosting, stop_on_signals
@@ -30,6 +31,8 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def hosted(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[threading.Event], object]], Any]:
+    monkeypatch.setattr(module, "PAUSE_SECONDS", 0.05)
+
     def play(body: Callable[[threading.Event], object]) -> list[str]:
         played = []
         for name in ("run_bounded", "run_continuous"):
@@ -61,7 +64,7 @@ def test_a_live_run_stops_when_its_group_is_paused(settings: Settings, hosted: A
 
     def pause(stop: threading.Event) -> None:
         store.set("other", "paused", by="ada", reason="not a group of this run")
-        assert not stop.wait(2.5)
+        assert not stop.wait(0.5)
         store.set("test", "paused", by="ada", reason="enough")
         assert stop.wait(DEADLINE_SECONDS)
 
@@ -86,7 +89,7 @@ def test_a_pause_from_before_the_run_or_one_that_cannot_be_read_does_not_stop_it
     if state == "unreadable":
         (settings.state / "desired" / "test.json").write_text("{")
 
-    hosted(lambda stop: [pytest.fail("stopped")] if stop.wait(2.5) else None)
+    hosted(lambda stop: [pytest.fail("stopped")] if stop.wait(0.5) else None)
     hosting(settings, continuous=True).run(
         SPARK, threading.Event(), paused_since=since if state == "paused" else None
     )

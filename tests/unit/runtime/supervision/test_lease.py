@@ -89,14 +89,6 @@ def test_b019_the_second_of_two_runs_is_refused_and_told_who_holds_the_stream(
         assert owner.run_id == "run-1"
 
 
-def test_two_objects_of_one_process_exclude_each_other(tmp_path: Path) -> None:
-    with (
-        Lease(tmp_path, RIDES).acquire("run-1"),
-        pytest.raises(StreamAlreadyRunning, match="run run-1"),
-    ):
-        Lease(tmp_path, RIDES).acquire("run-2")
-
-
 def test_leases_of_other_streams_are_free(tmp_path: Path) -> None:
     with Lease(tmp_path, RIDES).acquire("run-1"), Lease(tmp_path, "taxi/fares").acquire("run-2"):
         pass

@@ -50,14 +50,6 @@ def test_a_stream_starts_when_all_that_it_reads_have_ended() -> None:
     assert first.next() == ("source", "other"), "a schedule is a value"
 
 
-def test_what_a_failed_stream_has_written_is_drained_downstream() -> None:
-    """A stream that failed has ended as one that is drained: its table holds what it wrote."""
-    behind = schedule().started(["source", "other"]).finished(["source"])
-
-    assert behind.next() == ("left", "right")
-    assert not behind.done
-
-
 def test_a_run_is_done_when_every_stream_has_ended() -> None:
     assert not schedule().finished(["source", "left", "right", "other"]).done
     assert schedule().finished(DIAMOND).done

@@ -64,29 +64,6 @@ def test_a_stream_fails_for_good(
     assert run.ended
 
 
-def test_its_attempts_are_used_up_by_failures_in_a_row() -> None:
-    run = stream_run(FixedDelay(delay=SECOND, attempts=2), bounded=True)
-    for nth in (1, 2):
-        fail(run, BROKEN, NOON + nth * SECOND)
-        assert run.state == "starting"
-        run.attempt(NOON + nth * SECOND)
-
-    fail(run, BROKEN, NOON + 3 * SECOND)
-
-    assert run.state == "failed"
-
-
-def test_a_finished_batch_ends_the_failure() -> None:
-    run = stream_run(FixedDelay())
-    fail(run, BROKEN)
-    run.attempt(NOON + 10 * SECOND)
-    run.state = "running"
-
-    run.progressed()
-
-    assert (run.failures, run.fault, run.cause) == (0, None, None)
-
-
 def test_a_failure_for_good_stays_whatever_is_reported_later() -> None:
     run = stream_run(NoRestart())
     fail(run, BROKEN)
