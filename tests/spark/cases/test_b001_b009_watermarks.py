@@ -18,6 +18,7 @@ from tests.spark.helpers.sensors import (
     FOLDER,
     MINUTE,
     READINGS,
+    admit,
     busiest,
     reading,
     readings,
@@ -115,13 +116,13 @@ def test_b004_a_window_that_a_bounded_run_leaves_open_is_told_and_comes_later(
 
 
 def test_b005_what_waits_for_a_quiet_input_is_told_with_its_name(
-    spark: SparkSession, settings: Settings, landing: Landing
+    spark: SparkSession, settings: Settings
 ) -> None:
     joined = answers()
     rides = reading(0, note="1"), reading(30, note="5"), reading(120, note="9")
-    landing.put(f"{FOLDER}/1.json", *rides)
-    landing.put("echoes/1.json", reading(0, note="1"))
-    summary = run(spark, settings, READINGS, ECHOES, joined)[joined.name]
+    admit(settings, *rides)
+    admit(settings, reading(0, note="1"), ingest=ECHOES)
+    summary = run(spark, settings, joined)[joined.name]
     assert [r["note"] for r in rows(spark, settings, joined.tables[0])] == ["1"]
     assert (
         "its inputs have come to test/echoes at 2024-03-01T10:00:00+00:00, test/readings at "
@@ -129,13 +130,14 @@ def test_b005_what_waits_for_a_quiet_input_is_told_with_its_name(
     ) in summary.pending
 
     # Spark forgets at a stop how far each input had come: both must go on in one run.
-    landing.put("echoes/2.json", reading(105, note="other"))
-    landing.put(f"{FOLDER}/2.json", reading(121, note="10"))
-    run(spark, settings, READINGS, ECHOES, joined)
+    admit(settings, reading(105, note="other"), ingest=ECHOES)
+    admit(settings, reading(121, note="10"))
+    run(spark, settings, joined)
     found = {r["note"]: r["answered"] for r in rows(spark, settings, joined.tables[0])}
     assert found == {"1": True, "5": False}
 
 
+@pytest.mark.long
 def test_b006_two_feeds_in_one_window_wait_for_the_slower_one(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:

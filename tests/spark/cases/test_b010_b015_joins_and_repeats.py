@@ -17,6 +17,7 @@ from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import (
     FOLDER,
     READINGS,
+    admit,
     one_file_a_batch,
     reading,
     rows,
@@ -31,6 +32,7 @@ JOINED = answers()
 OF_THE_JOIN = JOINED.tables[0]
 
 
+@pytest.mark.long
 def test_b010_a_pair_is_not_followed_by_its_left_row_alone(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -47,35 +49,35 @@ def test_b010_a_pair_is_not_followed_by_its_left_row_alone(
 
 
 def test_b012_an_unmatched_ride_is_pending_until_time_has_passed_and_never_lost(
-    spark: SparkSession, settings: Settings, landing: Landing
+    spark: SparkSession, settings: Settings
 ) -> None:
-    landing.put(f"{FOLDER}/1.json", reading(0, note="ride 5"))
-    landing.put("echoes/1.json", reading(0, note="other"))
-    summary = run(spark, settings, READINGS, ECHOES, JOINED)[JOINED.name]
+    admit(settings, reading(0, note="ride 5"))
+    admit(settings, reading(0, note="other"), ingest=ECHOES)
+    summary = run(spark, settings, JOINED)[JOINED.name]
     assert rows(spark, settings, OF_THE_JOIN) == []
     assert "2 rows of state wait for event time past 2024-03-01T09:59:00+00:00" in summary.pending
 
-    landing.put(f"{FOLDER}/2.json", reading(10, note="later"))
-    landing.put("echoes/2.json", reading(10, note="later"))
-    summary = run(spark, settings, READINGS, ECHOES, JOINED)[JOINED.name]
+    admit(settings, reading(10, note="later"))
+    admit(settings, reading(10, note="later"), ingest=ECHOES)
+    summary = run(spark, settings, JOINED)[JOINED.name]
     found = {r["note"]: r["answered"] for r in rows(spark, settings, OF_THE_JOIN)}
     # In: two rides. One has found no fare in time, one has; nothing else comes.
     assert found == {"ride 5": False, "later": True}
 
 
 def test_b013_a_join_without_a_bound_in_time_is_refused(
-    spark: SparkSession, settings: Settings, landing: Landing
+    spark: SparkSession, settings: Settings
 ) -> None:
     def unbounded(readings: DataFrame, echoes: DataFrame) -> DataFrame:
         theirs = echoes.select(F.col("note").alias("echo_note"))
         joined = readings.join(theirs, F.col("note") == F.col("echo_note"))
         return joined.select("sensor", "at", "note", F.lit(True).alias("answered"))
 
-    landing.put(f"{FOLDER}/1.json", reading(0, note="1"))
-    landing.put("echoes/1.json", reading(0, note="1"))
+    admit(settings, reading(0, note="1"))
+    admit(settings, reading(0, note="1"), ingest=ECHOES)
 
     with pytest.raises(StreamFailed, match="never releases rows") as failed:
-        run(spark, settings, READINGS, ECHOES, replace(JOINED, build=unbounded))
+        run(spark, settings, replace(JOINED, build=unbounded))
     assert "condition on the event times of both sides" in str(failed.value)
     assert rows(spark, settings, OF_THE_JOIN) == []
 
@@ -109,13 +111,13 @@ def within_an_hour() -> Stream:
 
 
 def test_b015_an_event_sent_again_with_another_time_is_a_repeat(
-    spark: SparkSession, settings: Settings, landing: Landing
+    spark: SparkSession, settings: Settings
 ) -> None:
     once = distinct()
-    landing.put(f"{FOLDER}/1.json", reading(30, note="END of ride 42"))
-    run(spark, settings, READINGS, once)
-    landing.put(f"{FOLDER}/2.json", reading(30 + 3 / 60, note="END of ride 42"))
-    summary = run(spark, settings, READINGS, once)[once.name]
+    admit(settings, reading(30, note="END of ride 42"))
+    run(spark, settings, once)
+    admit(settings, reading(30 + 3 / 60, note="END of ride 42"))
+    summary = run(spark, settings, once)[once.name]
 
     assert (summary.rows_in, summary.duplicates) == (1, 1)
     assert [r["at"].second for r in rows(spark, settings, once.tables[0])] == [0]
@@ -128,7 +130,8 @@ def test_b089_rows_without_a_key_are_set_aside_each_time_they_come(
     nobody = [reading(n, sensor=None, note=f"{n}") for n in range(3)]
     for number in range(2):
         landing.put(f"{FOLDER}/{number}.json", *nobody, reading(0, "ride 1", note="ride 1"))
-        run(spark, settings, READINGS, once)
+        run(spark, settings, READINGS)
+    run(spark, settings, once)
 
     assert [r["sensor"] for r in rows(spark, settings, once.tables[0])] == ["ride 1"]
     aside = rows(spark, settings, READINGS.quarantine)

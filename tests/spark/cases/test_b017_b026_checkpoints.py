@@ -20,12 +20,11 @@ from rivermark.runtime.supervision.report import Report
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
 from tests.spark.helpers.crashes import forget_last_commit
-from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import (
-    FOLDER,
     MINUTE,
     READINGS,
     WINDOW,
+    admit,
     reading,
     rows,
     run,
@@ -39,10 +38,10 @@ WINDOWS = PER_WINDOW.tables[0]
 
 
 @pytest.fixture
-def two_windows(spark: SparkSession, settings: Settings, landing: Landing) -> list[int]:
+def two_windows(spark: SparkSession, settings: Settings) -> list[int]:
     """Two windows closed and one open; gives the counts of the closed ones."""
-    landing.put(f"{FOLDER}/1.json", reading(0), reading(1), reading(6), reading(11))
-    run(spark, settings, READINGS, PER_WINDOW)
+    admit(settings, reading(0), reading(1), reading(6), reading(11))
+    run(spark, settings, PER_WINDOW)
     return counts(spark, settings)
 
 
@@ -79,12 +78,12 @@ def with_a_maximum() -> Stream:
 
 
 def test_b017_a_changed_aggregation_is_refused_with_two_ways_out_and_not_tried_again(
-    spark: SparkSession, settings: Settings, landing: Landing, two_windows: list[int]
+    spark: SparkSession, settings: Settings, two_windows: list[int]
 ) -> None:
-    landing.put(f"{FOLDER}/2.json", reading(20))
+    admit(settings, reading(20))
 
     with pytest.raises(StreamFailed, match=f"stream '{PER_WINDOW.name}' failed") as failed:
-        run(spark, settings, READINGS, with_a_maximum())
+        run(spark, settings, with_a_maximum())
 
     message = str(failed.value)
     assert "was made by another declaration; undo the change, or start over" in message
@@ -95,32 +94,32 @@ def test_b017_a_changed_aggregation_is_refused_with_two_ways_out_and_not_tried_a
 
 
 def test_b020_a_checkpoint_whose_logs_were_deleted_is_refused(
-    spark: SparkSession, settings: Settings, landing: Landing, two_windows: list[int]
+    spark: SparkSession, settings: Settings, two_windows: list[int]
 ) -> None:
     for log in ("offsets", "commits"):
         for path in (checkpoint(settings, PER_WINDOW) / log).iterdir():
             path.unlink()
-    landing.put(f"{FOLDER}/2.json", reading(20))
+    admit(settings, reading(20))
 
     with pytest.raises(StreamFailed, match="has state but no offsets") as failed:
-        run(spark, settings, READINGS, PER_WINDOW)
+        run(spark, settings, PER_WINDOW)
     assert f"rivermark reset {PER_WINDOW.name}" in str(failed.value)
     assert not beat_of(settings, PER_WINDOW).restartable
     assert counts(spark, settings) == two_windows
 
 
 def test_b024_a_damaged_state_file_is_named_and_nothing_starts_from_empty(
-    spark: SparkSession, settings: Settings, landing: Landing, two_windows: list[int]
+    spark: SparkSession, settings: Settings, two_windows: list[int]
 ) -> None:
     state = checkpoint(settings, PER_WINDOW) / "state"
     for path in state.rglob("*.delta"):
         path.write_bytes(path.read_bytes()[:10])
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-    landing.put(f"{FOLDER}/2.json", reading(12), reading(20))
+    admit(settings, reading(12), reading(20))
 
     with pytest.raises(StreamFailed, match="missing or damaged") as failed:
         # A running engine still holds the state in memory; another process would not.
-        run(renewed(spark), settings, READINGS, PER_WINDOW)
+        run(renewed(spark), settings, PER_WINDOW)
 
     message = str(failed.value)
     assert PER_WINDOW.name in message
@@ -139,41 +138,40 @@ def renewed(spark: SparkSession) -> SparkSession:
 
 
 def test_b025_shuffle_partitions_stay_those_of_the_first_start_and_are_told(
-    spark: SparkSession, settings: Settings, landing: Landing, two_windows: list[int]
+    spark: SparkSession, settings: Settings, two_windows: list[int]
 ) -> None:
     reports: list[Report] = []
-    landing.put(f"{FOLDER}/2.json", reading(12), reading(20))
-    streams = READINGS, PER_WINDOW
+    admit(settings, reading(12), reading(20))
     run_bounded(
         spark,
         settings.model_copy(update={"shuffle_partitions": 5}),
-        Topology(streams),
-        streams,
+        Topology([PER_WINDOW]),
+        [PER_WINDOW],
         run_id="more",
         on_report=reports.append,
     )
 
     assert counts(spark, settings) == [2, 1, 2]
     told = {r.stream: r.numbers["shuffle_partitions"] for r in reports}
-    assert told == {READINGS.name: 2, PER_WINDOW.name: 2}
+    assert told == {PER_WINDOW.name: 2}
 
 
 def test_b026_a_kill_in_a_batch_without_data_makes_nothing_come_again(
-    spark: SparkSession, settings: Settings, landing: Landing
+    spark: SparkSession, settings: Settings
 ) -> None:
-    landing.put(f"{FOLDER}/1.json", *[reading(n / 10) for n in range(100)])
-    run(spark, settings, READINGS, PER_WINDOW)
+    admit(settings, *[reading(n / 10) for n in range(100)])
+    run(spark, settings, PER_WINDOW)
     # The last batch had no data: it closed the first window.
     assert forget_last_commit(settings, PER_WINDOW) == 1
-    landing.put(f"{FOLDER}/2.json", *[reading(10 + n) for n in range(10)], reading(30))
+    admit(settings, *[reading(10 + n) for n in range(10)], reading(30))
 
-    run(spark, settings, READINGS, PER_WINDOW)
+    run(spark, settings, PER_WINDOW)
 
     assert sum(counts(spark, settings)) == 110
 
 
 def test_b060_an_input_that_was_made_anew_under_its_path_is_refused(
-    spark: SparkSession, settings: Settings, landing: Landing, two_windows: list[int]
+    spark: SparkSession, settings: Settings, two_windows: list[int]
 ) -> None:
     lake = settings.lake()
     aside = Path(settings.home) / "aside"
@@ -193,12 +191,11 @@ def test_b060_an_input_that_was_made_anew_under_its_path_is_refused(
 
 
 def test_b051_input_that_was_cleaned_away_unread_is_told_and_nothing_is_skipped(
-    spark: SparkSession, settings: Settings, landing: Landing, two_windows: list[int]
+    spark: SparkSession, settings: Settings, two_windows: list[int]
 ) -> None:
     lake = settings.lake()
     for number in range(2, 5):
-        landing.put(f"{FOLDER}/{number}.json", reading(10 * number))
-        run(spark, settings, READINGS)
+        admit(settings, reading(10 * number))
     table = Path(lake.path(READINGS.admitted))
     frame = spark.read.format("delta").load(str(table))
     rewrite = frame.coalesce(1).write.format("delta").mode("overwrite")

@@ -81,6 +81,7 @@ def test_b033_a_retyped_column_is_refused_with_both_types_and_nothing_is_written
     assert rows(spark, settings, double.quarantine)[0]["reasons"] == ["unreadable_fare_amount"]
 
 
+@pytest.mark.long
 def test_b035_names_are_one_column_in_any_letter_case_and_empty_where_they_lack(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
@@ -113,6 +114,7 @@ def test_b035_names_are_one_column_in_any_letter_case_and_empty_where_they_lack(
     ]
 
 
+@pytest.mark.long
 def test_b036_a_column_without_a_value_keeps_its_declared_type(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
@@ -128,6 +130,7 @@ def test_b036_a_column_without_a_value_keeps_its_declared_type(
     assert found == [None] * 5 + [Decimal("1.50")]
 
 
+@pytest.mark.long
 def test_b038_a_local_time_is_one_instant_from_parquet_and_from_csv(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
@@ -151,6 +154,7 @@ def test_b038_a_local_time_is_one_instant_from_parquet_and_from_csv(
     assert [tuple(r) for r in found] == [("csv", instant), ("parquet", instant)]
 
 
+@pytest.mark.long
 def test_b039_nanosecond_times_are_read_like_any_others(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from io import BytesIO
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +18,6 @@ from pyspark.sql.types import LongType, TimestampType
 
 from rivermark import Field, Ingest, Rule
 from rivermark.ingest.source.files.file_probe import FileProbe, probe_file
-from rivermark.ingest.source.files.options import FileOptions
 from rivermark.model.field_readers import Reader, decimal, integer, local_timestamp
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.query.ingest import SourceBacklog
@@ -108,9 +108,9 @@ def test_b042_a_file_that_may_not_be_read_waits_until_it_may(
 ) -> None:
     landing.put(f"{FOLDER}/good.json", *[reading(n) for n in range(50)])
 
-    def refuse(files: fs.FileSystem, path: str, size: int, options: FileOptions) -> FileProbe:
+    def refuse(files: fs.FileSystem, *rest: Any) -> FileProbe:
         # As without permission; a test may run as root, whom none is denied.
-        return probe_file(Refusing(), path, size, options)
+        return probe_file(Refusing(), *rest)
 
     with monkeypatch.context() as patch:
         patch.setattr("rivermark.ingest.source.files.listing.probe_file", refuse)
@@ -130,6 +130,7 @@ class Refusing:
         raise PermissionError(13, "Permission denied", path)
 
 
+@pytest.mark.long
 def test_b045_every_line_is_a_row_or_is_set_aside_with_its_text_and_reason(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
@@ -154,6 +155,7 @@ def test_b045_every_line_is_a_row_or_is_set_aside_with_its_text_and_reason(
     ]
 
 
+@pytest.mark.long
 def test_b047_dates_of_a_spreadsheet_are_read_as_declared_or_set_aside(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
@@ -172,7 +174,7 @@ def test_b047_dates_of_a_spreadsheet_are_read_as_declared_or_set_aside(
     ]
 
 
-@pytest.mark.parametrize("encoding", ["ISO-8859-1", "UTF-8"])
+@pytest.mark.parametrize("encoding", [pytest.param("ISO-8859-1", marks=pytest.mark.long), "UTF-8"])
 def test_b093_a_foreign_encoding_is_read_as_declared_or_set_aside(
     encoding: str, spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
@@ -209,6 +211,7 @@ def test_b093_a_foreign_encoding_is_read_as_declared_or_set_aside(
         assert aside[1]["payload"].endswith("caf\ufffd")
 
 
+@pytest.mark.long
 def test_b048_one_local_hour_twice_is_two_windows(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:

@@ -73,6 +73,7 @@ def test_the_demo_shows_streams_checks_winners_charts_and_what_to_try(
     assert demo.stdout.count("rivermark show taxi/zone_hours") == 1
 
 
+@pytest.mark.long
 def test_a_second_demo_adds_nothing_and_says_so(rivermark: Console, demo: Result) -> None:
     names = [t.name for s in STREAMS for t in s.tables]
     before = {name: rivermark.rows(name) for name in names}
@@ -84,6 +85,7 @@ def test_a_second_demo_adds_nothing_and_says_so(rivermark: Console, demo: Result
     assert {name: rivermark.rows(name) for name in names} == before
 
 
+@pytest.mark.long
 def test_a_stream_started_over_fills_its_tables_with_the_same_rows(
     rivermark: Console, demo: Result
 ) -> None:

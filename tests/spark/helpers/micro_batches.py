@@ -49,6 +49,8 @@ def streamed(
     def take(batch: DataFrame, number: int) -> None:
         emitted[number] = batch.collect()
 
+    # The session has it as the last stream before needed it.
+    spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")
     query = (
         build(*inputs)
         .writeStream.foreachBatch(take)

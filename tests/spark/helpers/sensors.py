@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 
 import pytest
@@ -21,6 +22,10 @@ from pyspark.sql.types import (
 )
 
 from rivermark import Contract, Daily, Field, FileSource, Ingest, Rule, Stream, Table, Topology
+from rivermark.lake.batch_writer import TableWriter
+from rivermark.lake.schema import create_table
+from rivermark.lake.system_tables import rows_of
+from rivermark.model.sink import Origin
 from rivermark.model.stream import AnyStream
 from rivermark.operators.windows import TumblingWindow, per_window
 from rivermark.runtime.batch_metrics import StreamSummary
@@ -31,6 +36,7 @@ from tests.spark.helpers.delta_rows import delta_rows
 TEN: Final = datetime(2024, 3, 1, 10, tzinfo=UTC)
 MINUTE: Final = timedelta(minutes=1)
 FIRST_DAY: Final = date(2024, 1, 1)
+FIRST_MOMENT: Final = datetime(2024, 1, 1, tzinfo=UTC)
 FOLDER: Final = "readings"
 
 READING: Final = Contract(
@@ -95,6 +101,21 @@ def reading(
     """A reading so many minutes after ten, as a JSON line."""
     at = (TEN + minute * MINUTE).isoformat().replace("+00:00", "Z")
     return json.dumps({"sensor": sensor, "at": at, "temperature": temperature, **more})
+
+
+def admit(settings: Settings, *lines: str, ingest: Ingest = READINGS) -> None:
+    """One commit of readings in the admitted table, for tests that are not about the door."""
+    lake, table = settings.lake(), ingest.admitted
+    create_table(lake, table)
+    writer = TableWriter(lake, table, Origin(ingest.name, 0, FIRST_MOMENT, "admit"))
+    batch = int(writer.last.metadata["batch"]) + 1 if writer.last else 0
+    place = {"_file": f"{batch:03}.json", "_ingest_batch": batch, "flags": []}
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        row = json.loads(line)
+        at, degrees = datetime.fromisoformat(row["at"]), Decimal(str(row["temperature"]))
+        rows.append({**row, **place, "_row": number, "at": at, "temperature": degrees})
+    writer.append_once(rows_of(table, rows), batch)
 
 
 WINDOW: Final = StructType(

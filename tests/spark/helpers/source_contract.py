@@ -126,16 +126,26 @@ class SourceContract(ABC):
             pytest.param(0, id="on Spark", marks=pytest.mark.long),
         ],
     )
-    def test_records_are_admitted_once_whatever_the_runs(
+    def test_records_are_admitted_once_with_their_positions_whatever_the_runs(
         self, deployment: Deployment, collected_bytes: int | None
     ) -> None:
+        ingest = deployment.ingest
         for numbers in (range(5), range(5, 6), range(6, 13)):
             self.produce(deployment.root, numbers)
+            assert backlog(deployment) > 0
             deployment.run(collected_bytes)
+            assert backlog(deployment) == 0
         deployment.run(collected_bytes)
 
-        assert deployment.ids(deployment.ingest.admitted) == [*range(13)]
-        assert deployment.rows(deployment.ingest.quarantine) == []
+        assert deployment.ids(ingest.admitted) == [*range(13)]
+        assert deployment.rows(ingest.quarantine) == []
+        raw = deployment.rows(ingest.raw)
+        places = {(row["_file"], row["_row"]) for row in raw}
+        assert len(places) == len(raw) == 13
+        by_split = {split.name: split.batch for split in deployment.plan()}
+        assert all(by_split[row["_file"]] == row["_ingest_batch"] for row in raw)
+        producers = {ingest.source.producer(s) for s in deployment.plan()}
+        assert producers == {ingest.source.name}
 
     @pytest.mark.long
     def test_a_kill_between_any_two_steps_loses_and_doubles_nothing(
@@ -170,34 +180,13 @@ class SourceContract(ABC):
         assert len(first) == 6
         assert payloads(deployment, splits) == first
 
-    def test_positions_are_recorded(self, deployment: Deployment) -> None:
-        for numbers in (range(4), range(4, 7)):
-            self.produce(deployment.root, numbers)
-            deployment.run()
 
-        raw = deployment.rows(deployment.ingest.raw)
-        places = {(row["_file"], row["_row"]) for row in raw}
-        assert len(places) == len(raw) == 7
-        by_split = {split.name: split.batch for split in deployment.plan()}
-        assert all(by_split[row["_file"]] == row["_ingest_batch"] for row in raw)
-        producers = {deployment.ingest.source.producer(s) for s in deployment.plan()}
-        assert producers == {deployment.ingest.source.name}
-
-    def test_the_backlog_is_what_is_not_planned(self, deployment: Deployment) -> None:
-        ingest, root = deployment.ingest, deployment.root
-
-        def splits() -> int:
-            reader = open_source(deployment.lake, deployment.landing, ingest)
-            found = reader.backlog()
-            assert (found.splits == 0) == (found.oldest is None)
-            return found.splits
-
-        self.produce(root, range(3))
-        assert splits() > 0
-        deployment.run()
-        assert splits() == 0
-        self.produce(root, range(3, 5))
-        assert splits() > 0
+def backlog(deployment: Deployment) -> int:
+    """How many splits are there that no plan holds."""
+    reader = open_source(deployment.lake, deployment.landing, deployment.ingest)
+    found = reader.backlog()
+    assert (found.splits == 0) == (found.oldest is None)
+    return found.splits
 
 
 def payloads(deployment: Deployment, splits: list[PlannedSplit]) -> list[str]:

@@ -26,24 +26,31 @@ MALFORMED = ("unparsable_json", "wrong_number_of_values")
 class Grouping:
     """How the same files are cut: into arrivals, into batches, into runs; and where rows lie."""
 
-    max_files: int = 200
-    per_trigger: int = 4
+    max_files: int
+    per_trigger: int
     runs: int = 1
     spread: bool = False
 
 
-GROUPINGS = {
-    "all at once": (1, Grouping()),
-    "each file a batch": (1, Grouping(max_files=1, per_trigger=1)),
-    "three files an arrival, two arrivals a batch, two runs": (
-        2,
-        Grouping(max_files=3, per_trigger=2, runs=2),
-    ),
-    "spread over executors": (1, Grouping(max_files=5, per_trigger=3, spread=True)),
-}
-
-
-@pytest.mark.parametrize(("seed", "cut"), GROUPINGS.values(), ids=GROUPINGS)
+@pytest.mark.parametrize(
+    ("seed", "cut"),
+    [
+        pytest.param(
+            1,
+            Grouping(max_files=1, per_trigger=1),
+            id="each file a batch",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            2,
+            Grouping(max_files=3, per_trigger=2, runs=2),
+            id="three files an arrival, two arrivals a batch, two runs",
+        ),
+        pytest.param(
+            1, Grouping(max_files=5, per_trigger=3, spread=True), id="spread over executors"
+        ),
+    ],
+)
 def test_every_row_lands_in_exactly_one_place_however_the_files_are_grouped(
     seed: int,
     cut: Grouping,

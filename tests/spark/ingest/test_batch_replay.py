@@ -99,6 +99,7 @@ def test_b021_a_batch_of_two_tables_that_crashed_between_them_is_in_both_once(
     assert (len(rows(spark, settings, warm)), len(rows(spark, settings, cold))) == (1, 1)
 
 
+@pytest.mark.long
 def test_a_window_that_was_written_before_the_crash_is_not_written_again_and_the_next_one_is(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:

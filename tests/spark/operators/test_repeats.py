@@ -56,18 +56,6 @@ def test_a_repeat_is_left_out_in_whatever_batch_it_comes(
     assert_rows_equal(split.rows, table, columns=["ride_id"])
 
 
-def test_an_event_sent_again_with_a_later_time_is_a_repeat(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    end, three_seconds_later = NOON + 30 * MINUTE, NOON + 30 * MINUTE + timedelta(seconds=3)
-    feeds = feed([(42, end)], [(42, three_seconds_later)])
-    kept = [(end.replace(tzinfo=None),)]
-
-    streamed_rows = streamed(spark, tmp_path, first_rides, feeds).rows
-    assert_rows_equal(streamed_rows, kept, columns=["event_time"])
-    assert_rows_equal(first_rides(as_table(spark, feeds)), kept, columns=["event_time"])
-
-
 def test_state_forgets_ids_after_the_horizon(spark: SparkSession, tmp_path: Path) -> None:
     # 2,000 rides over ten simulated days; about nine begin within an hour.
     spacing = timedelta(days=10) / 2_000

@@ -21,6 +21,7 @@ from tests.spark.process.test_modes import LAST, by_hand, land, written
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.long
 def test_a_live_run_gives_the_same_as_a_drained_one(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:

@@ -17,7 +17,7 @@ from rivermark.settings import Settings
 from tests.spark.helpers.crashes import crash_once, forget_last_commit
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.random_files import files_at_random
-from tests.spark.helpers.sensors import FOLDER, READINGS, TEN, reading, run
+from tests.spark.helpers.sensors import FOLDER, READINGS, TEN, admit, reading, run
 from tests.spark.process.rules import (
     JUMPS,
     MILLIS,
@@ -130,13 +130,13 @@ class Failing(Watched):
 
 
 def test_an_error_in_user_code_names_stream_process_key_event_and_line(
-    spark: SparkSession, settings: Settings, landing: Landing
+    spark: SparkSession, settings: Settings
 ) -> None:
-    landing.put(f"{FOLDER}/1.json", reading(0, "s7", note="poison"), reading(9, "s7"))
+    admit(settings, reading(0, "s7", note="poison"), reading(9, "s7"))
     failing = watched(Failing, writes=WATCHED.outputs[:2])
 
     with pytest.raises(StreamFailed) as failed:
-        run(spark, settings, READINGS, failing)
+        run(spark, settings, failing)
 
     told = str(failed.value)
     assert "stream 'test/watched'" in told

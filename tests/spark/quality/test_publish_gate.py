@@ -23,7 +23,7 @@ from rivermark.runtime.query import append as appending
 from rivermark.settings import Settings
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.recomputing import recompute_days
-from tests.spark.helpers.sensors import FOLDER, READINGS, reading, rows, run, windows
+from tests.spark.helpers.sensors import FOLDER, READINGS, admit, reading, rows, run, windows
 from tests.spark.runtime.query.test_refresh import DUMP, MARCH, counts, per_day
 
 pytestmark = pytest.mark.spark
@@ -38,14 +38,14 @@ def no_event(sensor: str, minutes: Sequence[float]) -> list[str]:
 
 
 def test_a_bounded_run_with_bad_rows_publishes_nothing_until_the_rule_or_code_is_mended(
-    spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     strict = windows(suite=FEW)
     after = after_of(strict)
-    landing.put(f"{FOLDER}/1.json", *no_event("s1", (0, 1, 2)), reading(20), reading(21))
+    admit(settings, *no_event("s1", (0, 1, 2)), reading(20), reading(21))
 
     with pytest.raises(StreamFailed, match="'readings lies from 1 to 1' by 1 row") as stopped:
-        run(spark, settings, READINGS, strict, after)
+        run(spark, settings, strict, after)
     assert isinstance(stopped.value.__cause__, PublicationBlocked)
     assert "rivermark show test/windows --refused" in str(stopped.value)
     assert rows(spark, settings, strict.tables[0]) == []
@@ -59,7 +59,7 @@ def test_a_bounded_run_with_bad_rows_publishes_nothing_until_the_rule_or_code_is
         run(spark, settings, mended)
     assert rows(spark, settings, mended.tables[0]) == []
     monkeypatch.undo()
-    run(spark, settings, READINGS, mended, after)
+    run(spark, settings, mended, after)
 
     found = rows(spark, settings, mended.tables[0])
     assert [(r["sensor"], r["readings"]) for r in found] == [("s1", 3)]

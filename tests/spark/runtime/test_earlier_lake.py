@@ -32,7 +32,6 @@ NAMES = {
     "taxi/rides_with_fares",
     "taxi/long_rides",
     "taxi/driver_tips",
-    "taxi/hourly_winners",
 }
 
 

@@ -25,11 +25,11 @@ from rivermark.backfill.undo import undo
 from rivermark.runtime.query import append
 from rivermark.runtime.supervision.reset import reset
 from rivermark.settings import Settings
-from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.recomputing import recompute_days
 from tests.spark.helpers.sensors import (
     READINGS,
     TEN,
+    admit,
     ordered,
     reading,
     rows,
@@ -89,22 +89,21 @@ def of_files(settings: Settings) -> list[tuple[object, ...]]:
 def test_rows_reach_every_sink_and_follow_what_becomes_of_the_table(
     spark: SparkSession,
     settings: Settings,
-    landing: Landing,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    landing.put(
-        "readings/0.json",
+    admit(
+        settings,
         reading(0, "a", 20.0),
         reading(1, "b", 21.0),
         reading(DAY_IN_MINUTES, "a", 22.0),
     )
-    streams = (READINGS, exported(), latest())
+    streams = (exported(), latest())
     run(spark, settings, *streams)
     # The second batch is written by executors.
     monkeypatch.setattr(append, "DRIVER_BYTES", 0)
-    landing.put(
-        "readings/1.json",
+    admit(
+        settings,
         reading(DAY_IN_MINUTES + 1, "b", 0.0, note="withdrawn"),
         reading(DAY_IN_MINUTES + 2, "c", 23.0),
         reading(2 * DAY_IN_MINUTES, "c", 24.0),

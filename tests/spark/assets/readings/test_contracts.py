@@ -12,6 +12,10 @@ from tests.spark.helpers.contract_problems import problems
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 
 
+def test_a_reading_far_ahead_of_its_stream_is_doubted() -> None:
+    assert SENSOR_READING.max_jump is not None
+
+
 def test_a_reading_without_value_time_or_sensor_is_never_averaged(spark: SparkSession) -> None:
     reading: dict[str, Value] = {
         "sensor_id": "sensor_3",

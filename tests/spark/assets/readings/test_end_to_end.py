@@ -206,7 +206,10 @@ def test_rows_wider_than_their_header_keep_their_columns(platform: Platform) -> 
 
 @pytest.mark.parametrize(
     ("stream", "day"),
-    [(AVERAGES_5S, date(2024, 2, 29)), (HOURLY, date(2014, 1, 7))],
+    [
+        (AVERAGES_5S, date(2024, 2, 29)),
+        pytest.param(HOURLY, date(2014, 1, 7), marks=pytest.mark.long),
+    ],
     ids=lambda v: getattr(v, "name", str(v)),
 )
 def test_a_recomputed_day_has_the_same_rows(platform: Platform, stream: Any, day: date) -> None:

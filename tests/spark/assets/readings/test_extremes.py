@@ -2,13 +2,12 @@
 
 from datetime import timedelta
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from assets.readings.extremes import extremes_of_each_minute, extremes_per_sensor
+from assets.readings.extremes import extremes_per_sensor
 from rivermark.operators.windows import (
     EventWindow,
     SessionWindow,
@@ -17,7 +16,7 @@ from rivermark.operators.windows import (
     per_window,
 )
 from tests.spark.assets.readings.reading_rows import MINUTE, SECOND, at, readings
-from tests.spark.helpers.micro_batches import as_table, plain, streamed
+from tests.spark.helpers.micro_batches import as_table, plain
 
 QUARTER = 15 * MINUTE
 HOUR = timedelta(hours=1)
@@ -34,7 +33,7 @@ def extremes_of_content(readings: DataFrame, window: EventWindow) -> DataFrame:
     )
 
 
-@pytest.mark.parametrize("size", [5 * SECOND, 10 * SECOND, 15 * SECOND, MINUTE], ids=str)
+@pytest.mark.parametrize("size", [15 * SECOND, MINUTE], ids=str)
 def test_incremental_and_full_content_extremes_agree(spark: SparkSession, size: timedelta) -> None:
     table = as_table(spark, readings(SERIES))
     columns = ("sensor_id", "minimum", "maximum", "window_end")
@@ -83,17 +82,3 @@ def test_readings_exactly_a_gap_apart_are_one_session(spark: SparkSession) -> No
         (1, at(2 * QUARTER + SECOND)),
         (2, at(0 * SECOND)),
     ]
-
-
-def test_minutes_come_out_of_a_stream_as_out_of_a_table(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    feed = readings(SERIES, [(MINUTE, "60.0000")], [(2 * MINUTE + 5 * SECOND, "50.0000")])
-    stream = streamed(spark, tmp_path, extremes_of_each_minute, feed)
-    table = extremes_of_each_minute(as_table(spark, feed)).where(
-        "window_start < '2024-03-01 00:02'"
-    )
-    columns = ("window_end", "minimum", "maximum", "readings")
-
-    assert plain(stream.rows, *columns) == plain(table.collect(), *columns)
-    assert len(stream.rows) == 2

@@ -58,7 +58,13 @@ def ingest_of(source: Source) -> Ingest:
     )
 
 
-@pytest.mark.parametrize("collected_bytes", [None, 0], ids=["in the driver", "on Spark"])
+@pytest.mark.parametrize(
+    "collected_bytes",
+    [
+        pytest.param(None, id="in the driver"),
+        pytest.param(0, id="on Spark", marks=pytest.mark.long),
+    ],
+)
 def test_updates_and_deletes_are_followed(
     spark: SparkSession, tmp_path: Path, collected_bytes: int | None
 ) -> None:

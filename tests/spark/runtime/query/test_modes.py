@@ -11,7 +11,6 @@ from pyspark.sql import Row, SparkSession
 
 from rivermark import Ingest, Stream, Topology
 from rivermark.lake.statistics import row_count
-from rivermark.model.errors import PartitionStillOpen
 from rivermark.model.table import Table
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.supervision.report import Report
@@ -119,13 +118,3 @@ def contents(spark: SparkSession, settings: Settings) -> dict[str, list[Row]]:
         names = [f.name for f in ingest.contract.fields]
         tables[ingest.name] = (ingest.admitted, [*names, "_file", "_row"])
     return {n: rows(spark, settings, t, *columns) for n, (t, columns) in tables.items()}
-
-
-def test_a_day_that_the_watermark_has_not_passed_is_not_recomputed(
-    spark: SparkSession, settings: Settings, landing: Landing
-) -> None:
-    land_feeds(landing, seed=9, files=2)
-    run(spark, settings, READINGS, PER_WINDOW)
-
-    with pytest.raises(PartitionStillOpen, match="2024-03-01 is still open"):
-        recompute_days(spark, settings, PER_WINDOW, FIRST_OF_MARCH, run_id="early")

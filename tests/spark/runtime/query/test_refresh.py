@@ -22,7 +22,7 @@ from tests.spark.helpers.background import Running
 from tests.spark.helpers.crashes import forget_last_commit
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.recomputing import recompute_days
-from tests.spark.helpers.sensors import FIRST_DAY, FOLDER, reading, readings, rows, run
+from tests.spark.helpers.sensors import FIRST_DAY, FOLDER, admit, reading, readings, rows, run
 
 pytestmark = pytest.mark.spark
 
@@ -66,23 +66,23 @@ def counts(spark: SparkSession, settings: Settings, name: str = "test/days") -> 
 
 
 def test_only_touched_days_are_computed_again_and_a_replay_changes_nothing(
-    spark: SparkSession, settings: Settings, landing: Landing
+    spark: SparkSession, settings: Settings
 ) -> None:
     days = per_day()
-    landing.put(f"{FOLDER}/1.json", *[reading(DAY * d + m) for d in range(3) for m in range(d + 1)])
-    run(spark, settings, DUMP, days)
+    admit(settings, *[reading(DAY * d + m) for d in range(3) for m in range(d + 1)])
+    run(spark, settings, days)
     assert counts(spark, settings) == dict(zip(MARCH, (1, 2, 3), strict=True))
 
-    landing.put(f"{FOLDER}/2.json", reading(DAY + 90), reading(DAY + 91))
+    admit(settings, reading(DAY + 90), reading(DAY + 91))
     log = CommitLog(settings.lake().path(days.tables[0]))
     before = log.versions()[-1]
-    summary = run(spark, settings, DUMP, days)[days.name]
+    summary = run(spark, settings, days)[days.name]
     assert counts(spark, settings) == dict(zip(MARCH, (1, 4, 3), strict=True))
     assert (summary.rows_in, summary.rows_out) == (2, 1)
     assert log.versions()[-1] == before + 1
 
     forget_last_commit(settings, days)
-    run(spark, settings, DUMP, days)
+    run(spark, settings, days)
     assert counts(spark, settings) == dict(zip(MARCH, (1, 4, 3), strict=True))
 
 
@@ -169,10 +169,10 @@ def test_b056_a_backfill_never_puts_back_what_a_refresh_replaced_meanwhile(
 
 
 def test_a_row_that_would_not_be_read_again_stops_the_stream_instead_of_getting_lost(
-    spark: SparkSession, settings: Settings, landing: Landing
+    spark: SparkSession, settings: Settings
 ) -> None:
     elsewhere = per_day(touches=lambda: F.date_sub(F.to_date("at"), 10))
-    landing.put(f"{FOLDER}/1.json", reading(0))
+    admit(settings, reading(0))
 
     with pytest.raises(StreamFailed, match="a row lies 10 days from the day that it touches"):
-        run(spark, settings, DUMP, elsewhere)
+        run(spark, settings, elsewhere)

@@ -18,13 +18,12 @@ from rivermark.model.restart_strategy import FixedDelay, NoRestart, RestartStrat
 from rivermark.runtime.query.append import AppendHost
 from rivermark.runtime.query.base import QueryHost
 from rivermark.runtime.supervision.heartbeat import FAILURES, Heartbeat, HeartbeatStore
-from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
 from rivermark.testing import wait_until
 from tests.spark.helpers.background import Running, running
 from tests.spark.helpers.landing import Landing
-from tests.spark.helpers.sensors import FOLDER, READINGS, reading, rows, run, windows
+from tests.spark.helpers.sensors import FOLDER, READINGS, admit, reading, rows, run, windows
 
 pytestmark = pytest.mark.spark
 
@@ -56,10 +55,9 @@ def slow_batches(patch: pytest.MonkeyPatch, seconds: float) -> threading.Event:
 
 
 def test_b023_a_stop_waits_for_the_batch_that_is_being_written(
-    spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    landing.put(f"{FOLDER}/1.json", reading(0), reading(9))
-    run(spark, settings, READINGS)
+    admit(settings, reading(0), reading(9))
     with monkeypatch.context() as patch:
         resting = slow_batches(patch, 0.7)
         with running(live(spark, settings, PER_WINDOW)) as thread:
@@ -69,8 +67,8 @@ def test_b023_a_stop_waits_for_the_batch_that_is_being_written(
     assert beat is not None
     assert beat.state == "stopped"
 
-    landing.put(f"{FOLDER}/2.json", reading(9.5))
-    run(spark, settings, READINGS, PER_WINDOW)
+    admit(settings, reading(9.5))
+    run(spark, settings, PER_WINDOW)
     assert [r["readings"] for r in rows(spark, settings, WINDOWS)] == [1]
 
 
@@ -167,18 +165,18 @@ def failures_of(settings: Settings, stream: str) -> float:
 
 
 def test_a_poisoned_stream_is_started_again_until_it_recovers_while_its_neighbour_goes_on(
-    spark: SparkSession, settings: Settings, landing: Landing
+    spark: SparkSession, settings: Settings
 ) -> None:
     mended, lake = threading.Event(), settings.lake()
     bad = poisoned(mended, FixedDelay(delay=timedelta(seconds=0.2)))
-    landing.put(f"{FOLDER}/1.json", reading(0), reading(9, note="poison"))
-    with running(live(spark, settings, READINGS, PER_WINDOW, bad)) as thread:
+    admit(settings, reading(0), reading(9, note="poison"))
+    with running(live(spark, settings, PER_WINDOW, bad)) as thread:
         wait_until(
             lambda: failures_of(settings, bad.name) >= 2,
             reason="two failures",
             alive=thread.alive,
         )
-        landing.put(f"{FOLDER}/2.json", reading(20))
+        admit(settings, reading(20))
         wait_until(lambda: row_count(lake, WINDOWS) == 2, reason="two windows", alive=thread.alive)
         beat = beat_of(settings, bad.name)
         assert (beat.state, beat.restartable) in (("starting", True), ("running", True))
@@ -249,6 +247,7 @@ def test_b019_a_second_run_of_a_stream_ends_at_once_and_names_the_first(
     assert row_count(settings.lake(), READINGS.admitted) == 10
 
 
+@pytest.mark.long
 def test_two_runs_that_start_together_write_every_row_once(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
@@ -267,24 +266,3 @@ def test_two_runs_that_start_together_write_every_row_once(
 
     assert len(errors) <= 1
     assert row_count(settings.lake(), READINGS.admitted) == 100
-
-
-def test_every_batch_is_noted_with_its_figures(
-    spark: SparkSession, settings: Settings, landing: Landing
-) -> None:
-    total: dict[str, list[int]] = {READINGS.name: [0, 0], PER_WINDOW.name: [0, 0]}
-    for number in range(2):
-        landing.put(f"{FOLDER}/{number}.json", reading(number * 10), reading(number * 10 + 1), "{")
-        for name, summary in run(spark, settings, READINGS, PER_WINDOW).items():
-            total[name][0] += summary.rows_in
-            total[name][1] += summary.rows_out
-
-    noted = rows(spark, settings, STREAM_PROGRESS)
-    for name, figures in total.items():
-        mine = [r for r in noted if r["stream"] == name]
-        assert [sum(r["rows_in"] for r in mine), sum(r["rows_out"] for r in mine)] == figures
-        assert len({r["batch_id"] for r in mine}) == len(mine)
-    door = [r for r in noted if r["stream"] == READINGS.name]
-    assert [(r["admitted"], r["late"], r["quarantined"], r["files"]) for r in door] == [
-        (2, 0, 1, 1)
-    ] * 2

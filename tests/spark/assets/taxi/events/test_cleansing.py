@@ -1,23 +1,19 @@
 """Cleansed rides: inside the city, each event once."""
 
-from pathlib import Path
-
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from assets.taxi.cleansing import CLEAN_RIDES, cleanse_fares, cleanse_rides
+from assets.taxi.cleansing import cleanse_fares, cleanse_rides
 from simulator.taxi.rides import rides
 from simulator.taxi.wire import to_line
 from tests.spark.assets.taxi.events.ride_rows import (
-    MINUTE,
-    NOON,
     fare,
     fares_feed,
     ride,
     rides_feed,
 )
-from tests.spark.helpers.micro_batches import as_table, plain, streamed
+from tests.spark.helpers.micro_batches import as_table, plain
 
 LAST_RIDE = 20_000
 
@@ -43,17 +39,6 @@ def test_of_twenty_thousand_rides_389_lie_outside_the_city(cleansed_world: DataF
     assert [r.ride_id for r in outside[:5]] == [1497, 1499, 1539, 1541, 1558]
 
 
-def test_each_row_goes_to_exactly_one_of_the_two_tables(cleansed_world: DataFrame) -> None:
-    counts = [
-        cleansed_world.where(output.where()).count()
-        for output in CLEAN_RIDES.outputs
-        if output.where
-    ]
-
-    assert len(counts) == 2
-    assert sum(counts) == LAST_RIDE
-
-
 def test_what_lies_outside_says_which_end(spark: SparkSession) -> None:
     nowhere = (0.0, 0.0)
     rows = [
@@ -71,25 +56,6 @@ def test_what_lies_outside_says_which_end(spark: SparkSession) -> None:
         (3, "start and end"),
         (4, None),
     ]
-
-
-def test_stream_and_table_give_the_same_rides_however_they_are_cut(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    start, end = ride(1), ride(1, NOON + 20 * MINUTE, is_start=False)
-    other = ride(2, NOON + 20 * MINUTE, start=(0.0, 0.0))
-    split = rides_feed([start, start], [end, other], [end])
-    whole = rides_feed([start, start, end, other, end])
-    columns = ("ride_id", "is_start", "event_time", "start_cell", "end_cell", "outside")
-
-    results = [
-        plain(streamed(spark, tmp_path / "split", cleanse_rides, split).rows, *columns),
-        plain(streamed(spark, tmp_path / "whole", cleanse_rides, whole).rows, *columns),
-        plain(cleanse_rides(as_table(spark, split)).collect(), *columns),
-    ]
-
-    assert len(results[0]) == 3
-    assert results[0] == results[1] == results[2]
 
 
 def test_a_fare_that_comes_twice_counts_once(spark: SparkSession) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from pyspark.sql import Row, SparkSession
 
 from assets.taxi.cleansing import CLEAN_FARES, CLEAN_RIDES
 from assets.taxi.enrichment import RIDES_WITH_FARES, WAITING
+from assets.taxi.ingest import RIDE_EVENTS
 from assets.taxi.long_rides import LIMIT, LONG_RIDES
 from assets.taxi.longest_rides import LONGEST_RIDES
 from assets.taxi.streams import EVENT_STREAMS
@@ -20,6 +22,7 @@ from rivermark.model.topology import Topology
 from rivermark.quality.duckdb_evaluator import DuckDbEvaluator
 from rivermark.quality.suites import suites_of
 from rivermark.runtime.batch_metrics import StreamSummary
+from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
 from simulator.taxi.drip import drip
@@ -36,12 +39,16 @@ STREAMS = [s for s in EVENT_STREAMS if not s.name.startswith(("taxi/trip", "taxi
 
 @dataclass
 class Platform:
-    """The platform after two runs, each of which found files."""
+    """The platform after a bounded run over everything that landed."""
 
     spark: SparkSession
     settings: Settings
     oracle: TaxiOracle
     summaries: dict[str, StreamSummary]
+
+    @property
+    def landing(self) -> Path:
+        return Path(self.settings.landing_root)
 
     def delta_rows(self, name: str, *columns: str) -> list[Row]:
         return delta_rows(self.settings.lake().path(name), *columns)
@@ -58,17 +65,8 @@ def platform(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> P
     home = tmp_path_factory.mktemp("taxi")
     settings = Settings(home=home, landing_root=str(home / "landing"))
     plan = DripPlan(rate=None, clock="training", rides=RIDES, unpaced_span=timedelta(minutes=30))
-    drip(home / "dripped", home / "manifest.json", plan)
-    topology = Topology(EVENT_STREAMS)
-    for run in (0, 1):
-        for folder in ("taxi/rides", "taxi/fares"):
-            left = sorted((home / "dripped" / folder).iterdir())
-            target = home / "landing" / folder
-            target.mkdir(parents=True, exist_ok=True)
-            # The second run brings the last hour: what the first has seen is past midnight then.
-            for file in left if run else left[:-2]:
-                file.rename(target / file.name)
-        summaries = run_bounded(spark, settings, topology, STREAMS, run_id=f"run-{run}")
+    drip(home / "landing", home / "manifest.json", plan)
+    summaries = run_bounded(spark, settings, Topology(EVENT_STREAMS), STREAMS, run_id="run")
     return Platform(spark, settings, TaxiOracle(home / "landing"), summaries)
 
 
@@ -157,16 +155,30 @@ def test_each_long_ride_has_one_alert_as_soon_as_it_is_known(platform: Platform)
     assert {utc(r.start_time) for r in found} == {starts[ride] for ride in known}
 
 
+def test_every_batch_is_noted_with_its_figures(platform: Platform) -> None:
+    noted = platform.delta_rows(STREAM_PROGRESS.name)
+
+    for stream in STREAMS:
+        batches = [r for r in noted if r.stream == stream.name]
+        summary = platform.summaries[stream.name]
+        assert sum(r.rows_in for r in batches) == summary.rows_in > 0
+        assert sum(r.rows_out for r in batches) == summary.rows_out > 0
+        assert len({r.batch_id for r in batches}) == len(batches)
+    (rides,) = (r for r in noted if r.stream == RIDE_EVENTS.name)
+    accepted = platform.oracle.rides
+    expected = (len(accepted.admitted), len(accepted.late), 0)
+    assert (rides.admitted, rides.late, rides.quarantined) == expected
+    assert rides.files == len([*(platform.landing / "taxi/rides").iterdir()])
+
+
 @pytest.mark.parametrize(
     "stream",
     [
-        CLEAN_RIDES,
-        CLEAN_FARES,
-        RIDES_WITH_FARES,
-        LONG_RIDES,
-        LONGEST_RIDES,
-        DRIVER_TIPS,
-        HOURLY_WINNERS,
+        *(RIDES_WITH_FARES, LONG_RIDES, DRIVER_TIPS),
+        *(
+            pytest.param(each, marks=pytest.mark.long)
+            for each in (CLEAN_RIDES, CLEAN_FARES, LONGEST_RIDES, HOURLY_WINNERS)
+        ),
     ],
     ids=lambda s: s.name,
 )

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from assets.taxi.cleansing import CLEAN_FARES, CLEAN_RIDES
-from assets.taxi.enrichment import RIDES_WITH_FARES, WAITING, join_rides_to_fares
+from assets.taxi.enrichment import WAITING, join_rides_to_fares
 from assets.taxi.ingest import LATENESS
 from rivermark.model.stream import table_of
 from tests.spark.assets.taxi.events.ride_rows import MINUTE, NOON, fare, ride
@@ -69,31 +69,6 @@ def test_what_finds_no_partner_is_written_alone_and_once(
     assert sides(table) == [*final, (8, False, True)]
 
 
-def test_a_pair_never_comes_again_as_a_lone_ride(spark: SparkSession, tmp_path: Path) -> None:
-    limit = NOON + WAITING
-    result = join(
-        spark,
-        tmp_path,
-        rides([ride(1)], [ride(4, limit)], [ride(5, limit + 30 * MINUTE)]),
-        fares([fare(1)], [fare(4, limit)], [fare(5, limit + 30 * MINUTE)]),
-    )
-
-    assert [row.has_fare for row in result.rows if row.ride_id == 1] == [True]
-
-
-def test_a_quiet_input_holds_the_other_back(spark: SparkSession, tmp_path: Path) -> None:
-    # Ride 5 has no fare, and fares stop before its limit: it waits until they go on.
-    result = join(
-        spark,
-        tmp_path,
-        rides([ride(5)], [ride(6, BEYOND_ALL_LIMITS)], []),
-        fares([fare(4, NOON - 30 * MINUTE)], [], [fare(6, BEYOND_ALL_LIMITS)]),
-    )
-
-    assert sides(result.emitted_by_batch[0] + result.emitted_by_batch[1]) == []
-    assert sides(result.rows) == [(4, False, True), (5, True, False), (6, True, True)]
-
-
 @pytest.mark.long
 def test_state_holds_only_the_last_minutes_of_many_days(
     spark: SparkSession, tmp_path: Path
@@ -113,21 +88,3 @@ def test_state_holds_only_the_last_minutes_of_many_days(
     assert len(result.rows) == 2_000
     # A ride each 7.2 minutes; both sides remember WAITING and the lateness.
     assert result.state_rows <= 2 * (1 + (WAITING + LATENESS) // spacing)
-
-
-def test_each_row_goes_to_exactly_one_table(spark: SparkSession) -> None:
-    joined = join_rides_to_fares(
-        as_table(spark, rides([ride(1), ride(2)])), as_table(spark, fares([fare(2), fare(3)]))
-    ).cache()
-
-    per_table = {
-        output.table.name: joined.where(output.where()).select(*output.table.schema.names).count()
-        for output in RIDES_WITH_FARES.outputs
-        if output.where
-    }
-
-    assert per_table == {
-        "taxi/rides_with_fares": 1,
-        "taxi/unmatched_rides": 1,
-        "taxi/unmatched_fares": 1,
-    }

@@ -2,18 +2,16 @@
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
 
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from assets.taxi.fares import MONEY
 from assets.taxi.ingest import LATENESS
-from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS, best_of_each_hour, tips_per_driver
+from assets.taxi.tips import best_of_each_hour, tips_per_driver
 from rivermark import columns
-from rivermark.model.stream import table_of
 from simulator.taxi.fares import fares
-from tests.spark.helpers.micro_batches import Feed, Rows, as_table, plain, streamed
+from tests.spark.helpers.micro_batches import Feed, Rows, as_table, plain
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -29,14 +27,6 @@ def fare(driver: int, minute: int, tip: int) -> dict[str, int | datetime | Decim
 
 def at(hours: int) -> datetime:
     return (NOON + hours * HOUR).replace(tzinfo=None)
-
-
-def as_feed_rows(rows: list[Row]) -> Rows:
-    """Emitted rows as a further query reads them; the session gave their times without zone."""
-    return [
-        {k: v.replace(tzinfo=UTC) if isinstance(v, datetime) else v for k, v in r.asDict().items()}
-        for r in rows
-    ]
 
 
 def test_the_trainings_case_has_its_two_winners(spark: SparkSession) -> None:
@@ -56,31 +46,6 @@ def test_of_equal_tips_the_lowest_driver_id_wins(spark: SparkSession) -> None:
     [best] = best_of_each_hour(tips_per_driver(as_table(spark, feed))).collect()
 
     assert (best.driver_id, best.window_start, best.window_end) == (3, at(0), at(1))
-
-
-def test_the_winner_is_known_as_soon_as_its_hour_is_final(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    # The fare at 12:30 + 2 h is what moves time past the first hour; nobody tips in the second.
-    feed = Feed(
-        FARE,
-        "event_time",
-        LATENESS,
-        [[fare(1, 10, 5), fare(2, 20, 9), fare(1, 40, 2)], [fare(3, 150, 1)]],
-    )
-    tips = streamed(spark, tmp_path / "tips", tips_per_driver, feed)
-    assert HOURLY_WINNERS.lateness is not None
-    committed: list[Rows] = [as_feed_rows(rows) for rows in tips.emitted_by_batch.values() if rows]
-    winners = streamed(
-        spark,
-        tmp_path / "winners",
-        best_of_each_hour,
-        Feed(table_of(DRIVER_TIPS).schema, "window_end", HOURLY_WINNERS.lateness, committed),
-    )
-
-    assert plain(tips.rows, "driver_id", "tips") == [(1, Decimal("7.00")), (2, Decimal("9.00"))]
-    assert plain(winners.rows, "window_end", "driver_id", "tips") == [(at(1), 2, Decimal("9.00"))]
-    assert winners.dropped_as_late == 0
 
 
 def test_the_generated_world_has_the_published_winners(spark: SparkSession) -> None:

@@ -1,4 +1,4 @@
-"""One lake for the domain's tests: samples first, the made files in a second run."""
+"""One lake for the domain's tests: one month first, all other files in a second run."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from assets.taxi.trips.ingest import TRIP_RECORDS
-from assets.taxi.trips.local_days import LOCAL_DAYS
 from assets.taxi.trips.trips import TRIPS
 from rivermark.settings import Settings
+from rivermark.testing.landing.writer import land
 from tests.oracles.trip_records import Record
 from tests.oracles.trips import read_trips
-from tests.spark.assets.taxi.trips.made_files import SAMPLES, put_cases, put_samples
+from tests.spark.assets.taxi.trips.made_files import GREEN, SAMPLES, put_cases, put_samples
 from tests.spark.assets.taxi.trips.published import Published, copy, land_whole_files
 
 PUBLIC_DATA = os.environ.get("RIVERMARK_PUBLIC_DATA")
@@ -24,14 +24,27 @@ collect_ignore = [] if PUBLIC_DATA else ["test_whole_files.py"]
 
 DEBS = "debs2015_trips_2013-01-01_first1000.csv"
 
+# As in the Numenta Anomaly Benchmark's file; the buckets of 01:00 and 01:30 hold two hours each.
+NIGHT = [
+    "timestamp,value",
+    "2014-11-02 00:30:00,23109",
+    "2014-11-02 01:00:00,39197",
+    "2014-11-02 01:30:00,35212",
+    "2014-11-02 02:00:00,13259",
+    "2014-11-02 02:30:00,many",
+]
+
 
 @pytest.fixture(scope="session")
 def published(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Published:
     lake = Published(spark, Settings(home=tmp_path_factory.mktemp("trips")))
+    # Days of this month are refreshed by the second run, which brings the same trips once more.
+    copy(SAMPLES / GREEN, lake.landing / "green" / GREEN)
+    lake.drain("first", (TRIP_RECORDS, TRIPS))
     put_samples(lake.landing)
-    lake.drain("samples", (TRIP_RECORDS, TRIPS, LOCAL_DAYS))
     put_cases(lake.landing)
     copy(SAMPLES / DEBS, lake.landing.parent / "debs" / DEBS)
+    land(lake.landing.parent / "passengers" / "counts.csv", NIGHT)
     lake.drain("made")
     return lake
 

@@ -70,8 +70,7 @@ def put(folder: Path, name: str, content: str | bytes | pa.Table) -> None:
 
 
 def put_samples(folder: Path) -> None:
-    """The committed samples, as TLC published them."""
-    put(folder, f"green/{GREEN}", (SAMPLES / GREEN).read_bytes())
+    """The committed yellow samples, as TLC published them."""
     put(folder, f"yellow/{YELLOW}", (SAMPLES / YELLOW).read_bytes())
     put(folder, f"yellow/{TEN_PER_MONTH}", (SAMPLES / TEN_PER_MONTH).read_bytes())
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
-from pyspark.sql import DataFrame
 
 from assets.taxi.trips.ingest import TRIP_RECORDS
 from assets.taxi.trips.streams import STREAMS
@@ -15,7 +14,6 @@ from rivermark.model.stream import AnyStream
 from rivermark.model.suite import Suite
 from rivermark.model.table import Table
 from rivermark.quality.duckdb_evaluator import DuckDbEvaluator
-from rivermark.quality.gx.evaluator import SparkEvaluator
 from rivermark.quality.result import SuiteResult
 from rivermark.quality.suites import suites_of
 from tests.spark.assets.taxi.trips.made_files import FEBRUARY, JANUARY, YELLOW
@@ -24,23 +22,22 @@ from tests.spark.assets.taxi.trips.published import Published
 NO_JUMP = "no rule's share jumps from month to month"
 
 
-def table(published: Published, stream: AnyStream) -> DataFrame:
-    path = published.settings.lake().path(stream.tables[0])
-    return published.spark.read.format("delta").load(path)
-
-
-def evaluated(rows: DataFrame, stream: AnyStream, folder: Path) -> SuiteResult:
+def evaluated(
+    published: Published, stream: AnyStream, column: str, files: tuple[str, ...]
+) -> SuiteResult:
+    """The stream's suite, of the rows of these files."""
     assert stream.suite is not None
-    name = stream.tables[0].name
-    evaluator = SparkEvaluator(frame=rows, table=name, version=0, docs_root=folder, docs=False)
-    return evaluator.evaluate(stream.suite)
+    table = stream.tables[0]
+    path = published.settings.lake().path(table)
+    rows = DeltaTable(path).to_pyarrow_table(filters=pc.field(column).isin(pa.array(files)))
+    return DuckDbEvaluator(rows, table, 0).evaluate(stream.suite)
 
 
 def test_b079_empty_passengers_and_none_are_two_numbers_with_two_limits(
-    published: Published, tmp_path: Path
+    published: Published,
 ) -> None:
-    rows = table(published, TRIP_RECORDS).where(f"_file = 'yellow/{YELLOW}'")
-    found = {r.name: r for r in evaluated(rows, TRIP_RECORDS, tmp_path).results}
+    result = evaluated(published, TRIP_RECORDS, "_file", (f"yellow/{YELLOW}",))
+    found = {r.name: r for r in result.results}
     not_null, inside = found["passengers is given"], found["passengers lies from 1 to 6"]
 
     assert (not_null.unexpected_count, not_null.evaluated_count) == (1125, 5000)
@@ -49,10 +46,9 @@ def test_b079_empty_passengers_and_none_are_two_numbers_with_two_limits(
 
 @pytest.mark.parametrize(("months", "jumps"), [((JANUARY, FEBRUARY), 1), ((JANUARY,), 0)])
 def test_b088_a_share_that_jumps_between_months_is_told(
-    published: Published, tmp_path: Path, months: tuple[str, ...], jumps: int
+    published: Published, months: tuple[str, ...], jumps: int
 ) -> None:
-    rows = table(published, TRIP_QUALITY).where(f"file IN ({', '.join(map(repr, months))})")
-    found = {r.name: r for r in evaluated(rows, TRIP_QUALITY, tmp_path).results}
+    found = {r.name: r for r in evaluated(published, TRIP_QUALITY, "file", months).results}
 
     assert found[NO_JUMP].passed == (jumps == 0)
     assert found[NO_JUMP].unexpected_count == jumps
