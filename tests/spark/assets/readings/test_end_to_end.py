@@ -33,9 +33,9 @@ from tests.spark.helpers.delta_rows import delta_rows
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.recomputing import recompute_days
 
-# Twenty minutes around midnight.
-BEGINNING = datetime(2024, 2, 29, 23, 50, tzinfo=UTC)
-LENGTH = timedelta(minutes=20)
+# Ten minutes around midnight.
+BEGINNING = datetime(2024, 2, 29, 23, 55, tzinfo=UTC)
+LENGTH = timedelta(minutes=10)
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
 
