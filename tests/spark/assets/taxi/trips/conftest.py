@@ -14,7 +14,7 @@ from rivermark.settings import Settings
 from rivermark.testing.landing.writer import land
 from tests.oracles.trip_records import Record
 from tests.oracles.trips import read_trips
-from tests.spark.assets.taxi.trips.made_files import GREEN, SAMPLES, put_cases, put_sample
+from tests.spark.assets.taxi.trips.made_files import GREEN, SAMPLES, put_cases, put_samples
 from tests.spark.assets.taxi.trips.published import Published, copy, land_whole_files
 
 PUBLIC_DATA = os.environ.get("RIVERMARK_PUBLIC_DATA")
@@ -41,7 +41,7 @@ def published(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     # Days of this month are refreshed by the second run, which brings the same trips once more.
     copy(SAMPLES / GREEN, lake.landing / "green" / GREEN)
     lake.drain("first", (TRIP_RECORDS, TRIPS))
-    put_sample(lake.landing)
+    put_samples(lake.landing)
     put_cases(lake.landing)
     copy(SAMPLES / DEBS, lake.landing.parent / "debs" / DEBS)
     land(lake.landing.parent / "passengers" / "counts.csv", NIGHT)

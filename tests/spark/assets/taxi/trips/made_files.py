@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 SAMPLES = Path(__file__).parents[4] / "data" / "tlc"
 GREEN = "green_tripdata_2024-01_first2000.parquet"
 YELLOW = "yellow_tripdata_2025-02_sample5000.parquet"
+TEN_PER_MONTH = "gx_yellow_10_per_month.csv"
 
 Cells = dict[str, Any]
 
@@ -68,9 +69,10 @@ def put(folder: Path, name: str, content: str | bytes | pa.Table) -> None:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def put_sample(folder: Path) -> None:
-    """The committed yellow sample, as TLC published it."""
+def put_samples(folder: Path) -> None:
+    """The committed yellow samples, as TLC published them."""
     put(folder, f"yellow/{YELLOW}", (SAMPLES / YELLOW).read_bytes())
+    put(folder, f"yellow/{TEN_PER_MONTH}", (SAMPLES / TEN_PER_MONTH).read_bytes())
 
 
 def put_retyped_sample(folder: Path) -> None:
