@@ -103,15 +103,16 @@ def file_states(settings: Settings, ingest: Ingest) -> Iterator[FileState]:
                 size=row["size"],
                 landed_at=row["modified_at"],
             )
-    discovery = open_source(settings.lake(), settings.landing_root, ingest).discover(full=False)
+    discovery = open_source(settings.lake(), settings.landing_root, ingest).discover()
     unplanned: list[tuple[Split | Waiting, str]] = [
-        *((split, split.reason or "ready for the next run") for split in discovery.ready),
-        *((waiting, waiting.reason) for waiting in discovery.waiting),
+        *((s, f"waiting: {s.reason or 'ready for the next run'}") for s in discovery.ready),
+        *((waiting, f"waiting: {waiting.reason}") for waiting in discovery.waiting),
+        *((ignored, f"not taken: {ignored.reason}") for ignored in discovery.ignored),
     ]
-    for each, why in sorted(unplanned, key=lambda u: (u[0].modified_at, u[0].path)):
+    for each, state in sorted(unplanned, key=lambda u: (u[0].modified_at, u[0].path)):
         yield FileState(
             name=each.name,
-            state=f"waiting: {why}",
+            state=state,
             size=each.size,
             landed_at=each.modified_at,
         )

@@ -65,6 +65,7 @@ def planned_split(row: dict[str, Any]) -> PlannedSplit:
 def open_source(lake: Lake, landing_root: str, ingest: Ingest) -> SourceReader:
     """Open an ingest's source behind all that is planned, without writing anything."""
     reader = ingest.source.open(landing_root)
+    reader.expect(ingest.contract.spellings())
     table = plan_table(ingest)
     if lake.exists(table):
         dataset = DeltaTable(lake.path(table)).to_pyarrow_dataset()

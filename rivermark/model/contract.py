@@ -119,6 +119,10 @@ class Contract:
         """The fields as columns, all nullable."""
         return StructType([StructField(f.name, f.type, True) for f in self.fields])
 
+    def spellings(self) -> set[str]:
+        """Every name under which a source may spell a field, in lower case."""
+        return {name.lower() for f in self.fields for name in (f.name, *f.names)}
+
     def admitted_schema(self) -> StructType:
         """Schema of the admitted table: the fields, the flags, and where the row came from."""
         flags = StructField(FLAGS, ArrayType(StringType()), True)

@@ -10,7 +10,7 @@ that a run works with. To add a source, write both in one module of `rivermark.i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
@@ -78,12 +78,14 @@ class Waiting:
 class Discovery:
     """What a source holds beyond the plan: `ready` in order of reading, and what has to wait.
 
-    `changed` was planned before and has changed since; each split is read once.
+    `changed` was planned before and has changed since; each split is read once. `ignored` lies
+    there too and is never read, because the declaration leaves it out.
     """
 
     ready: list[Split] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
     changed: list[Waiting] = field(default_factory=list)
+    ignored: list[Waiting] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,9 @@ class SourceReader(ABC):
 
     def close(self) -> None:  # noqa: B027 - few sources need it
         """Release connections; the reader is not used afterwards."""
+
+    def expect(self, columns: Collection[str]) -> None:  # noqa: B027 - few need to know them
+        """Learn the column names that the contract knows; called once, before anything else."""
 
     @abstractmethod
     def restore(self, plan: PlanRows) -> None:

@@ -18,18 +18,10 @@ NEW_YORK = ZoneInfo("America/New_York")
 HOUR = timedelta(hours=1)
 CENT = Decimal("0.01")
 MONEY = (
-    ("fare_amount",),
-    ("extra",),
-    ("mta_tax",),
-    ("tip_amount",),
-    ("tolls_amount",),
-    ("ehail_fee",),
-    ("improvement_surcharge",),
-    ("congestion_surcharge",),
-    ("airport_fee",),
-    ("cbd_congestion_fee",),
-    ("total_amount",),
-)
+    "fare_amount", "extra", "mta_tax", "tip_amount", "tolls_amount", "ehail_fee",
+    "improvement_surcharge", "congestion_surcharge", "airport_fee", "cbd_congestion_fee",
+    "total_amount",
+)  # fmt: skip
 FARE, TIP, TOTAL = 0, 3, 10
 PICKUP = ("tpep_pickup_datetime", "lpep_pickup_datetime", "pickup_datetime")
 DROPOFF = ("tpep_dropoff_datetime", "lpep_dropoff_datetime", "dropoff_datetime")
@@ -129,7 +121,7 @@ def record_of(name: str, number: int, cells: Mapping[str, Any]) -> Record | None
             passengers=whole(given("passenger_count")),
             payment=whole(given("payment_type")),
             miles=None if miles is None else cents(miles),
-            money=tuple(None if (v := given(*n)) is None else cents(v) for n in MONEY),
+            money=tuple(None if (v := given(n)) is None else cents(v) for n in MONEY),
         )
     except (ValueError, ArithmeticError, AttributeError):
         return None

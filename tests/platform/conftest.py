@@ -8,11 +8,13 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from dagster._core.definitions.schedule_definition import ScheduleExecutionData
 
 import jobs.recompute
 import jobs.rehearsal
 import rivermark.backfill.recompute
 import rivermark.runtime.supervision.run
+from jobs.names import table_key
 from platform_defs.declared import definitions_of
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
@@ -40,9 +42,61 @@ def definitions_in(topology: Topology, home: Path) -> dg.Definitions:
     return definitions_of(topology, SettingsResource(overrides={"home": str(home)}))
 
 
+@pytest.fixture(scope="session")
+def small_definitions() -> dg.Definitions:
+    """Made once: it takes a third of a second, as long as a test that uses it."""
+    return definitions_of(SMALL, SettingsResource())
+
+
 @pytest.fixture
-def defs(tmp_path: Path) -> dg.Definitions:
-    return definitions_in(SMALL, tmp_path)
+def defs(
+    small_definitions: dg.Definitions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> dg.Definitions:
+    """The definitions of the small deployment, whose home is the test's own."""
+    monkeypatch.setenv("RIVERMARK_HOME", str(tmp_path))
+    return small_definitions
+
+
+@pytest.fixture
+def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("an engine was started")
+
+    monkeypatch.setattr(SparkResource, "_init_session", refuse)
+
+
+def tick(
+    defs: dg.Definitions, instance: dg.DagsterInstance, home: Path, schedule: str
+) -> ScheduleExecutionData:
+    """A tick of a schedule as the daemon has it evaluated, at noon."""
+    with dg.build_schedule_context(
+        instance=instance,
+        scheduled_execution_time=NOON,
+        resources={"platform": SettingsResource(overrides={"home": str(home)})},
+        repository_def=defs.get_repository_def(),
+    ) as context:
+        return defs.resolve_schedule_def(schedule).evaluate_tick(context)
+
+
+def failure(result: dg.ExecuteInProcessResult) -> str:
+    """What the one step that failed says: its description, then the errors behind it."""
+    (event,) = [e for e in result.all_events if e.is_step_failure]
+    data = event.step_failure_data
+    told = data.user_failure_data.description if data.user_failure_data else None
+    error = data.error
+    causes = []
+    while error:
+        causes.append(error.message)
+        error = error.cause
+    return "\n".join([told or "", *causes])
+
+
+def shown(instance: dg.DagsterInstance, table: str) -> dict[str, Any]:
+    """The metadata of a table's latest materialization."""
+    event = instance.get_latest_materialization_event(table_key(table))
+    assert event is not None
+    assert event.asset_materialization is not None
+    return {name: value.value for name, value in event.asset_materialization.metadata.items()}
 
 
 @pytest.fixture

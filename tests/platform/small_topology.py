@@ -3,7 +3,7 @@
 from datetime import date, timedelta
 from typing import Any
 
-from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import LongType, StringType, TimestampType
 
 from rivermark import Contract, Daily, Field, FileSource, Ingest, Output, Stream, Table, Topology
 
@@ -26,17 +26,16 @@ RIDES = Ingest(
     owners=("team:taxi",),
 )
 
-COUNTS = StructType(
-    [
-        StructField("window_start", TimestampType()),
-        StructField("window_end", TimestampType()),
-        StructField("rides", LongType()),
-    ]
-)
+COUNTS = "window_start timestamp, window_end timestamp, rides long"
 
 
-def counts(name: str, zone: str, start: date) -> Table:
-    return Table(
+def unchanged(*frames: Any) -> Any:
+    return frames[0]
+
+
+def counts(name: str, reads: Ingest | Stream, zone: str, start: date) -> Stream:
+    """A stream of rides an hour, its table by days of a zone."""
+    table = Table(
         name=name,
         schema=COUNTS,
         description=f"Rides an hour, by days of {zone}.",
@@ -44,36 +43,12 @@ def counts(name: str, zone: str, start: date) -> Table:
         keys=("window_end",),
         days=Daily(column="window_start", start=start, zone=zone),
     )
+    return Stream(reads=(reads,), build=unchanged, writes=table, group="taxi")
 
 
-def unchanged(*frames: Any) -> Any:
-    return frames[0]
-
-
-HOURLY = Stream(
-    name="taxi/hourly",
-    reads=(RIDES,),
-    build=unchanged,
-    writes=counts("taxi/hourly", "UTC", date(2026, 3, 1)),
-    description="Rides an hour.",
-    group="taxi",
-)
-DAILY = Stream(
-    name="taxi/daily",
-    reads=(HOURLY,),
-    build=unchanged,
-    writes=counts("taxi/daily", "UTC", date(2026, 3, 2)),
-    description="Rides a day.",
-    group="taxi",
-)
-LOCAL = Stream(
-    name="taxi/local",
-    reads=(HOURLY,),
-    build=unchanged,
-    writes=counts("taxi/local", "America/New_York", date(2026, 3, 1)),
-    description="Rides a local day.",
-    group="taxi",
-)
+HOURLY = counts("taxi/hourly", RIDES, "UTC", date(2026, 3, 1))
+DAILY = counts("taxi/daily", HOURLY, "UTC", date(2026, 3, 2))
+LOCAL = counts("taxi/local", HOURLY, "America/New_York", date(2026, 3, 1))
 ALERTS = Stream(
     name="watch/alerts",
     reads=(HOURLY,),

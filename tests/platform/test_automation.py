@@ -6,26 +6,13 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from dagster._core.definitions.schedule_definition import ScheduleExecutionData
 
-from resources.settings import SettingsResource
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.settings import Settings
+from tests.platform.conftest import tick
 
 pytestmark = pytest.mark.platform
-
-
-def tick(
-    defs: dg.Definitions, instance: dg.DagsterInstance, home: Path, schedule: str
-) -> ScheduleExecutionData:
-    with dg.build_schedule_context(
-        instance=instance,
-        scheduled_execution_time=datetime(2026, 3, 2, 12, tzinfo=UTC),
-        resources={"platform": SettingsResource(overrides={"home": str(home)})},
-        repository_def=defs.get_repository_def(),
-    ) as context:
-        return defs.resolve_schedule_def(schedule).evaluate_tick(context)
 
 
 def test_nothing_is_watched_while_nothing_streams(

@@ -10,7 +10,7 @@ from jobs.suites import SUITE_CHECK
 from rivermark.model.errors import StreamAlreadyRunning, StreamFailed
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.settings import Settings
-from tests.platform.conftest import FakeRuntime
+from tests.platform.conftest import FakeRuntime, failure
 
 pytestmark = pytest.mark.platform
 
@@ -40,26 +40,14 @@ def materialized(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
     }
 
 
-def failure(result: dg.ExecuteInProcessResult) -> str:
-    (event,) = [e for e in result.all_events if e.is_step_failure]
-    data = event.step_failure_data
-    told = data.user_failure_data.description if data.user_failure_data else None
-    error = data.error
-    assert error is not None
-    causes = [error.message]
-    while error.cause:
-        error = error.cause
-        causes.append(error.message)
-    return "\n".join([told or "", *causes])
-
-
 def test_materializing_tables_drains_the_streams_that_write_them(
-    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime
+    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime, settings: Settings
 ) -> None:
     result = materialize(defs, instance, "taxi/rides", "taxi/rides_late")
 
     assert runtime.hosted == [("bounded", ("taxi/rides",))]
     assert set(materialized(result)) == {"taxi/rides", "taxi/rides_late"}
+    assert DesiredStore(settings.state).all() == {}, "a drain leaves the wish alone"
 
 
 def test_tables_that_the_streams_filled_besides_are_told_of_too(
@@ -75,22 +63,23 @@ def test_tables_that_the_streams_filled_besides_are_told_of_too(
     assert instance.get_latest_materialization_event(untouched) is None
 
 
-def test_materializing_the_group_drains_all_of_its_streams(
-    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime
+@pytest.mark.parametrize(
+    ("config", "hosted"),
+    [
+        (None, ("taxi/rides", "taxi/hourly", "taxi/daily", "taxi/local")),
+        ({"streams": ["taxi/hourly", "taxi/rides"]}, ("taxi/rides", "taxi/hourly")),
+    ],
+)
+def test_materializing_the_group_drains_all_of_its_streams_or_those_named(
+    defs: dg.Definitions,
+    instance: dg.DagsterInstance,
+    runtime: FakeRuntime,
+    config: dict[str, Any] | None,
+    hosted: tuple[str, ...],
 ) -> None:
-    materialize(defs, instance, "ops/stream_progress/taxi")
-
-    (hosted,) = runtime.hosted
-    assert hosted == ("bounded", ("taxi/rides", "taxi/hourly", "taxi/daily", "taxi/local"))
-
-
-def test_streams_can_be_named_instead(
-    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime
-) -> None:
-    config = {"streams": ["taxi/hourly", "taxi/rides"]}
     materialize(defs, instance, "ops/stream_progress/taxi", config=config)
 
-    assert runtime.hosted == [("bounded", ("taxi/rides", "taxi/hourly"))]
+    assert runtime.hosted == [("bounded", hosted)]
 
 
 def test_a_table_shows_the_numbers_of_its_stream(
@@ -103,14 +92,6 @@ def test_a_table_shows_the_numbers_of_its_stream(
     assert told["mode"].value == "bounded"
     assert told["dagster/row_count"].value == 0  # Nothing was written: the runtime pretends.
     assert "watermark" in told
-
-
-def test_a_drain_leaves_the_wish_alone(
-    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime, settings: Settings
-) -> None:
-    materialize(defs, instance, "taxi/rides")
-
-    assert DesiredStore(settings.state).all() == {}
 
 
 @pytest.mark.parametrize(
@@ -160,28 +141,34 @@ def test_the_trigger_of_a_run_is_its_own(
     assert runtime.settings[0].trigger_seconds == 7.5
 
 
-def test_b019_a_stream_that_runs_elsewhere_ends_the_run_with_the_others_name(
-    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        pytest.param(
+            StreamAlreadyRunning("stream 'taxi/rides' is already run by run abc (pid 7)"),
+            "stream 'taxi/rides' is already run by run abc (pid 7)",
+            id="b019 a stream that runs elsewhere, with the other's name",
+        ),
+        pytest.param(
+            StreamFailed("taxi/rides", "the Spark session is gone: its JVM has ended"),
+            "stream 'taxi/rides' failed: the Spark session is gone: its JVM has ended",
+            id="b077 a query that dies, with its own error",
+        ),
+    ],
+)
+def test_b019_b077_a_run_fails_with_its_streams_own_error_first(
+    defs: dg.Definitions,
+    instance: dg.DagsterInstance,
+    runtime: FakeRuntime,
+    error: Exception,
+    told: str,
 ) -> None:
-    runtime.error = StreamAlreadyRunning("stream 'taxi/rides' is already run by run abc (pid 7)")
+    runtime.error = error
 
     result = materialize(defs, instance, "taxi/rides", raise_on_error=False)
 
     assert not result.success
-    assert failure(result).startswith("stream 'taxi/rides' is already run by run abc (pid 7)")
-
-
-def test_b077_a_query_that_dies_fails_the_run_with_its_own_error_first(
-    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime
-) -> None:
-    runtime.error = StreamFailed("taxi/rides", "the Spark session is gone: its JVM has ended")
-
-    result = materialize(defs, instance, "taxi/rides", raise_on_error=False)
-
-    assert not result.success
-    assert failure(result).startswith(
-        "stream 'taxi/rides' failed: the Spark session is gone: its JVM has ended"
-    )
+    assert failure(result).startswith(told)
 
 
 def test_tables_of_the_streams_that_did_not_fail_are_materialized(

@@ -23,7 +23,7 @@ from tests.oracles.shop import (
     write,
     write_join,
 )
-from tests.platform.conftest import definitions_in
+from tests.platform.conftest import definitions_in, tick
 
 pytestmark = pytest.mark.platform
 
@@ -31,14 +31,6 @@ SECOND = FIRST + timedelta(days=1)
 THIRD = FIRST + timedelta(days=2)
 OUTAGE = [START + timedelta(days=1) + n * HOUR for n in (9, 10, 11)]
 PAID_DAY = dg.AssetCheckKey(dg.AssetKey(["shop", "paid"]), "day_is_complete")
-
-
-@pytest.fixture
-def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise AssertionError("an engine was started")
-
-    monkeypatch.setattr("resources.spark.SparkResource._init_session", refuse)
 
 
 def status(info: Any) -> str:
@@ -147,18 +139,10 @@ def test_the_clock_waits_for_a_first_table(
     tmp_path: Path, instance: dg.DagsterInstance, settings: Settings
 ) -> None:
     defs = definitions_in(SHOP, tmp_path)
-    schedule = defs.get_repository_def().get_schedule_def("trust_hourly")
 
-    def tick() -> object:
-        context = dg.build_schedule_context(
-            instance=instance,
-            resources={"platform": defs.resources["platform"]},  # type: ignore[index]
-        )
-        return schedule.evaluate_tick(context)
-
-    assert not tick().run_requests  # type: ignore[attr-defined]
+    assert not tick(defs, instance, tmp_path, "trust_hourly").run_requests
     write(settings, ORDERS, sent(1))
-    assert len(tick().run_requests) == 1  # type: ignore[attr-defined]
+    assert len(tick(defs, instance, tmp_path, "trust_hourly").run_requests or []) == 1
 
 
 def test_every_table_links_to_its_place_on_the_page(tmp_path: Path) -> None:

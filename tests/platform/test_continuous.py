@@ -59,12 +59,16 @@ OBSERVED = dg.DagsterEventType.ASSET_OBSERVATION
 def test_a_live_run_hosts_all_streams_of_its_group_and_is_wished_for(
     live: Live, runtime: FakeRuntime, settings: Settings
 ) -> None:
+    before = [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)]
+
     assert live(user="ada").success
 
     (hosted,) = runtime.hosted
     assert hosted == ("continuous", ("taxi/rides", "taxi/hourly", "taxi/daily", "taxi/local"))
     wish = DesiredStore(settings.state).get("taxi")
     assert (wish.state, wish.by) == ("run", "ada")
+    # The handlers of the process are put back.
+    assert [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)] == before
 
 
 def test_b076_tables_are_told_of_while_the_run_goes_on(
@@ -195,14 +199,6 @@ def test_a_machine_that_goes_down_does_not_pause_its_streams(
 
     assert the_run(instance).status is dg.DagsterRunStatus.FAILURE
     assert DesiredStore(settings.state).get("taxi").state == "run"
-
-
-def test_the_handlers_of_the_process_are_put_back(live: Live, runtime: FakeRuntime) -> None:
-    before = [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)]
-
-    live()
-
-    assert [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)] == before
 
 
 def test_a_group_that_somebody_lets_rest_stops_and_the_run_succeeds(

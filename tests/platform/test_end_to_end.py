@@ -3,7 +3,8 @@
 import json
 import os
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
@@ -11,13 +12,13 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
-from rivermark import Contract, Daily, Field, FileSource, Ingest, Stream, Table, Topology
+from rivermark import FileSource, Topology
 from rivermark.model import expectations as expect
 from rivermark.model.suite import Suite
 from rivermark.settings import Settings
-from tests.platform.conftest import definitions_in
+from tests.platform import small_topology
+from tests.platform.conftest import definitions_in, shown
 
 pytestmark = [pytest.mark.platform, pytest.mark.spark]
 
@@ -37,43 +38,16 @@ def rides_an_hour(rides: DataFrame) -> DataFrame:
     )
 
 
-RIDES = Ingest(
-    name="taxi/rides",
+RIDES = replace(
+    small_topology.RIDES,
     source=FileSource(folder="rides", settle=timedelta(0)),
-    contract=Contract(
-        fields=(
-            Field("ride_id", LongType(), required=True),
-            Field("at", TimestampType(), required=True),
-        ),
-        event_time="at",
-        keys=("ride_id",),
-    ),
-    lateness=timedelta(minutes=1),
-    description="Rides.",
-    group="taxi",
     late_below=0.5,
     quarantine_below=0.5,
 )
-HOURLY = Stream(
-    name="taxi/hourly",
+HOURLY = replace(
+    small_topology.HOURLY,
     reads=(RIDES,),
     build=rides_an_hour,
-    writes=Table(
-        name="taxi/hourly",
-        schema=StructType(
-            [
-                StructField("window_start", TimestampType()),
-                StructField("window_end", TimestampType()),
-                StructField("rides", LongType()),
-            ]
-        ),
-        description="Rides an hour.",
-        event_time="window_end",
-        keys=("window_end",),
-        days=Daily(column="window_start", start=date(2026, 3, 1)),
-    ),
-    description="Rides an hour.",
-    group="taxi",
     suite=Suite(name="taxi/hourly", expectations=(expect.between("rides", 1, 1_000),)),
 )
 TOPOLOGY = Topology([RIDES, HOURLY])
@@ -171,12 +145,9 @@ def test_files_become_tables_with_their_days_and_checks_and_a_day_can_be_compute
 
     assert again.success
     assert hours(settings) == expected, "computed again from the same input, the same rows"
-    event = instance.get_latest_materialization_event(key)
-    assert event is not None
-    assert event.asset_materialization is not None
-    told = event.asset_materialization.metadata
-    assert (told["rows_before"].value, told["rows_after"].value) == (2, 2), "those of the days"
-    assert told["dagster/row_count"].value == 3
+    told = shown(instance, "taxi/hourly")
+    assert (told["rows_before"], told["rows_after"]) == (2, 2), "those of the days"
+    assert told["dagster/row_count"] == 3
 
 
 def test_draining_twice_changes_nothing(

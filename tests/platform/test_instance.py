@@ -1,59 +1,77 @@
 """The instance that comes with the platform, against what the platform needs of it."""
 
+import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import pytest
-import yaml
 
+from assets.topology import TOPOLOGY
 from rivermark.runtime.restart.liveness import Patience
 
 pytestmark = pytest.mark.platform
 
-DAGSTER_YAML = Path(__file__).parents[2] / "instance" / "dagster.yaml"
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATE = ROOT / "instance" / "dagster.yaml"
+PREPARE = ROOT / "setup" / "dagster_home.sh"
 
 
 @pytest.fixture
-def instance() -> dict[str, Any]:
-    settings: dict[str, Any] = yaml.safe_load(DAGSTER_YAML.read_text())
-    return settings
+def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
+    shutil.copy(TEMPLATE, tmp_path / "dagster.yaml")
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    with dg.DagsterInstance.get() as instance:
+        yield instance
 
 
-def test_b091_streams_leave_places_for_backfills(instance: dict[str, Any]) -> None:
-    runs = instance["concurrency"]["runs"]
-    (streams,) = [x for x in runs["tag_concurrency_limits"] if x.get("value") == "continuous"]
+def test_b091_all_groups_can_stream_at_once_and_leave_places_for_other_runs(
+    instance: dg.DagsterInstance,
+) -> None:
+    queue = instance.get_concurrency_config().run_queue_config
 
-    assert streams["key"] == "rivermark/mode"
-    assert streams["limit"] < runs["max_concurrent_runs"]
-
-
-def test_b091_no_general_time_limit_ends_the_streams(instance: dict[str, Any]) -> None:
-    assert "max_runtime_seconds" not in instance["run_monitoring"]
-
-
-def test_a_group_runs_once(instance: dict[str, Any]) -> None:
-    assert instance["concurrency"]["pools"]["default_limit"] == 1
+    assert queue is not None
+    streams, backfills = queue.tag_concurrency_limits
+    assert (streams["key"], streams["value"]) == ("rivermark/mode", "continuous")
+    assert backfills["key"] == "dagster/backfill"
+    assert len(TOPOLOGY.groups()) <= streams["limit"]
+    assert streams["limit"] + backfills["limit"] < queue.max_concurrent_runs
 
 
-def test_only_the_sensor_restarts_streams(instance: dict[str, Any]) -> None:
-    assert instance["run_retries"]["retry_on_asset_or_op_failure"] is False
-    assert instance["run_retries"]["max_retries"] == 0
-    assert instance["run_monitoring"]["max_resume_run_attempts"] == 0
+def test_b091_no_general_time_limit_ends_the_streams(instance: dg.DagsterInstance) -> None:
+    assert instance.run_monitoring_enabled
+    assert instance.run_monitoring_max_runtime_seconds == 0
+
+
+def test_a_stream_group_runs_once_and_a_second_run_waits_in_the_queue(
+    instance: dg.DagsterInstance,
+) -> None:
+    pools = instance.get_concurrency_config().pool_config
+
+    assert pools.default_pool_limit == 1
+    assert pools.pool_granularity is not None
+    assert pools.pool_granularity.value == "run"
+
+
+def test_only_the_sensor_restarts_streams(instance: dg.DagsterInstance) -> None:
+    assert instance.run_retries_max_retries == 0
+    assert not instance.run_retries_retry_on_asset_or_op_failure
+    assert instance.run_monitoring_max_resume_run_attempts == 0
 
 
 def test_dagster_does_not_give_up_on_a_start_before_the_sensor_does(
-    instance: dict[str, Any],
+    instance: dg.DagsterInstance,
 ) -> None:
-    assert instance["run_monitoring"]["start_timeout_seconds"] >= Patience().start.total_seconds()
+    patience = Patience().start.total_seconds()
+    assert instance.run_monitoring_start_timeout_seconds >= patience
 
 
-def test_b091_all_groups_of_the_deployment_can_stream_at_once(instance: dict[str, Any]) -> None:
-    from assets.topology import TOPOLOGY
-
-    limits = instance["concurrency"]["runs"]["tag_concurrency_limits"]
-    (streams,) = [x for x in limits if x.get("value") == "continuous"]
-    assert len(TOPOLOGY.groups()) <= streams["limit"]
+def test_everything_is_kept_below_dagster_home_and_nothing_is_sent(
+    instance: dg.DagsterInstance, tmp_path: Path
+) -> None:
+    assert (tmp_path / "history" / "runs.db").is_file()
+    assert not instance.telemetry_enabled
 
 
 def test_the_deployment_itself_loads() -> None:
@@ -61,3 +79,16 @@ def test_the_deployment_itself_loads() -> None:
 
     dg.Definitions.validate_loadable(defs)
     assert defs.resolve_asset_graph().get_all_asset_keys()
+
+
+def test_a_home_is_prepared_once_and_a_file_of_ones_own_is_left_alone(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for _ in range(2):
+        subprocess.run([PREPARE, home], check=True)
+    assert (home / "dagster.yaml").read_text() == TEMPLATE.read_text()
+
+    (home / "dagster.yaml").unlink()
+    (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+    subprocess.run([PREPARE, home], check=True)
+
+    assert (home / "dagster.yaml").read_text() == "telemetry: {enabled: false}\n"

@@ -1,15 +1,12 @@
 """The nightly merge of late rows: started when there are any, shown at the tables and days."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
 import pytest
-from dagster._core.definitions.schedule_definition import ScheduleExecutionData
 
 from jobs.late_rows import evaluations_of, events_of
 from jobs.names import table_key
-from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.backfill.affected_days import Changed
 from rivermark.backfill.downstream import DownstreamResult
@@ -18,7 +15,7 @@ from rivermark.backfill.late.run import MergeReport
 from rivermark.backfill.replace_changed import RecomputedTable
 from rivermark.settings import Settings
 from tests.oracles.shop import FIRST, ORDERS, PAID, PAYMENTS, SHOP, sent, write, write_join
-from tests.platform.conftest import definitions_in
+from tests.platform.conftest import definitions_in, failure, shown, tick
 
 pytestmark = pytest.mark.platform
 
@@ -28,35 +25,22 @@ def shop(tmp_path: Path) -> dg.Definitions:
     return definitions_in(SHOP, tmp_path)
 
 
-def tick(shop: dg.Definitions, instance: dg.DagsterInstance, home: Path) -> ScheduleExecutionData:
-    with dg.build_schedule_context(
-        instance=instance,
-        scheduled_execution_time=datetime(2026, 3, 6, 1, 41, tzinfo=UTC),
-        resources={"platform": SettingsResource(overrides={"home": str(home)})},
-        repository_def=shop.get_repository_def(),
-    ) as context:
-        return shop.resolve_schedule_def("fold_late_nightly").evaluate_tick(context)
-
-
 def test_late_rows_are_merged_once_by_the_run_that_the_night_starts(
     shop: dg.Definitions, instance: dg.DagsterInstance, settings: Settings, tmp_path: Path
 ) -> None:
-    assert "no closed day" in str(tick(shop, instance, tmp_path).skip_message)
+    assert "no closed day" in str(tick(shop, instance, tmp_path, "fold_late_nightly").skip_message)
     landed = write(settings, PAYMENTS, sent(2))
-    assert len(tick(shop, instance, tmp_path).run_requests or []) == 1
+    assert len(tick(shop, instance, tmp_path, "fold_late_nightly").run_requests or []) == 1
 
     result = shop.resolve_job_def("fold_late").execute_in_process(instance=instance)
 
     assert result.success
-    event = instance.get_latest_materialization_event(table_key(PAYMENTS.admitted))
-    assert event is not None
-    assert event.asset_materialization is not None
-    told = {k: v.value for k, v in event.asset_materialization.metadata.items()}
+    told = shown(instance, PAYMENTS.admitted.name)
     assert (told["rows_folded"], told["days_folded"]) == (len(landed.late), 2)
     admitted, late, _ = landed.of(FIRST)
     assert f"| {FIRST} | {admitted:,} | {late} | 1,440 |" in str(told["days"])
     assert late_days(settings, PAYMENTS) == []
-    assert "no closed day" in str(tick(shop, instance, tmp_path).skip_message)
+    assert "no closed day" in str(tick(shop, instance, tmp_path, "fold_late_nightly").skip_message)
 
 
 def test_only_ingests_whose_rows_can_be_late_are_merged(
@@ -68,10 +52,7 @@ def test_only_ingests_whose_rows_can_be_late_are_merged(
         raise_on_error=False,
     )
 
-    (failure,) = [e for e in result.all_events if e.is_step_failure]
-    found = failure.step_failure_data.user_failure_data
-    assert found is not None
-    assert "no row of 'shop/paid' can be late: expected one of" in str(found.description)
+    assert "no row of 'shop/paid' can be late: expected one of" in failure(result)
 
 
 def test_a_day_that_differs_is_materialized_as_its_partition() -> None:
@@ -114,10 +95,7 @@ def test_only_ingests_are_replayed(
         raise_on_error=False,
     )
 
-    (failure,) = [e for e in result.all_events if e.is_step_failure]
-    found = failure.step_failure_data.user_failure_data
-    assert found is not None
-    assert found.description == (
+    assert failure(result).splitlines()[0] == (
         "'shop/paid' reads tables and admits no rows; its days are recomputed by: "
         "rivermark reprocess shop/paid"
     )

@@ -9,6 +9,7 @@ import pytest
 import jobs.live_checks
 from jobs.live_checks import Crash, LiveChecks, live_checks
 from rivermark.model.check import CheckResult
+from rivermark.model.stream import AnyStream
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.settings import Settings
 from rivermark.testing import wait_until
@@ -51,6 +52,13 @@ def at_once(checks: LiveChecks) -> LiveChecks:
     return checks
 
 
+def asked(settings: Settings, stream: AnyStream, every: timedelta) -> LiveChecks:
+    """The checks of a stream, due at once; suites are not asked, so no engine is."""
+    no_engine: Any = None
+    checks = live_checks([stream], settings, no_engine, checks_every=every, suites_every=None)
+    return at_once(checks)
+
+
 def found_within(checks: LiveChecks, seconds: float, count: int) -> list[Any]:
     found: list[Any] = []
 
@@ -63,15 +71,9 @@ def found_within(checks: LiveChecks, seconds: float, count: int) -> list[Any]:
 
 
 def test_every_claim_of_the_hosted_streams_is_asked_and_no_other(settings: Settings) -> None:
-    checks = live_checks(
-        [RIDES],
-        settings,
-        None,  # type: ignore[arg-type]  # Suites are not asked, so no engine is.
-        checks_every=NEVER,
-        suites_every=None,
-    )
+    checks = asked(settings, RIDES, NEVER)
 
-    with at_once(checks).running():
+    with checks.running():
         found = found_within(checks, 20, 4)
 
     assert {result.check_name for result in found} == {
@@ -86,15 +88,9 @@ def test_questions_are_asked_again_when_they_are_due(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs.live_checks, "checks_of_stream", lambda _: (a_claim(broken),))
-    checks = live_checks(
-        [HOURLY],
-        settings,
-        None,  # type: ignore[arg-type]
-        checks_every=timedelta(0),
-        suites_every=None,
-    )
+    checks = asked(settings, HOURLY, timedelta(0))
 
-    with at_once(checks).running():
+    with checks.running():
         assert len(found_within(checks, 10, 2)) >= 2
 
 
@@ -103,15 +99,9 @@ def test_a_crash_is_no_answer_and_keeps_no_other_question_from_being_asked(
 ) -> None:
     claims = (a_claim(crash, "a_crash"), a_claim(broken))
     monkeypatch.setattr(jobs.live_checks, "checks_of_stream", lambda _: claims)
-    checks = live_checks(
-        [HOURLY],
-        settings,
-        None,  # type: ignore[arg-type]
-        checks_every=NEVER,
-        suites_every=None,
-    )
+    checks = asked(settings, HOURLY, NEVER)
 
-    with at_once(checks).running():
+    with checks.running():
         crashed, answered = found_within(checks, 10, 2)
 
     assert isinstance(crashed, Crash)

@@ -61,8 +61,8 @@ def summary(settings: Settings, name: str = "rehearsal.json") -> dict[str, Any]:
     return found
 
 
-def test_a_good_rehearsal_says_so_for_machines(
-    defs: dg.Definitions, instance: dg.DagsterInstance, settings: Settings
+def test_a_good_rehearsal_says_so_for_machines_and_has_a_lake_and_a_state_of_its_own(
+    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime, settings: Settings
 ) -> None:
     assert rehearse(defs, instance).success
 
@@ -72,13 +72,6 @@ def test_a_good_rehearsal_says_so_for_machines(
     assert found["streams"]["taxi/rides"]["rows_in"] == 10
     assert set(found["tables"]) >= {"taxi/rides_raw", "taxi/rides", "watch/alerts"}
     assert {c["check"] for c in found["checks"]} >= {"rows_are_unique", "few_rows_are_late"}
-
-
-def test_it_has_a_lake_and_a_state_of_its_own(
-    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime, settings: Settings
-) -> None:
-    rehearse(defs, instance)
-
     (used,) = runtime.settings
     for root in (used.lake_root, used.landing_root, str(used.state)):
         assert Path(root).is_relative_to(settings.home / "rehearsals")
@@ -153,32 +146,33 @@ def test_samples_of_ones_own_are_read_where_they_lie(
     assert runtime.settings[0].landing_root == str(tmp_path / "samples")
 
 
-@pytest.mark.parametrize("path", ["/etc", "../elsewhere", "samples/../../x", ".", "a\x00b"])
-def test_a_folder_outside_is_refused_with_what_to_do(
+@pytest.mark.parametrize(
+    "config", [{"samples": "../elsewhere"}, {"summary": "../x.json"}], ids=["samples", "summary"]
+)
+def test_a_path_outside_of_the_home_is_refused(
     defs: dg.Definitions,
     instance: dg.DagsterInstance,
     runtime: FakeRuntime,
     settings: Settings,
-    path: str,
+    config: dict[str, str],
 ) -> None:
-    assert not rehearse(defs, instance, samples=path).success
+    assert not rehearse(defs, instance, **config).success
     assert runtime.hosted == []
-    assert "give a path relative to it, without '..'" in summary(settings)["failures"][0]
+    if "samples" in config:
+        assert "give a path relative to it, without '..'" in summary(settings)["failures"][0]
 
 
-def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "path",
+    ["/etc", "../elsewhere", "samples/../../x", ".", "a\x00b", "/tmp/x.json", "", "out/passwd"],
+)
+def test_a_path_that_leads_out_of_a_folder_is_refused_with_what_to_do(
+    tmp_path: Path, path: str
+) -> None:
     (tmp_path / "out").symlink_to("/etc")
 
-    with pytest.raises(RivermarkError):
-        inside(tmp_path, "out/passwd")
-
-
-@pytest.mark.parametrize("path", ["/tmp/x.json", "../x.json", ""])
-def test_a_summary_outside_of_the_home_is_refused(
-    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime, path: str
-) -> None:
-    assert not rehearse(defs, instance, summary=path).success
-    assert runtime.hosted == []
+    with pytest.raises(RivermarkError, match=r"give a path relative to it, without '\.\.'"):
+        inside(tmp_path, path)
 
 
 def test_some_streams_alone_can_be_rehearsed(

@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 
 from rivermark.model.errors import PartitionStillOpen
-from tests.platform.conftest import FakeRuntime
+from tests.platform.conftest import FakeRuntime, failure
 
 pytestmark = pytest.mark.platform
 
@@ -26,13 +26,6 @@ def run(
         run_config={"ops": {"reprocess_taxi": {"config": given}}},
         raise_on_error=False,
     )
-
-
-def failure_of(result: dg.ExecuteInProcessResult) -> str:
-    (failure,) = [e for e in result.all_events if e.is_step_failure]
-    data = failure.step_failure_data.user_failure_data
-    assert data is not None
-    return data.description or ""
 
 
 @pytest.fixture
@@ -80,7 +73,7 @@ def test_an_open_day_fails_with_what_to_do(
 
     result = run(defs, instance, way="replace")
 
-    assert "is still open" in failure_of(result)
+    assert "is still open" in failure(result)
     assert runtime.recomputed == []
 
 
@@ -104,7 +97,7 @@ def test_what_makes_no_sense_is_refused(
     config: dict[str, Any],
     told: str,
 ) -> None:
-    assert told in failure_of(run(defs, instance, **config))
+    assert told in failure(run(defs, instance, **config))
     assert runtime.recomputed == []
 
 

@@ -80,23 +80,19 @@ def test_without_a_wish_nothing_starts(look: Look) -> None:
     assert "taxi: paused: never set to run" in found.skip_message
 
 
-def test_a_wish_starts_the_groups_own_job_once(look: Look, settings: Settings) -> None:
+def test_a_wish_starts_the_groups_own_job_once_with_its_number_and_cause(
+    look: Look, settings: Settings
+) -> None:
     wish(settings)
 
     first = look()
     second = look(first.cursor)
 
     assert requests(first) == [("taxi_live", "taxi:1")]
-    assert requests(second) == []
-
-
-def test_the_request_carries_its_number_and_its_cause(look: Look, settings: Settings) -> None:
-    wish(settings)
-
-    (request,) = look().run_requests or []
-
+    (request,) = first.run_requests or []
     assert request.tags["rivermark/incarnation"] == "1"
     assert request.tags["rivermark/cause"] == "asked_for_by_ada"
+    assert requests(second) == []
 
 
 def test_the_sensor_runs_without_being_switched_on(defs: dg.Definitions) -> None:

@@ -55,11 +55,15 @@ def test_a_file_set_aside_tells_why(settings: Settings, put: Put) -> None:
     assert fates(settings)["a.json"].state == "quarantined: file_empty"
 
 
-def test_hidden_files_and_those_of_other_patterns_are_nobodys(settings: Settings) -> None:
-    for name in (".a.json", "_b.json", "notes.txt"):
+def test_n014_files_that_fit_no_pattern_are_listed_and_hidden_ones_are_not(
+    settings: Settings,
+) -> None:
+    for name in (".a.json", "_b.json", "notes.txt", "B.JSON", "sub/c.jsonl"):
         drop(settings, name, "{}\n", age_seconds=60)
 
-    assert fates(settings) == {}
+    found = fates(settings)
+    assert sorted(found) == ["B.JSON", "notes.txt", "sub/c.jsonl"]
+    assert {file.state for file in found.values()} == {"not taken: fits no pattern of *.json"}
 
 
 def test_looking_takes_nothing(rivermark: Run, shop: Topology, settings: Settings) -> None:

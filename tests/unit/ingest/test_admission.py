@@ -9,35 +9,19 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from pyspark.sql.types import LongType, TimestampType
 
-from rivermark import FileSource
 from rivermark.ingest.admission import Admission
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.ingest.watermark import Progress
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
-from rivermark.model.contract import Contract, Field
 from rivermark.model.errors import ReplayUnprovable
 from rivermark.model.sink import Origin
-from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
+from tests.unit.model.declared import ingest
 
-RIDES = Ingest(
-    name="test/rides",
-    source=FileSource(folder="rides"),
-    contract=Contract(
-        fields=(
-            Field("id", LongType(), required=True),
-            Field("at", TimestampType(), required=True),
-        ),
-        event_time="at",
-    ),
-    lateness=timedelta(minutes=1),
-    description="Rides.",
-    group="test",
-)
+RIDES = ingest()
 BEGAN = datetime.now(UTC) - timedelta(days=90)
 ORIGIN = Origin(RIDES.name, 0, BEGAN, "run")
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
 import json
-import struct
-import zlib
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import fastavro
 import pyarrow as pa
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from rivermark.ingest.source.files.options import FileFormat, FileOptions
+from rivermark.ingest.source.files.stored_file import StoreFault, open_stored
 
 Status = Literal["ready", "rejected", "waiting"]
 
@@ -31,7 +32,13 @@ ENDINGS: Final[dict[str, FileFormat]] = {
     ".ndjson": "json",
 }
 HEAD_BYTES: Final = 1 << 20
-"""How much of a text file is searched for its first line; a longer line is not a header."""
+"""How much of a text file is searched for its first line."""
+LONGEST_NAME: Final = 1_000
+"""Characters of a column's name."""
+LONGEST_HEADER: Final = 1 << 16
+"""Characters of a header: each raw row carries its file's columns, so a longer line would cost its
+length for every row behind it."""
+PARQUET_MAGIC: Final = b"PAR1"
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,10 @@ class FileProbe:
     settling: bool = False
 
 
+class UnusableHeader(Exception):
+    """A CSV file's first line names no columns."""
+
+
 def format_of(name: str, options: FileOptions) -> FileFormat | None:
     """The declared format, or the one of the file's ending; None for an unknown ending."""
     if options.format is not None:
@@ -60,82 +71,91 @@ def format_of(name: str, options: FileOptions) -> FileFormat | None:
     return next((kind for end, kind in ENDINGS.items() if plain.endswith(end)), None)
 
 
-def probe_file(files: fs.FileSystem, path: str, size: int, options: FileOptions) -> FileProbe:
-    """Whether a file is ready, rejected with a reason, or not readable yet."""
+def probe_file(
+    files: fs.FileSystem,
+    path: str,
+    size: int,
+    options: FileOptions,
+    asked: Collection[str] | None = None,
+) -> FileProbe:
+    """Whether a file is ready, rejected with a reason, or not readable yet; raises nothing.
+
+    `asked` are the column names that the contract knows, in lower case; None where any may be.
+    """
     kind = format_of(path.rsplit("/", 1)[-1], options)
     if kind is None:
         return FileProbe("rejected", reason="file_unknown_format")
     if size == 0:
         return FileProbe("rejected", kind, "file_empty", doubtful=True)
     try:
-        if kind == "parquet":
-            return probe_parquet(files, path)
-        if kind == "avro":
-            return probe_avro(files, path)
-        return probe_text(files, path, size, kind, options)
-    except (PermissionError, FileNotFoundError, IsADirectoryError) as error:
-        return FileProbe("waiting", kind, f"cannot be read yet: {type(error).__name__}")
-    except OSError as error:
-        return FileProbe("waiting", kind, f"cannot be read yet: {error}")
+        with open_stored(files, path) as file:
+            match kind:
+                case "parquet":
+                    return probe_parquet(file, size)
+                case "avro":
+                    return probe_avro(file)
+                case _:
+                    packed = path.lower().endswith(".gz")
+                    return probe_text(file, packed, kind, options, asked)
+    except StoreFault as fault:
+        return FileProbe("waiting", kind, f"cannot be read yet: {one_line(str(fault))}")
+    except UnusableHeader as error:
+        return FileProbe("rejected", kind, f"file_unusable_header: {error}", doubtful=True)
+    except Exception as error:
+        # A damaged file makes its decoder raise anything: KeyError, RecursionError, MemoryError.
+        reason = f"file_corrupt: {one_line(f'{type(error).__name__}: {error}')}"
+        return FileProbe("rejected", kind, reason, doubtful=True)
 
 
-def probe_parquet(files: fs.FileSystem, path: str) -> FileProbe:
+def probe_parquet(file: io.BufferedReader, size: int) -> FileProbe:
     """Read a Parquet footer; a file without one is cut or still being written."""
-    try:
-        with files.open_input_file(path) as file:
-            schema = pq.read_schema(file)
-    except pa.ArrowInvalid as error:
-        reason = f"file_corrupt: {str(error).splitlines()[0]}"
-        return FileProbe("rejected", "parquet", reason, doubtful=True)
+    file.seek(max(size - 8, 0))
+    end = file.read()
+    length = int.from_bytes(end[:4], "little")
+    if end[4:] != PARQUET_MAGIC or length + 12 > size:
+        return FileProbe("rejected", "parquet", "file_corrupt: no Parquet footer", doubtful=True)
+    file.seek(size - 8 - length)
+    # Decoded from memory: whatever is raised then is the footer's fault, not the store's.
+    schema = pq.read_schema(pa.BufferReader(PARQUET_MAGIC + file.read()))
     return FileProbe("ready", "parquet", columns=tuple(schema.names))
 
 
-def probe_avro(files: fs.FileSystem, path: str) -> FileProbe:
+def probe_avro(file: io.BufferedReader) -> FileProbe:
     """Read an Avro header, and the length and end of each block; records are not decoded."""
-    try:
-        with files.open_input_file(path) as file:
-            blocks = fastavro.block_reader(file)
-            for _ in blocks:
-                pass
-            schema = blocks.writer_schema
-    # A cut file raises whatever its decoder meets first.
-    except (ValueError, EOFError, IndexError, KeyError, struct.error) as error:
-        reason = f"file_corrupt: {type(error).__name__}: {error}"
-        return FileProbe("rejected", "avro", reason, doubtful=True)
+    blocks = fastavro.block_reader(file)
+    for _ in blocks:
+        pass
+    schema: Any = blocks.writer_schema
     if not isinstance(schema, dict) or schema.get("type") != "record":
         return FileProbe("rejected", "avro", "file_corrupt: its items are no records")
     return FileProbe("ready", "avro", columns=tuple(f["name"] for f in schema["fields"]))
 
 
 def probe_text(
-    files: fs.FileSystem, path: str, size: int, kind: FileFormat, options: FileOptions
+    file: io.BufferedReader,
+    packed: bool,
+    kind: FileFormat,
+    options: FileOptions,
+    asked: Collection[str] | None,
 ) -> FileProbe:
     """Read a text file's first line and its last byte; a gzipped one is unpacked to its end."""
-    if path.lower().endswith(".gz"):
-        try:
-            with files.open_input_stream(path, compression=None) as packed:
-                start, last = unpack(packed)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            return FileProbe("rejected", kind, f"file_corrupt: {error}", doubtful=True)
+    if packed:
+        start, last = unpack(file)
     else:
-        with files.open_input_file(path) as file:
-            start = file.read(HEAD_BYTES)
-            file.seek(size - 1)
-            last = file.read(1)
+        start = file.read(HEAD_BYTES)
+        file.seek(-1, io.SEEK_END)
+        last = file.read(1)
     unfinished = last not in (b"\n", b"\r", b"")
-    if kind == "text":
-        return FileProbe("ready", kind, doubtful=unfinished)
-    line = first_line(start, options.encoding)
+    columns, head = None, None
     if kind == "csv":
-        if options.columns:
-            return FileProbe("ready", kind, None, options.columns, None, unfinished)
-        names = next(csv.reader(io.StringIO(line), delimiter=options.delimiter), [])
-        return FileProbe("ready", kind, None, tuple(n.strip() for n in names), line, unfinished)
-    return FileProbe("ready", kind, None, keys_of(line), None, unfinished)
+        columns, head = csv_columns(start, options, asked)
+    elif kind == "json":
+        columns = keys_of(first_line(start, options.encoding))
+    return FileProbe("ready", kind, None, columns, head, unfinished)
 
 
-def unpack(packed: pa.NativeFile) -> tuple[bytes, bytes]:
-    """First bytes and last byte of a gzip stream, having proved that it is whole."""
+def unpack(packed: io.BufferedReader) -> tuple[bytes, bytes]:
+    """The first bytes and the last one of a gzipped file, without holding the rest."""
     start, last = b"", b""
     with gzip.GzipFile(fileobj=packed) as plain:
         while chunk := plain.read(HEAD_BYTES):
@@ -145,15 +165,80 @@ def unpack(packed: pa.NativeFile) -> tuple[bytes, bytes]:
 
 
 def first_line(start: bytes, encoding: str) -> str:
-    """The first line that holds anything, without a byte order mark or a carriage return."""
-    text = start.decode(encoding, errors="replace").removeprefix("\ufeff")
-    return next((line for line in text.splitlines() if line.strip()), "")
+    """The first line that holds anything, without a byte order mark or its end.
+
+    Lines end where the readers end them: bytes are split at LF, CR and CR LF only, while text
+    would be split at U+2028, U+0085 and form feeds too.
+    """
+    lines = start.removeprefix(codecs.BOM_UTF8).splitlines()
+    decoded = (line.decode(encoding, errors="replace").removeprefix("\ufeff") for line in lines)
+    return next((line for line in decoded if line.strip()), "")
+
+
+def csv_columns(
+    start: bytes, options: FileOptions, asked: Collection[str] | None
+) -> tuple[tuple[str, ...], str | None]:
+    """The columns of a CSV file, and its header line.
+
+    A header that names no column that is asked for is taken for a record: then the file has no
+    columns, and all of its lines are quarantined. Where columns are declared, a first line of names
+    is a header all the same, and its order counts.
+
+    Raises:
+        UnusableHeader: for a line that is too long, and for one that disagrees with what is
+            declared.
+    """
+    line = first_line(start, options.encoding)
+    if options.columns:
+        names = cells_of(line, options.delimiter) if len(line) <= LONGEST_HEADER else ()
+        return declared_columns(names, line, options.columns, asked or ())
+    if len(line) > LONGEST_HEADER:
+        raise UnusableHeader(f"its first line has more than {LONGEST_HEADER} characters")
+    names = cells_of(line, options.delimiter)
+    if any(len(name) > LONGEST_NAME for name in names):
+        raise UnusableHeader(f"a name has more than {LONGEST_NAME} characters")
+    if asked is not None and not any(name.lower() in asked for name in names):
+        return (), None
+    return names, line
+
+
+def declared_columns(
+    names: tuple[str, ...], line: str, declared: tuple[str, ...], asked: Collection[str]
+) -> tuple[tuple[str, ...], str | None]:
+    """The columns of a file whose columns are declared, by the cells of its first line."""
+    lower = [name.lower() for name in names]
+    known = {*asked, *(name.lower() for name in declared)}
+    hits = sum(name in known for name in lower)
+    if not hits or hits * 2 < len(lower):
+        return declared, None
+    if hits < len(lower) or len({*lower}) < len(lower):
+        raise UnusableHeader(
+            f"its first line names {', '.join(names)}; declared are {', '.join(declared)}"
+        )
+    return names, line
+
+
+def cells_of(line: str, delimiter: str) -> tuple[str, ...]:
+    """The cells of a header line, without spaces around them."""
+    # Unquoted lines are cut here: the csv module refuses long values.
+    cells = next(csv.reader([line], delimiter=delimiter), []) if '"' in line else None
+    if cells is None:
+        cells = line.split(delimiter) if line else []
+    return tuple(cell.strip() for cell in cells)
 
 
 def keys_of(line: str) -> tuple[str, ...] | None:
-    """The keys of a JSON object, or None where the line is not one."""
+    """The keys of a JSON object, or None where the line is not one of reasonable length."""
+    if len(line) > LONGEST_HEADER:
+        return None
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return tuple(value) if isinstance(value, dict) else None
+
+
+def one_line(message: str) -> str:
+    """An error message as a reason: its first line, in 200 characters that are text."""
+    first = next(iter(message.splitlines()), "")[:200]
+    return first.encode(errors="backslashreplace").decode()

@@ -3,15 +3,61 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
+from typing import Final
 
 from pyarrow import fs
 
-from rivermark.ingest.source.files.file_probe import FileProbe, probe_file
+from rivermark.ingest.source.files.file_probe import FileProbe, one_line, probe_file
 from rivermark.ingest.source.files.options import FileOptions
+from rivermark.ingest.source.files.walk import Walk, hidden
 from rivermark.lake.filesystem import filesystem, is_local
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST, LAST = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
+"""Modification times beyond are taken for these, a day inside what every zone can show."""
+
+
+@dataclass(frozen=True)
+class LandedFile:
+    """A file in the landing folder: its path within the store, and its name below the folder.
+
+    A name that is no UTF-8 is escaped in `name`, and its file cannot be opened.
+    """
+
+    path: str
+    name: str
+    size: int
+    mtime_ns: int
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the path is UTF-8, as every reader needs it."""
+        return printable(self.path) == self.path
+
+    @property
+    def modified_at(self) -> datetime:
+        """When it was changed, in microseconds as the plan keeps it: grouping keeps the order."""
+        micros = self.mtime_ns // 1000
+        first, last = ((moment - EPOCH) // timedelta(microseconds=1) for moment in (FIRST, LAST))
+        return EPOCH + timedelta(microseconds=min(max(micros, first), last))
+
+
+@dataclass
+class Listing:
+    """What lies in the folder: the source's files, those that fit no pattern, what stays closed.
+
+    `closed` has the path and the reason of each file or folder that could not be looked at.
+    """
+
+    files: list[LandedFile] = field(default_factory=list)
+    unmatched: list[LandedFile] = field(default_factory=list)
+    closed: list[tuple[str, str]] = field(default_factory=list)
 
 
 class LandedFiles:
@@ -24,57 +70,75 @@ class LandedFiles:
         self._fs, self.folder = filesystem(root)
         self._prefix = self.folder if is_local(root) else root
         self._watched: dict[str, tuple[int, int, float]] = {}
+        self.asked: Collection[str] | None = None
+        """The column names that the contract knows, in lower case; None where any may be."""
 
-    def unknown(self, known: Container[str]) -> list[fs.FileInfo]:
-        """The files for this source whose name (as `name` spells it) is not in `known`.
+    def unknown(self, known: Container[str]) -> Listing:
+        """The files for this source whose name is not in `known`.
 
         On a disk only those are looked at: a thousand known names cost less than a millisecond.
         """
-        if not is_local(self._root):
-            return [info for info in self.all() if self.name(info) not in known]
-        fresh = [
-            path
-            for path in walk(self.folder)
-            if path[len(self.folder) + 1 :] not in known and self._is_ours(path)
-        ]
-        infos = self._fs.get_file_info(fresh) if fresh else []
-        return [info for info in infos if info.type == fs.FileType.File]
+        if is_local(self._root):
+            return self._walk(known)
+        listing = self.all()
+        listing.files = [file for file in listing.files if file.name not in known]
+        return listing
 
-    def all(self) -> list[fs.FileInfo]:
-        """The files for this source; raises OSError while the folder cannot be looked into."""
+    def all(self) -> Listing:
+        """All that lies there; raises OSError while a store cannot be asked."""
+        if is_local(self._root):
+            return self._walk()
+        listing = Listing()
         selector = fs.FileSelector(self.folder, recursive=True, allow_not_found=True)
-        return [
-            info
-            for info in self._fs.get_file_info(selector)
-            if info.type == fs.FileType.File and self._is_ours(info.path)
-        ]
+        for info in self._fs.get_file_info(selector):
+            below = info.path[len(self.folder) + 1 :]
+            if info.type == fs.FileType.File and not hidden(below):
+                file = LandedFile(info.path, below, info.size, info.mtime_ns)
+                (listing.files if self._fits(below) else listing.unmatched).append(file)
+        return listing
 
-    def _is_ours(self, path: str) -> bool:
-        name = path.rsplit("/", 1)[-1]
-        return not hidden(path[len(self.folder) :]) and any(
-            fnmatchcase(name, pattern) for pattern in self._patterns
-        )
+    def _walk(self, known: Container[str] | None = None) -> Listing:
+        listing = Listing()
+        walk = Walk(self.folder, lambda below: not hidden(below) and self._fits(below))
+        for path in walk.paths():
+            name = printable(path[len(self.folder) + 1 :])
+            if known is not None and (name in known or not self._fits(name)):
+                continue
+            try:
+                found = os.stat(path)  # noqa: PTH116 - paths may hold what pathlib would decode
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                listing.closed.append((printable(path), one_line(str(error))))
+                continue
+            if stat.S_ISREG(found.st_mode):
+                file = LandedFile(path, name, found.st_size, found.st_mtime_ns)
+                (listing.files if self._fits(name) else listing.unmatched).append(file)
+        listing.closed += [(printable(path), one_line(str(error))) for path, error in walk.closed]
+        return listing
 
-    def path(self, info: fs.FileInfo) -> str:
+    def _fits(self, name: str) -> bool:
+        last = name.rsplit("/", 1)[-1]
+        return any(fnmatchcase(last, pattern) for pattern in self._patterns)
+
+    def path(self, file: LandedFile) -> str:
         """The file's path as Spark can open it: absolute on a disk, with its scheme elsewhere."""
-        return f"{self._prefix}{info.path[len(self.folder) :]}"
+        return printable(f"{self._prefix}{file.path[len(self.folder) :]}")
 
-    def name(self, info: fs.FileInfo) -> str:
-        """The file's path below the folder."""
-        return str(info.path[len(self.folder) + 1 :])
-
-    def probe(self, info: fs.FileInfo) -> FileProbe:
+    def probe(self, file: LandedFile) -> FileProbe:
         """Whether the file is ready, rejected with a reason, or has to wait."""
-        name, stamp = self.name(info), (info.size, info.mtime_ns)
-        before = self._watched.get(name)
+        stamp = file.size, file.mtime_ns
+        before = self._watched.get(file.name)
         if before is None or before[:2] != stamp:
-            self._watched[name] = (*stamp, time.monotonic())
-        watched = time.monotonic() - self._watched[name][2]
+            self._watched[file.name] = (*stamp, time.monotonic())
+        watched = time.monotonic() - self._watched[file.name][2]
         # A copied file keeps an old modification time; a clock that went back makes a future one.
-        quiet = max(time.time() - info.mtime_ns / 1e9, watched)
+        quiet = max(time.time() - file.mtime_ns / 1e9, watched)
         if quiet < self._options.settle.total_seconds():
             return FileProbe("waiting", reason="changed a moment ago", settling=True)
-        probe = probe_file(self._fs, info.path, info.size, self._options)
+        if not file.is_text:
+            return FileProbe("rejected", reason="file_name_not_utf8")
+        probe = probe_file(self._fs, file.path, file.size, self._options, self.asked)
         if probe.doubtful and quiet < self._options.unterminated_settle.total_seconds():
             reason = f"looks unfinished: {probe.reason or 'no line end'}"
             return FileProbe("waiting", reason=reason, settling=True)
@@ -85,20 +149,6 @@ class LandedFiles:
         self._watched.pop(name, None)
 
 
-def walk(folder: str) -> Iterator[str]:
-    """Paths of all that is no folder below a folder of this machine, hidden folders left out."""
-    try:
-        with os.scandir(folder) as entries:
-            listed = [*entries]
-    except FileNotFoundError:
-        return
-    for entry in listed:
-        if not entry.is_dir():
-            yield entry.path
-        elif not hidden(entry.name):
-            yield from walk(entry.path)
-
-
-def hidden(path: str) -> bool:
-    """Whether any part of the path says that the file is not for readers."""
-    return any(part.startswith((".", "_")) for part in path.split("/") if part)
+def printable(path: str) -> str:
+    """A path as text: each byte that is no UTF-8 becomes an escape."""
+    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")

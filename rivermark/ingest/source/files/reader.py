@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Collection, Mapping, Sequence
 
-from pyarrow import fs
 from pyspark.sql import SparkSession
 
 from rivermark.ingest.source.files.archive import Archive
 from rivermark.ingest.source.files.corrupt_files import damaged_files
 from rivermark.ingest.source.files.driver_reader import records_of
 from rivermark.ingest.source.files.file_probe import FileProbe, format_of
-from rivermark.ingest.source.files.listing import LandedFiles
+from rivermark.ingest.source.files.listing import EPOCH, LandedFile, LandedFiles
 from rivermark.ingest.source.files.options import FileOptions
 from rivermark.ingest.source.files.seen_files import SeenFiles
 from rivermark.ingest.source.files.spark_reader import read_files
@@ -33,8 +31,6 @@ from rivermark.model.source import (
     weight_of,
 )
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 
 class FileReader(SourceReader):
     """Reads the files of one landing folder; a split is a file."""
@@ -48,6 +44,10 @@ class FileReader(SourceReader):
         )
         self.limit = Limit(options.max_files, options.max_bytes)
         self.settle_time = max(options.settle, options.unterminated_settle)
+
+    def expect(self, columns: Collection[str]) -> None:
+        """Take a CSV header that names none of these columns for a record."""
+        self._landed.asked = frozenset(name.lower() for name in columns)
 
     def restore(self, plan: PlanRows) -> None:
         """Continue behind the files that were planned."""
@@ -65,41 +65,48 @@ class FileReader(SourceReader):
         """List the folder and probe the files that are not planned."""
         discovery = Discovery()
         try:
-            files = self._landed.all() if full else self._landed.unknown(self._seen)
+            listing = self._landed.all() if full else self._landed.unknown(self._seen)
         except OSError as error:
             # A folder that cannot be listed now may be at the next poll.
             folder, reason = self._landed.folder, f"cannot be read yet: {error}"
             discovery.waiting.append(Waiting(folder, folder, reason, 0, EPOCH))
             return discovery
-        for info in files:
-            name = self._landed.name(info)
-            size = self._seen.size_of(name)
+        for file in listing.files:
+            size = self._seen.size_of(file.name)
             if size is None:
-                self._sort_in(discovery, info, name)
-            elif size != info.size:
-                reason = f"had {size} bytes when it was read and has {info.size} now"
-                discovery.changed.append(
-                    Waiting(name, info.path, reason, info.size, modified_at(info))
-                )
+                self._sort_in(discovery, file)
+            elif size != file.size:
+                reason = f"had {size} bytes when it was read and has {file.size} now"
+                discovery.changed.append(self._waiting(file, reason))
         discovery.ready.sort(key=lambda split: (split.modified_at, split.path))
+        discovery.waiting += [
+            Waiting(path, path, f"cannot be read yet: {reason}", 0, EPOCH)
+            for path, reason in listing.closed
+        ]
+        discovery.ignored = [
+            self._waiting(file, f"fits no pattern of {self._options.pattern}")
+            for file in listing.unmatched
+        ]
         return discovery
 
-    def _sort_in(self, discovery: Discovery, info: fs.FileInfo, name: str) -> None:
-        probe = self._landed.probe(info)
+    def _sort_in(self, discovery: Discovery, file: LandedFile) -> None:
+        probe = self._landed.probe(file)
         if probe.status == "waiting":
             reason = probe.reason or "not ready"
-            discovery.waiting.append(
-                Waiting(name, info.path, reason, info.size, modified_at(info), probe.settling)
-            )
+            discovery.waiting.append(self._waiting(file, reason, settling=probe.settling))
         else:
-            discovery.ready.append(self._split(info, name, probe))
+            discovery.ready.append(self._split(file, probe))
 
-    def _split(self, info: fs.FileInfo, name: str, probe: FileProbe) -> Split:
+    def _waiting(self, file: LandedFile, reason: str, *, settling: bool = False) -> Waiting:
+        path = self._landed.path(file)
+        return Waiting(file.name, path, reason, file.size, file.modified_at, settling)
+
+    def _split(self, file: LandedFile, probe: FileProbe) -> Split:
         return Split(
-            name=name,
-            path=self._landed.path(info),
-            size=info.size,
-            modified_at=modified_at(info),
+            name=file.name,
+            path=self._landed.path(file),
+            size=file.size,
+            modified_at=file.modified_at,
             format=probe.format,
             columns=json.dumps(probe.columns) if probe.columns is not None else None,
             head=probe.head,
@@ -109,9 +116,9 @@ class FileReader(SourceReader):
 
     def backlog(self) -> Backlog:
         """Measure the files that are not planned, ready or not."""
-        files = self._landed.unknown(self._seen)
-        weights = [weight_of(f.path, format_of(f.path, self._options), f.size) for f in files]
-        return Backlog(len(files), sum(weights), min(map(modified_at, files), default=None))
+        files = self._landed.unknown(self._seen).files
+        weights = [weight_of(f.name, format_of(f.name, self._options), f.size) for f in files]
+        return Backlog(len(files), sum(weights), min((f.modified_at for f in files), default=None))
 
     def read(self, spark: SparkSession, splits: Sequence[PlannedSplit], *, small: bool) -> Records:
         """Read small text and Avro files in the driver, all others on Spark."""
@@ -134,8 +141,3 @@ class FileReader(SourceReader):
         if self._archive is not None:
             for split in splits:
                 self._archive.move(split)
-
-
-def modified_at(info: fs.FileInfo) -> datetime:
-    """When a file was changed, in microseconds as the plan keeps it: grouping keeps the order."""
-    return EPOCH + timedelta(microseconds=info.mtime_ns // 1000)

@@ -21,7 +21,7 @@ def level(second: int, value: str) -> SmokeLevel:
 
 def test_a_hot_reading_alerts_while_the_level_of_its_time_is_high() -> None:
     harness = ProcessHarness(SmokeAlerts())
-    harness.feed([reading(second, 101) for second in (5, 1, 3, 2)], "readings")
+    harness.feed([reading(second, 101) for second in (5, 1, 3, 2, 2)], "readings")
     harness.feed([reading(2, 100)], "readings")
     harness.feed([level(3, "Low"), level(2, "High"), level(0, "Low")], "levels")
 

@@ -21,7 +21,6 @@ from rivermark import FileSource
 from rivermark.ingest.plan import BatchPlanner
 from rivermark.ingest.source.files.file_probe import FileProbe, probe_file
 from rivermark.ingest.source.files.listing import LandedFiles
-from rivermark.ingest.source.files.options import FileOptions
 from rivermark.lake.lake import Lake
 from rivermark.model.contract import Contract, Field
 from rivermark.model.stream import Ingest
@@ -268,8 +267,8 @@ def test_a_file_that_cannot_be_read_waits_and_the_others_do_not(
 def forbid(patch: pytest.MonkeyPatch, name: str) -> None:
     """Let opening that file fail as it does without permission; a test may run as root."""
 
-    def refusing(files: fs.FileSystem, path: str, size: int, options: FileOptions) -> FileProbe:
-        return probe_file(Refusing(files, name), path, size, options)
+    def refusing(files: fs.FileSystem, *rest: Any) -> FileProbe:
+        return probe_file(Refusing(files, name), *rest)
 
     patch.setattr("rivermark.ingest.source.files.listing.probe_file", refusing)
 
