@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Final
 
 from pyspark.sql import Column
@@ -12,7 +13,7 @@ from rivermark import Contract, Field, readers
 
 def grouped_integer() -> readers.Reader:
     """Whole numbers whose thousands may be set apart by a no-break space, as in 1 000."""
-    read = readers.integer()
+    read = readers.integer(decimal_comma=True)
 
     def without_marks(text: Column) -> Column:
         return read(F.replace(text, F.lit("\N{NO-BREAK SPACE}"), F.lit("")))
@@ -63,5 +64,7 @@ LIBRARY_MESSAGE: Final = Contract(
         Field("tsr", "int", read=grouped_integer(), description="Light, raw."),
     ),
     event_time="event_time",
+    # The first node was switched on that year: an earlier time is a clock that was not set.
+    earliest=datetime(2006, 1, 1, tzinfo=UTC),
     keys=("node", "sequence"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 from pyspark.sql import Column
@@ -26,6 +26,10 @@ from rivermark.model.field_readers import Reader, has_reader
 
 FLAGS: Final = "flags"
 RESERVED: Final = ("flags", "payload")
+UNRESOLVABLE: Final = frozenset(".`*")
+"""What the engine takes for a path, a quote or all columns in the name of one."""
+FIRST_WATERMARK: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""Where Spark's watermarks begin: what is older is late in each window."""
 META: Final = (
     StructField("_file", StringType(), True),
     StructField("_row", LongType(), True),
@@ -41,11 +45,12 @@ class Field:
     """One typed column of an event and the names under which sources spell it.
 
     `type` is a Spark type or DDL text such as `decimal(12,2)`.
-    `names` are looked up in any letter case, after `name` itself. A row whose required field is
-    missing or empty is quarantined, and so is one with a text that cannot be read as `type`: no
-    value turns null in silence. `read` replaces the reader chosen by type
-    (rivermark.model.field_readers). `nulls` are the words that mean "no value"; by default only the
-    empty text, so 'NA' is text.
+    `names` are looked up after `name` itself, in each record for itself: as they are declared, and
+    in any letter case where the record has none spelled so. A row whose required field is missing
+    or empty is quarantined, and so is one with a text that cannot be read as `type`: no value turns
+    null in silence. A text field gets what the source wrote: numbers, lists and objects in JSON to
+    the character. `read` replaces the reader chosen by type (rivermark.model.field_readers).
+    `nulls` are the words that mean "no value"; by default only the empty text, so 'NA' is text.
     """
 
     name: str
@@ -76,16 +81,21 @@ class Rule:
 class Contract:
     """The shape of an admitted event.
 
-    `event_time` names a required timestamp field (UTC). A row whose event time lies more than
-    `max_ahead` beyond the moment its file landed is quarantined as `event_time_ahead` and never
-    moves the watermark. `max_jump`, where set, also bounds how far one file may run ahead of the
-    event time seen so far; a jump is believed when the next file agrees (a real gap).
+    `event_time` names a required timestamp field (UTC). A row whose event time lies before
+    `earliest` (UTC) is quarantined as `event_time_too_early`, and one that lies more than
+    `max_ahead` beyond the moment its file landed as `event_time_ahead`; it never moves the
+    watermark. The default refuses times before 1970, where Spark's watermarks begin; declare the
+    year in which the source began, and times in a wrong unit are found out. Only a contract of
+    dumps (`lateness=None`) may begin earlier. `max_jump`, where set, also bounds how far one file
+    may run ahead of the event time seen so far; a jump is believed when the next file agrees (a
+    real gap).
     """
 
     fields: tuple[Field, ...]
     event_time: str
     keys: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
+    earliest: datetime = FIRST_WATERMARK
     max_ahead: timedelta = timedelta(hours=1)
     max_jump: timedelta | None = None
 
@@ -96,6 +106,11 @@ class Contract:
         for f in self.fields:
             if f.name.lower() in RESERVED or f.name.startswith("_"):
                 raise DeclarationError(f"field '{f.name}': the platform has a column of that name")
+            if not f.name or UNRESOLVABLE & set(f.name):
+                raise DeclarationError(
+                    f"field '{f.name}': no column of the engine can have that name; give another "
+                    "one, and this one in `names`"
+                )
             if f.read is None and not has_reader(f.type):
                 raise DeclarationError(
                     f"field '{f.name}': no reader for {f.type.simpleString()}; give `read`"
@@ -106,6 +121,8 @@ class Contract:
             raise DeclarationError(
                 f"event time '{self.event_time}' must be a required timestamp field"
             )
+        if self.earliest.tzinfo is None:
+            raise DeclarationError(f"earliest {self.earliest}: give a time with its zone")
         for key in self.keys:
             if key not in by_name or not by_name[key].required:
                 raise DeclarationError(

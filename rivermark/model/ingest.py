@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.types import DecimalType
 
-from rivermark.model.contract import QUARANTINE_SCHEMA, RAW_SCHEMA, Contract
+from rivermark.model.contract import FIRST_WATERMARK, QUARANTINE_SCHEMA, RAW_SCHEMA, Contract
 from rivermark.model.errors import DeclarationError
 from rivermark.model.source import Source
 from rivermark.model.table import Daily, Table, check_name
@@ -41,7 +41,8 @@ class Ingest:
 
     Raises:
         DeclarationError: The name is no table's name, the lateness is below one millisecond or
-            finer than that, or `money` is no decimal field of the contract.
+            finer than that, the contract begins before 1970 although there is a lateness, or
+            `money` is no decimal field of the contract.
     """
 
     name: str
@@ -68,6 +69,11 @@ class Ingest:
                 f"stream '{self.name}': a lateness of {self.lateness} would call an event late "
                 "that is as new as the newest one of the file before, or is finer than Spark's; "
                 "give whole milliseconds, at least one, or None for dumps"
+            )
+        if self.lateness is not None and self.contract.earliest < FIRST_WATERMARK:
+            raise DeclarationError(
+                f"stream '{self.name}': no watermark lies before {FIRST_WATERMARK:%Y}, so earlier "
+                "events would be dropped as late; give a later `earliest`, or no lateness"
             )
         amounts = {f.name for f in self.contract.fields if isinstance(f.type, DecimalType)}
         if self.money is not None and self.money not in amounts:

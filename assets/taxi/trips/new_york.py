@@ -56,15 +56,10 @@ def is_ambiguous(instant: Column, text: Column) -> Column:
     that night an hour's trips may belong to the hour after.
     """
     again = wall_clock(instant + F.expr("INTERVAL 1 HOUR"))
-    return ~has_offset(text) & (again == wall_clock(instant))
+    return ~readers.names_instant(text) & (again == wall_clock(instant))
 
 
 def is_skipped(instant: Column, text: Column) -> Column:
     """Whether the wall-clock text read as `instant` names a time that the clocks skipped."""
     wall = F.trim(text).try_cast("timestamp")
-    return ~has_offset(text) & (wall != wall_clock(instant))
-
-
-def has_offset(text: Column) -> Column:
-    """Whether a text of a time names an instant by itself."""
-    return F.trim(text).rlike(readers.OFFSET)
+    return ~readers.names_instant(text) & (wall != wall_clock(instant))

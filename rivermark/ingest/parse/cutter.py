@@ -132,31 +132,31 @@ class Cutter:
         """Take an object's values by its own keys."""
         line = line.removeprefix("\ufeff")
         try:
-            values = self._folded(json_object.values_of(line))
+            values = self._in_lower_case(json_object.values_of(line))
         except ValueError:
             return self._malformed(UNPARSABLE)
-        found = [*map(values.get, self._first)]
+        texts = [*map(values.get, self._first)]
         for n, keys in self._more:
-            if found[n] is None:
-                found[n] = next((v for key in keys if (v := values.get(key)) is not None), None)
-        kinds = {*map(type, found)}
+            if texts[n] is None:
+                texts[n] = next((v for key in keys if (v := values.get(key)) is not None), None)
+        kinds = {*map(type, texts)}
         if bool in kinds:
-            found = [_WORDS.get(v, v) if isinstance(v, bool) else v for v in found]
+            texts = [_WORDS.get(v, v) if isinstance(v, bool) else v for v in texts]
         if dict in kinds or list in kinds:
-            self._put_as_written(line, found)
-        if "\\u" in line and any(text and _HALF_A_CHARACTER.search(text) for text in found):
+            self._put_as_written(line, texts)
+        if "\\u" in line and any(text and _HALF_A_CHARACTER.search(text) for text in texts):
             return self._malformed(UNDECODABLE)
-        return [*found, None]
+        return [*texts, None]
 
-    def _put_as_written(self, line: str, found: list[Any]) -> None:
+    def _put_as_written(self, line: str, texts: list[Any]) -> None:
         """Replace lists and objects by the text that they are in the line."""
-        values = self._folded(json_object.written_values_of(line))
+        values = self._in_lower_case(json_object.written_values_of(line))
         for n, keys in enumerate(self._keys):
-            if isinstance(found[n], dict | list):
+            if isinstance(texts[n], dict | list):
                 # A value that is null here was none there.
-                found[n] = next(v for key in keys if (v := values.get(key, "null")) != "null")
+                texts[n] = next(v for key in keys if (v := values.get(key, "null")) != "null")
 
-    def _folded(self, values: dict[str, Any]) -> dict[str, Any]:
+    def _in_lower_case(self, values: dict[str, Any]) -> dict[str, Any]:
         """The values, those of keys in another letter case under their lower case too."""
         if values.keys() <= self._exact:
             return values

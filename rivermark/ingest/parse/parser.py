@@ -30,9 +30,8 @@ DETAILS: Final = "_details"
 PLACE: Final = "_place"
 """Where a line stood among those that were sent to be parsed alone."""
 
-EARLIEST: Final = datetime(10, 1, 1, tzinfo=UTC)
-"""Rows with event times before it are quarantined: near year 1 a zone leads out of what Python can
-hold."""
+IMPOSSIBLE: Final = datetime(10, 1, 1, tzinfo=UTC)
+"""Event times before it are no times: near year 1 a zone leads out of what Python can hold."""
 
 
 class Parser:
@@ -121,7 +120,7 @@ def is_record() -> Column:
 def value_of(field: Field) -> Column:
     """The field's typed value; null where it is missing or its text cannot be read."""
     read = field.read or reader_for(field.type)
-    return read(F.col(CELLS)[field.name]).cast(field.type)
+    return read(F.col(CELLS)[field.name]).try_cast(field.type)
 
 
 def problems(contract: Contract) -> list[tuple[str, Column]]:
@@ -139,7 +138,9 @@ def problems(contract: Contract) -> list[tuple[str, Column]]:
         if f.required:
             reasons.append((f"missing_{f.name}", whole & text.isNull()))
     time = F.col(contract.event_time)
-    reasons.append(("event_time_impossible", time < F.lit(EARLIEST)))
+    early = (time < F.lit(contract.earliest)) & (time >= F.lit(IMPOSSIBLE))
+    reasons.append(("event_time_impossible", time < F.lit(IMPOSSIBLE)))
+    reasons.append(("event_time_too_early", early))
     reasons.append(("event_time_ahead", time > F.col("_landed_at") + F.lit(contract.max_ahead)))
     reasons += [(r.name, whole & r.broken()) for r in contract.rules if r.action == "quarantine"]
     return reasons

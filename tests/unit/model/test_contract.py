@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 import pytest
 from pyspark.sql.types import (
@@ -53,6 +54,19 @@ def test_two_fields_of_one_name_are_refused_whatever_the_letter_case() -> None:
 def test_a_field_named_like_a_column_of_the_platform_is_refused(name: str) -> None:
     with refused("the platform has a column of that name"):
         contract(ID, AT, Field(name, StringType()))
+
+
+@pytest.mark.parametrize("name", ["a.b", "a`b", "*", ""])
+def test_n016_a_field_name_that_the_engine_cannot_resolve_is_refused(name: str) -> None:
+    with refused("no column of the engine can have that name"):
+        contract(ID, AT, Field(name, StringType()))
+    # What a source calls it may be anything.
+    assert contract(ID, AT, Field("other", StringType(), (name,))).fields[2].names == (name,)
+
+
+def test_n024_the_earliest_event_time_has_a_zone() -> None:
+    with refused("give a time with its zone"):
+        contract(earliest=datetime(2006, 1, 1))  # noqa: DTZ001 - that is the fault
 
 
 @pytest.mark.parametrize("kind", [DateType(), ArrayType(StringType())])
