@@ -19,6 +19,8 @@ from rivermark import Suite, Table, expect
 from rivermark.operators import ARRIVAL, TumblingWindow, per_window
 
 CELSIUS: Final = "decimal(8,4)"
+LONGEST_GAP: Final = 24 * 60
+"""Rounds, a day of them: beyond, the count was set anew or misread, and lost no messages."""
 
 
 def count_messages(library: DataFrame) -> DataFrame:
@@ -26,7 +28,8 @@ def count_messages(library: DataFrame) -> DataFrame:
 
     A round belongs to the hour of its first message; one that no node was heard in, to the hour of
     the round before. Every node of the messages is expected in every round between the first
-    and the last. Of copies the first to arrive is used.
+    and the last, but in none of a gap of more than `LONGEST_GAP` rounds. Of copies the first to
+    arrive is used.
     """
     messages = library.groupBy("node", "sequence").agg(
         F.min("event_time").alias("arrived"),
@@ -49,10 +52,13 @@ def count_messages(library: DataFrame) -> DataFrame:
 
 
 def rounds(messages: DataFrame) -> DataFrame:
-    """Every sequence number from the lowest to the highest, and when its round `began` (UTC)."""
+    """Each sequence number that was heard or lies in a gap, and when its round `began` (UTC)."""
     heard = messages.groupBy("sequence").agg(F.min("arrived").alias("heard"))
-    every = heard.select(
-        F.explode(F.sequence(F.min("sequence"), F.max("sequence"))).alias("sequence")
+    after = F.lead("sequence").over(Window.orderBy("sequence"))
+    gap = F.when(F.col("after") - F.col("sequence") <= LONGEST_GAP, F.col("after") - 1)
+    last = F.coalesce(gap, F.col("sequence"))
+    every = heard.withColumn("after", after).select(
+        F.explode(F.sequence("sequence", last)).alias("sequence")
     )
     before = Window.orderBy("sequence").rowsBetween(Window.unboundedPreceding, 0)
     return every.join(heard, "sequence", "left").select(

@@ -8,7 +8,7 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from rivermark import Contract, Field, readers
+from rivermark import Contract, Field, Rule, readers
 
 
 def grouped_integer() -> readers.Reader:
@@ -25,6 +25,9 @@ def _measured(name: str, description: str) -> Field:
     read = readers.decimal(8, 2, decimal_comma=True)
     return Field(name, "decimal(8,2)", read=read, description=description)
 
+
+HIGHEST_SEQUENCE: Final = 10_000_000
+"""Nineteen years of a message a minute."""
 
 LIBRARY_COLUMNS: Final = (
     "arrival_ms",
@@ -67,4 +70,12 @@ LIBRARY_MESSAGE: Final = Contract(
     # The first node was switched on that year: an earlier time is a clock that was not set.
     earliest=datetime(2006, 1, 1, tzinfo=UTC),
     keys=("node", "sequence"),
+    rules=(
+        Rule(
+            "sequence_out_of_range",
+            lambda: ~F.col("sequence").between(0, HIGHEST_SEQUENCE),
+            "quarantine",
+            f"The count lies below zero or above {HIGHEST_SEQUENCE:,}; rounds are made from it.",
+        ),
+    ),
 )

@@ -8,7 +8,9 @@ from pyspark.sql import SparkSession
 from assets.readings.gaps import find_gaps
 from assets.readings.ingest import LIBRARY, TEMPERATURES
 from assets.readings.library import count_messages
+from assets.readings.library_messages import HIGHEST_SEQUENCE
 from rivermark.testing.landing.json_lines import Value
+from tests.spark.helpers.contract_problems import problems
 from tests.spark.helpers.micro_batches import Feed, as_table, plain
 
 MIDNIGHT = datetime(2024, 1, 1, tzinfo=UTC)
@@ -90,6 +92,23 @@ def test_a_round_belongs_to_the_hour_of_its_first_message(spark: SparkSession) -
         (at(2), 1, 1, 0),
         (at(2), 2, 1, 0),
     ]
+
+
+def test_n040_a_wild_sequence_number_makes_no_rounds_of_its_own(spark: SparkSession) -> None:
+    told = messages((1, 1, 0), (1, 3, 2), (1, 2_000_000_000, 6))
+
+    [hour] = count_messages(as_table(spark, told)).collect()
+
+    assert (hour.expected, hour.used, hour.missing) == (4, 3, 1)
+
+
+def test_n040_a_sequence_number_that_no_node_can_reach_is_quarantined(spark: SparkSession) -> None:
+    def message(sequence: int) -> dict[str, Value]:
+        return {"arrival_ms": 1163000060000, "node": 1, "sequence": sequence}
+
+    given = [message(n) for n in (0, HIGHEST_SEQUENCE, HIGHEST_SEQUENCE + 1, 2_000_000_000, -1)]
+
+    assert problems(spark, LIBRARY.contract, given) == [[], [], *[["sequence_out_of_range"]] * 3]
 
 
 def at(hours: int) -> datetime:
