@@ -62,7 +62,8 @@ def days_operation(group: str, zone: str) -> str:
 def in_order(stream: AnyStream) -> tuple[Table, ...]:
     """The stream's tables, each after those it is made from, as Dagster takes results."""
     if isinstance(stream, Ingest):
-        return (stream.raw, stream.admitted, stream.late, stream.quarantine)
+        versions = (stream.versions,) if stream.kind == "lookup" else ()
+        return (stream.raw, *versions, stream.admitted, stream.late, stream.quarantine)
     return stream.tables
 
 

@@ -95,6 +95,8 @@ def lineage(topology: Topology, stream: AnyStream, table: Table) -> list[dg.Asse
     """What the table is made from."""
     if isinstance(stream, Ingest):
         raw = stream.raw.name
+        if stream.kind == "lookup" and table.name == stream.admitted.name:
+            return [dg.AssetDep(table_key(stream.versions.name))]
         source = landing_key(stream) if table.name == raw else table_key(raw)
         return [dg.AssetDep(source)]
     return [_dep(topology, stream, table, table_of(r)) for r in (*stream.reads, *stream.static)]

@@ -20,7 +20,7 @@ from rivermark.operators import ARRIVAL, TumblingWindow, per_window
 
 CELSIUS: Final = "decimal(8,4)"
 LONGEST_GAP: Final = 24 * 60
-"""Rounds, a day of them: beyond, the count was set anew or misread, and lost no messages."""
+"""Rounds, a day of them: beyond, the count was reset or misread, and no message was lost."""
 
 
 def count_messages(library: DataFrame) -> DataFrame:

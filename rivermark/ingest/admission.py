@@ -1,7 +1,8 @@
 """Admission: takes a batch of splits, and writes each of their rows to exactly one table.
 
 Raw rows come first, then the admitted, the late and the quarantined ones. Each is one commit,
-skipped when a run before this one made it already. A replay that finds the raw commit reads the
+skipped when a run before this one made it already. The table of a lookup is merged after them,
+which may be done again. A replay that finds the raw commit reads the
 raw table and repeats the decision recorded beside it; it never reads the source, which may have
 changed.
 """
@@ -24,6 +25,7 @@ from rivermark.ingest.batch.base import ParsedBatch, Rows
 from rivermark.ingest.batch.spark_batch import SparkBatch
 from rivermark.ingest.decision import Decision, ReadBatch, decide
 from rivermark.ingest.late_rows import may_exceed
+from rivermark.ingest.lookup_table import LookupTable
 from rivermark.ingest.parse.driver_parser import DriverParser
 from rivermark.ingest.parse.parser import Parser, is_record
 from rivermark.ingest.split_outcomes import INGEST_FILES, SplitOutcome, write_outcomes
@@ -97,7 +99,8 @@ class Admission:
             # What follows the raw commit of a batch cannot be older. Without this bound a table
             # that is rarely written to could prove nothing once its log was trimmed.
             origin = replace(origin, since=self._raw.last.at)
-        self._admitted = TableWriter(lake, ingest.admitted, origin)
+        self._admitted = TableWriter(lake, ingest.versions, origin)
+        self._lookup = LookupTable(lake, ingest) if ingest.kind == "lookup" else None
         self._late = TableWriter(lake, ingest.late, origin)
         self._quarantine = TableWriter(lake, ingest.quarantine, origin)
         self._outcomes = TableWriter(lake, INGEST_FILES, origin)
@@ -227,11 +230,26 @@ class Admission:
         ):
             if count:
                 write(writer, select, count, batch)
+        if self._lookup is not None and result.admitted:
+            versions = rows.admitted()
+            versions = versions if isinstance(versions, pa.Table) else versions.toArrow()
+            names = [split.name for split in splits]
+            self._lookup.merge(versions, names, self._described(batch))
         whole = [o for o in outcomes if o.reason]
         if whole:
             write(self._whole_splits, lambda: self._whole(whole, decision.at), len(whole), batch)
         write_outcomes(self._outcomes, self.ingest.name, batch, outcomes)
         return result
+
+    def _described(self, batch: int) -> dict[str, Any]:
+        """What a commit beside those of the writers says of itself."""
+        origin = self._admitted.origin
+        return {
+            "stream": origin.stream,
+            "generation": origin.generation,
+            "batch": batch,
+            "run": origin.run_id,
+        }
 
     def _whole(self, outcomes: Sequence[SplitOutcome], at: datetime) -> pa.Table:
         """One quarantined row for each split that could not be read as a whole."""

@@ -21,7 +21,7 @@ def recover_watermark(lake: Lake, ingest: Ingest, before: int | None = None) -> 
         kept = commit.metadata
         if "clock" in kept and (before is None or int(kept["batch"]) < before):
             return Progress.from_json(kept["clock"])
-    newest = largest(lake, ingest.admitted, ingest.contract.event_time)
+    newest = largest(lake, ingest.versions, ingest.contract.event_time)
     return Progress(newest if isinstance(newest, datetime) else None)
 
 

@@ -33,6 +33,10 @@ class ReplayUnprovable(RivermarkError):
     """The log no longer shows whether the batch to be replayed was committed."""
 
 
+class KeysNotUnique(RivermarkError):
+    """A table that is joined whole has several rows of a key; each would repeat what it joins."""
+
+
 class UnknownStream(RivermarkError):
     """No stream has the requested name."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from pyspark.sql.types import DecimalType
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rivermark.model.suite import Suite
 
 MILLI: Final = timedelta(milliseconds=1)
+UNDECLARED: Final = timedelta.min
+"""The lateness of an ingest that does not state one, which only a lookup may leave out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,18 +41,29 @@ class Ingest:
     rows that the checks let pass. `money` names a decimal field whose sum says how much is at stake
     in late rows. `personal` columns never appear as samples on pages.
 
+    `kind`:
+    - `events`: each admitted row is an event of its own.
+    - `lookup`: what is known of a thing (a store, a zone) now. The table holds one row for each of
+      its `keys`: the one with the newest event time, of equal ones the one that landed last. Every
+      version is in `versions`. No row is late and the table has no days. Streams take a lookup by
+      `static`: whole, as it is at that moment, or by `static=(LOOKUP.versions,)` as of the event's
+      time (rivermark.operators.join_as_of).
+
     Raises:
         DeclarationError: The name is no table's name, the lateness is below one millisecond or
-            finer than that, the contract begins before 1970 although there is a lateness, or
-            `money` is no decimal field of the contract.
+            finer than that, the contract begins before 1970 although there is a lateness, `money`
+            is no decimal field of the contract, the keys of a lookup are no required fields, or
+            it declares what only events have.
     """
 
     name: str
     source: Source
     contract: Contract
-    lateness: timedelta | None
+    lateness: timedelta | None = UNDECLARED
     description: str
     group: str
+    kind: Literal["events", "lookup"] = "events"
+    keys: tuple[str, ...] = ()
     days: Daily | None = None
     personal: tuple[str, ...] = ()
     money: str | None = None
@@ -63,6 +76,21 @@ class Ingest:
 
     def __post_init__(self) -> None:
         check_name("stream", self.name, like="taxi/rides")
+        if self.kind == "lookup":
+            self._check_lookup()
+        elif self.kind != "events":
+            raise DeclarationError(
+                f"stream '{self.name}': no kind '{self.kind}'; 'events' or 'lookup'"
+            )
+        elif self.keys:
+            raise DeclarationError(
+                f"stream '{self.name}': `keys` are those of a lookup; declare kind='lookup', or "
+                "give the keys of events to the contract"
+            )
+        elif self.lateness == UNDECLARED:
+            raise DeclarationError(
+                f"stream '{self.name}': give a lateness, or None for dumps; only a lookup has none"
+            )
         # Below Spark's grain an event as new as the newest one would be late.
         if self.lateness is not None and (self.lateness < MILLI or self.lateness % MILLI):
             raise DeclarationError(
@@ -79,6 +107,37 @@ class Ingest:
         if self.money is not None and self.money not in amounts:
             raise DeclarationError(f"stream '{self.name}': no decimal field '{self.money}'")
 
+    def _check_lookup(self) -> None:
+        """Refuse keys that cannot identify a row, and what only events have."""
+        if not self.keys:
+            raise DeclarationError(
+                f"lookup '{self.name}': needs `keys`, the fields of which it keeps one row each"
+            )
+        if len(set(self.keys)) != len(self.keys):
+            raise DeclarationError(f"lookup '{self.name}': a key occurs twice in {self.keys}")
+        required = [f.name for f in self.contract.fields if f.required]
+        for key in self.keys:
+            if key not in required:
+                raise DeclarationError(
+                    f"lookup '{self.name}': key '{key}' must be a required field of its contract; "
+                    f"required are {', '.join(required)}"
+                )
+        if self.contract.event_time in self.keys:
+            raise DeclarationError(
+                f"lookup '{self.name}': '{self.contract.event_time}' is the event time, by which "
+                "the newest row of a key is kept; leave it out of the keys"
+            )
+        if self.lateness not in (None, UNDECLARED):
+            raise DeclarationError(
+                f"lookup '{self.name}': no row of a lookup is late; leave the lateness out"
+            )
+        object.__setattr__(self, "lateness", None)
+        for what, declared in (("days", self.days), ("money", self.money)):
+            if declared is not None:
+                raise DeclarationError(
+                    f"lookup '{self.name}': `{what}` are of events, not of a lookup; leave them out"
+                )
+
     @property
     def raw(self) -> Table:
         """Every row as it came, as text: the log from which everything else can be rebuilt."""
@@ -91,14 +150,27 @@ class Ingest:
 
     @property
     def admitted(self) -> Table:
-        """The typed events that were admitted, in commit order."""
+        """The typed events that were admitted, in commit order; of a lookup the newest by key."""
         return Table(
             name=self.name,
             schema=self.contract.admitted_schema(),
             description=self.description,
             event_time=self.contract.event_time,
-            keys=self.contract.keys,
+            keys=self.keys or self.contract.keys,
             days=self.days,
+            personal=self.personal,
+        )
+
+    @property
+    def versions(self) -> Table:
+        """Every admitted row in commit order: of a lookup all versions, of events the events."""
+        if self.kind == "events":
+            return self.admitted
+        return Table(
+            name=f"{self.name}_versions",
+            schema=self.contract.admitted_schema(),
+            description=f"Every version of each row of '{self.name}', as they came.",
+            event_time=self.contract.event_time,
             personal=self.personal,
         )
 
@@ -126,4 +198,5 @@ class Ingest:
     @property
     def tables(self) -> tuple[Table, ...]:
         """Every table this stream writes."""
-        return (self.admitted, self.raw, self.late, self.quarantine)
+        versions = (self.versions,) if self.kind == "lookup" else ()
+        return (self.admitted, self.raw, self.late, self.quarantine, *versions)

@@ -101,7 +101,8 @@ class Stream:
     `results` when it returns few (the driver commits them; an empty batch leaves no commit).
     `margin`: how much more input, before and after, a recomputed day must read (windows, sessions
     and joins across midnight); no result's day lies further from the rows that it was made of.
-    `static` are tables read whole in each batch, which `build` takes last. `parameters` are values
+    `static` are tables read whole in each batch, which `build` takes last: lookups, or tables whose
+    declared keys are unique then (KeysNotUnique ends the batch otherwise). `parameters` are values
     that `build` takes by name (a process function's maker likewise), such as a threshold:
     `rivermark reprocess --what-if NAME=VALUE` tries another one over past days.
 
@@ -137,6 +138,12 @@ class Stream:
         check_name("stream", self.name, like="taxi/hourly_tips")
         if not self.reads:
             raise DeclarationError(f"stream '{self.name}' reads nothing")
+        for read in self.reads:
+            if isinstance(read, Ingest) and read.kind == "lookup":
+                raise DeclarationError(
+                    f"stream '{self.name}' reads '{read.name}', which is a lookup: its rows change "
+                    "after they were read. Join it by static=(...)"
+                )
         if self.kind == "append":
             self._check_watermark()
         elif any(table.days is None for table in self.tables):
@@ -194,7 +201,8 @@ class Stream:
         if dump or replaced:
             raise DeclarationError(
                 f"stream '{self.name}' reads '{table_of(read).name}', whose rows come in no order "
-                "of time or are replaced by day: declare it with kind='refresh'"
+                "of time or are replaced by day: declare it with kind='refresh', or look it up "
+                "whole by static=(...)"
             )
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rivermark.model.errors import DeclarationError, UnknownStream
-from rivermark.model.stream import AnyStream, Stream, inputs_of, table_of
+from rivermark.model.stream import AnyStream, Ingest, Stream, inputs_of, table_of
 from rivermark.model.table import Table
 
 
@@ -54,11 +54,16 @@ class Topology:
     def _check_followed(self, stream: Stream) -> None:
         """Refuse to follow by stream a table whose rows change after they were written."""
         for read in stream.reads if stream.kind == "append" else stream.reads[:1]:
-            writer = self._writer.get(table_of(read).name)
-            outputs = writer.outputs if isinstance(writer, Stream) else ()
-            if any(o.table.name == table_of(read).name and o.updates_rows for o in outputs):
+            name = table_of(read).name
+            writer = self._writer.get(name)
+            if isinstance(writer, Ingest):
+                updated = writer.kind == "lookup" and name == writer.admitted.name
+            else:
+                outputs = writer.outputs if writer else ()
+                updated = any(o.table.name == name and o.updates_rows for o in outputs)
+            if updated:
                 raise DeclarationError(
-                    f"stream '{stream.name}' reads '{table_of(read).name}' by stream, whose rows "
+                    f"stream '{stream.name}' reads '{name}' by stream, whose rows "
                     "are updated by key: rows that it has read would change. Look the table up "
                     "whole (static=...), or read what it is made from"
                 )

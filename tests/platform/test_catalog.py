@@ -6,8 +6,9 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from platform_defs.specs import landing_spec
-from rivermark import DeltaSource, Ingest, RateSource, SocketSource, Source
+from jobs.names import by_days, in_order
+from platform_defs.specs import landing_spec, lineage
+from rivermark import DeltaSource, Ingest, RateSource, SocketSource, Source, Topology
 from tests.platform.conftest import definitions_in
 from tests.platform.small_topology import SMALL
 
@@ -132,3 +133,16 @@ def test_loading_starts_no_engine_and_reads_no_home(tmp_path: Path) -> None:
     dg.Definitions.validate_loadable(definitions_in(SMALL, home))
 
     assert not home.exists()
+
+
+def test_a_lookup_has_no_days_and_is_made_from_its_versions() -> None:
+    [rides] = [stream for stream in SMALL.streams if isinstance(stream, Ingest)]
+    known = replace(rides, name="taxi/known", kind="lookup", keys=("ride_id",), lateness=None)
+    topology = Topology([known])
+    above = {t.name: [d.asset_key for d in lineage(topology, known, t)] for t in known.tables}
+
+    assert above["taxi/known"] == [dg.AssetKey(["taxi", "known_versions"])]
+    assert above["taxi/known_versions"] == [dg.AssetKey(["taxi", "known_raw"])]
+    assert not any(by_days(known, table) for table in known.tables)
+    names = [table.name.rpartition("/")[2] for table in in_order(known)]
+    assert names.index("known_raw") < names.index("known_versions") < names.index("known")

@@ -163,7 +163,7 @@ def _sql(ingest: Ingest) -> str:
 def _tables(lake: Lake, ingest: Ingest) -> dict[str, dataset.Dataset]:
     side = SideTables.of(ingest)
     tables = {
-        "admitted_rows": ingest.admitted,
+        "admitted_rows": ingest.versions,
         "late_rows": ingest.late,
         "quarantined_rows": ingest.quarantine,
         "side_admitted": side.admitted,

@@ -48,7 +48,7 @@ class SideTables:
     @classmethod
     def of(cls, ingest: Ingest) -> SideTables:
         """The side tables of an ingest, below `readmitted/`; each replay empties them."""
-        tables = (ingest.admitted, ingest.late, ingest.quarantine)
+        tables = (ingest.versions, ingest.late, ingest.quarantine)
         return cls(*(replace(t, name=f"readmitted/{t.name}", days=None) for t in tables))
 
 
@@ -109,7 +109,7 @@ def batches_of_days(
     """The first and the last batch that brought a row of [start, end); None if none did."""
     batches: list[int] = []
     for table, column in (
-        (ingest.admitted, ingest.contract.event_time),
+        (ingest.versions, ingest.contract.event_time),
         (ingest.late, ingest.contract.event_time),
         (ingest.quarantine, "event_time"),
     ):
@@ -156,7 +156,7 @@ def _progress_before(lake: Lake, ingest: Ingest, batch: int) -> Progress:
     time = quoted(ingest.contract.event_time)
     newest = query(
         f"SELECT max({time}) AS newest FROM rows WHERE _ingest_batch < ?",  # noqa: S608 - declared
-        {"rows": DeltaTable(lake.path(ingest.admitted)).to_pyarrow_dataset()},
+        {"rows": DeltaTable(lake.path(ingest.versions)).to_pyarrow_dataset()},
         [batch],
     )[0]["newest"]
     return Progress(newest.astimezone(UTC) if newest else None)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from rivermark.model.stream import AnyStream, Ingest
+from rivermark.model.stream import AnyStream, Ingest, table_of
+from rivermark.model.table import Table
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.monitor.checks.liveness import ALIVE, alive
 from rivermark.monitor.checks.row_checks import (
     FEW_LATE,
     FEW_QUARANTINED,
     NONE_DROPPED,
+    STATIC_UNIQUE,
     UNIQUE,
     late_share,
     quarantine_share,
     rows_dropped,
     rows_unique,
+    static_rows_unique,
 )
 from rivermark.monitor.checks.row_conservation import ACCOUNTED_FOR, rows_accounted_for
 from rivermark.monitor.checks.version_retention import VERSIONS, versions_readable
@@ -31,18 +34,17 @@ def checks_of_stream(stream: AnyStream) -> tuple[StreamCheck, ...]:
     )
     if isinstance(stream, Ingest):
         return (is_alive, *_checks_of_ingest(stream))
-    unique = [
-        StreamCheck(
-            name=UNIQUE,
-            table=table,
+    unique = [_unique(stream, table) for table in stream.tables if table.keys]
+    if any(table_of(read).keys for read in stream.static):
+        joined_once = StreamCheck(
+            name=STATIC_UNIQUE,
+            table=stream.tables[0],
             stream=stream.name,
-            description=f"No two rows share ({', '.join(table.keys)}).",
+            description="No table that is joined whole has two rows of a key.",
             severity="critical",
-            evaluate=lambda settings, _, table=table: rows_unique(settings, table),  # type: ignore[misc]
+            evaluate=lambda settings, _: static_rows_unique(settings, stream),
         )
-        for table in stream.tables
-        if table.keys
-    ]
+        unique.append(joined_once)
     if stream.kind != "append":
         return (is_alive, *unique)
     none_dropped = StreamCheck(
@@ -71,6 +73,17 @@ def retention_checks(stream: AnyStream) -> tuple[StreamCheck, ...]:
     )
 
 
+def _unique(stream: AnyStream, table: Table) -> StreamCheck:
+    return StreamCheck(
+        name=UNIQUE,
+        table=table,
+        stream=stream.name,
+        description=f"No two rows share ({', '.join(table.keys)}).",
+        severity="critical",
+        evaluate=lambda settings, _: rows_unique(settings, table),
+    )
+
+
 def _checks_of_ingest(ingest: Ingest) -> tuple[StreamCheck, ...]:
     accounted_for = StreamCheck(
         name=ACCOUNTED_FOR,
@@ -88,6 +101,8 @@ def _checks_of_ingest(ingest: Ingest) -> tuple[StreamCheck, ...]:
         severity="warning",
         evaluate=lambda settings, _: quarantine_share(settings, ingest),
     )
+    if ingest.kind == "lookup":
+        return (accounted_for, few_quarantined, _unique(ingest, ingest.admitted))
     if ingest.lateness is None:
         return (accounted_for, few_quarantined)
     few_late = StreamCheck(

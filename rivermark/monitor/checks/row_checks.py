@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from rivermark.backfill.late.merge_log import rows_merged
+from rivermark.lake.repeated_keys import repeated_keys
 from rivermark.lake.snapshot import open_table
-from rivermark.lake.sql import query, quoted
+from rivermark.lake.sql import query
 from rivermark.lake.statistics import row_count
 from rivermark.model.check import CheckResult
-from rivermark.model.stream import Ingest
+from rivermark.model.stream import Ingest, Stream, table_of
 from rivermark.model.table import Table
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
@@ -17,6 +18,7 @@ from rivermark.settings import Settings
 FEW_LATE: Final = "few_rows_are_late"
 FEW_QUARANTINED: Final = "few_rows_are_set_aside"
 UNIQUE: Final = "rows_are_unique"
+STATIC_UNIQUE: Final = "joined_tables_have_one_row_a_key"
 NONE_DROPPED: Final = "no_row_is_late_downstream"
 EXAMPLES: Final = 10
 
@@ -50,17 +52,12 @@ def _share(name: str, what: str, part: int, whole: int, bound: float) -> CheckRe
 
 def rows_unique(settings: Settings, table: Table) -> CheckResult:
     """Whether the table's declared keys identify its rows, which a restart must not change."""
-    lake, keys = settings.lake(), ", ".join(quoted(key) for key in table.keys)
+    lake = settings.lake()
     total, repeated = 0, list[dict[str, object]]()
     if lake.exists(table):
         rows = open_table(lake, table)
         total = rows.count_rows()
-        repeated = query(
-            # The names are declared in code, and quoted all the same.
-            f"SELECT {keys}, count(*) AS copies FROM keyed"  # noqa: S608
-            " GROUP BY ALL HAVING count(*) > 1 ORDER BY copies DESC",
-            {"keyed": rows},
-        )
+        repeated = repeated_keys(rows, table.keys)
     surplus = sum(cast(int, row["copies"]) - 1 for row in repeated)
     # Personal keys stay in the table: the number is enough to look them up there.
     shown = [] if set(table.keys) & set(table.personal) else repeated[:EXAMPLES]
@@ -74,6 +71,31 @@ def rows_unique(settings: Settings, table: Table) -> CheckResult:
         ),
         numbers={"rows": total, "rows_surplus": surplus},
         examples=tuple({k: str(v) for k, v in row.items()} for row in shown),
+    )
+
+
+def static_rows_unique(settings: Settings, stream: Stream) -> CheckResult:
+    """Whether each table that the stream joins whole has one row a key."""
+    tables = [t for t in map(table_of, stream.static) if t.keys]
+    results = [rows_unique(settings, table) for table in tables]
+    repeated = not all(r.passed for r in results)
+    # A join with a lookup that was never filled finds nothing, and says nothing.
+    lookups = {
+        r.admitted.name for r in stream.static if isinstance(r, Ingest) and r.kind == "lookup"
+    }
+    empty = any(
+        t.name in lookups and not r.numbers["rows"] for t, r in zip(tables, results, strict=True)
+    )
+    return CheckResult(
+        name=STATIC_UNIQUE,
+        severity="critical" if repeated else "warning",
+        passed=not repeated and not empty,
+        observed="; ".join(
+            f"{table.name}: {result.observed}"
+            for table, result in zip(tables, results, strict=True)
+        ),
+        numbers={name: sum(r.numbers[name] for r in results) for name in ("rows", "rows_surplus")},
+        examples=tuple(example for r in results for example in r.examples)[:EXAMPLES],
     )
 
 

@@ -142,7 +142,7 @@ def counted_files(
     tables = {
         "outcomes": outcomes,
         "raw_rows": open_table(lake, ingest.raw),
-        "admitted_rows": open_table(lake, ingest.admitted),
+        "admitted_rows": open_table(lake, ingest.versions),
         "late_rows": open_table(lake, ingest.late),
         "quarantine_rows": open_table(lake, ingest.quarantine),
     }
@@ -156,7 +156,7 @@ def _days_of_file(settings: Settings, ingest: Ingest, file: str) -> set[date]:
     """The days from the oldest to the newest row of a file."""
     lake, moments = settings.lake(), []
     for table, column in (
-        (ingest.admitted, ingest.contract.event_time),
+        (ingest.versions, ingest.contract.event_time),
         (ingest.late, ingest.contract.event_time),
         (ingest.quarantine, "event_time"),
     ):

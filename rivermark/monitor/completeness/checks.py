@@ -31,6 +31,8 @@ STANDS_STILL: Final = timedelta(minutes=30)
 def completeness_checks(topology: Topology, stream: AnyStream) -> tuple[StreamCheck, ...]:
     """The checks of the days of an ingest, and of the inputs of a stream with several."""
     if isinstance(stream, Ingest):
+        if stream.kind == "lookup":
+            return ()
         days = StreamCheck(
             name=DAYS_COMPLETE,
             table=stream.admitted,

@@ -35,7 +35,7 @@ def all_ingest_days(settings: Settings, topology: Topology, days: int) -> dict[s
     by_ingest = {
         stream.name: newest_ingest_days(settings, topology, stream, reached, days)
         for stream in topology.streams
-        if isinstance(stream, Ingest)
+        if isinstance(stream, Ingest) and stream.kind == "events"
     }
     return {name: of_ingest for name, of_ingest in by_ingest.items() if of_ingest}
 

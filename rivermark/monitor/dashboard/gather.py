@@ -166,6 +166,8 @@ def size_of(settings: Settings, table: Table) -> TableSize:
 
 def _kind(stream: AnyStream) -> str:
     if isinstance(stream, Ingest):
+        if stream.kind == "lookup":
+            return "lookup"
         return "dump" if stream.lateness is None else "ingest"
     return stream.kind
 

@@ -23,6 +23,7 @@ from rivermark.runtime.checkpoint.generation import newest_entry
 from rivermark.runtime.checkpoint.watermarks import batch_watermark, last_reached, reached
 from rivermark.runtime.query.backlog import shares, unread_bytes
 from rivermark.runtime.query.base import QueryHost, Watermark
+from rivermark.runtime.query.static_tables import StaticTables
 from rivermark.runtime.spark.input_size import input_bytes
 from rivermark.runtime.spark.join_state_check import check_joins
 from rivermark.settings import Settings
@@ -87,6 +88,7 @@ class AppendHost(QueryHost):
         self.watermark = StreamWatermark(self.lake, stream, self.checkpoint)
         self._holding = [True] * len(stream.reads)
         """Which inputs hold the watermark back."""
+        self._static = StaticTables(self.lake, stream)
         for table in stream.tables:
             create_table(self.lake, table)
         self._checked = len(stream.reads) < 2
@@ -99,11 +101,7 @@ class AppendHost(QueryHost):
         for table, most, holds in zip(tables, self._most_bytes(tables), self._holding, strict=True):
             rows = self._read(table, most)
             inputs.append(self._watermarked(table, rows) if holds else rows)
-        lookups = [
-            self.spark.read.format("delta").load(self.lake.path(table_of(s)))
-            for s in self.declared.static
-        ]
-        built = self.build(*inputs, *lookups)
+        built = self.build(*inputs, *self._static.read(self.spark))
         conditions = {
             f"_to_{i}": F.coalesce(o.where(), F.lit(False))
             for i, o in enumerate(self.declared.outputs)
@@ -160,6 +158,7 @@ class AppendHost(QueryHost):
         if not self._checked:
             check_joins(self.spark, self.declared.name)
             self._checked = True
+        self._static.check()
         watermark = batch_watermark(self.checkpoint, batch)
         metadata = {"watermark": watermark.isoformat() if watermark else None}
         if all(output.has(batch) for output in self._outputs):
@@ -178,6 +177,7 @@ class AppendHost(QueryHost):
                 rows_out = output.write(kept, batch, metadata)
             return BatchResult(rows_out=rows_out, watermark=watermark)
         collected = frame.toArrow()
+        self._static.check()  # A table may have changed while it was read.
         parts = []
         for i, output in enumerate(self._outputs):
             conditional = output.declared.where is not None

@@ -20,6 +20,7 @@ from rivermark.model.table import Table, days_between
 from rivermark.runtime.checkpoint.closed_days import last_closed
 from rivermark.runtime.checkpoint.watermarks import last_reached
 from rivermark.runtime.query.refresh import touches_days
+from rivermark.runtime.query.static_tables import StaticTables
 
 AsOf = int | datetime | Mapping[str, int | datetime] | None
 
@@ -80,8 +81,9 @@ def build_range(
             moments = (start - around).astimezone(UTC), (end + around).astimezone(UTC)
             rows = rows.where(F.col(table.event_time).between(*(F.lit(m) for m in moments)))
         inputs.append(rows)
-    lookups = [read(table_of(s)) for s in stream.static]
-    return stream.build(*inputs, *lookups)
+    static = StaticTables(lake, stream, versions)
+    static.check()
+    return stream.build(*inputs, *static.read(spark))
 
 
 def recomputable(stream: Stream | Ingest) -> bool:

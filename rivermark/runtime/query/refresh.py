@@ -24,6 +24,7 @@ from rivermark.quality.publish_gate import audit
 from rivermark.quality.publish_staging import staged
 from rivermark.runtime.batch_metrics import BatchResult
 from rivermark.runtime.query.base import QueryHost
+from rivermark.runtime.query.static_tables import StaticTables
 from rivermark.settings import Settings
 from rivermark.sinks.output import replace_in_others, sinks_of
 
@@ -132,11 +133,10 @@ def build_days(
         around = reach(stream)
         bounds = (F.lit(first - around).cast("timestamp"), F.lit(last + around).cast("timestamp"))
         wanted = F.col(source.event_time).between(*bounds) & wanted
-    others = [
-        spark.read.format("delta").load(lake.path(table_of(r)))
-        for r in (*stream.reads[1:], *stream.static)
-    ]
-    return stream.build(rows.where(wanted), *others)
+    others = [spark.read.format("delta").load(lake.path(table_of(r))) for r in stream.reads[1:]]
+    static = StaticTables(lake, stream)
+    static.check()
+    return stream.build(rows.where(wanted), *others, *static.read(spark))
 
 
 def write_days(

@@ -3,6 +3,7 @@ from datetime import timedelta
 
 import pytest
 
+from rivermark import Contract, Field, FileSource, Topology
 from rivermark.model.stream import Ingest, Stream
 from rivermark.monitor.checks.liveness import alive
 from rivermark.monitor.checks.registry import checks_of_stream
@@ -11,7 +12,9 @@ from rivermark.monitor.checks.row_checks import (
     quarantine_share,
     rows_dropped,
     rows_unique,
+    static_rows_unique,
 )
+from rivermark.monitor.completeness.checks import completeness_checks
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import FAILURES, WAITING, Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
@@ -193,3 +196,51 @@ def test_of_a_stream_whose_heartbeat_cannot_be_read_nothing_is_said(
 
     with pytest.raises(UnreadableState):
         alive(settings, rides, NOON)
+
+
+def places(**more: object) -> Ingest:
+    contract = Contract(
+        fields=(
+            Field("driver_id", "long", required=True),
+            Field("since", "timestamp", required=True),
+        ),
+        event_time="since",
+    )
+    declared = {"kind": "lookup", "keys": ("driver_id",), "contract": contract} | more
+    return Ingest(
+        name="taxi/drivers",
+        source=FileSource(folder="drivers"),
+        description="Drivers.",
+        group="taxi",
+        **declared,  # type: ignore[arg-type]
+    )
+
+
+def test_a_lookup_is_checked_for_its_keys_and_never_for_lateness_or_days(rides: Ingest) -> None:
+    drivers = places()
+    checks = [*checks_of_stream(drivers), *completeness_checks(Topology([drivers, rides]), drivers)]
+
+    assert {(c.name, c.table.name) for c in checks} == {
+        ("is_alive", "taxi/drivers"),
+        ("every_row_is_accounted_for", "taxi/drivers"),
+        ("few_rows_are_set_aside", "taxi/drivers_quarantine"),
+        ("rows_are_unique", "taxi/drivers"),
+    }
+
+
+def test_a_table_joined_whole_must_have_one_row_a_key_and_a_lookup_any(
+    settings: Settings, put: Put, rides: Ingest
+) -> None:
+    drivers = places()
+    joined = replace(hourly(rides), static=(drivers,))
+    assert "joined_tables_have_one_row_a_key" in {c.name for c in checks_of_stream(joined)}
+
+    empty = static_rows_unique(settings, joined)
+    assert (empty.passed, empty.severity) == (False, "warning")
+    put(drivers.admitted, {"driver_id": 7}, {"driver_id": 8})
+    assert static_rows_unique(settings, joined).passed
+
+    put(drivers.admitted, {"driver_id": 7})
+    twice = static_rows_unique(settings, joined)
+    assert (twice.passed, twice.severity, twice.numbers["rows_surplus"]) == (False, "critical", 1)
+    assert twice.observed.startswith("taxi/drivers: 1 keys of (driver_id) more than once")

@@ -1,0 +1,87 @@
+"""The table of a lookup: of each key the newest version that was admitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from rivermark.lake.append.version_checksum import write_checksum
+from rivermark.lake.commit_metadata import commit_properties
+from rivermark.lake.lake import Lake
+from rivermark.lake.locks import commit_lock
+from rivermark.lake.schema import arrow_schema
+from rivermark.lake.sql import connection, quoted
+from rivermark.model.stream import Ingest
+
+
+class LookupTable:
+    """Merges admitted versions into one row a key; a repeated or older batch changes nothing.
+
+    The newest row has the largest event time; of equal times the one that landed last counts: of
+    batches the later, within one the later file, in it the later line.
+    """
+
+    def __init__(self, lake: Lake, ingest: Ingest) -> None:
+        self._table = ingest.admitted
+        self._path = lake.path(ingest.admitted)
+        self._time = ingest.contract.event_time
+
+    def merge(self, versions: pa.Table, files: Sequence[str], metadata: Mapping[str, Any]) -> None:
+        """Merge the versions of a batch, whose `files` are in the order in which they landed."""
+        with commit_lock(self._path):
+            table = DeltaTable(self._path)
+            newer = self._newer(versions, files, table)
+            if not newer.num_rows:
+                return
+            columns = {quoted(name): f"source.{quoted(name)}" for name in newer.column_names}
+            (
+                table.merge(
+                    newer,
+                    predicate=" AND ".join(
+                        f"target.{quoted(key)} = source.{quoted(key)}" for key in self._table.keys
+                    ),
+                    source_alias="source",
+                    target_alias="target",
+                    commit_properties=commit_properties(metadata),
+                )
+                .when_matched_update(columns)
+                .when_not_matched_insert(columns)
+                .execute()
+            )
+            write_checksum(self._path, table.version())
+
+    def _newer(self, versions: pa.Table, files: Sequence[str], table: DeltaTable) -> pa.Table:
+        """The newest version of each key, where the table has none or an older one."""
+        from pyarrow import dataset
+
+        keys, time = ", ".join(map(quoted, self._table.keys)), quoted(self._time)
+        landed = pa.table({"_file": pa.array(files, pa.string()), "_place": range(len(files))})
+        # Every name in it is declared.
+        sql = f"""
+            WITH newest AS (
+                SELECT versions.*, _ingest_batch AS _landed
+                FROM versions JOIN landed USING (_file)
+                QUALIFY 1 = row_number() OVER (
+                    PARTITION BY {keys} ORDER BY {time} DESC, _place DESC, _row DESC
+                )
+            ), present AS (
+                SELECT {keys}, {time} AS _present, _ingest_batch AS _present_landed FROM current
+            )
+            SELECT newest.* EXCLUDE (_landed) FROM newest LEFT JOIN present USING ({keys})
+            WHERE _present IS NULL OR ({time}, _landed) > (_present, _present_landed)
+            """  # noqa: S608
+        schema = arrow_schema(self._table.schema)
+        held = table.to_pyarrow_dataset().to_table(
+            columns=[*dict.fromkeys((*self._table.keys, self._time, "_ingest_batch"))]
+        )
+        tables = {
+            "versions": dataset.dataset(versions.select(schema.names)),
+            "landed": dataset.dataset(landed),
+            "current": dataset.dataset(held),
+        }
+        with connection(tables) as duckdb:
+            newer: pa.Table = duckdb.sql(sql).to_arrow_table()
+        return newer.select(schema.names).cast(schema)
