@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import random
 import resource
+import statistics
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +22,10 @@ from typing import Any
 from bench.figures import options_of, report
 from bench.process_workloads import WORKLOADS, Workload, end_of, open_rides
 from rivermark.process import BEGINNING, END_OF_TIME, Arrivals, Engine
+from rivermark.process.engine.paging import PAGE_FROM
+from rivermark.process.engine.stored_state import StoredBucket
+
+TOUCHES = 12
 
 
 @dataclass
@@ -49,9 +54,10 @@ class Buckets:
     """Stored buckets of one process, and the engine that runs over them."""
 
     def __init__(self, workload: Workload, count: int) -> None:
-        self.engine = Engine(workload.process())
+        self.engine = Engine(workload.process(), page_from=PAGE_FROM)
         self.engine.start()
         self.states: list[bytes | None] = [None] * count
+        self.pages: list[bytes | None] = [None] * count
         self.input = self.engine.declaration.input(None)
 
     def dealt(self, rows: list[Any]) -> list[list[Arrivals]]:
@@ -65,18 +71,21 @@ class Buckets:
         """Run a batch over every bucket: CPU seconds, and rows of the main output."""
         began, rows = time.process_time(), 0
         for place, state in enumerate(self.states):
-            ran = self.engine.run(state, batch[place], watermark, 0)
-            self.states[place] = ran.state
+            ran = self.engine.run(state, batch[place], watermark, 0, (), self.pages[place])
+            self.states[place], self.pages[place] = ran.state, ran.pages
             rows += len(ran.outputs.main)
         return time.process_time() - began, rows
 
     def size(self) -> int:
         """Bytes of all buckets."""
-        return sum(len(each) for each in self.states if each is not None)
+        return sum(len(each) for each in [*self.states, *self.pages] if each is not None)
 
     def keys(self) -> int:
         """Number of keys with state."""
-        return sum(len(self.engine.open(each).records) for each in self.states if each is not None)
+        stored = zip(self.states, self.pages, strict=True)
+        return sum(
+            len(StoredBucket(state, pages).keys()) for state, pages in stored if state is not None
+        )
 
 
 def measure(workload: Workload, events: int, keys: int, buckets: int, batch: int) -> Result:
@@ -103,18 +112,25 @@ def measure(workload: Workload, events: int, keys: int, buckets: int, batch: int
 
 
 def touch_one_percent(keys: int, buckets: int) -> dict[str, float]:
-    """CPU seconds of a batch over 1 % of many open rides, of one over all, and bytes per key."""
+    """CPU seconds of batches over 1 % of many open rides, of one over all, and bytes per key.
+
+    The first of them writes the pages.
+    """
     stored = Buckets(WORKLOADS["long_rides"], buckets)
     rows = open_rides(keys)
     whole, _ = stored.run(stored.dealt(rows), BEGINNING)
     per_key = stored.size() // keys
-    chosen = random.Random(7).sample(rows, keys // 100)
-    few, _ = stored.run(stored.dealt([end_of(ride) for ride in chosen]), BEGINNING)
+    draw = random.Random(7)
+    few = []
+    for _ in range(TOUCHES):
+        batch = stored.dealt([end_of(ride) for ride in draw.sample(rows, keys // 100)])
+        few.append(round(stored.run(batch, BEGINNING)[0], 3))
     return {
         "live_keys": keys,
         "live_bytes_a_key": per_key,
         "live_cpu_seconds_of_all": round(whole, 3),
-        "live_cpu_seconds_of_1_percent": round(few, 3),
+        "live_cpu_seconds_of_1_percent_first": few[0],
+        "live_cpu_seconds_of_1_percent": statistics.median(few[1:]),
         "live_peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
 

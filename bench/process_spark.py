@@ -2,7 +2,8 @@
 
     python -m bench process_spark                       both
     python -m bench process_spark --week 40000          a week of so many events a day, in minutes
-    python -m bench process_spark --live 1000000        1 M live rides, 1 % of them touched
+    python -m bench process_spark --live 1000000        1 M live rides, 1 % of them touched; what a
+                                                        batch costs: --touches 6, then 18
 
 Long rides from a Delta table to a Delta table, in a process of its own, with the real host, state
 store and commits; CPU seconds and memory are those of its whole tree: driver, JVM, Python workers.
@@ -42,6 +43,9 @@ from rivermark.settings import Settings
 DAYS: Final = 8
 """A week, and a day after it. Times are in milliseconds."""
 TOUCHES: Final = 6
+TOO_LONG: Final = 30_000
+"""Rides that started in the first half minute of fifty are too long in the end."""
+LARGEST_COMMIT: Final = 1_000_000
 RIDES: Final = Table(
     name="bench/rides",
     schema="ride_id long, is_start boolean, event_time timestamp, driver_id long",
@@ -112,15 +116,21 @@ def week_of(a_day: int) -> tuple[Rides, list[int]]:
 
 
 def open_rides(live: int, again: int) -> Rides:
-    """So many rides that start, then the ENDs of one in a hundred, `again` times over."""
+    """So many rides that start, then the ENDs of one in a hundred, `again` times over.
+
+    The last two events move the watermark so far that one in a hundred has been too long.
+    """
     ride = np.arange(live, dtype=np.int64)
     draw = np.random.Generator(np.random.PCG64(3))
     ends = [draw.choice(ride, live // 100, replace=False) for _ in range(again)]
     at = BEGIN + np.arange(live) * 1_000 // (live // 3_000 + 1)
+    end = BEGIN + 2 * HOUR + TOO_LONG + MINUTE
     return Rides(
-        np.concatenate([ride, *ends]),
-        np.concatenate([np.full(live, True), np.full(sum(map(len, ends)), False)]),
-        np.concatenate([at, *(np.full(len(e), at.max() + n) for n, e in enumerate(ends))]),
+        np.concatenate([ride, *ends, [-1, -1]]),
+        np.concatenate([np.full(live, True), np.full(sum(map(len, ends)), False), [True, False]]),
+        np.concatenate(
+            [at, *(np.full(len(e), at.max() + n) for n, e in enumerate(ends)), [end, end]]
+        ),
     )
 
 
@@ -175,16 +185,23 @@ def check(home: Path, expected: set[tuple[int, int]]) -> None:
     assert set(rows) == expected, f"{len(rows)} alerts, not {len(expected)}"
 
 
-def touch(home: Path, live: int) -> dict[str, Any]:
-    """A batch over one in a hundred of many live keys."""
-    land(home, open_rides(live, TOUCHES), [live, *[live // 100] * TOUCHES])
+def touch(home: Path, live: int, touches: int) -> dict[str, Any]:
+    """Batches over one in a hundred of many live keys, then one in which so many are due."""
+    brings = [LARGEST_COMMIT] * (live // LARGEST_COMMIT) or [live]
+    rides = open_rides(live, touches)
+    land(home, rides, [*brings, *[live // 100] * touches, 2])
     figures, batches = run(home)
+    ended = set(rides.ride[~rides.is_start].tolist())
+    starts = zip(rides.ride[:live].tolist(), rides.at[:live].tolist(), strict=True)
+    late = {(ride, at) for ride, at in starts if at <= BEGIN + TOO_LONG and ride not in ended}
+    check(home, late)
     stored = sum(p.stat().st_size for p in (home / "lake/checkpoints").rglob("*") if p.is_file())
     by_key = (each["state_bytes"] / max(each["state_rows"], 1) for each in batches)
     return figures | {
         "live_keys": live,
-        "first_batch_ms": batches[0]["duration_ms"],
-        "batch_ms_1_percent": [each["duration_ms"] for each in batches[1:]],
+        "first_batches_ms": [each["duration_ms"] for each in batches[: len(brings)]],
+        "batch_ms_1_percent": [each["duration_ms"] for each in batches[len(brings) :][:touches]],
+        "batch_ms_due": [each["duration_ms"] for each in batches[len(brings) + touches :]],
         "state_bytes": batches[-1]["state_bytes"],
         "state_bytes_a_key": round(max(by_key), 1),
         "checkpoint_mb": round(stored / 1e6, 1),
@@ -211,6 +228,7 @@ def main() -> None:
     """Measure and report."""
     parser = options_of(__doc__)
     parser.add_argument("--live", type=int, default=0, help="1 %% of so many live rides is touched")
+    parser.add_argument("--touches", type=int, default=TOUCHES, help="batches that touch them")
     parser.add_argument("--week", type=int, default=0, help="events a day")
     parser.add_argument("--drain", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -220,10 +238,12 @@ def main() -> None:
     if not options.live and not options.week:
         options.live, options.week = 1_000_000, 40_000
     figures: dict[str, Any] = {}
-    for name, measure in (("live", touch), ("week", week)):
-        if size := getattr(options, name):
-            with tempfile.TemporaryDirectory() as home:
-                figures[f"{name}_{size}"] = measure(Path(home), size)
+    if options.live:
+        with tempfile.TemporaryDirectory() as home:
+            figures[f"live_{options.live}"] = touch(Path(home), options.live, options.touches)
+    if options.week:
+        with tempfile.TemporaryDirectory() as home:
+            figures[f"week_{options.week}"] = week(Path(home), options.week)
     report("process_spark", figures, options.out)
 
 

@@ -171,7 +171,8 @@ class Context(Generic[Out]):
     def each_key(self) -> Iterator[Any]:
         """Visit every key of the bucket that has state; state and timers are then those of the key.
 
-        For broadcast handlers, as in 'apply the new threshold to all that is stored'.
+        For broadcast handlers, as in 'apply the new threshold to all that is stored'. Keys come in
+        no particular order.
 
         Raises:
             Misuse: Called by another handler.

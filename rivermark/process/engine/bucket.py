@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from msgspec import Raw
+
 from rivermark.process.api.broadcast import Versioned
+from rivermark.process.engine.paging import GONE, RecordPages
 from rivermark.process.instants import BEGINNING, NEVER, Millis
 from rivermark.process.timers import Calendar, TimeDomain
 
@@ -21,6 +25,9 @@ class Bucket:
 
     `records` holds the record of each key, encoded until the key is touched. `touched` are the keys
     whose records were opened, in order.
+
+    Of a bucket over `pages` it holds those that were touched or have changed since the pages were
+    written, GONE for one that was removed, and `keys` is how many keys have state in all.
     """
 
     __slots__ = (
@@ -28,6 +35,9 @@ class Bucket:
         "event",
         "expiry",
         "held",
+        "keys",
+        "opened",
+        "pages",
         "processing",
         "records",
         "sequence",
@@ -40,8 +50,13 @@ class Bucket:
         records: dict[Any, Any],
         calendars: tuple[Calendar, Calendar, Calendar, Calendar],
         broadcasts: list[Versioned[Any, Any]],
+        pages: RecordPages | None = None,
+        keys: int = 0,
     ) -> None:
         self.records = records
+        self.pages = pages
+        self.keys = keys
+        self.opened: dict[Any, tuple[Raw | None, bool]] = {}
         self.event, self.processing, *expiry = calendars
         self.expiry: dict[TimeDomain, Calendar] = {"event": expiry[0], "processing": expiry[1]}
         self.broadcasts = broadcasts
@@ -54,6 +69,46 @@ class Bucket:
     def calendars(self) -> tuple[Calendar, Calendar, Calendar, Calendar]:
         """Timers in event and processing time, then the ends of lives in both."""
         return self.event, self.processing, self.expiry["event"], self.expiry["processing"]
+
+    def stored(self, key: Any, changed: Raw | None) -> Raw | None:
+        """The stored record of a key that is opened now, `changed` since the pages were written."""
+        if self.pages is None:
+            return changed
+        record = self.pages.get(key) if changed is None else None if changed == GONE else changed
+        self.opened[key] = record, changed is not None
+        return record
+
+    def settle(self, encode: Callable[[Any], bytes]) -> None:
+        """Keep of the opened records, encoded, those that changed since the pages were written."""
+        if self.pages is None:
+            return
+        for key, (before, changed_before) in self.opened.items():
+            record = self.records.get(key)
+            if record is None:
+                self.keys -= before is not None
+                if self.pages.get(key) is not None:
+                    self.records[key] = GONE
+                continue
+            after = record if record.__class__ is Raw else Raw(encode(record))
+            self.keys += before is None
+            if after == before and not changed_before:
+                del self.records[key]
+            else:
+                self.records[key] = after
+
+    def read_all(self) -> None:
+        """Take all that the pages hold into memory; the bucket is one without pages then."""
+        if self.pages is None:
+            return
+        removed = [key for key, record in self.records.items() if record == GONE]
+        for key, record in self.pages.items():
+            self.records.setdefault(key, record)
+        for key in removed:
+            del self.records[key]
+        for calendar in self.calendars:
+            calendar.read_all()
+            calendar.stored = None
+        self.pages = None
 
     def is_empty(self) -> bool:
         """Whether nothing would be lost by forgetting the bucket."""

@@ -159,7 +159,7 @@ class Delivery:
 
     def _due(self, calendar: Calendar, limit: Millis, *, clocked: bool) -> Iterator[Call]:
         """Timers at or before `limit`, as long as handlers register new ones too."""
-        left = _MOST_FIRINGS + _MOST_FIRINGS_PER_TIMER * len(calendar.due)
+        left = _MOST_FIRINGS + _MOST_FIRINGS_PER_TIMER * calendar.instants
         while (due := calendar.take(limit)) is not None:
             at, keys = due
             if clocked:
@@ -185,9 +185,8 @@ class Delivery:
             return NO_RECORD
         if stored is None:
             self._verify_key(key)
-            record = self._codec.template.copy()
-        else:
-            record = self._codec.record(stored)
+        stored = self._bucket.stored(key, stored)
+        record = self._codec.template.copy() if stored is None else self._codec.record(stored)
         self._bucket.records[key] = record
         self._bucket.touched.append(key)
         return record
@@ -210,6 +209,7 @@ class Delivery:
 
     def _each_key(self) -> Iterator[Any]:
         context = self._context
+        self._bucket.read_all()
         for key in list(self._bucket.records):
             context.record = self.touch(key)
             if self._transaction is not None:

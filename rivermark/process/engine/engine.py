@@ -57,7 +57,8 @@ class Ran:
     """What a batch came to.
 
     `state` is the bucket's new state, None when it is empty, and the very object that was given
-    when nothing changed. `wake_at` and `wake_at_processing` are the watermark and the processing
+    when nothing changed. So are `pages`, beside which the state of a large bucket is stored: they
+    change seldom. `wake_at` and `wake_at_processing` are the watermark and the processing
     time at which the bucket has something to do without new events; they may be a little early.
     `rows` is how many keys have state and how many events wait in it.
     """
@@ -67,12 +68,24 @@ class Ran:
     wake_at: Millis | None
     wake_at_processing: Millis | None
     rows: int = 0
+    pages: bytes | None = None
 
 
 class Engine(Generic[Event, Out]):
-    """Runs one process; keeps nothing between batches but what can be made again."""
+    """Runs one process; keeps nothing between batches but what can be made again.
 
-    def __init__(self, process: KeyedProcess[Event, Out], limits: Limits | None = None) -> None:
+    Buckets of `page_from` bytes and more are stored in pages where a batch touches few of their
+    keys; without it they are stored whole.
+    """
+
+    def __init__(
+        self,
+        process: KeyedProcess[Event, Out],
+        limits: Limits | None = None,
+        *,
+        page_from: int | None = None,
+    ) -> None:
+        self._page_from = page_from
         self.declaration = process.declaration
         self.codec = Codec(self.declaration)
         self._limits = Limits() if limits is None else limits
@@ -97,13 +110,16 @@ class Engine(Generic[Event, Out]):
         watermark: Millis,
         processing_time: Millis,
         timers: Sequence[Timer] = (),
+        pages: bytes | None = None,
     ) -> Ran:
-        """EventRun a batch over a bucket's state; `timers` that failed before are set again first.
+        """Run a batch over a bucket's state; `timers` that failed before are set again first.
+
+        `pages` are those that the state was stored beside.
 
         Raises ProcessError when a handler fails and dead letters are off: nothing was changed then.
         """
         with _collector_paused():
-            return self._run(state, batch, watermark, processing_time, timers)
+            return self._run(state, batch, watermark, processing_time, timers, pages)
 
     def _run(
         self,
@@ -112,24 +128,27 @@ class Engine(Generic[Event, Out]):
         watermark: Millis,
         processing_time: Millis,
         timers: Sequence[Timer],
+        pages: bytes | None,
     ) -> Ran:
         """As `run`; a call of its own, so that the bucket is gone when collection sets in again."""
-        bucket = self.open(state)
+        bucket = self.open(state, pages)
         for key, at, kind in timers:
             self._context.key = key
             (bucket.event if kind == "event" else bucket.processing).register(at)
         outputs = self.advance(bucket, batch, watermark, processing_time)
+        stored, pages = self._stored(bucket, state, pages, self._page_from)
         return Ran(
             outputs=outputs,
-            state=self.close(bucket, state),
+            state=stored,
             wake_at=bucket.next_event_time(),
             wake_at_processing=bucket.next_processing_time(),
-            rows=len(bucket.records) + len(bucket.held),
+            rows=(len(bucket.records) if pages is None else bucket.keys) + len(bucket.held),
+            pages=pages,
         )
 
-    def open(self, state: bytes | None) -> Bucket:
+    def open(self, state: bytes | None, pages: bytes | None = None) -> Bucket:
         """A bucket in memory; raises StateUnreadable for state that does not fit the process."""
-        return self.codec.decode(state, self._context)
+        return self.codec.decode(state, self._context, pages)
 
     def advance(
         self,
@@ -138,7 +157,7 @@ class Engine(Generic[Event, Out]):
         watermark: Millis,
         processing_time: Millis,
     ) -> Outputs:
-        """EventRun a batch over an open bucket; `close` makes its state storable again."""
+        """Run a batch over an open bucket; `close` makes its state storable again."""
         context = self._context
         outputs = Outputs(self._tags)
         delivery = Delivery(self._binding, self.codec, bucket, outputs)
@@ -171,20 +190,27 @@ class Engine(Generic[Event, Out]):
         return outputs
 
     def close(self, bucket: Bucket, before: bytes | None = None) -> bytes | None:
-        """State of an open bucket, to be stored; `before` itself when it is the same.
+        """State of an open bucket, to be stored whole; `before` itself when it is the same.
 
         Raises Misuse for state that storage would not give back and StateTooLarge beyond the
         limits.
         """
+        return self._stored(bucket, before, None, None)[0]
+
+    def _stored(
+        self, bucket: Bucket, before: bytes | None, pages: bytes | None, page_from: int | None
+    ) -> tuple[bytes | None, bytes | None]:
+        """As `close`, and the pages beside which the state is stored."""
         self._binding.settle(bucket)
         try:
-            encoded = self.codec.encode(bucket)
+            encoded, pages = self.codec.encode_for_store(bucket, pages, page_from)
         except (TypeError, ValueError, OverflowError) as error:
             raise self._unstorable(bucket, error) from error
-        if encoded is None or encoded == before:
-            return before if encoded == before else None
-        check_sizes(bucket, encoded, self.codec, self._limits)
-        return encoded
+        if encoded == before:
+            return before, pages
+        if encoded is not None:
+            check_sizes(bucket, len(encoded) + len(pages or b""), self.codec, self._limits)
+        return encoded, pages
 
     def _sweep(self, delivery: Delivery, bucket: Bucket, clock: TimeDomain, now: Millis) -> None:
         """Clear what of the state has ended by `now`."""
@@ -209,7 +235,7 @@ class Engine(Generic[Event, Out]):
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """EventRun the body without cycle collection.
+    """Run the body without cycle collection.
 
     Opening a bucket makes a list for each touched key, and every few hundred of them would set off
     a search for cycles that are not there: long-ride alerts over 200,000 live keys ran at 415,000

@@ -17,8 +17,8 @@ _NAMED: Final = 5
 class Limits:
     """How large stored state may grow, in bytes: that of a bucket, and the record of one key.
 
-    A bucket is read and written whole whenever one of its keys is touched, so a large one makes
-    every batch slow; more buckets, a life (TTL) or timers that clear the state are the cure.
+    A batch that touches many of a bucket's keys reads and writes all of it, so a large one makes
+    batches slow; more buckets, a life (TTL) or timers that clear the state are the cure.
     """
 
     bucket: int = 64 * 1024 * 1024
@@ -38,13 +38,13 @@ def record_sizes(bucket: Bucket, codec: Codec) -> dict[Any, int]:
     return dict(sorted(sizes.items(), key=lambda each: -each[1]))
 
 
-def check_sizes(bucket: Bucket, encoded: bytes, codec: Codec, limits: Limits) -> None:
+def check_sizes(bucket: Bucket, size: int, codec: Codec, limits: Limits) -> None:
     """Raise StateTooLarge when a limit is passed, naming the largest keys.
 
     A key can only be too large in a bucket that is, so nothing is counted below the key's limit.
     """
-    size = len(encoded)
     if size > limits.bucket:
+        bucket.read_all()
         raise StateTooLarge(
             f"process '{codec.declaration.name}': a bucket of {len(bucket.records):,} keys has "
             f"{size:,} bytes of state, more than {limits.bucket:,}; the largest keys: "

@@ -17,7 +17,7 @@ from rivermark.process.engine.binding import Binding
 from rivermark.process.engine.bucket import Bucket
 from rivermark.process.engine.codec import Codec
 from rivermark.process.instants import Millis, instant
-from rivermark.process.timers import Calendar, Due, Keyed
+from rivermark.process.timers import Calendar, Keyed
 
 Change = tuple[Calendar, bool, Any, Millis]
 """A change of a calendar: whether it added a timer, for which key, and at which instant."""
@@ -28,15 +28,15 @@ class Journal(Calendar):
 
     __slots__ = ("changes",)
 
-    def __init__(self, context: Keyed, due: Due, earliest: Millis, changes: list[Change]) -> None:
-        super().__init__(context, due, earliest)
+    def __init__(self, context: Keyed, calendar: Calendar, changes: list[Change]) -> None:
+        super().__init__(context, calendar.due, calendar.next, calendar.stored)
         self.changes = changes
 
     def register(self, at: Millis | datetime) -> None:
         """Register and, if that added a timer, record it."""
         when = instant(at)
         key = self._context.key
-        if key not in self.due.get(when, ()):
+        if key not in self.at(when):
             self.changes.append((self, True, key, when))
         super().register(when)
 
@@ -69,8 +69,7 @@ class Transaction:
         sides = [(outputs.sides[tag], spec.row) for tag, spec in declared.sides.items()]
         self._written = [(outputs.main, declared.out), *sides]
         event, processing, event_ends, processing_ends = (
-            Journal(binding.context, each.due, each.next, self._changes)
-            for each in bucket.calendars
+            Journal(binding.context, each, self._changes) for each in bucket.calendars
         )
         bucket.event, bucket.processing = event, processing
         bucket.expiry = {"event": event_ends, "processing": processing_ends}

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from rivermark.process.api.inputs import Arrivals
 from rivermark.process.engine.engine import Engine, Timer
+from rivermark.process.engine.paging import PAGE_FROM
 from rivermark.process.engine.state_size import Limits
 from rivermark.process.errors import DeadLetter
 from rivermark.process.instants import BEGINNING, END_OF_TIME
@@ -35,13 +36,14 @@ class Core:
     writer: OutputWriter
     meter: Meter | None = None
     labels: tuple[int, ...] = ()
+    page_from: int = PAGE_FROM
     _engine: Engine[Any, Any] | None = field(default=None, init=False)
 
     @property
     def engine(self) -> Engine[Any, Any]:
         """The engine, started when it is first needed."""
         if self._engine is None:
-            self._engine = Engine(self.make(), self.limits)
+            self._engine = Engine(self.make(), self.limits, page_from=self.page_from)
             self._engine.start()
         return self._engine
 

@@ -1,4 +1,7 @@
-"""The engine within Spark's stateful operator: a bucket's batch is one state read and one write."""
+"""The engine within Spark's stateful operator: a bucket's batch is one state read and one write.
+
+The pages of a large bucket are a state of their own, read once by a worker and written seldom.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,16 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from rivermark.process.api.inputs import Arrivals
 from rivermark.process.engine.engine import Timer
+from rivermark.process.engine.stored_form import pages_of
 from rivermark.process.errors import DeadLetter, Misuse
 from rivermark.process.instants import BEGINNING, Millis
 from rivermark.process.spark.core import Core
 from rivermark.process.spark.meter import Metrics
+from rivermark.process.spark.page_cache import CACHE
 from rivermark.process.spark.writing import ROWS
 
 STATE: Final = "bucket"
+PAGES: Final = "pages"
 TICK: Final = -1
 """In place of an input's rank: nothing came, but time has passed."""
 STATE_SCHEMA: Final = StructType(
@@ -28,6 +34,8 @@ STATE_SCHEMA: Final = StructType(
 )
 """A bucket's state, the Spark timer that is set for it, and when the wall clock makes something due
 (both in milliseconds since the epoch)."""
+PAGES_SCHEMA: Final = StructType([StructField("stored", BinaryType())])
+"""The pages beside which the state of a large bucket is stored."""
 
 
 class BucketProcessor(StatefulProcessor):
@@ -44,9 +52,10 @@ class BucketProcessor(StatefulProcessor):
         self._clock = clock
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the one state."""
+        """Declare the states; a checkpoint of an earlier release gets that of pages with this."""
         self._handle = handle
         self._state = handle.getValueState(STATE, STATE_SCHEMA)
+        self._pages = handle.getValueState(PAGES, PAGES_SCHEMA)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         """Run a batch's events."""
@@ -87,7 +96,9 @@ class BucketProcessor(StatefulProcessor):
         if not (arrivals or dead or timers or due or fired):
             self._tell(Metrics(wakes={label: wake_processing}))
             return iter(())
-        ran = self._core.engine.run(before, arrivals, watermark, now, timers)
+        identity = None if before is None else pages_of(before)
+        pages = None if identity is None else CACHE.get(identity, self._read_pages)
+        ran = self._core.engine.run(before, arrivals, watermark, now, timers, pages)
         if ran.wake_at_processing is not None and not self._clock:
             self._check_clock()
         set_now = self._wake(None if fired else wake, ran.wake_at, watermark)
@@ -99,14 +110,24 @@ class BucketProcessor(StatefulProcessor):
             wake_processing,
         ):
             self._state.update((ran.state, set_now, ran.wake_at_processing))
+        if ran.pages is None:
+            if pages is not None:
+                self._pages.clear()
+        elif ran.pages is not pages:
+            self._pages.update((ran.pages,))
         outputs = ran.outputs
         event_count = sum(len(each.rows) for each in arrivals)
         wakes = {label: ran.wake_at_processing}
-        sizes = {label: (ran.rows, len(ran.state or b""))}
+        sizes = {label: (ran.rows, len(ran.state or b"") + len(ran.pages or b""))}
         self._tell(Metrics(outputs.counters, outputs.gauges, wakes, event_count, sizes))
         ran.outputs.dead.extend(dead)
         rows = self._core.writer.rows(ran.outputs)
         return iter((Packed(rows),) if rows else ())
+
+    def _read_pages(self) -> bytes | None:
+        """The pages beside which the state is stored."""
+        row = self._pages.get()
+        return None if row is None else bytes(row[0])
 
     def _tell(self, metrics: Metrics) -> None:
         """Let the driver know the process's numbers, and when the clock is to wake the bucket."""

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import AnyStream, Stream
+from rivermark.process.engine.stored_form import pages_of
 from rivermark.process.engine.stored_state import StoredBucket
 from rivermark.process.instants import BEGINNING, END_OF_TIME, Millis, moment
 from rivermark.process.spark import ProcessBuild
-from rivermark.process.spark.stateful import STATE
+from rivermark.process.spark.stateful import PAGES, STATE
 from rivermark.runtime.checkpoint.generation import newest_entry, read_generation
 
 
@@ -103,17 +103,28 @@ def _stored(
     spark: SparkSession, checkpoint: str, batch: int
 ) -> Iterator[tuple[int, Millis | None, StoredBucket, int]]:
     """Each bucket of the state: its label, Spark's timer for it, what it holds, its bytes."""
-    rows = (
-        spark.read.format("statestore")
-        .option("stateVarName", STATE)
-        .option("batchId", batch)
-        .load(checkpoint)
-        .select(F.col("key.bucket"), F.col("value.stored"), F.col("value.wake"))
-        .orderBy("bucket")
-    )
-    for row in rows.toLocalIterator():
-        stored = bytes(row["stored"])
-        yield row["bucket"], row["wake"], StoredBucket(stored), len(stored)
+
+    def state(name: str) -> DataFrame:
+        return (
+            spark.read.format("statestore")
+            .option("stateVarName", name)
+            .option("batchId", batch)
+            .load(checkpoint)
+            .select("key.bucket", "value.*")
+            .orderBy("bucket")
+        )
+
+    pages: Iterator[Row] | None = None
+    for row in state(STATE).toLocalIterator():
+        stored, beside = bytes(row["stored"]), None
+        if pages_of(stored) is not None:
+            # A checkpoint without a paged bucket may be of a release that did not know of them.
+            pages = state(PAGES).toLocalIterator() if pages is None else pages
+            beside = next(
+                bytes(each["stored"]) for each in pages if each["bucket"] == row["bucket"]
+            )
+        size = len(stored) + len(beside or b"")
+        yield row["bucket"], row["wake"], StoredBucket(stored, beside), size
 
 
 def _view(bucket: StoredBucket, key: Any, waiting: list[tuple[str, Any, Millis, Any]]) -> KeyView:

@@ -2,7 +2,8 @@
 
 The bytes in tests/data/process_state were written by the code of commit a55bf76 with the process
 and the events below: a bucket with every kind of state, lives on both clocks, timers of both kinds,
-broadcast state, and events that wait for the watermark.
+broadcast state, and events that wait for the watermark. Those in layout_2 are that bucket in pages,
+and the changes of one event.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ from rivermark.process import (
     MapState,
     ValueState,
 )
+from rivermark.process.engine.stored_state import StoredBucket
 
 STORED: Final = Path(__file__).parents[3] / "data" / "process_state" / "layout_1.msgpack"
+PAGED: Final = STORED.parent / "layout_2"
 NOON: Final = 1_577_880_000_000
 SECOND: Final = 1_000
 
@@ -138,3 +141,33 @@ def test_a_run_goes_on_from_the_bucket_of_an_earlier_release() -> None:
         NOON + 61 * SECOND,
         182_000,
     )
+
+
+def test_the_bucket_of_an_earlier_release_becomes_one_in_pages() -> None:
+    whole, paged = started(), Engine(Everything(), page_from=1)
+    paged.start()
+    state = STORED.read_bytes()
+    expected = whole.run(state, [], NOON + 23 * SECOND, 2_001)
+    ran = paged.run(state, [], NOON + 23 * SECOND, 2_001)
+    assert ran.pages is not None
+    assert ran.rows == expected.rows
+
+    for seconds in (24, 41, 60, 200):
+        after = whole.run(expected.state, [], NOON + seconds * SECOND, seconds * SECOND)
+        ran = paged.run(ran.state, [], NOON + seconds * SECOND, seconds * SECOND, (), ran.pages)
+        assert ran.outputs.main == after.outputs.main
+        expected = after
+    assert ran.rows == expected.rows
+
+
+def test_a_bucket_in_pages_of_an_earlier_release_is_what_is_stored_today() -> None:
+    engine = Engine(Everything(), page_from=1)
+    engine.start()
+    first = engine.run(STORED.read_bytes(), [], NOON + 23 * SECOND, 2_001)
+    row = Reading("z", NOON + 23 * SECOND, 40)
+    batch = [Arrivals("readings", [row], [row.sensor], [row.at])]
+    ran = engine.run(first.state, batch, NOON + 23 * SECOND, 2_002, (), first.pages)
+
+    changes, pages = ((PAGED / f"{n}.msgpack").read_bytes() for n in ("changes", "pages"))
+    assert (ran.state, ran.pages) == (changes, pages)
+    assert StoredBucket(changes, pages).state_of("z")["values"] == [[40, "z"]]

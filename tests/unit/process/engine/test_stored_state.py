@@ -9,9 +9,11 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from rivermark.process import StateUnreadable
+from rivermark.process import Context, KeyedProcess, StateUnreadable, ValueState
 from rivermark.process.engine.stored_state import StoredBucket
+from rivermark.testing import ProcessHarness
 from tests.unit.process.engine.test_earlier_state import NOON, SECOND, STORED
+from tests.unit.process.readings import Note, Reading, reading
 
 
 @pytest.fixture
@@ -73,3 +75,25 @@ def test_a_key_without_state_shows_empty_ones(bucket: StoredBucket) -> None:
 def test_what_is_no_bucket_is_refused(damaged: Any) -> None:
     with pytest.raises(StateUnreadable):
         StoredBucket(damaged)
+
+
+def test_timers_of_a_key_of_several_fields_are_found() -> None:
+    class Pairs(KeyedProcess[Reading, Note]):
+        key = ("sensor", "value")
+        time = "at"
+        last: ValueState[int]
+
+        def on_event(self, event: Reading, ctx: Context[Note]) -> None:
+            self.last.value = 1
+            ctx.timers.event.register(event.at + 10)
+
+        def on_timer(self, at: int, ctx: Context[Note]) -> None: ...
+
+    pairs = ProcessHarness(Pairs())
+    pairs.feed(reading("a", NOON, 1))
+    stored = pairs.state
+    assert stored is not None
+
+    bucket = StoredBucket(stored)
+    assert bucket.keys() == [("a", 1)]
+    assert bucket.timers_of(("a", 1)) == {"event": [NOON + 10], "processing": []}
