@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from rivermark.lake.filesystem import is_local
 from rivermark.lake.lake import Lake
+from rivermark.model.errors import RivermarkError
+
+CLOSED_TO_DELTA: Final = re.compile(r"[\[\]^|\\\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}")
+"""What the two libraries that read Delta tables cannot have in a local path, or read as another
+character."""
 
 
 class Settings(BaseSettings):
@@ -39,11 +46,21 @@ class Settings(BaseSettings):
     progress_days: float = Field(default=30, gt=0)
 
     def model_post_init(self, _context: object) -> None:
-        """Derive what was not given from `home`; relative paths count from the working folder."""
+        """Derive what was not given from `home`; relative paths count from the working folder.
+
+        Raises:
+            RivermarkError: for a lake where tables cannot be opened.
+        """
         self.home = self.home.resolve()
         self.lake_root = self.lake_root or str(self.home / "lake")
         self.landing_root = self.landing_root or str(self.home / "landing")
         self.state_root = (self.state_root or self.home / "state").resolve()
+        odd = CLOSED_TO_DELTA.search(self.lake_root) if is_local(self.lake_root) else None
+        if odd is not None:
+            raise RivermarkError(
+                f"the lake cannot lie in {self.lake_root!r}: Delta tables cannot be opened below a "
+                f"folder with {odd[0]!r} in its name; choose another home (RIVERMARK_HOME, --home)"
+            )
 
     def lake(self) -> Lake:
         """The lake at `lake_root`."""

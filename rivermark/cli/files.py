@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Annotated, Final
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Final
 
 import typer
 from deltalake import DeltaTable
+from pyarrow import fs
 
 from rivermark.cli.console import grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.ingest.plan import open_source, plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
+from rivermark.lake.filesystem import filesystem
 from rivermark.lake.sql import query
 from rivermark.model.errors import RivermarkError
 from rivermark.model.source import Split, Waiting
@@ -82,10 +84,12 @@ def file_states(settings: Settings, ingest: Ingest) -> Iterator[FileState]:
         "SELECT * FROM splits WHERE stream = $stream ORDER BY ingest_batch, modified_at, path",
         {"stream": ingest.name},
     )
+    changed = changed_since(done) if ingest.source.kind == "file" else {}
     for row in done:
+        state = "read" if row["reason"] is None else f"quarantined: {row['reason']}"
         yield FileState(
             name=row["file"],
-            state="read" if row["reason"] is None else f"quarantined: {row['reason']}",
+            state="; ".join((state, *changed.get(row["path"], ()))),
             size=row["size"],
             landed_at=row["modified_at"],
             rows=row["rows"],
@@ -116,6 +120,29 @@ def file_states(settings: Settings, ingest: Ingest) -> Iterator[FileState]:
             size=each.size,
             landed_at=each.modified_at,
         )
+
+
+def changed_since(done: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str]]:
+    """What is different about files that were read, by path; those that are gone are left out.
+
+    A file of the same size that was written again is known by its modification time.
+    """
+    changed: dict[str, tuple[str]] = {}
+    for row in done:
+        try:
+            store, inside = filesystem(row["path"])
+            info = store.get_file_info(inside)
+        except (OSError, ValueError):
+            continue
+        if info.type != fs.FileType.File or row["size"] is None:
+            continue
+        if info.size != row["size"]:
+            changed[row["path"]] = (f"changed since, from {row['size']} to {info.size} bytes",)
+        elif row["modified_at"] is not None and info.mtime_ns is not None:
+            written = datetime.fromtimestamp(info.mtime_ns // 10**9, UTC)
+            if abs(written - row["modified_at"]) > timedelta(seconds=1):
+                changed[row["path"]] = (f"written again since, {moment(written)}",)
+    return changed
 
 
 def _rows(settings: Settings, table: Table, sql: str, values: dict[str, object]) -> list[dict]:  # type: ignore[type-arg]

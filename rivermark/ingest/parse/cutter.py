@@ -21,6 +21,7 @@ MALFORMED: Final = "_malformed"
 """Why a line is no record: a column beside those of the fields."""
 UNPARSABLE: Final = "unparsable_json"
 WRONG_NUMBER: Final = "wrong_number_of_values"
+NO_KNOWN_COLUMN: Final = "no_known_column"
 UNDECODABLE: Final = "undecodable_text"
 
 Texts = Sequence[str | None]
@@ -107,6 +108,9 @@ class Cutter:
         backwards = [*enumerate(names)][::-1]
         place_of = {name.lower(): n for n, name in backwards} | {name: n for n, name in backwards}
         places = [[place_of[key] for key in keys if key in place_of] for keys in self._keys]
+        if not any(places):
+            # As of a file without a header line.
+            return lambda _: self._malformed(NO_KNOWN_COLUMN)
         first = [own[0] if own else len(names) for own in places]
         more = [(n, own[1:]) for n, own in enumerate(places) if len(own) > 1]
 

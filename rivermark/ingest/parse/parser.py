@@ -13,6 +13,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from rivermark.ingest.parse.cutter import (
     MALFORMED,
+    NO_KNOWN_COLUMN,
     UNDECODABLE,
     UNPARSABLE,
     WRONG_NUMBER,
@@ -129,6 +130,7 @@ def problems(contract: Contract) -> list[tuple[str, Column]]:
     reasons = [
         (UNPARSABLE, malformed == UNPARSABLE),
         (WRONG_NUMBER, malformed == WRONG_NUMBER),
+        (NO_KNOWN_COLUMN, malformed == NO_KNOWN_COLUMN),
         (UNDECODABLE, F.contains("payload", F.lit("\ufffd")) | (malformed == UNDECODABLE)),
     ]
     whole = malformed.isNull()

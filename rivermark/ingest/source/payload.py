@@ -53,7 +53,12 @@ def spark_records(frame: DataFrame, split: Column, payload: Column) -> DataFrame
 
 def json_payload(record: Mapping[str, Any]) -> str:
     """A record as one JSON object: times as ISO-8601 text, bytes as base64."""
-    return json.dumps(_plain(record), ensure_ascii=False)
+    return json_value(record)
+
+
+def json_value(value: Any) -> str:
+    """A value as JSON, in the manner of `json_payload`."""
+    return json.dumps(_plain(value), ensure_ascii=False)
 
 
 def _plain(value: Any) -> Any:

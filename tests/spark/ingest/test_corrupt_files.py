@@ -228,15 +228,17 @@ def test_n032_both_lines_of_a_csv_file_without_a_header_are_quarantined(
     door = run(spark, settings, READINGS)[READINGS.name]
 
     assert (door.rows_in, door.admitted, door.quarantined) == (3, 1, 2)
-    aside = rows(spark, settings, READINGS.quarantine, "_file", "_row", "payload")
-    assert [tuple(r) for r in aside] == [("1.csv", 1, lines[0]), ("1.csv", 2, lines[1])]
+    aside = rows(spark, settings, READINGS.quarantine, "_file", "_row", "payload", "reasons")
+    assert [tuple(r) for r in aside] == [
+        ("1.csv", n, line, ["no_known_column"]) for n, line in enumerate(lines, 1)
+    ]
 
 
 def test_n006_n007_n008_n053_hostile_files_keep_no_good_one_out(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
     good = parquet_bytes(50)
-    at = good.rindex(b"temperature")
+    at = good.index(b"temperature")
     landing.put(f"{FOLDER}/1.json", '{"user_id":' + "[" * 5_000)
     landing.put(f"{FOLDER}/2.csv", f"sensor,at,{'a' * 140_000}", f"s,{AT},1")
     landing.put_bytes(f"{FOLDER}/caf\udce9.json", f"{GOOD[0]}\n".encode())

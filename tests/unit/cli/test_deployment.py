@@ -2,7 +2,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 from rivermark.cli import deployment
 from rivermark.cli.deployment import settings_for, topology
@@ -57,3 +59,20 @@ def test_a_setting_that_cannot_be_is_named_with_its_variable(
 
     with pytest.raises(RivermarkError, match=r"RIVERMARK_DRIVER_MEMORY.*not 'much'"):
         settings_for(None)
+
+
+@pytest.mark.parametrize("name", ["h%20x", "h[1]", "h^x", "h|x", "h\\x", "h\tx"])
+def test_n012_a_home_that_delta_cannot_open_is_refused_in_plain_words(
+    name: str, tmp_path: Path
+) -> None:
+    with pytest.raises(RivermarkError, match=r"the lake cannot lie in .*choose another home"):
+        settings_for(tmp_path / name)
+
+
+@pytest.mark.parametrize("odd", [*" ü#+,{}?='~!@$&();:`<>*\"日", "%", "%zz"])
+def test_n012_any_other_home_is_one(odd: str, tmp_path: Path) -> None:
+    path = settings_for(tmp_path / f"h{odd}x").lake().path("shop/orders")
+    write_deltalake(path, pa.table({"n": [1]}))
+
+    assert Path(path, "_delta_log").is_dir()
+    assert DeltaTable(path).to_pyarrow_dataset().count_rows() == 1

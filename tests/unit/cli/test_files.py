@@ -1,6 +1,7 @@
 import os
 import time
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,26 @@ def test_each_file_is_read_arrived_or_waiting(settings: Settings, put: Put) -> N
     assert found["c.json"].state == "waiting: ready for the next run"
     assert found["half.json"].state == "waiting: looks unfinished: no line end"
     assert found["fresh.json"].state == "waiting: changed a moment ago"
+
+
+def test_b044_a_file_that_was_overwritten_after_it_was_read_is_told(
+    settings: Settings, put: Put
+) -> None:
+    now = datetime.now(UTC)
+    for name in "abc":
+        drop(settings, f"{name}.json", "{}\n", age_seconds=60)
+    BatchPlanner(settings.lake(), settings.landing_root, ORDERS, "run-1").poll()
+    for name, content, age in (("a", "{}\n", 60), ("b", "{} \n", 60), ("c", "[]\n", 5)):
+        path = drop(settings, f"{name}.json", content, age_seconds=age)
+        read = {"size": 3, "modified_at": now - timedelta(seconds=60), "path": str(path)}
+        put(INGEST_FILES, {"stream": "shop/orders", "file": f"{name}.json", **read})
+    gone = {"path": str(Path(settings.landing_root, "gone.json")), "size": 3, "modified_at": now}
+    put(INGEST_FILES, {"stream": "shop/orders", "file": "gone.json", **gone})
+
+    found = fates(settings)
+    assert found["a.json"].state == found["gone.json"].state == "read"
+    assert found["b.json"].state == "read; changed since, from 3 to 4 bytes"
+    assert found["c.json"].state.startswith("read; written again since, ")
 
 
 def test_a_file_set_aside_tells_why(settings: Settings, put: Put) -> None:

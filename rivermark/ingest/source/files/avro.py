@@ -9,6 +9,7 @@ import fastavro
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from rivermark.ingest.source.files.stored_file import open_stored
 from rivermark.ingest.source.payload import json_payload
 from rivermark.lake.filesystem import filesystem
 
@@ -19,7 +20,7 @@ ROWS: int = 4_096
 def avro_payloads(path: str) -> Iterator[str]:
     """The records of a file as JSON objects, in their order."""
     files, inside = filesystem(path)
-    with files.open_input_file(inside) as file:
+    with open_stored(files, inside) as file:
         for record in fastavro.reader(file):
             # The probe lets in only files whose items are records.
             yield json_payload(cast(dict[str, Any], record))

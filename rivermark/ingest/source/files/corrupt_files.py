@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from py4j.protocol import Py4JJavaError
@@ -10,8 +10,11 @@ from pyarrow import fs
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
+from rivermark.ingest.source.files.driver_reader import BINARY, binary_payloads
+from rivermark.ingest.source.files.file_probe import one_line
 from rivermark.ingest.source.files.options import FileOptions
 from rivermark.ingest.source.files.spark_reader import read_files
+from rivermark.ingest.source.files.stored_file import StoreFault
 from rivermark.lake.filesystem import filesystem
 from rivermark.model.source import Diagnose, PlannedSplit
 
@@ -36,6 +39,7 @@ def damaged_files(
     files: Sequence[PlannedSplit],
     options: FileOptions,
     parse: Diagnose,
+    wanted: Collection[str] | None = None,
 ) -> dict[str, str]:
     """Read each file alone; returns the reason for each that can never be read.
 
@@ -47,11 +51,20 @@ def damaged_files(
         if vanished(file.path):
             damaged[file.name] = "file_vanished"
             continue
-        try:
-            read_files(spark, [file], options).write.format("noop").mode("overwrite").save()
-        except SPARK_ERRORS as error:
-            blame(damaged, file, "file_corrupt", error)
-            continue
+        if file.format in BINARY:
+            try:
+                fault = decoding_fault(file, wanted)
+            except StoreFault:
+                continue
+            if fault is not None:
+                damaged[file.name] = f"file_corrupt: {fault}"
+                continue
+        else:
+            try:
+                read_files(spark, [file], options).write.format("noop").mode("overwrite").save()
+            except SPARK_ERRORS as error:
+                blame(damaged, file, "file_corrupt", error)
+                continue
         try:
             parse(file)
         except AnalysisException:
@@ -59,6 +72,23 @@ def damaged_files(
         except SPARK_ERRORS as error:
             blame(damaged, file, "file_unparsable", error)
     return damaged
+
+
+def decoding_fault(file: PlannedSplit, wanted: Collection[str] | None) -> str | None:
+    """What is wrong with a Parquet or Avro file, found without Spark; None where nothing is.
+
+    Raises:
+        StoreFault: the store does not deliver the file now.
+    """
+    try:
+        for _ in binary_payloads(file, wanted):
+            pass
+    except StoreFault:
+        raise
+    except Exception as error:
+        # A decoder raises anything over damaged bytes.
+        return one_line(f"{type(error).__name__}: {error}")
+    return None
 
 
 def blame(damaged: dict[str, str], file: PlannedSplit, what: str, error: BaseException) -> None:

@@ -10,53 +10,70 @@ from __future__ import annotations
 import codecs
 import gzip
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from rivermark.ingest.source.files.avro import avro_payloads
-from rivermark.ingest.source.files.options import FileOptions
+from rivermark.ingest.source.files.options import FileOptions, is_utf8
+from rivermark.ingest.source.files.parquet import parquet_payloads
 from rivermark.lake.filesystem import filesystem
 from rivermark.model.source import PlannedSplit
 
 MOST_BYTES: Final = 16 << 20
 """Beyond so many bytes of text (gzip unpacked) the executors read."""
+BINARY: Final = ("parquet", "avro")
+"""Formats whose records become JSON."""
 TEXT: Final = (".json", ".jsonl", ".ndjson", ".csv", ".txt", ".log")
 
 
-def records_of(files: Sequence[PlannedSplit], options: FileOptions) -> list[list[str]] | None:
+def records_of(
+    files: Sequence[PlannedSplit], options: FileOptions, wanted: Collection[str] | None = None
+) -> list[list[str]] | None:
     """The payloads of each file, empty lines included; None where Spark has to read them.
 
-    That is: Parquet, encodings other than UTF-8, bytes that are not UTF-8 (Spark replaces them),
-    more than MOST_BYTES, other endings, files that cannot be read or opened (Spark says why).
+    That is: bytes that are not UTF-8 where they should be (Spark replaces them), more than
+    MOST_BYTES, other endings, text files that cannot be read or opened (Spark says why). `wanted`
+    are the columns that the contract knows, in lower case.
     """
-    utf8 = options.encoding.upper().replace("-", "") == "UTF8"
-    if any(not (f.format == "avro" or (utf8 and plain(f))) for f in files):
+    if any(not (f.format in BINARY or plain(f)) for f in files):
         return None
     records, left = [], MOST_BYTES
     for file in files:
-        if file.format == "avro":
+        if file.format in BINARY:
             left -= file.weight
             if left < 0:
                 return None
-            records.append([*avro_payloads(file.path)])
+            records.append([*binary_payloads(file, wanted)])
             continue
-        text = text_of(file.path, left)
+        text = text_of(file.path, left, strict=is_utf8(options.encoding))
         if text is None:
             return None
         left -= len(text)
         # The three line ends of Hadoop's line reader, and no others, as bytes are split here.
-        records.append([line.decode() for line in text.splitlines()])
+        records.append([line.decode(options.encoding, "replace") for line in text.splitlines()])
     return records
+
+
+def binary_payloads(file: PlannedSplit, wanted: Collection[str] | None) -> Iterator[str]:
+    """The records of a Parquet or Avro file as JSON objects, in their order."""
+    if file.format == "avro":
+        yield from avro_payloads(file.path)
+    else:
+        for payloads in parquet_payloads(file.path, wanted):
+            yield from payloads.to_pylist()
 
 
 def plain(file: PlannedSplit) -> bool:
     """Whether the file is text or gzip to Hadoop too, and has a name that it can open."""
     ending = file.name.removesuffix(".gz").lower().endswith(TEXT)
-    return ending and file.format != "parquet" and ":" not in file.name
+    return ending and ":" not in file.name
 
 
-def text_of(path: str, most: int) -> bytes | None:
-    """A file's text without its byte order mark, if it is UTF-8 and not longer than `most`."""
+def text_of(path: str, most: int, *, strict: bool) -> bytes | None:
+    """A file's bytes without its byte order mark, if they are not more than `most`.
+
+    With `strict` only where they are UTF-8.
+    """
     store, inside = filesystem(path)
     try:
         with store.open_input_stream(inside, compression=None) as file:
@@ -68,7 +85,8 @@ def text_of(path: str, most: int) -> bytes | None:
         if len(text) > most:
             return None
         text = bytes(text).removeprefix(codecs.BOM_UTF8)
-        text.decode()
+        if strict:
+            text.decode()
     except (OSError, EOFError, zlib.error, UnicodeDecodeError):
         return None
     return text

@@ -76,11 +76,11 @@ def probe_file(
     path: str,
     size: int,
     options: FileOptions,
-    asked: Collection[str] | None = None,
+    wanted: Collection[str] | None = None,
 ) -> FileProbe:
     """Whether a file is ready, rejected with a reason, or not readable yet; raises nothing.
 
-    `asked` are the column names that the contract knows, in lower case; None where any may be.
+    `wanted` are the column names that the contract knows, in lower case; None where any may be.
     """
     kind = format_of(path.rsplit("/", 1)[-1], options)
     if kind is None:
@@ -96,7 +96,7 @@ def probe_file(
                     return probe_avro(file)
                 case _:
                     packed = path.lower().endswith(".gz")
-                    return probe_text(file, packed, kind, options, asked)
+                    return probe_text(file, packed, kind, options, wanted)
     except StoreFault as fault:
         return FileProbe("waiting", kind, f"cannot be read yet: {one_line(str(fault))}")
     except UnusableHeader as error:
@@ -116,8 +116,12 @@ def probe_parquet(file: io.BufferedReader, size: int) -> FileProbe:
         return FileProbe("rejected", "parquet", "file_corrupt: no Parquet footer", doubtful=True)
     file.seek(size - 8 - length)
     # Decoded from memory: whatever is raised then is the footer's fault, not the store's.
-    schema = pq.read_schema(pa.BufferReader(PARQUET_MAGIC + file.read()))
-    return FileProbe("ready", "parquet", columns=tuple(schema.names))
+    footer = pq.read_metadata(pa.BufferReader(PARQUET_MAGIC + file.read()))
+    rows = sum(footer.row_group(n).num_rows for n in range(footer.num_row_groups))
+    if rows != footer.num_rows:
+        reason = f"file_corrupt: {rows} rows instead of {footer.num_rows}"
+        return FileProbe("rejected", "parquet", reason, doubtful=True)
+    return FileProbe("ready", "parquet", columns=tuple(footer.schema.to_arrow_schema().names))
 
 
 def probe_avro(file: io.BufferedReader) -> FileProbe:
@@ -136,7 +140,7 @@ def probe_text(
     packed: bool,
     kind: FileFormat,
     options: FileOptions,
-    asked: Collection[str] | None,
+    wanted: Collection[str] | None,
 ) -> FileProbe:
     """Read a text file's first line and its last byte; a gzipped one is unpacked to its end."""
     if packed:
@@ -148,7 +152,7 @@ def probe_text(
     unfinished = last not in (b"\n", b"\r", b"")
     columns, head = None, None
     if kind == "csv":
-        columns, head = csv_columns(start, options, asked)
+        columns, head = csv_columns(start, options, wanted)
     elif kind == "json":
         columns = keys_of(first_line(start, options.encoding))
     return FileProbe("ready", kind, None, columns, head, unfinished)
@@ -176,11 +180,11 @@ def first_line(start: bytes, encoding: str) -> str:
 
 
 def csv_columns(
-    start: bytes, options: FileOptions, asked: Collection[str] | None
+    start: bytes, options: FileOptions, wanted: Collection[str] | None
 ) -> tuple[tuple[str, ...], str | None]:
     """The columns of a CSV file, and its header line.
 
-    A header that names no column that is asked for is taken for a record: then the file has no
+    A header that names no column of the contract is taken for a record: then the file has no
     columns, and all of its lines are quarantined. Where columns are declared, a first line of names
     is a header all the same, and its order counts.
 
@@ -191,23 +195,23 @@ def csv_columns(
     line = first_line(start, options.encoding)
     if options.columns:
         names = cells_of(line, options.delimiter) if len(line) <= LONGEST_HEADER else ()
-        return declared_columns(names, line, options.columns, asked or ())
+        return declared_columns(names, line, options.columns, wanted or ())
     if len(line) > LONGEST_HEADER:
         raise UnusableHeader(f"its first line has more than {LONGEST_HEADER} characters")
     names = cells_of(line, options.delimiter)
     if any(len(name) > LONGEST_NAME for name in names):
         raise UnusableHeader(f"a name has more than {LONGEST_NAME} characters")
-    if asked is not None and not any(name.lower() in asked for name in names):
+    if wanted is not None and not any(name.lower() in wanted for name in names):
         return (), None
     return names, line
 
 
 def declared_columns(
-    names: tuple[str, ...], line: str, declared: tuple[str, ...], asked: Collection[str]
+    names: tuple[str, ...], line: str, declared: tuple[str, ...], wanted: Collection[str]
 ) -> tuple[tuple[str, ...], str | None]:
     """The columns of a file whose columns are declared, by the cells of its first line."""
     lower = [name.lower() for name in names]
-    known = {*asked, *(name.lower() for name in declared)}
+    known = {*wanted, *(name.lower() for name in declared)}
     hits = sum(name in known for name in lower)
     if not hits or hits * 2 < len(lower):
         return declared, None

@@ -70,7 +70,7 @@ class LandedFiles:
         self._fs, self.folder = filesystem(root)
         self._prefix = self.folder if is_local(root) else root
         self._watched: dict[str, tuple[int, int, float]] = {}
-        self.asked: Collection[str] | None = None
+        self.wanted: Collection[str] | None = None
         """The column names that the contract knows, in lower case; None where any may be."""
 
     def unknown(self, known: Container[str]) -> Listing:
@@ -85,7 +85,7 @@ class LandedFiles:
         return listing
 
     def all(self) -> Listing:
-        """All that lies there; raises OSError while a store cannot be asked."""
+        """All that lies there; raises OSError while a store cannot be listed."""
         if is_local(self._root):
             return self._walk()
         listing = Listing()
@@ -105,14 +105,14 @@ class LandedFiles:
             if known is not None and (name in known or not self._fits(name)):
                 continue
             try:
-                found = os.stat(path)  # noqa: PTH116 - paths may hold what pathlib would decode
+                status = os.stat(path)  # noqa: PTH116 - paths may hold what pathlib would decode
             except FileNotFoundError:
                 continue
             except OSError as error:
                 listing.closed.append((printable(path), one_line(str(error))))
                 continue
-            if stat.S_ISREG(found.st_mode):
-                file = LandedFile(path, name, found.st_size, found.st_mtime_ns)
+            if stat.S_ISREG(status.st_mode):
+                file = LandedFile(path, name, status.st_size, status.st_mtime_ns)
                 (listing.files if self._fits(name) else listing.unmatched).append(file)
         listing.closed += [(printable(path), one_line(str(error))) for path, error in walk.closed]
         return listing
@@ -138,7 +138,7 @@ class LandedFiles:
             return FileProbe("waiting", reason="changed a moment ago", settling=True)
         if not file.is_text:
             return FileProbe("rejected", reason="file_name_not_utf8")
-        probe = probe_file(self._fs, file.path, file.size, self._options, self.asked)
+        probe = probe_file(self._fs, file.path, file.size, self._options, self.wanted)
         if probe.doubtful and quiet < self._options.unterminated_settle.total_seconds():
             reason = f"looks unfinished: {probe.reason or 'no line end'}"
             return FileProbe("waiting", reason=reason, settling=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
@@ -56,5 +57,10 @@ def plain_lines(encoding: str) -> bool:
     """Whether an encoding is known and writes a line's end as one byte, as the readers expect."""
     try:
         return "\n".encode(encoding) == b"\n"
-    except LookupError:
+    except (LookupError, UnicodeError):
         return False
+
+
+def is_utf8(encoding: str) -> bool:
+    """Whether the encoding is UTF-8, under any of its names."""
+    return codecs.lookup(encoding).name == "utf-8"

@@ -47,7 +47,7 @@ class FileReader(SourceReader):
 
     def expect(self, columns: Collection[str]) -> None:
         """Take a CSV header that names none of these columns for a record."""
-        self._landed.asked = frozenset(name.lower() for name in columns)
+        self._landed.wanted = frozenset(name.lower() for name in columns)
 
     def restore(self, plan: PlanRows) -> None:
         """Continue behind the files that were planned."""
@@ -121,11 +121,11 @@ class FileReader(SourceReader):
         return Backlog(len(files), sum(weights), min((f.modified_at for f in files), default=None))
 
     def read(self, spark: SparkSession, splits: Sequence[PlannedSplit], *, small: bool) -> Records:
-        """Read small text and Avro files in the driver, all others on Spark."""
-        payloads = records_of(splits, self._options) if small else None
+        """Read small batches in the driver, all others on Spark."""
+        payloads = records_of(splits, self._options, self._landed.wanted) if small else None
         if payloads is None:
             return Records(
-                read_files(spark, splits, self._options),
+                read_files(spark, splits, self._options, self._landed.wanted),
                 [hadoop_uri(spark, s.path) for s in splits],
             )
         return driver_records(payloads)
@@ -134,7 +134,7 @@ class FileReader(SourceReader):
         self, spark: SparkSession, splits: Sequence[PlannedSplit], parse: Diagnose
     ) -> Mapping[str, str]:
         """Read each file alone, and name those that are damaged or gone."""
-        return damaged_files(spark, splits, self._options, parse)
+        return damaged_files(spark, splits, self._options, parse, self._landed.wanted)
 
     def committed(self, splits: Sequence[PlannedSplit]) -> None:
         """Archive the files, where that is declared."""

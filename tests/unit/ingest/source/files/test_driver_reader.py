@@ -52,7 +52,6 @@ def test_packed_files_of_several_members_are_read_to_their_end(tmp_path: Path) -
         ("a.json.bz2", b"a\n", "json"),
         ("a.JSON.GZ", b"a\n", "json"),
         ("a:b.json", b"a\n", "json"),
-        ("a.parquet", b"PAR1", "parquet"),
     ],
 )
 def test_the_engine_reads_what_is_not_plain(
@@ -63,13 +62,36 @@ def test_the_engine_reads_what_is_not_plain(
     assert records_of([good, file(tmp_path / name, content, kind)], SOURCE) is None
 
 
-def test_the_engine_reads_what_is_large_or_in_another_encoding(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("ISO-8859-1", "\u00e9\u0085"),
+        ("cp1252", "€ ü"),
+        ("Shift-JIS", "日本 ソ"),
+        ("gb18030", "鷗 €"),
+        ("koi8-r", "Привет"),
+    ],
+)
+def test_n015_every_line_of_another_encoding_is_read_to_the_character(
+    tmp_path: Path, encoding: str, text: str
 ) -> None:
-    files = [file(tmp_path / f"{n}.json", b"abc\n") for n in range(2)]
-    latin = FileSource(folder="f", encoding="ISO-8859-1")
+    lines = ["1 2", "", "1 2 \x01 3", "\x01 4", text, "\x00", "  ", f'"{text}']
+    for end in ("\n", "\r\n", "\r"):
+        content = "".join(line + end for line in lines).encode(encoding)
+        found = file(tmp_path / "a.txt", content, "csv")
+        source = FileSource(folder="f", format="csv", encoding=encoding)
+        assert records_of([found], source) == [lines]
 
-    assert records_of(files, latin) is None
+
+def test_bytes_that_another_encoding_lacks_become_replacement_characters(tmp_path: Path) -> None:
+    found = file(tmp_path / "a.json", b"a\x81\n")
+
+    assert records_of([found], FileSource(folder="f", encoding="cp1252")) == [["a\ufffd"]]
+
+
+def test_the_engine_reads_what_is_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [file(tmp_path / f"{n}.json", b"abc\n") for n in range(2)]
+
     monkeypatch.setattr("rivermark.ingest.source.files.driver_reader.MOST_BYTES", 7)
     assert records_of(files, SOURCE) is None
 
