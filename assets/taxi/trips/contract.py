@@ -11,6 +11,7 @@ from typing import Final
 from assets.taxi.trips.new_york import ZONE
 from assets.taxi.trips.payment import payment_code
 from assets.taxi.trips.rules import RULES
+from assets.taxi.trips.vendor import vendor_code
 from rivermark import Contract, Field, readers
 
 MONEY: Final = "decimal(12,2)"
@@ -64,7 +65,13 @@ WHEN_AND_WHERE: Final = (
 )
 
 CODES: Final = (
-    Field("vendor", "int", ("VendorID", "vendor_id"), description="Who sent the record."),
+    Field(
+        "vendor",
+        "int",
+        ("VendorID", "vendor_id", "vendor_name"),
+        read=vendor_code,
+        description="Who sent the record: 1 CMT, 2 VTS, 3 DDS, and TLC's later numbers.",
+    ),
     Field("passengers", "int", ("passenger_count",), description="As the driver entered."),
     Field(
         "rate_code",
@@ -95,18 +102,23 @@ CODES: Final = (
 )
 
 AMOUNTS: Final = (
-    Field("fare", MONEY, ("fare_amount",), description="Time and distance (USD)."),
-    Field("extra", MONEY, (), description="Rush hour and overnight extras (USD)."),
+    Field("fare", MONEY, ("fare_amount", "fare_amt"), description="Time and distance (USD)."),
+    Field("extra", MONEY, ("surcharge",), description="Rush hour and overnight extras (USD)."),
     Field("mta_tax", MONEY, (), description="MTA tax (USD)."),
-    Field("tip", MONEY, ("tip_amount",), description="Tip (USD), recorded for cards only."),
-    Field("tolls", MONEY, ("tolls_amount",), description="Tolls (USD)."),
+    Field(
+        "tip", MONEY, ("tip_amount", "tip_amt"), description="Tip (USD), recorded for cards only."
+    ),
+    Field("tolls", MONEY, ("tolls_amount", "tolls_amt"), description="Tolls (USD)."),
     Field("ehail_fee", MONEY, (), description="E-hail fee (USD), green only, so far always empty."),
     Field("improvement_surcharge", MONEY, (), description="Improvement surcharge (USD)."),
     Field("congestion_surcharge", MONEY, (), description="Congestion surcharge (USD), from 2019."),
     Field("airport_fee", MONEY, (), description="Airport fee (USD), yellow only."),
     Field("cbd_congestion_fee", MONEY, (), description="Congestion zone fee (USD), from 2025."),
     Field(
-        "total", MONEY, ("total_amount",), description="Charged in all, without cash tips (USD)."
+        "total",
+        MONEY,
+        ("total_amount", "total_amt"),
+        description="Charged in all, without cash tips (USD).",
     ),
 )
 

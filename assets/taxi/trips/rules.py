@@ -39,6 +39,10 @@ AMOUNTS: Final = (
 )
 
 
+HIRE_CARS: Final = r'(?i)"(dispatching_base|affiliated_base|hvfhs_license)'
+"""Columns of for-hire vehicles, whose other columns are in part spelled as those of taxis."""
+
+
 def _length_hours() -> Column:
     return (F.unix_timestamp("dropoff_at") - F.unix_timestamp("pickup_at")) / 3600
 
@@ -67,6 +71,12 @@ QUARANTINED: Final = (
         ),
         "quarantine",
         f"Pickup before {FIRST_YEAR}, when TLC's records begin.",
+    ),
+    Rule(
+        "hire_car_record",
+        lambda: F.col("_columns").rlike(HIRE_CARS),
+        "quarantine",
+        "A record of a for-hire vehicle: its fares and fees are other ones than those of taxis.",
     ),
 )
 

@@ -24,6 +24,16 @@ LAYOUTS = {
         store_and_fwd_flag pickup_location_id dropoff_location_id payment_type fare_amount extra
         mta_tax tip_amount tolls_amount improvement_surcharge total_amount congestion_surcharge
     """,
+    "yellow 2009": """
+        vendor_name Trip_Pickup_DateTime Trip_Dropoff_DateTime Passenger_Count Trip_Distance
+        Rate_Code store_and_forward Payment_Type Fare_Amt surcharge mta_tax Tip_Amt Tolls_Amt
+        Total_Amt
+    """,
+    "yellow 2010 to 2014": """
+        vendor_id pickup_datetime dropoff_datetime passenger_count trip_distance rate_code
+        store_and_fwd_flag payment_type fare_amount surcharge mta_tax tip_amount tolls_amount
+        total_amount
+    """,
     "yellow and green together": "color ehail_fee trip_type airport_fee",
 }
 TEXTS = ("pickup_local", "dropoff_local")
@@ -58,10 +68,10 @@ def test_only_what_places_a_trip_in_time_is_required() -> None:
     assert [f.name for f in TRIP_RECORD.fields if f.required] == ["pickup_at", "dropoff_at"]
 
 
-def test_only_rules_about_time_set_a_record_aside() -> None:
+def test_only_rules_about_time_and_what_is_no_taxi_set_a_record_aside() -> None:
     aside = [rule.name for rule in RULES if rule.action == "quarantine"]
 
-    assert aside == ["outside_file_month", "stray_year"]
+    assert aside == ["outside_file_month", "stray_year", "hire_car_record"]
 
 
 def test_every_field_and_rule_says_what_it_is() -> None:

@@ -1,0 +1,96 @@
+"""Layouts of 2009 to 2014 are understood wholly, and those of hire cars refused (N035 to N037)."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from assets.taxi.trips.contract import TRIP_RECORD
+from rivermark.ingest.parse.parser import PROBLEMS, Parser
+
+LANDED = datetime(2026, 1, 1, tzinfo=UTC)
+
+YELLOW_2009 = (
+    "vendor_name,Trip_Pickup_DateTime,Trip_Dropoff_DateTime,Passenger_Count,Trip_Distance,"
+    "Start_Lon,Start_Lat,Rate_Code,store_and_forward,End_Lon,End_Lat,Payment_Type,Fare_Amt,"
+    "surcharge,mta_tax,Tip_Amt,Tolls_Amt,Total_Amt"
+)
+YELLOW_2010 = (
+    "vendor_id,pickup_datetime,dropoff_datetime,passenger_count,trip_distance,pickup_longitude,"
+    "pickup_latitude,rate_code,store_and_fwd_flag,dropoff_longitude,dropoff_latitude,payment_type,"
+    "fare_amount,surcharge,mta_tax,tip_amount,tolls_amount,total_amount"
+)
+GREEN_2013 = (
+    "VendorID,lpep_pickup_datetime,Lpep_dropoff_datetime,Passenger_count,Trip_distance,Fare_amount,"
+    "Total_amount,Payment_type,Trip_type"
+)
+HIRE_2019 = (
+    "dispatching_base_num,pickup_datetime,dropOff_datetime,PUlocationID,DOlocationID,SR_Flag,"
+    "Affiliated_base_number"
+)
+HIGH_VOLUME = (
+    "hvfhs_license_num,dispatching_base_num,pickup_datetime,dropoff_datetime,PULocationID,"
+    "DOLocationID,trip_miles,base_passenger_fare,tolls,tips"
+)
+
+
+def parsed(spark: SparkSession, header: str, line: str, month: str) -> dict[str, Any]:
+    """A line of a CSV file with that header, as the contract reads it."""
+    raw = spark.createDataFrame(
+        [(line, "csv", json.dumps(header.split(",")), LANDED, f"yellow_tripdata_{month}.csv")],
+        "payload string, _format string, _columns string, _landed_at timestamp, _file string",
+    )
+    (row,) = Parser(TRIP_RECORD, ",").parse(raw).collect()
+    return row.asDict()
+
+
+@pytest.mark.parametrize(("letters", "number"), [("VTS", 2), ("CMT", 1), ("DDS", 3)])
+def test_n035_the_layout_of_2009(spark: SparkSession, letters: str, number: int) -> None:
+    line = (
+        f"{letters},2009-03-04 02:52:00,2009-03-04 03:02:00,1,2.63,-73.99,40.72,,,-73.98,40.74,"
+        "CASH,8.9,0.5,,1.5,0,10.9"
+    )
+    row = parsed(spark, YELLOW_2009, line, "2009-03")
+
+    assert row[PROBLEMS] == []
+    assert (row["vendor"], row["payment_type"], row["mta_tax"]) == (number, 2, None)
+    amounts = [row[name] for name in ("fare", "extra", "tip", "tolls", "total")]
+    assert amounts == [Decimal(text) for text in ("8.90", "0.50", "1.50", "0.00", "10.90")]
+
+
+def test_n036_the_layout_of_2010_to_2014(spark: SparkSession) -> None:
+    line = (
+        "CMT,2010-05-02 15:26:31,2010-05-02 15:35:37,1,1.4,-73.99,40.72,1,0,-73.98,40.74,Cas,"
+        "6.9,0,0.5,0,0,7.4"
+    )
+    row = parsed(spark, YELLOW_2010, line, "2010-05")
+
+    assert row[PROBLEMS] == []
+    assert (row["vendor"], row["payment_type"], row["rate_code"]) == (1, 2, 1)
+    assert (row["fare"], row["extra"], row["total"]) == (Decimal("6.90"), 0, Decimal("7.40"))
+
+
+def test_n037_empty_values_behind_the_last_column_are_no_data(spark: SparkSession) -> None:
+    line = "2,2013-12-01 00:00:00,2013-12-01 00:05:00,1,1.1,21,21,2,,"
+    row = parsed(spark, GREEN_2013, line, "2013-12")
+
+    assert row[PROBLEMS] == []
+    assert (row["fare"], row["payment_type"], row["trip_type"]) == (Decimal("21.00"), 2, None)
+
+
+@pytest.mark.parametrize(
+    ("header", "line"),
+    [
+        (HIRE_2019, "B00009,2019-03-01 00:00:00,2019-03-01 00:10:00,1,2,,B00009"),
+        (HIGH_VOLUME, "HV0003,B02764,2019-03-01 00:00:00,2019-03-01 00:10:00,1,2,3.1,20.5,1,2"),
+    ],
+)
+def test_a_record_of_a_hire_car_is_no_trip_of_a_taxi(
+    spark: SparkSession, header: str, line: str
+) -> None:
+    assert parsed(spark, header, line, "2019-03")[PROBLEMS] == ["hire_car_record"]
