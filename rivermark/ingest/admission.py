@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
@@ -156,11 +157,17 @@ class Admission:
         """Read the rows of a batch whose raw rows are committed already."""
         first, last = min(s.batch for s in splits), max(s.batch for s in splits)
         raw = self._spark.read.format("delta").load(self._lake.path(self.ingest.raw))
-        lines = raw.where(F.col("_ingest_batch").between(first, last)).withColumns(
-            {"_record": F.lit(True), "_part": F.lit(0), "_mid": F.col("_row")}
-        )
+        lines = raw.where(F.col("_ingest_batch").between(first, last))
         ready = [s for s in splits if s.name in decision.bounds]
-        rows, statistics = counted(self._open(lines, ready))
+        if self._is_small(ready):
+            numbered = lines.withColumn("_head", F.lit(None).cast("string"))
+            parsed = self._driver_parser.parse(numbered.toArrow())
+            rows, statistics = counted(ArrowBatch(parsed, self.ingest))
+        else:
+            places = {"_record": F.lit(True), "_part": F.lit(0), "_mid": F.col("_row")}
+            rows, statistics = counted(
+                SparkBatch(self._parser.parse(lines.withColumns(places)), self.ingest)
+            )
         return ReadBatch(ready, rows, statistics, decision.unreadable, decision.at)
 
     def _parse(
@@ -177,20 +184,20 @@ class Admission:
             parsed = self._driver_parser.parse(lines)
             return counted(ArrowBatch(parsed, self.ingest))
         keys = pa.array(records.keys, pa.string())
+        if small:
+            rows = records.rows.toArrow()
+            lines = known.take(pc.index_in(rows["_split"], keys))
+            for name in ("payload", "_mid", "_part"):
+                lines = lines.append_column(name, rows[name])
+            return counted(ArrowBatch(self._driver_parser.parse(lines), self.ingest))
         beside = self._spark.createDataFrame(known.append_column("_split", keys))
         joined = records.rows.join(F.broadcast(beside), "_split")
-        return counted(self._open(joined.withColumn("_record", is_record()), splits))
+        parsed = self._parser.parse(joined.withColumn("_record", is_record()))
+        return counted(SparkBatch(parsed, self.ingest))
 
     def _parse_alone(self, split: PlannedSplit, now: datetime) -> None:
         rows, _ = self._parse([split], now, on_spark=True)
         rows.close()
-
-    def _open(self, lines: DataFrame, splits: Sequence[PlannedSplit]) -> ParsedBatch:
-        """Parse the lines; a batch of everyday size comes to the driver, a large one stays out."""
-        parsed = self._parser.parse(lines)
-        if self._is_small(splits):
-            return ArrowBatch(parsed.toArrow(), self.ingest)
-        return SparkBatch(parsed, self.ingest)
 
     def _is_small(self, splits: Sequence[PlannedSplit]) -> bool:
         weights = [s.weight for s in splits]

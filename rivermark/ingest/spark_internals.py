@@ -109,3 +109,33 @@ def hadoop_uri(spark: SparkSession, path: str) -> str:
     java = spark.sparkContext._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
     hadoop = java("file", None, path) if path.startswith("/") else java(path)
     return str(hadoop.toUri().toString())
+
+
+def columns_used(rows: DataFrame) -> set[str]:
+    """The columns of what lies below that the outermost `select` of a DataFrame refers to."""
+    plan: Any = rows._jdf.queryExecution().analyzed()
+    used = plan.references().iterator()
+    names = set()
+    while used.hasNext():
+        names.add(str(used.next().name()))
+    return names
+
+
+def zone_changes(
+    spark: SparkSession, name: str, until: int
+) -> tuple[int, list[tuple[int, int, int]]]:
+    """A time zone as the JVM has it, by whose tables Spark reads times.
+
+    Its offset (seconds east of UTC) at the beginning of 1970, and the changes from then on: when
+    (seconds since 1970), and the offsets before and after.
+    """
+    jvm: Any = spark._jvm
+    rules = jvm.java.time.ZoneId.of(name).getRules()
+    epoch = jvm.java.time.Instant.EPOCH
+    changes = []
+    change = rules.nextTransition(epoch)
+    while change is not None and (at := int(change.toEpochSecond())) < until:
+        before, after = change.getOffsetBefore(), change.getOffsetAfter()
+        changes.append((at, int(before.getTotalSeconds()), int(after.getTotalSeconds())))
+        change = rules.nextTransition(change.getInstant())
+    return int(rules.getOffset(epoch).getTotalSeconds()), changes

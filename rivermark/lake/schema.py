@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 from deltalake import DeltaTable, Schema
 from deltalake.schema import Field as DeltaField
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.lake import Lake
@@ -29,6 +29,11 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     Timestamps are of microseconds in UTC; texts, lists and maps are those with 32-bit offsets.
     """
     return pa.schema(Schema.from_json(schema.json()).to_arrow())
+
+
+def arrow_type(kind: DataType) -> pa.DataType:
+    """The Arrow type of a column of this type."""
+    return arrow_schema(StructType([StructField("column", kind)])).field(0).type
 
 
 def create_table(lake: Lake, table: Table) -> None:

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 )
 
 from rivermark.model.number_readers import decimal, integer, number
-from rivermark.model.reader import Reader
+from rivermark.model.reader import NamedReader, Reader
 from rivermark.model.time_readers import (
     epoch_millis,
     local_timestamp,
@@ -31,6 +31,7 @@ from rivermark.model.time_readers import (
 )
 
 __all__ = [
+    "NamedReader",
     "Reader",
     "boolean",
     "decimal",
@@ -52,7 +53,7 @@ def reader_for(kind: DataType) -> Reader:
         TypeError: for a type without a reader.
     """
     if isinstance(kind, StringType):
-        return lambda text: text
+        return NamedReader("text", kind, lambda text: text)
     if isinstance(kind, ShortType | IntegerType | LongType):
         return integer(kind)
     if isinstance(kind, DecimalType):
@@ -84,4 +85,4 @@ def boolean() -> Reader:
             word.isin("false", "f", "no", "n", "0"), F.lit(False)
         )
 
-    return read
+    return NamedReader("boolean", BooleanType(), read)

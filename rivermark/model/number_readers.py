@@ -16,7 +16,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DecimalType, DoubleType, FloatType, LongType
 
-from rivermark.model.reader import Reader
+from rivermark.model.reader import NamedReader, Reader
 
 LONGEST_NUMBER: Final = 400
 """Characters of a number: a double written out in full has up to 330. A text of two million digits
@@ -52,7 +52,7 @@ def integer(kind: DataType | None = None, *, decimal_comma: bool = False) -> Rea
             is_exact & (exact % 1 == 0), exact.try_cast(kind)
         )
 
-    return read
+    return NamedReader("integer", kind, read, decimal_comma)
 
 
 def decimal(precision: int = 12, scale: int = 2, *, decimal_comma: bool = False) -> Reader:
@@ -62,7 +62,7 @@ def decimal(precision: int = 12, scale: int = 2, *, decimal_comma: bool = False)
         plain = number_text(text, decimal_comma=decimal_comma)
         return plain.try_cast(DecimalType(precision, scale))
 
-    return read
+    return NamedReader("decimal", DecimalType(precision, scale), read, decimal_comma)
 
 
 def number(kind: DataType | None = None, *, decimal_comma: bool = False) -> Reader:
@@ -74,7 +74,7 @@ def number(kind: DataType | None = None, *, decimal_comma: bool = False) -> Read
         value = number_text(text, decimal_comma=decimal_comma).try_cast(DoubleType())
         return F.when(F.abs(value) <= largest, value).cast(kind)
 
-    return read
+    return NamedReader("number", kind, read, decimal_comma)
 
 
 def number_text(text: Column, *, decimal_comma: bool = False) -> Column:

@@ -18,7 +18,7 @@ from pyspark.sql.types import TimestampType
 
 from rivermark.model.errors import DeclarationError
 from rivermark.model.number_readers import integer
-from rivermark.model.reader import Reader
+from rivermark.model.reader import NamedReader, Reader
 
 _WALL: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?"
 _OFFSET: Final = r"[+-][0-9]{1,2}(?::?[0-9]{2}){0,2}"
@@ -42,7 +42,7 @@ def utc_timestamp() -> Reader:
         known = plain.rlike(_WALL_TIME) | names_instant(text)
         return F.when(known, plain.try_cast(TimestampType()))
 
-    return read
+    return NamedReader("instant", TimestampType(), read)
 
 
 def local_timestamp(zone: str, *formats: str) -> Reader:
@@ -69,7 +69,7 @@ def local_timestamp(zone: str, *formats: str) -> Reader:
             times.append(F.to_utc_timestamp(wall, zone))
         return F.coalesce(*times)
 
-    return read
+    return read if formats else NamedReader("wall", TimestampType(), read, zone=zone)
 
 
 def names_instant(text: Column) -> Column:
@@ -102,4 +102,4 @@ def epoch_millis() -> Reader:
         is_moment = millis.between(FIRST_MILLIS, LAST_MILLIS) & ~in_seconds
         return F.timestamp_millis(F.when(is_moment, millis))
 
-    return read
+    return NamedReader("millis", TimestampType(), read)

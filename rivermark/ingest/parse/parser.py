@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from rivermark.ingest.parse.cutter import (
     MALFORMED,
@@ -20,7 +20,11 @@ from rivermark.ingest.parse.cutter import (
     Cutter,
     Spelled,
 )
-from rivermark.ingest.spark_internals import CachedColumns
+from rivermark.ingest.parse.lane.cells import TYPED, VALUES, LaneOrCutter
+from rivermark.ingest.parse.lane.lane import Lane
+from rivermark.ingest.parse.lane.readers import lane_of, zones_of
+from rivermark.ingest.parse.lane.zones import Change, Zone
+from rivermark.ingest.spark_internals import CachedColumns, zone_changes
 from rivermark.model.contract import FLAGS, Contract, Field
 from rivermark.model.field_readers import reader_for
 
@@ -31,6 +35,9 @@ DETAILS: Final = "_details"
 PLACE: Final = "_place"
 """Where a line stood among those that were sent to be parsed alone."""
 
+DAY: Final = 24 * 3600
+UNTIL: Final = 2_145_916_800
+"""2038-01-01, in seconds since 1970: up to then the changes of time zones are looked up."""
 IMPOSSIBLE: Final = datetime(10, 1, 1, tzinfo=UTC)
 """Event times before it are no times: near year 1 a zone leads out of what Python can hold."""
 
@@ -43,11 +50,21 @@ class Parser:
     """
 
     def __init__(self, contract: Contract, delimiter: str) -> None:
-        self._contract = contract
+        self.contract = contract
+        self._delimiter = delimiter
         self.cutter = Cutter([spelled(field) for field in contract.fields], delimiter)
-        self._typing: dict[tuple[str, ...], list[CachedColumns]] = {}
+        self._lane: Lane | None = None
+        self._typing: dict[tuple[tuple[str, ...], frozenset[str]], list[CachedColumns]] = {}
         self._cutting: dict[tuple[str, ...], CachedColumns] = {}
         self._alone: CachedColumns | None = None
+
+    def lane(self, spark: SparkSession) -> Lane:
+        """The lane of the contract, with the time zones of this session's JVM."""
+        if self._lane is None:
+            zones = {name: zone_of(spark, name) for name in zones_of(self.contract)}
+            fields = [spelled(field) for field in self.contract.fields]
+            self._lane = lane_of(self.contract, fields, self._delimiter, zones)
+        return self._lane
 
     def parse(self, raw: DataFrame) -> DataFrame:
         """Add the typed fields, `flags`, `_problems` (why a row is quarantined) and `_details`.
@@ -56,10 +73,11 @@ class Parser:
         nothing raises: a row's problems are named in the order malformed, fields, time, rules.
         """
         names = tuple(raw.columns)
+        lane = self.lane(raw.sparkSession)
         if names not in self._cutting:
             kept = [F.col(name) for name in names]
-            self._cutting[names] = CachedColumns([*kept, self._cells().alias(CELLS)])
-        return self._typed(self._cutting[names].of(raw), names)
+            self._cutting[names] = CachedColumns([*kept, self._cells(lane).alias(CELLS)])
+        return self._typed(self._cutting[names].of(raw), names, lane.typed)
 
     def parse_cut(self, cut: DataFrame, columns: Sequence[str]) -> DataFrame:
         """`_place`, the columns that parsing adds, and whether a line is an event (`_record`).
@@ -67,43 +85,60 @@ class Parser:
         `cut` has what `parse` takes, named by `columns`, and the cutter's texts in `_cells`.
         """
         if self._alone is None:
-            names = [*(f.name for f in self._contract.fields), FLAGS, PROBLEMS, DETAILS]
+            names = [*(f.name for f in self.contract.fields), FLAGS, PROBLEMS, DETAILS]
             self._alone = CachedColumns(
                 [F.col(PLACE), *(F.col(name) for name in names), is_record().alias("_record")]
             )
         return self._alone.of(self._typed(cut, tuple(columns)))
 
-    def _cells(self) -> Column:
-        """The cutter, called by Spark's workers."""
-        names = [*(field.name for field in self._contract.fields), MALFORMED]
-        texts = StructType([StructField(name, StringType()) for name in names])
+    def _cells(self, lane: Lane) -> Column:
+        """The lane, and the cutter for the rows that it leaves, called by Spark's workers."""
+        fields = self.contract.fields
+        values = [StructField(f.name, f.type) for f in fields if f.name in lane.typed]
+        cells = StructType(
+            [
+                *(StructField(field.name, StringType()) for field in fields),
+                StructField(MALFORMED, StringType()),
+                StructField(TYPED, BooleanType()),
+                StructField(VALUES, StructType(values)),
+            ]
+        )
         # Called once a row: what is not deterministic is not copied into each expression above it.
         wrap: Any = arrow_udf  # Its stubs know no structs.
-        cells: Column = wrap(self.cutter.cut, texts).asNondeterministic()(
+        columns: Column = wrap(LaneOrCutter(lane, self.cutter).cells, cells).asNondeterministic()(
             "payload", "_format", "_columns"
         )
-        return cells
+        return columns
 
-    def _typed(self, cut: DataFrame, names: tuple[str, ...]) -> DataFrame:
-        if names not in self._typing:
+    def _typed(
+        self, cut: DataFrame, names: tuple[str, ...], by_lane: frozenset[str] = frozenset()
+    ) -> DataFrame:
+        if (names, by_lane) not in self._typing:
             kept = [F.col(name) for name in names]
-            fields = self._contract.fields
-            rules = [r for r in self._contract.rules if r.action == "flag"]
-            self._typing[names] = [
-                CachedColumns([*kept, F.col(CELLS), *(value_of(f).alias(f.name) for f in fields)]),
+            fields = self.contract.fields
+            rules = [r for r in self.contract.rules if r.action == "flag"]
+            values = [value_of(f, by_lane=f.name in by_lane).alias(f.name) for f in fields]
+            self._typing[names, by_lane] = [
+                CachedColumns([*kept, F.col(CELLS), *values]),
                 CachedColumns(
                     [
                         *kept,
                         *(F.col(f.name) for f in fields),
                         named((r.name, r.broken()) for r in rules).alias(FLAGS),
-                        named(problems(self._contract)).alias(PROBLEMS),
+                        named(problems(self.contract, by_lane)).alias(PROBLEMS),
                         unreadable_details(fields).alias(DETAILS),
                     ]
                 ),
             ]
-        for step in self._typing[names]:
+        for step in self._typing[names, by_lane]:
             cut = step.of(cut)
         return cut
+
+
+def zone_of(spark: SparkSession, name: str) -> Zone:
+    """A time zone from 1970 to 2037."""
+    offset, changes = zone_changes(spark, name, UNTIL)
+    return Zone(DAY, UNTIL - DAY, offset, [Change(*each) for each in changes])
 
 
 def spelled(field: Field) -> Spelled:
@@ -118,13 +153,16 @@ def is_record() -> Column:
     return (F.trim("payload") != "") & ~F.coalesce(bare == F.col("_head"), F.lit(False))
 
 
-def value_of(field: Field) -> Column:
+def value_of(field: Field, *, by_lane: bool) -> Column:
     """The field's typed value; null where it is missing or its text cannot be read."""
     read = field.read or reader_for(field.type)
-    return read(F.col(CELLS)[field.name]).try_cast(field.type)
+    value = read(F.col(CELLS)[field.name]).try_cast(field.type)
+    if not by_lane:
+        return value
+    return F.when(F.col(CELLS)[TYPED], F.col(CELLS)[VALUES][field.name]).otherwise(value)
 
 
-def problems(contract: Contract) -> list[tuple[str, Column]]:
+def problems(contract: Contract, by_lane: frozenset[str]) -> list[tuple[str, Column]]:
     """Each reason for which a row is quarantined, with its condition."""
     malformed = F.col(CELLS)[MALFORMED]
     reasons = [
@@ -138,7 +176,10 @@ def problems(contract: Contract) -> list[tuple[str, Column]]:
         text = F.col(CELLS)[f.name]
         reasons.append((f"unreadable_{f.name}", whole & text.isNotNull() & F.col(f.name).isNull()))
         if f.required:
-            reasons.append((f"missing_{f.name}", whole & text.isNull()))
+            missing = whole & text.isNull()
+            if f.name in by_lane:
+                missing = missing & ~F.col(CELLS)[TYPED]
+            reasons.append((f"missing_{f.name}", missing))
     time = F.col(contract.event_time)
     early = (time < F.lit(contract.earliest)) & (time >= F.lit(IMPOSSIBLE))
     reasons.append(("event_time_impossible", time < F.lit(IMPOSSIBLE)))

@@ -8,9 +8,10 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
@@ -24,18 +25,23 @@ TO_JSON: Final = {
 """Options of `to_json`, which otherwise cuts times to milliseconds."""
 
 
-def driver_records(payloads: Sequence[Sequence[str]]) -> Records:
+Payloads: TypeAlias = "Sequence[str] | pa.StringArray"
+"""The records of a split, in their order."""
+
+
+def driver_records(payloads: Sequence[Payloads]) -> Records:
     """Records that the driver holds: the payloads of each split, numbered from 1."""
+    counts = [len(each) for each in payloads]
+    texts = [
+        each if isinstance(each, pa.Array) else pa.array(each, pa.string()) for each in payloads
+    ]
+    rows = [np.arange(1, count + 1, dtype=np.int64) for count in counts]
     return Records(
         pa.table(
             {
-                "_split": pa.array(
-                    [code for code, each in enumerate(payloads) for _ in each], pa.int32()
-                ),
-                "_row": pa.array(
-                    [n for each in payloads for n in range(1, len(each) + 1)], pa.int64()
-                ),
-                "payload": pa.array([text for each in payloads for text in each], pa.string()),
+                "_split": pa.array(np.repeat(np.arange(len(counts), dtype=np.int32), counts)),
+                "_row": pa.array(np.concatenate([np.empty(0, np.int64), *rows])),
+                "payload": pa.chunked_array(texts, pa.string()),
             }
         )
     )

@@ -18,6 +18,9 @@ import pyarrow.parquet as pq
 
 TEXT: Final = 32
 """Characters of a text that its bounds keep, as with Delta on Spark."""
+MANY: Final = 10_000
+"""Rows from which on it is worth to look which columns repeat themselves."""
+SAMPLE: Final = 1_024
 LAST: Final = "\U0010ffff"
 
 Tree = dict[str, Any]
@@ -33,7 +36,13 @@ def write_data_file(folder: Path, rows: pa.Table, skipped_by: list[tuple[str, ..
     name = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
     path = folder / name
     # As integers: Spark reads decimals of up to 18 digits faster so. Delta keeps the schema itself.
-    pq.write_table(rows, path, store_decimal_as_integer=True, store_schema=False)
+    pq.write_table(
+        rows,
+        path,
+        store_decimal_as_integer=True,
+        store_schema=False,
+        use_dictionary=repeating(rows),
+    )
     return {
         "add": {
             "path": name,
@@ -44,6 +53,24 @@ def write_data_file(folder: Path, rows: pa.Table, skipped_by: list[tuple[str, ..
             "stats": statistics_of(rows, skipped_by),
         }
     }
+
+
+def repeating(rows: pa.Table) -> list[str] | bool:
+    """The columns whose values repeat, by a look at the first ones: those get a dictionary.
+
+    For a column of measurements a dictionary is built, found to be too large and given up, which
+    took more than half of the time that typed rows took to be written.
+    """
+    if rows.num_rows < MANY:
+        return True
+    names = []
+    for field in rows.schema:
+        if pa.types.is_nested(field.type):
+            continue  # Lists of names, mostly empty.
+        values = rows[field.name].slice(0, SAMPLE)
+        if pc.count_distinct(values).as_py() <= SAMPLE // 2:
+            names.append(field.name)
+    return names
 
 
 def statistics_of(rows: pa.Table, columns: list[tuple[str, ...]]) -> str:

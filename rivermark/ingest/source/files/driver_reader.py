@@ -10,16 +10,20 @@ from __future__ import annotations
 import codecs
 import gzip
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
+
+import numpy as np
+import pyarrow as pa
 
 from rivermark.ingest.source.files.avro import avro_payloads
 from rivermark.ingest.source.files.options import FileOptions, is_utf8
 from rivermark.ingest.source.files.parquet import parquet_payloads
+from rivermark.ingest.source.payload import Payloads
 from rivermark.lake.filesystem import filesystem
 from rivermark.model.source import PlannedSplit
 
-MOST_BYTES: Final = 16 << 20
+MOST_BYTES: Final = 48 << 20
 """Beyond so many bytes of text (gzip unpacked) the executors read."""
 BINARY: Final = ("parquet", "avro")
 """Formats whose records become JSON."""
@@ -28,7 +32,7 @@ TEXT: Final = (".json", ".jsonl", ".ndjson", ".csv", ".txt", ".log")
 
 def records_of(
     files: Sequence[PlannedSplit], options: FileOptions, wanted: Collection[str] | None = None
-) -> list[list[str]] | None:
+) -> list[Payloads] | None:
     """The payloads of each file, empty lines included; None where Spark has to read them.
 
     That is: bytes that are not UTF-8 where they should be (Spark replaces them), more than
@@ -37,30 +41,44 @@ def records_of(
     """
     if any(not (f.format in BINARY or plain(f)) for f in files):
         return None
-    records, left = [], MOST_BYTES
+    records: list[Payloads] = []
+    left = MOST_BYTES
     for file in files:
         if file.format in BINARY:
             left -= file.weight
             if left < 0:
                 return None
-            records.append([*binary_payloads(file, wanted)])
+            records.append(binary_payloads(file, wanted))
             continue
         text = text_of(file.path, left, strict=is_utf8(options.encoding))
         if text is None:
             return None
         left -= len(text)
-        # The three line ends of Hadoop's line reader, and no others, as bytes are split here.
-        records.append([line.decode(options.encoding, "replace") for line in text.splitlines()])
+        records.append(lines_of(text, options.encoding))
     return records
 
 
-def binary_payloads(file: PlannedSplit, wanted: Collection[str] | None) -> Iterator[str]:
+def binary_payloads(file: PlannedSplit, wanted: Collection[str] | None) -> Payloads:
     """The records of a Parquet or Avro file as JSON objects, in their order."""
     if file.format == "avro":
-        yield from avro_payloads(file.path)
-    else:
-        for payloads in parquet_payloads(file.path, wanted):
-            yield from payloads.to_pylist()
+        return [*avro_payloads(file.path)]
+    parts: list[pa.StringArray] = [*parquet_payloads(file.path, wanted)]
+    return pa.concat_arrays(parts) if parts else []
+
+
+def lines_of(text: bytes, encoding: str) -> Payloads:
+    """The lines of a text, by the three line ends of Hadoop's line reader and no others."""
+    if b"\r" in text or not is_utf8(encoding):
+        return [line.decode(encoding, "replace") for line in text.splitlines()]
+    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
+    if text and not text.endswith(b"\n"):
+        ends = np.append(ends, len(text))
+    # Lines and line ends in turn, as texts over the same bytes.
+    bounds = np.zeros(2 * len(ends) + 1, np.int32)
+    bounds[1::2] = ends
+    bounds[2::2] = np.minimum(ends + 1, len(text))
+    both = pa.StringArray.from_buffers(2 * len(ends), pa.py_buffer(bounds), pa.py_buffer(text))
+    return both.take(pa.array(np.arange(0, 2 * len(ends), 2)))
 
 
 def plain(file: PlannedSplit) -> bool:

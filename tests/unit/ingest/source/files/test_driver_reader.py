@@ -6,6 +6,7 @@ import gzip
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from rivermark import FileSource
@@ -30,18 +31,31 @@ def file(path: Path, content: bytes, kind: str = "json") -> PlannedSplit:
     )
 
 
+def lines(one: PlannedSplit) -> list[str]:
+    records = records_of([one], SOURCE)
+    assert records is not None
+    return [str(line) for line in pa.array(records[0], pa.string()).to_pylist()]
+
+
 def test_a_line_ends_where_the_engine_ends_it(tmp_path: Path) -> None:
     text = "\ufeffa\r\n\nb\rc\u2028d\x0be\n".encode()
 
-    assert records_of([file(tmp_path / "a.json", text)], SOURCE) == [
-        ["a", "", "b", "c\u2028d\x0be"]
-    ]
+    assert lines(file(tmp_path / "a.json", text)) == ["a", "", "b", "c\u2028d\x0be"]
+
+
+@pytest.mark.parametrize("text", ["", "a", "a\n", "\n", "\n\n", "a\nb", "a\n\nb\n", "é\n\u2028"])
+def test_lines_of_line_feeds_alone_are_the_same(tmp_path: Path, text: str) -> None:
+    ends = text.replace("\n", "\r\n")
+
+    assert lines(file(tmp_path / "a.json", text.encode())) == lines(
+        file(tmp_path / "b.json", ends.encode())
+    )
 
 
 def test_packed_files_of_several_members_are_read_to_their_end(tmp_path: Path) -> None:
     packed = file(tmp_path / "a.json.gz", gzip.compress(b"a\n") + gzip.compress(b"b"))
 
-    assert records_of([packed], SOURCE) == [["a", "b"]]
+    assert lines(packed) == ["a", "b"]
 
 
 @pytest.mark.parametrize(

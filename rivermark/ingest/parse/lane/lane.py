@@ -1,0 +1,211 @@
+"""The fast lane: rows that are plainly well-formed become typed columns, many at a time.
+
+The lane says of a row that it is typed, or that the parser has to be asked; never that it is bad.
+What it types, the parser would type the same: the lane knows only the plain ones of the spellings
+that the parser takes, and proves of a line that nothing else stands in it (`shapes`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rivermark.ingest.parse.lane.lines import REPLACED, Lines, Mask, Places
+from rivermark.ingest.parse.lane.shapes import Shape, cut_csv, cut_json, shape_of
+from rivermark.ingest.parse.lane.values import Values
+from rivermark.ingest.parse.lane.words import texts
+
+ROWS: Final = 8_192
+"""Rows that are looked at together: with their text they fit the processor's cache."""
+MOST_SHAPES: Final = 16
+"""Shapes that are known at a time; lines of more kinds are left to the parser."""
+NEW_SHAPES: Final = 4
+"""Shapes that are learned at most from rows that are looked at together."""
+FEW: Final = 64
+"""Of so many rows one may remain: too few for a further shape."""
+
+Read = Callable[[Values], tuple[pa.Array, Mask]]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A field: where its value is looked up, in turn, its words for 'no value', and its reader.
+
+    Without a reader the column holds texts, about which nothing is said.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    nulls: tuple[str, ...]
+    required: bool
+    read: Read | None
+
+
+@dataclass
+class Typed:
+    """Columns by field, and the rows whose values stand in them; the others are to be asked for.
+
+    The columns of `texts` are not typed: their fields have readers that the lane does not know.
+    """
+
+    columns: dict[str, pa.Array]
+    good: Mask
+    texts: frozenset[str] = frozenset()
+
+    def take(self, rows: Places) -> Typed:
+        """The rows in another order."""
+        order = pa.array(rows)
+        columns = {name: column.take(order) for name, column in self.columns.items()}
+        return Typed(columns, self.good[rows], self.texts)
+
+
+class Lane:
+    """Types lines of one ingest; it learns the shapes of its JSON lines from them."""
+
+    def __init__(self, columns: Sequence[Column], delimiter: str) -> None:
+        self.typed = frozenset(column.name for column in columns if column.read is not None)
+        self._columns = columns
+        self._delimiter = delimiter
+        self._lower = {key.lower() for column in columns for key in column.keys}
+        self._shapes: list[Shape] = []
+
+    def type(self, payloads: pa.Array, formats: pa.Array, columns: pa.Array) -> Typed:
+        """Type payloads by the formats and columns (as JSON) of their files."""
+        groups = groups_of(formats, columns)
+        parts = []
+        for (kind, names), rows in groups.items():
+            own = payloads if len(groups) == 1 else payloads.take(pa.array(rows))
+            for first in range(0, max(len(own), 1), ROWS):
+                parts.append(self._type(own.slice(first, ROWS), kind, json.loads(names)))
+        typed = Typed(
+            {
+                column.name: pa.concat_arrays([part.columns[column.name] for part in parts])
+                for column in self._columns
+            },
+            np.concatenate([part.good for part in parts]),
+            frozenset(column.name for column in self._columns if column.read is None),
+        )
+        if len(groups) == 1:
+            return typed
+        return typed.take(np.argsort(np.concatenate([*groups.values()])))
+
+    def _type(self, payloads: pa.StringArray, kind: str, names: Sequence[str]) -> Typed:
+        lines = Lines(payloads)
+        if kind == "csv" and len(self._delimiter.encode()) == 1:
+            cells, good = self._cut_csv(lines, names)
+        elif kind in ("csv", "text"):
+            cells, good = [no_value(lines)] * len(self._columns), np.zeros(len(lines), np.bool_)
+        else:
+            cells, good = self._cut_json(lines)
+        replaced = lines.holds(REPLACED)
+        if replaced is not None:
+            good &= ~replaced
+        columns = {}
+        for column, cell in zip(self._columns, cells, strict=True):
+            values = cell.without(column.nulls)
+            columns[column.name], read = (column.read or texts)(values)
+            good &= read & ~values.absent if column.required else read | values.absent
+        return Typed(columns, good)
+
+    def _cut_csv(self, lines: Lines, names: Sequence[str]) -> tuple[list[Values], Mask]:
+        found, good = cut_csv(lines, len(names), self._delimiter.encode())
+        backwards = [*enumerate(names)][::-1]
+        place_of = {name.lower(): n for n, name in backwards} | {name: n for n, name in backwards}
+        return self._picked(lines, place_of, found), good
+
+    def _picked(
+        self, lines: Lines, place_of: Mapping[str, int], found: Sequence[Values]
+    ) -> list[Values]:
+        """The value of each column: the first of its keys that has one."""
+        return [
+            first_of(lines, [found[place_of[key]] for key in column.keys if key in place_of])
+            for column in self._columns
+        ]
+
+    def _cut_json(self, lines: Lines) -> tuple[list[Values], Mask]:
+        good: Mask = np.zeros(len(lines), np.bool_)
+        rest = np.arange(len(lines))
+        for doubtful in (lines.holds(b"\\"), lines.with_control()):
+            if doubtful is not None:
+                rest = rest[~doubtful[rest]]
+        cells: list[Values] | None = None
+        few, new = len(lines) // FEW, 0
+        known = iter([*self._shapes])
+        while len(rest):
+            shape = next(known, None)
+            is_new = shape is None
+            if shape is None:
+                if new == NEW_SHAPES or len(rest) <= few:
+                    break
+                new += 1
+                shape = self._new_shape(lines, rest)
+                if shape is None:
+                    break
+            own = lines if len(rest) == len(lines) else lines.take(rest)
+            cut = cut_json(own, shape)
+            count = int(cut.good.sum())
+            if is_new and not count:
+                break
+            if is_new or count > len(lines) // 2:
+                self._shapes = [shape, *(s for s in self._shapes if s != shape)][:MOST_SHAPES]
+            if not count:
+                continue
+            picked = self._picked(own, self._places(shape), cut.values)
+            if count == len(lines):
+                return picked, cut.good
+            cells = cells or [no_value(lines) for _ in self._columns]
+            rows = rest[cut.good]
+            for cell, part in zip(cells, picked, strict=True):
+                cell.put(rows, part, cut.good)
+            good[rows] = True
+            rest = rest[~cut.good]
+        return cells or [no_value(lines) for _ in self._columns], good
+
+    def _new_shape(self, lines: Lines, rest: Places) -> Shape | None:
+        """A shape that is not known yet, of the first, the middle or the last of these lines."""
+        samples = (lines.text_of(rest[n * (len(rest) - 1) // 2]) for n in range(3))
+        return next((s for s in map(shape_of, samples) if s and s not in self._shapes), None)
+
+    def _places(self, shape: Shape) -> dict[str, int]:
+        """Where the value of a key stands, in any letter case where it does not exactly."""
+        lower = {key.lower(): n for n, key in enumerate(shape.keys)}
+        return {key: n for key, n in lower.items() if key in self._lower} | {
+            key: n for n, key in enumerate(shape.keys)
+        }
+
+
+def no_value(lines: Lines) -> Values:
+    """A value that no line has."""
+    return Values(lines, lines.starts.copy(), lines.starts.copy(), np.ones(len(lines), np.bool_))
+
+
+def first_of(lines: Lines, values: Sequence[Values]) -> Values:
+    """The first value that a line has."""
+    if not values:
+        return no_value(lines)
+    first = values[0]
+    for other in values[1:]:
+        if not first.absent.any():
+            break
+        first = first.or_else(other)
+    return first
+
+
+def groups_of(formats: pa.Array, columns: pa.Array) -> dict[tuple[str, str], Places]:
+    """The rows of each format and list of columns. Only those of CSV lines matter."""
+    runs = [pc.run_end_encode(pc.fill_null(each, "")) for each in (formats, columns)]
+    ends = np.unique(np.concatenate([run.run_ends.to_numpy() for run in runs]))
+    groups: dict[tuple[str, str], list[Places]] = {}
+    first = 0
+    for end in ends.tolist():
+        kind, names = (each[first].as_py() for each in (formats, columns))
+        key = (kind or "", names if kind == "csv" and names else "[]")
+        groups.setdefault(key, []).append(np.arange(first, end))
+        first = end
+    return {key: np.concatenate(rows) for key, rows in groups.items()} or {("", "[]"): ends}

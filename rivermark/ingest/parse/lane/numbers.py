@@ -1,0 +1,52 @@
+"""Typed columns of plain numbers; the casts cannot fail on what is let through to them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rivermark.ingest.parse.lane.lines import Mask
+from rivermark.ingest.parse.lane.values import Values, read_numbers
+
+LONG_DIGITS: Final = 18
+"""Digits of which any number fits a long."""
+FRACTION: Final = 9
+"""Zeros behind a whole number's point, of which more are not plain."""
+COMMA: Final = ord(",")
+
+
+def integers(values: Values, kind: pa.DataType, *, comma: bool = False) -> tuple[pa.Array, Mask]:
+    """Whole numbers of a type, and which values are plainly such."""
+    read = read_numbers(values, COMMA) if comma else values.numbers
+    good = read.plain & read.whole & (read.digits <= LONG_DIGITS) & (read.fraction <= FRACTION)
+    column = pc.cast(values.lines.texts(values.starts, read.point, ~good), pa.int64())
+    if kind == pa.int64():
+        return column, good
+    bounds = np.iinfo(kind.to_pandas_dtype())
+    plain = pc.fill_null(column, 0).to_numpy()
+    held: Mask = (plain >= bounds.min) & (plain <= bounds.max)
+    if not held.all():
+        good &= held
+        column = pc.if_else(pa.array(good), column, None)
+    return pc.cast(column, kind), good
+
+
+def decimals(values: Values, kind: pa.DataType, *, comma: bool = False) -> tuple[pa.Array, Mask]:
+    """Decimals that need no rounding, and which values are plainly such."""
+    read = read_numbers(values, COMMA) if comma else values.numbers
+    good = read.plain & (read.fraction <= kind.scale) & (read.digits <= kind.precision - kind.scale)
+    return pc.cast(_with_points(values.texts(good), comma), kind), good
+
+
+def doubles(values: Values, kind: pa.DataType, *, comma: bool = False) -> tuple[pa.Array, Mask]:
+    """Doubles, correctly rounded; and which values are plain numbers."""
+    good = (read_numbers(values, COMMA) if comma else values.numbers).plain
+    column = pc.cast(_with_points(values.texts(good), comma), pa.float64())
+    return (column if kind == pa.float64() else pc.cast(column, kind)), good
+
+
+def _with_points(texts: pa.StringArray, comma: bool) -> pa.StringArray:
+    return pc.replace_substring(texts, ",", ".") if comma else texts

@@ -1,0 +1,92 @@
+"""The fast lane and the parser alone make the same of every line, in the driver and on workers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from rivermark import Contract
+from rivermark.ingest.parse.driver_parser import DriverParser
+from rivermark.ingest.parse.parser import DETAILS, PROBLEMS, Parser
+from rivermark.model.contract import FLAGS
+from tests.oracles.lines_of_contracts import (
+    CSV_COLUMNS,
+    EVERYTHING,
+    csv_lines,
+    json_lines,
+)
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def lines_of(
+    payloads: Sequence[str], kind: str = "json", columns: Sequence[str] | None = None
+) -> pa.Table:
+    """Lines of one file, as admission hands them to a parser."""
+    head = ",".join(columns) if columns else None
+    known = {
+        "_file": ("x.json", pa.string()),
+        "_ingest_batch": (0, pa.int64()),
+        "_ingested_at": (NOW, pa.timestamp("us", "UTC")),
+        "_landed_at": (NOW, pa.timestamp("us", "UTC")),
+        "_arrival": (0, pa.int32()),
+        "_format": (kind, pa.string()),
+        "_columns": (json.dumps(columns) if columns else None, pa.string()),
+        "_head": (head, pa.string()),
+    }
+    count = len(payloads)
+    table = pa.table({n: pa.array([value] * count, t) for n, (value, t) in known.items()})
+    table = table.append_column("_row", pa.array(range(1, count + 1), pa.int64()))
+    return table.append_column("payload", pa.array(payloads, pa.string()))
+
+
+def exact(values: pa.ChunkedArray) -> list[Any]:
+    """Values that are equal only where their bits are."""
+    if pa.types.is_floating(values.type):
+        return [None if v is None else float(v).hex() for v in values.to_pylist()]
+    plain: list[Any] = values.to_pylist()
+    return plain
+
+
+def assert_same(payloads: Sequence[str], got: pa.Table, wanted: pa.Table, names: list[str]) -> None:
+    for name in names:
+        pairs = zip(exact(got[name]), exact(wanted[name]), payloads, strict=True)
+        differ = [(line, a, b) for a, b, line in pairs if a != b]
+        assert not differ, f"{name}: {differ[:3]}"
+
+
+def compare(
+    spark: SparkSession, contract: Contract, lines: pa.Table, least_typed: float = 0.0
+) -> None:
+    parser = Parser(contract, ",")
+    driver = DriverParser(spark, parser)
+    got, wanted = driver.parse(lines), driver.asked(lines)
+    payloads = lines["payload"].to_pylist()
+    assert_same(payloads, got, wanted, ["_record"])
+    record = wanted["_record"]
+    names = [*(f.name for f in contract.fields), FLAGS, PROBLEMS, DETAILS]
+    payloads = lines["payload"].filter(record).to_pylist()
+    wanted = wanted.filter(record)
+    assert_same(payloads, got.filter(record), wanted, names)
+    far = parser.parse(spark.createDataFrame(lines)).toArrow().sort_by("_row").filter(record)
+    assert_same(payloads, far, wanted, names)
+    typed = parser.lane(spark).type(*(
+        lines[n].combine_chunks() for n in ("payload", "_format", "_columns")
+    )).good  # fmt: skip
+    assert typed.mean() >= least_typed
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_both_make_the_same_of_json_lines(spark: SparkSession, seed: int) -> None:
+    compare(spark, EVERYTHING, lines_of([*json_lines(seed, 6_000)]), least_typed=0.5)
+
+
+def test_both_make_the_same_of_csv_lines(spark: SparkSession) -> None:
+    lines = lines_of([*csv_lines(1, 6_000)], "csv", CSV_COLUMNS)
+    compare(spark, EVERYTHING, lines, least_typed=0.4)

@@ -1,0 +1,286 @@
+"""What the lane types is what stands in the line; everything doubtful is left to the parser."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rivermark import Contract, Field, readers
+from rivermark.ingest.parse.cutter import MALFORMED, Cutter
+from rivermark.ingest.parse.lane.lane import Lane, Typed
+from rivermark.ingest.parse.lane.readers import lane_of, zones_of
+from rivermark.ingest.parse.lane.zones import Change, Zone
+from rivermark.ingest.parse.parser import spelled
+from tests.oracles.lines_of_contracts import (
+    CSV_COLUMNS,
+    EVERYTHING,
+    INTEGERS,
+    TIMES,
+    csv_lines,
+    json_lines,
+    plain,
+    written,
+)
+
+YEAR = 365 * 86400
+
+
+def at(text: str) -> int:
+    return int(datetime.fromisoformat(text).timestamp())
+
+
+ZONES = {
+    "America/New_York": Zone(
+        at("2024-01-01T00:00Z"),
+        at("2025-01-01T00:00Z"),
+        -5 * 3600,
+        [
+            Change(at("2024-03-10T07:00Z"), -5 * 3600, -4 * 3600),
+            Change(at("2024-11-03T06:00Z"), -4 * 3600, -5 * 3600),
+        ],
+    ),
+    "Europe/Berlin": Zone(
+        at("2024-01-01T00:00Z"),
+        at("2025-01-01T00:00Z"),
+        3600,
+        [
+            Change(at("2024-03-31T01:00Z"), 3600, 7200),
+            Change(at("2024-10-27T01:00Z"), 7200, 3600),
+        ],
+    ),
+}
+
+
+def lane(contract: Contract, delimiter: str = ",") -> Lane:
+    assert zones_of(contract) <= ZONES.keys()
+    return lane_of(contract, [spelled(f) for f in contract.fields], delimiter, ZONES)
+
+
+def arrays(
+    lines: Sequence[str], kind: str = "json", columns: Sequence[str] | None = None
+) -> tuple[pa.Array, pa.Array, pa.Array]:
+    names = json.dumps(columns) if columns else None
+    count = len(lines)
+    return (
+        pa.array(lines, pa.string()),
+        pa.array([kind] * count, pa.string()),
+        pa.array([names] * count, pa.string()),
+    )
+
+
+def value_in(kind: str, text: str, zone: str) -> Any:
+    """What a plain text means, by Python's own readers."""
+    match kind:
+        case "text":
+            return text
+        case "integer":
+            number = Decimal(text)
+            assert number == number.to_integral_value()
+            return int(number)
+        case "decimal":
+            return Decimal(text.replace(",", "."))
+        case "number":
+            return float(text)
+        case "boolean":
+            return text.lower() in ("true", "t", "yes", "y", "1")
+        case "millis":
+            return datetime.fromtimestamp(0, UTC) + int(Decimal(text)) * (
+                datetime.fromtimestamp(0.001, UTC) - datetime.fromtimestamp(0, UTC)
+            )
+        case _:
+            moment = datetime.fromisoformat(text)
+            return moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(zone))
+
+
+def assert_exact(contract: Contract, typed: Typed, cells: pa.StructArray) -> None:
+    """Every typed value is what Python reads in the text that the cutter finds."""
+    assert not cells.field(MALFORMED).filter(pa.array(typed.good)).drop_null()
+    for field in contract.fields:
+        read = field.read or readers.reader_for(field.type)
+        texts = cells.field(field.name).to_pylist()
+        values = typed.columns[field.name].to_pylist()
+        for text, value, good in zip(texts, values, typed.good, strict=True):
+            if not good:
+                continue
+            if field.name in typed.texts or text is None:
+                assert value == text, field.name
+            else:
+                assert isinstance(read, readers.NamedReader)
+                wanted = value_in(read.kind, text, read.zone)
+                if field.name == "single":
+                    wanted = float(np.float32(wanted))
+                assert value == wanted, (field.name, text)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_typed_json_is_what_stands_in_the_line(seed: int) -> None:
+    lines = arrays([*json_lines(seed, 2_000)])
+    typed = lane(EVERYTHING).type(*lines)
+    cells = Cutter([spelled(f) for f in EVERYTHING.fields], ",").cut(*lines)
+    assert_exact(EVERYTHING, typed, cells)
+    assert 0.5 < typed.good.mean() < 0.9
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_typed_csv_is_what_stands_in_the_line(seed: int) -> None:
+    lines = arrays([*csv_lines(seed, 2_000)], "csv", CSV_COLUMNS)
+    typed = lane(EVERYTHING).type(*lines)
+    cells = Cutter([spelled(f) for f in EVERYTHING.fields], ",").cut(*lines)
+    assert_exact(EVERYTHING, typed, cells)
+    assert 0.5 < typed.good.mean() < 0.9
+
+
+ONE = Contract(
+    fields=(
+        Field("at", "timestamp", required=True),
+        Field("n", "long"),
+        Field("d", "double"),
+        Field("s", "string"),
+        Field("wall", "timestamp", read=readers.local_timestamp("America/New_York")),
+    ),
+    event_time="at",
+)
+GOOD = {"at": "2024-05-01T00:00:00Z", "n": 1, "d": 2.5, "s": "x", "wall": "2024-05-01T00:00:00"}
+
+
+def good(*lines: str, kind: str = "json", columns: Sequence[str] | None = None) -> list[bool]:
+    return [bool(g) for g in lane(ONE).type(*arrays(lines, kind, columns)).good]
+
+
+LINE = json.dumps(GOOD)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        LINE + " x",
+        LINE + LINE,
+        LINE + "}",
+        LINE[:-1],
+        LINE[1:],
+        "[" + LINE + "]",
+        LINE.replace('"n": 1', '"n": 1, "n": 1'),
+        LINE.replace('"n": 1', '"n": 01'),
+        LINE.replace('"n": 1', '"n": +1'),
+        LINE.replace('"n": 1', '"n": 1.'),
+        LINE.replace('"n": 1', '"n": .5'),
+        LINE.replace('"n": 1', '"n": 1.5'),
+        LINE.replace('"n": 1', '"n": nullx'),
+        LINE.replace('"n": 1', '"n": nul'),
+        LINE.replace('"n": 1', '"n": true'),
+        LINE.replace('"n": 1', '"n": NaN'),
+        LINE.replace('"n": 1', '"n": [1]'),
+        LINE.replace('"n": 1', '"n": 1234567890123456789012345'),
+        LINE.replace('"x"', '"\\u0041"'),
+        LINE.replace('"x"', '"a\tb"'),
+        LINE.replace('"x"', '"a\ufffdb"'),
+        LINE.replace('"x"', '" "'),
+        LINE.replace('"x"', "x"),
+        LINE.replace('"x"', "'x'"),
+        "\ufeff" + LINE,
+        "",
+        " ",
+        "null",
+    ],
+)
+def test_what_is_not_plain_is_asked_for(line: str) -> None:
+    assert good(LINE, line, LINE) == [True, False, True]
+    assert good(line) == [False]
+
+
+def test_a_null_a_missing_key_and_other_keys_are_plain() -> None:
+    null = LINE.replace('"x"', "null")
+    missing = LINE.replace('"n": 1, ', "")
+    more = LINE.replace('"n": 1', '"n": 1, "more": true, "most": "y, z"')
+    again = lane(ONE).type(*arrays([LINE, null, missing, more]))
+    assert again.good.all()
+    assert again.columns["s"].to_pylist() == ["x", None, "x", "x"]
+    assert again.columns["n"].to_pylist() == [1, 1, None, 1]
+
+
+def test_keys_are_looked_up_as_the_parser_does() -> None:
+    upper = LINE.replace('"n"', '"N"')
+    both = LINE.replace('"n": 1', '"N": 7, "n": 1')
+    typed = lane(ONE).type(*arrays([upper, both]))
+    assert typed.columns["n"].to_pylist() == [1, 1]
+
+
+def test_a_required_value_that_is_missing_is_asked_for() -> None:
+    assert good(LINE.replace('"2024-05-01T00:00:00Z"', "null")) == [False]
+
+
+@pytest.mark.parametrize(
+    ("wall", "plainly"),
+    [
+        ("2024-03-10T01:59:59", True),
+        ("2024-03-10T02:00:00", False),
+        ("2024-03-10T02:59:59", False),
+        ("2024-03-10T03:00:00", True),
+        ("2024-11-03T00:59:59", True),
+        ("2024-11-03T01:00:00", False),
+        ("2024-11-03T01:59:59.999999", False),
+        ("2024-11-03T02:00:00", True),
+        ("2023-12-31T00:00:00", False),
+        ("2026-01-01T00:00:00", False),
+    ],
+)
+def test_wall_clocks_beside_a_change_are_asked_for(wall: str, *, plainly: bool) -> None:
+    assert good(json.dumps(GOOD | {"wall": wall})) == [plainly]
+
+
+def test_csv_lines_with_quotes_or_other_values_are_asked_for() -> None:
+    columns = ("at", "n", "d", "s", "wall")
+    line = "2024-05-01T00:00:00Z,1,2.5,x,2024-05-01 00:00:00"
+    lines = (line, line + ",", line.replace(",x", ""), line.replace("x", '"x"'), line)
+    assert good(*lines, kind="csv", columns=columns) == [True, False, False, False, True]
+
+
+def test_rows_of_several_files_keep_their_order() -> None:
+    columns = ("at", "n", "d", "s", "wall")
+    csv = "2024-05-01T00:00:00Z,2,2.5,x,"
+    payloads = pa.array([LINE, csv, LINE, csv])
+    kinds = pa.array(["json", "csv", "json", "csv"])
+    names = pa.array([None, json.dumps(columns), None, json.dumps(columns)])
+    typed = lane(ONE).type(payloads, kinds, names)
+    assert typed.good.all()
+    assert typed.columns["n"].to_pylist() == [1, 2, 1, 2]
+
+
+def test_no_line_and_sliced_lines_are_fine() -> None:
+    payloads, kinds, names = arrays([LINE] * 5)
+    assert len(lane(ONE).type(payloads.slice(0, 0), kinds.slice(0, 0), names.slice(0, 0)).good) == 0
+    assert lane(ONE).type(payloads.slice(2), kinds.slice(2), names.slice(2)).good.all()
+
+
+def test_many_rows_are_looked_at_in_parts() -> None:
+    draw = random.Random(3)
+    lines = arrays([written(draw, plain(draw)) for _ in range(20_000)])
+    typed = lane(EVERYTHING).type(*lines)
+    cells = Cutter([spelled(f) for f in EVERYTHING.fields], ",").cut(*lines)
+    assert_exact(EVERYTHING, typed, cells)
+    assert typed.good.mean() > 0.9
+
+
+@given(
+    st.sampled_from((*INTEGERS, *TIMES)) | st.text("0123456789.-+eE", max_size=30), st.booleans()
+)
+def test_any_number_or_time_is_read_exactly_or_not_at_all(text: str, quoted: bool) -> None:
+    value = json.dumps(text, ensure_ascii=False) if quoted else text
+    line = written(random.Random(0), plain(random.Random(0)))
+    for key in ("little", "price", "ratio", "tick", "code", "wall"):
+        record = json.loads(line) | {key: "@@"}
+        lines = arrays([json.dumps(record, ensure_ascii=False).replace('"@@"', value)])
+        typed = lane(EVERYTHING).type(*lines)
+        cells = Cutter([spelled(f) for f in EVERYTHING.fields], ",").cut(*lines)
+        assert_exact(EVERYTHING, typed, cells)
