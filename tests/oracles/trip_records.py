@@ -176,6 +176,7 @@ def flags(record: Record) -> set[str]:
     """The names of the rules that a record breaks."""
     hours = (record.dropoff - record.pickup) / HOUR
     miles, riders = record.miles, record.passengers
+    fare, total = record.money[FARE], record.money[TOTAL]
     shifts = [turns(wall) for wall in record.walls]
     nowhere = [z is not None and not 1 <= z <= 263 for z in record.zones]
     asked = {
@@ -187,6 +188,8 @@ def flags(record: Record) -> set[str]:
         "long_trip": hours > 2,
         "meter_left_on": hours >= 23,
         "negative_amount": any(m is not None and m < 0 for m in record.money),
+        "refund": total is not None and total < 0,
+        "flex_fare": fare is not None and total is not None and fare < 0 <= total,
         "absurd_distance": miles is not None and not 0 <= miles <= 100,
         "zero_distance": miles == 0,
         "zero_passengers": riders == 0,

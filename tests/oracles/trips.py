@@ -49,8 +49,14 @@ def mark_twins(records: Iterable[Record]) -> None:
         for place, record in enumerate(sorted(twins, key=dearest)):
             fare = record.money[FARE] or Decimal(0)
             record.surplus = place > 0
-            record.refund = fare < 0 < max(fares)
-            record.refunded = min(fares) < 0 < fare
+            record.refund = given_back(record) and max(fares) > 0
+            record.refunded = any(map(given_back, twins)) and fare > 0
+
+
+def given_back(record: Record) -> bool:
+    """Whether fare and total both are below zero."""
+    fare, total = record.money[FARE], record.money[TOTAL]
+    return fare is not None and total is not None and fare < 0 and total < 0
 
 
 def dearest(record: Record) -> tuple[object, ...]:

@@ -6,11 +6,10 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from jobs.names import by_days, in_order
-from platform_defs.specs import landing_spec, lineage
+from platform_defs.specs import landing_spec
 from rivermark import DeltaSource, Ingest, RateSource, SocketSource, Source, Topology
 from tests.platform.conftest import definitions_in
-from tests.platform.small_topology import SMALL
+from tests.platform.small_topology import HOURLY, SMALL
 
 pytestmark = pytest.mark.platform
 
@@ -135,14 +134,24 @@ def test_loading_starts_no_engine_and_reads_no_home(tmp_path: Path) -> None:
     assert not home.exists()
 
 
-def test_a_lookup_has_no_days_and_is_made_from_its_versions() -> None:
+def test_a_lookup_has_no_days_and_is_made_from_its_versions(tmp_path: Path) -> None:
     [rides] = [stream for stream in SMALL.streams if isinstance(stream, Ingest)]
     known = replace(rides, name="taxi/known", kind="lookup", keys=("ride_id",), lateness=None)
-    topology = Topology([known])
-    above = {t.name: [d.asset_key for d in lineage(topology, known, t)] for t in known.tables}
+    joined = replace(HOURLY, reads=(rides,), static=(known,))
+    defs = definitions_in(Topology([rides, known, joined]), tmp_path)
+    dg.Definitions.validate_loadable(defs)
+    graph = defs.resolve_asset_graph()
+    parents = {
+        "taxi/known_versions": {"taxi/known_raw"},
+        "taxi/known": {"taxi/known_versions"},
+        "taxi/hourly": {"taxi/rides", "taxi/known"},
+    }
 
-    assert above["taxi/known"] == [dg.AssetKey(["taxi", "known_versions"])]
-    assert above["taxi/known_versions"] == [dg.AssetKey(["taxi", "known_raw"])]
-    assert not any(by_days(known, table) for table in known.tables)
-    names = [table.name.rpartition("/")[2] for table in in_order(known)]
-    assert names.index("known_raw") < names.index("known_versions") < names.index("known")
+    for table, above in parents.items():
+        assert graph.get(dg.AssetKey(table.split("/"))).parent_keys == keys(above), table
+    assert all(
+        graph.get(key).partitions_def is None for key in keys({t.name for t in known.tables})
+    )
+    checks = {key.name for key in graph.asset_check_keys if key.asset_key.path[1] == "known"}
+    assert "rows_are_unique" in checks
+    assert not checks & {"days_are_complete", "few_rows_are_late", "late_rows_are_known"}

@@ -25,7 +25,7 @@ SURPLUS: Final[Described] = (
 REFUNDS: Final[Described] = (
     "refunds",
     COUNT,
-    "Records of negative fare beside one of positive fare of the same trip, repeats left out.",
+    "Records of negative fare and total beside a positive fare of the same trip, no repeats.",
 )
 FLAGGED: Final[Described] = ("flagged", COUNT, "Trips among them with any flag; see taxi/trips.")
 FARE: Final[Described] = ("fare", SUM, "Fares (USD), refunds taken off, repeats left out.")

@@ -1,7 +1,7 @@
 """What is wrong with real trip records, by name.
 
 Only what cannot be placed in time is quarantined. Everything else stays, flagged, because negative
-amounts are refunds, zero passengers are what drivers enter, and a rule that drops such rows drops
+totals are refunds, zero passengers are what drivers enter, and a rule that drops such rows drops
 thousands unseen. Each aggregation says which flags it leaves out.
 """
 
@@ -125,7 +125,19 @@ IN_VALUE: Final = (
         "negative_amount",
         _any_negative,
         "flag",
-        "An amount below zero: mostly the second record of a refunded trip.",
+        "An amount below zero: a refund, or a flex fare.",
+    ),
+    Rule(
+        "refund",
+        lambda: F.col("total") < 0,
+        "flag",
+        "A total below zero: money is given back, mostly in a second record of the trip.",
+    ),
+    Rule(
+        "flex_fare",
+        lambda: (F.col("fare") < 0) & (F.col("total") >= 0),
+        "flag",
+        "A fare below zero within a total that is not: a trip at a price that was agreed before.",
     ),
     Rule(
         "absurd_distance",

@@ -16,6 +16,8 @@ from rivermark import Suite, Table, expect
 
 COLUMN_OF_RULE: Final = {
     "negative_amount": "total",
+    "refund": "total",
+    "flex_fare": "total",
     "absurd_distance": "distance_miles",
     "zero_distance": "distance_miles",
     "zero_passengers": "passengers",

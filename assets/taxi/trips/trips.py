@@ -26,8 +26,12 @@ def _described(*fields: Field) -> tuple[Described, ...]:
 MARKS: Final[tuple[Described, ...]] = (
     ("is_repeat", BooleanType(), "Equal to an earlier record: in no published count or sum."),
     ("is_surplus", BooleanType(), "A further record of a trip counted already."),
-    ("is_refund", BooleanType(), "Negative fare beside a positive one of the same trip."),
-    ("is_refunded", BooleanType(), "Positive fare beside a negative one of the same trip."),
+    (
+        "is_refund",
+        BooleanType(),
+        "Negative fare and total beside a positive fare of the same trip.",
+    ),
+    ("is_refunded", BooleanType(), "Positive fare beside a refund of the same trip."),
 )
 PLACES: Final[tuple[Described, ...]] = (
     ("pickup_borough", TEXT, "Borough of the pickup zone; empty for a number not in TLC's table."),
@@ -102,6 +106,7 @@ TRIPS: Final = TLC.stream(
             expect.no_rows_where("is_repeat AND NOT is_surplus", name="a repeat is surplus"),
             expect.no_rows_where("is_refund AND NOT is_surplus", name="a refund is no trip"),
             expect.no_rows_where("is_refund AND fare >= 0", name="a refund's fare is negative"),
+            expect.no_rows_where("is_refund AND total >= 0", name="a refund's total is negative"),
             KNOWN_SERVICE,
         ),
     ),

@@ -45,18 +45,20 @@ def mark_twins(records: DataFrame) -> DataFrame:
     - `is_repeat`: an equal record stands before it (by file and line): the same trips came twice.
     - `is_surplus`: another record of a trip that is counted already. One of each trip's records is
       not: the first of those with the highest fare, so never the refund. Repeats are surplus.
-    - `is_refund`: a negative fare with a twin of positive fare. `is_refunded`: that twin.
+    - `is_refund`: a negative fare and total with a twin of positive fare. `is_refunded`: that twin.
+      A negative fare within a positive total is a trip (a flex fare) and refunds nothing.
     """
     twins = Window.partitionBy(*TRIP)
     in_order = (F.col("_file"), F.col("_row"))
     repeats = Window.partitionBy(*RECORD).orderBy(*in_order)
     dearest_first = twins.orderBy(F.desc_nulls_last("fare"), F.desc_nulls_last("total"), *in_order)
-    refunded = (F.min("fare").over(twins) < 0) & (F.max("fare").over(twins) > 0)
+    refunds = F.coalesce((F.col("fare") < 0) & (F.col("total") < 0), F.lit(False))
+    refunded = F.max(refunds).over(twins) & (F.max("fare").over(twins) > 0)
     return records.withColumns(
         {
             "is_repeat": F.row_number().over(repeats) > 1,
             "is_surplus": F.row_number().over(dearest_first) > 1,
-            "is_refund": F.coalesce(refunded & (F.col("fare") < 0), F.lit(False)),
+            "is_refund": F.coalesce(refunded & refunds, F.lit(False)),
             "is_refunded": F.coalesce(refunded & (F.col("fare") > 0), F.lit(False)),
         }
     )

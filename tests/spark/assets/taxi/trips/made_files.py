@@ -178,7 +178,7 @@ def put_strays(folder: Path) -> None:
 
 
 def put_refunds(folder: Path) -> None:
-    """A trip and its refund, a trip entered twice, absurd distances and lengths (B083, B087)."""
+    """Refunds, flex fares, a trip entered twice, absurd distances and lengths (B083 to B087)."""
     minus: Cells = {"fare_amount": "-11.5", "tip_amount": "-2.00", "total_amount": "-16.30"}
     rows = [
         trip("2023-12-10 10:00:00"),
@@ -191,6 +191,14 @@ def put_refunds(folder: Path) -> None:
         trip("2023-12-10 15:00:00", minutes=0, trip_distance="0"),
     ]
     put(folder, "green/refunds_2023-12.csv", csv_text(rows))
+    flex: Cells = {"fare_amount": "-4.5", "total_amount": "21.30"}
+    rows = [
+        trip("2023-11-10 10:00:00", **flex),
+        trip("2023-11-10 10:00:00"),
+        trip("2023-11-10 11:00:00", payment_type=3, **minus),
+        trip("2023-11-10 11:00:00"),
+    ]
+    put(folder, "green/flex_2023-11.csv", csv_text(rows))
 
 
 def put_places(folder: Path) -> None:

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from assets.taxi.trips.trips import TRIPS
 from assets.taxi.trips.zone_hours import ZONE_HOURS
-from tests.spark.assets.taxi.trips.made_files import FEBRUARY, JANUARY
+from tests.spark.assets.taxi.trips.made_files import FEBRUARY, JANUARY, YELLOW
 from tests.spark.assets.taxi.trips.published import Published
 from tests.spark.helpers.recomputing import recompute_days
 
@@ -112,9 +112,32 @@ def test_b083_the_refund_is_surplus_and_the_trip_stays(published: Published) -> 
 
     assert (trip["is_refunded"], trip["is_surplus"]) == (True, False)
     assert (refund["is_refund"], refund["is_surplus"]) == (True, True)
-    assert refund["flags"] == ["negative_amount"]
+    assert refund["flags"] == ["negative_amount", "refund"]
     assert (corrected["is_surplus"], correction["is_surplus"]) == (True, False)
     assert not corrected["is_repeat"]
+
+
+def test_b084_a_flex_fare_is_a_trip_and_no_refund(published: Published) -> None:
+    cheaper, dearer, refund, refunded = published.trips("green/flex_2023-11.csv")
+
+    marks = [(r["is_refund"], r["is_refunded"]) for r in (cheaper, dearer, refund, refunded)]
+    assert marks == [(False, False), (False, False), (True, False), (False, True)]
+    assert [r["flags"] for r in (cheaper, dearer, refund, refunded)] == [
+        ["negative_amount", "flex_fare"],
+        [],
+        ["negative_amount", "refund"],
+        [],
+    ]
+
+
+def test_b084_refunds_and_flex_fares_of_a_real_file_are_counted_apart(published: Published) -> None:
+    def broken(rule: str) -> int:
+        rows = published.rows("taxi/trip_quality", file=f"yellow/{YELLOW}", rule=rule)
+        return sum(row["broken"] for row in rows)
+
+    counts = {rule: broken(rule) for rule in ("negative_amount", "refund", "flex_fare")}
+    assert counts == {"negative_amount": 273, "refund": 92, "flex_fare": 181}
+    assert len(published.trips(f"yellow/{YELLOW}")) == 5000
 
 
 def test_b085_each_trip_keeps_its_one_row_whatever_its_zone(published: Published) -> None:
