@@ -14,6 +14,8 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import arrow_schema
 from rivermark.lake.sql import connection, quoted
+from rivermark.lake.statistics import row_count
+from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import Ingest
 
 
@@ -25,9 +27,16 @@ class LookupTable:
     """
 
     def __init__(self, lake: Lake, ingest: Ingest) -> None:
+        """Raises CheckpointIncompatible where the table was filled by an ingest of events."""
         self._table = ingest.admitted
         self._path = lake.path(ingest.admitted)
         self._time = ingest.contract.event_time
+        if row_count(lake, ingest.admitted) and not row_count(lake, ingest.versions):
+            raise CheckpointIncompatible(
+                f"table '{ingest.name}' holds rows of the time before it was declared as a lookup, "
+                "perhaps several of a key. To archive its tables and read the source from the "
+                f"start: rivermark reset {ingest.name} --with-tables"
+            )
 
     def merge(self, versions: pa.Table, files: Sequence[str], metadata: Mapping[str, Any]) -> None:
         """Merge the versions of a batch, whose `files` are in the order in which they landed."""

@@ -47,6 +47,7 @@ LIBRARY_R3 = [
     "1163462463453 20 1\N{NO-BREAK SPACE}000 19,97 2,73 51,98 20,75 1 1",
     "1163462463900 20 1\N{NO-BREAK SPACE}000 19,97 2,73 51,98 20,75 1 1",
     "1163462583453 20 1\N{NO-BREAK SPACE}002 19,97 2,73 51,98 20,78 1\N{NO-BREAK SPACE}100 1",
+    "1163462600000 20 2000000000 19,97 2,73 51,98 20,78 1 1",
 ]
 OCCUPANCY = [
     '"date","Temperature","Humidity","Light","CO2","HumidityRatio","Occupancy"',
@@ -180,6 +181,12 @@ def test_odd_encoding_decimal_commas_and_marked_thousands_are_numbers(platform: 
 def test_lost_and_repeated_messages_are_counted(platform: Platform) -> None:
     [hour] = platform.delta_rows("readings/library_hours")
     assert (hour.expected, hour.used, hour.duplicates, hour.missing) == (4, 3, 1, 1)
+
+
+def test_n040_a_wild_sequence_number_is_quarantined(platform: Platform) -> None:
+    [wild] = platform.delta_rows("readings/library_quarantine")
+    assert wild.reasons == ["sequence_out_of_range"]
+    assert "2000000000" in wild.payload
 
 
 def test_a_spreadsheets_dates_are_read_month_first_or_set_aside(platform: Platform) -> None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from rivermark import Contract, Daily, Field, FileSource, Ingest, Stream, Table
+from rivermark import Contract, Daily, Field, FileSource, Ingest, Stream, Table, Topology
 from rivermark.lake.log import CommitLog
-from rivermark.model.errors import KeysNotUnique, StreamFailed
+from rivermark.model.errors import KeysNotUnique, RivermarkError, StreamFailed
 from rivermark.model.stream import AnyStream
 from rivermark.monitor.checks.registry import checks_of_stream
 from rivermark.operators import join_as_of
 from rivermark.runtime.query.recompute import build_range, pin_inputs
+from rivermark.runtime.supervision.reset import reset
 from rivermark.settings import Settings
 from tests.spark.helpers.crashes import CrashError, crash_once, forget_last_commit
 from tests.spark.helpers.landing import Landing
@@ -191,6 +193,20 @@ def test_a_lookups_batch_that_comes_again_changes_nothing(
         ("s1", 2, "hall"),
     ]
     assert CommitLog(settings.lake().path(PLACES.admitted)).versions() == before
+
+
+def test_what_was_an_ingest_of_events_becomes_a_lookup_by_a_reset(
+    spark: SparkSession, settings: Settings, landing: Landing
+) -> None:
+    events = replace(PLACES, kind="events", keys=())
+    landing.put("places/1.json", place("s1", 0, "attic"), place("s1", 5, "cellar"))
+    run(spark, settings, events)
+    with pytest.raises(RivermarkError, match="rivermark reset test/places --with-tables"):
+        run(spark, settings, PLACES)
+
+    reset(settings, Topology([PLACES]), PLACES, run_id="reset", with_tables=True)
+    run(spark, settings, PLACES)
+    assert rooms(spark, settings, PLACES.admitted, "since") == [("s1", 5, "cellar")]
 
 
 def test_a_lookup_is_joined_as_of_the_events_time_and_a_day_again_the_same(

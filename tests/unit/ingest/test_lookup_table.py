@@ -1,0 +1,82 @@
+"""The table of a lookup: the newest version of each key, whatever comes in which order."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from rivermark.ingest.lookup_table import LookupTable
+from rivermark.lake.schema import create_table
+from rivermark.lake.snapshot import open_table
+from rivermark.lake.system_tables import rows_of
+from rivermark.model.errors import CheckpointIncompatible
+from rivermark.settings import Settings
+from tests.unit.conftest import Put
+from tests.unit.model.declared import ingest
+
+NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+LOOKUP = ingest("test/lookup", kind="lookup", keys=("id",), lateness=None)
+
+
+def version(key: int, hour: int, batch: int, file: str, row: int = 1) -> dict[str, Any]:
+    place = {"_file": file, "_ingest_batch": batch, "_row": row, "flags": []}
+    return {"id": key, "at": NOON + hour * HOUR, **place}
+
+
+@pytest.fixture
+def lookup(settings: Settings) -> LookupTable:
+    for table in LOOKUP.tables:
+        create_table(settings.lake(), table)
+    return LookupTable(settings.lake(), LOOKUP)
+
+
+def merge(lookup: LookupTable, *versions: dict[str, Any], files: tuple[str, ...] = ("a",)) -> None:
+    lookup.merge(rows_of(LOOKUP.admitted, list(versions)), files, {"batch": 0})
+
+
+def held(settings: Settings) -> dict[int, tuple[int, str, int]]:
+    """Hours after noon, file and line of the row of each key; a repeated key fails."""
+    rows = open_table(settings.lake(), LOOKUP.admitted).to_table().to_pylist()
+    by_key = {row["id"]: ((row["at"] - NOON) // HOUR, row["_file"], row["_row"]) for row in rows}
+    assert len(by_key) == len(rows)
+    return by_key
+
+
+def test_the_newest_version_stays_in_whatever_order_they_come(
+    settings: Settings, lookup: LookupTable
+) -> None:
+    merge(lookup, version(1, 2, 0, "a"), version(1, 1, 0, "a", 2), version(2, 0, 0, "a", 3))
+    merge(lookup, version(1, 1, 1, "b"), version(2, 1, 1, "b", 2), files=("b",))
+
+    assert held(settings) == {1: (2, "a", 1), 2: (1, "b", 2)}
+
+
+def test_of_equal_times_the_one_that_landed_last_stays(
+    settings: Settings, lookup: LookupTable
+) -> None:
+    # Within a batch the order of files is that in which they landed, not that of their names.
+    merge(lookup, version(1, 0, 0, "z"), version(1, 0, 0, "a"), files=("z", "a"))
+    assert held(settings) == {1: (0, "a", 1)}
+
+    merge(lookup, version(1, 0, 1, "b"), version(1, 0, 1, "b", 2), files=("b",))
+    merge(lookup, version(1, 0, 0, "z"), files=("z",))
+    assert held(settings) == {1: (0, "b", 2)}
+
+
+def test_a_repeated_batch_leaves_no_commit(settings: Settings, lookup: LookupTable) -> None:
+    versions = [version(n, 0, 0, "a", n) for n in range(1, 50)]
+    merge(lookup, *versions)
+    path = settings.lake().path(LOOKUP.admitted)
+    before = sorted(p.name for p in (settings.home / path).glob("_delta_log/*.json"))
+    merge(lookup, *versions)
+
+    assert sorted(p.name for p in (settings.home / path).glob("_delta_log/*.json")) == before
+    assert len(held(settings)) == 49
+
+
+def test_rows_of_events_are_no_lookup(settings: Settings, put: Put, lookup: LookupTable) -> None:
+    put(LOOKUP.admitted, version(1, 0, 0, "a"), version(1, 1, 0, "a", 2))
+
+    with pytest.raises(CheckpointIncompatible, match="rivermark reset test/lookup --with-tables"):
+        LookupTable(settings.lake(), LOOKUP)
