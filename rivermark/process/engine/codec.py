@@ -32,8 +32,9 @@ from rivermark.process.errors import Misuse, StateUnreadable
 from rivermark.process.evolution.schema import StateSchema
 from rivermark.process.timers import Calendar, Keyed
 
-_FEW: Final = 8
-"""One key in so many may be touched by a batch that writes pages; it is cheaper whole otherwise."""
+_FEW: Final = 32
+"""One key in so many may be touched by a batch that writes pages: where more are in every batch,
+the changes outgrow the pages within a few, and writing all of the bucket is cheaper."""
 
 
 class Codec:

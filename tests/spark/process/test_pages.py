@@ -26,7 +26,7 @@ from tests.spark.process.test_modes import by_hand, written
 pytestmark = pytest.mark.spark
 
 IN_PAGES = watched(build=run_process(Watched, buckets=1))
-SENSORS = 40
+SENSORS = 200
 
 
 class OfEarlierRelease(BucketProcessor):

@@ -103,9 +103,9 @@ def batches(seed: int) -> Iterator[tuple[list[Arrivals], int, int]]:
     now = NOON
     for number in range(40):
         now += draw.choice([0, 500, 2_000, 9_000])
-        count = 150 if number in (0, 25) else draw.choice([0, 1, 2, 5])
+        count = 700 if number in (0, 25) else draw.choice([0, 1, 2, 5])
         rows = [
-            reading(f"s{draw.randrange(120)}", now + draw.randrange(-3_000, 8_000), n)
+            reading(f"s{draw.randrange(500)}", now + draw.randrange(-3_000, 8_000), n)
             for n in (draw.randrange(1_000) for _ in range(count))
         ]
         ruled = [reading("hot", now, number)] if number % 13 == 12 else []
@@ -140,7 +140,7 @@ def started(process: KeyedProcess[Any, Any], **options: Any) -> Engine[Any, Any]
     return engine
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("process", [Busy, Held])
 def test_a_bucket_in_pages_gives_the_rows_and_the_state_of_a_whole_one(
     process: type[Busy], seed: int
@@ -148,14 +148,16 @@ def test_a_bucket_in_pages_gives_the_rows_and_the_state_of_a_whole_one(
     whole, paged = started(process()), started(process(), page_from=1)
     state = stored = pages = None
     in_pages = written = 0
-    for batch, watermark, now in [*batches(seed), ([], END_OF_TIME, NOON)]:
+    runs = [*batches(seed), ([], END_OF_TIME, NOON)]
+    for number, (batch, watermark, now) in enumerate(runs):
         expected = whole.run(state, batch, watermark, now)
         ran = paged.run(stored, batch, watermark, now, (), pages)
         assert ran.outputs.main == expected.outputs.main
         assert ran.outputs.dead == expected.outputs.dead
         assert ran.outputs.counters == expected.outputs.counters
         assert ran.rows == expected.rows
-        assert contents(ran.state, ran.pages) == contents(expected.state, None)
+        if number % 4 == 0:
+            assert contents(ran.state, ran.pages) == contents(expected.state, None)
         for early, exact in (
             (ran.wake_at, expected.wake_at),
             (ran.wake_at_processing, expected.wake_at_processing),
