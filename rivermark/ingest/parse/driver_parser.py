@@ -56,15 +56,15 @@ class DriverParser:
 
     def _merged(self, parsed: pa.Table, lines: pa.Table, plain: Mask) -> pa.Table:
         """The plain rows, and what the parser makes of the others, in the order of the lines."""
-        asked = self.asked(lines.filter(pa.array(~plain)))
+        doubtful = self.parse_doubtful(lines.filter(pa.array(~plain)))
         if not plain.any():
-            return asked.select(parsed.column_names)
-        both = pa.concat_tables([parsed, asked.select(parsed.column_names).cast(parsed.schema)])
+            return doubtful.select(parsed.column_names)
+        both = pa.concat_tables([parsed, doubtful.select(parsed.column_names).cast(parsed.schema)])
         rows = np.arange(len(plain))
-        rows[~plain] = len(plain) + np.arange(asked.num_rows)
+        rows[~plain] = len(plain) + np.arange(doubtful.num_rows)
         return both.take(pa.array(rows))
 
-    def asked(self, lines: pa.Table) -> pa.Table:
+    def parse_doubtful(self, lines: pa.Table) -> pa.Table:
         """What the parser makes of lines."""
         place = pa.array(range(lines.num_rows), pa.int64())
         lines = lines.combine_chunks()

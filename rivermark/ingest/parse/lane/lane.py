@@ -114,17 +114,17 @@ class Lane:
         return Typed(columns, good)
 
     def _cut_csv(self, lines: Lines, names: Sequence[str]) -> tuple[list[Values], Mask]:
-        found, good = cut_csv(lines, len(names), self._delimiter.encode())
+        cells, good = cut_csv(lines, len(names), self._delimiter.encode())
         backwards = [*enumerate(names)][::-1]
         place_of = {name.lower(): n for n, name in backwards} | {name: n for n, name in backwards}
-        return self._picked(lines, place_of, found), good
+        return self._picked(lines, place_of, cells), good
 
     def _picked(
-        self, lines: Lines, place_of: Mapping[str, int], found: Sequence[Values]
+        self, lines: Lines, place_of: Mapping[str, int], cells: Sequence[Values]
     ) -> list[Values]:
         """The value of each column: the first of its keys that has one."""
         return [
-            first_of(lines, [found[place_of[key]] for key in column.keys if key in place_of])
+            first_of(lines, [cells[place_of[key]] for key in column.keys if key in place_of])
             for column in self._columns
         ]
 

@@ -136,9 +136,9 @@ def _next(lines: Lines, places: Places, byte: int, word: Words | None = None) ->
         if n or word is None:
             word = lines.windows(places + 8 * n, 1)[0]
         marks = equal_bytes(word, byte)
-        here = (marks != 0) & (at < 0) if n else marks != 0
+        hit = (marks != 0) & (at < 0) if n else marks != 0
         place = places + 8 * n + first_byte(marks)
-        at = place if n == 0 and here.all() else np.where(here, place, at)
+        at = place if n == 0 and hit.all() else np.where(hit, place, at)
         if (at >= 0).all():
             return at
     far = at < 0

@@ -21,12 +21,12 @@ def booleans(values: Values) -> tuple[pa.Array, Mask]:
 
 
 def _any(words: np.ndarray, lengths: np.ndarray, wanted: tuple[bytes, ...]) -> Mask:
-    found: Mask = np.zeros(len(words), np.bool_)
+    matching: Mask = np.zeros(len(words), np.bool_)
     for each in wanted:
         own = words == np.frombuffer(each.ljust(8, b"\0"), np.uint64)[0]
         if own.any():
-            found |= own & (lengths == len(each))
-    return found
+            matching |= own & (lengths == len(each))
+    return matching
 
 
 def texts(values: Values) -> tuple[pa.Array, Mask]:
