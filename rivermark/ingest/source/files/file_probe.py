@@ -7,7 +7,7 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -215,11 +215,21 @@ def declared_columns(
     hits = sum(name in known for name in lower)
     if not hits or hits * 2 < len(lower):
         return declared, None
+    if len(lower) < len(declared) and _in_order(lower, declared):
+        # Such as a column of row numbers that only the rows have: nothing speaks against what is
+        # declared, and where the rows are as short, each is quarantined.
+        return declared, None
     if hits < len(lower) or len({*lower}) < len(lower):
         raise UnusableHeader(
             f"its first line names {', '.join(names)}; declared are {', '.join(declared)}"
         )
     return names, line
+
+
+def _in_order(names: Sequence[str], declared: Sequence[str]) -> bool:
+    """Whether the names are some of the declared ones, in their order."""
+    rest = iter([name.lower() for name in declared])
+    return all(name in rest for name in names)
 
 
 def cells_of(line: str, delimiter: str) -> tuple[str, ...]:

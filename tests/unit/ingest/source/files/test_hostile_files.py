@@ -117,6 +117,8 @@ def test_n032_a_header_that_names_no_column_is_a_record(tmp_path: Path) -> None:
         ("sensor,at,count", ("sensor", "at", "count"), "sensor,at,count"),
         ("At, Sensor,count", ("At", "Sensor", "count"), "At, Sensor,count"),
         ("at,sensor,count,note", ("at", "sensor", "count", "note"), "at,sensor,count,note"),
+        ("at,count", ("sensor", "at", "count"), None),
+        ("count,at", ("count", "at"), "count,at"),
         ("at,sensor,height", ("sensor", "at", "count"), "refused"),
         ("at,at,sensor", ("sensor", "at", "count"), "refused"),
     ],
