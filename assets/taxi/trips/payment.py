@@ -6,9 +6,8 @@ from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType
 
-from rivermark import readers
+from assets.taxi.trips.codes import code_of
 
 CARD: Final = 1
 """The only payment whose tips are recorded."""
@@ -45,11 +44,7 @@ WORDS: Final = {
 
 def payment_code(text: Column) -> Column:
     """Read a payment written as a code ('1', '1.0') or as a word ('CRD', 'Cash')."""
-    code = readers.integer(IntegerType())(text)
-    word = F.lower(F.trim(text))
-    for spelling, meant in WORDS.items():
-        code = F.when(word == spelling, F.lit(meant)).otherwise(code)
-    return code
+    return code_of(text, WORDS)
 
 
 def payment_name(code: Column) -> Column:

@@ -51,6 +51,12 @@ class Spelled:
         return pc.if_else(words, None, texts)
 
 
+def places_of(names: Sequence[str]) -> dict[str, int]:
+    """Where the column of a name stands: as it is spelled, else in lower case; the first of two."""
+    backwards = [*enumerate(names)][::-1]
+    return {name.lower(): n for n, name in backwards} | {name: n for n, name in backwards}
+
+
 class Cutter:
     """Cuts payloads into the texts of fields.
 
@@ -105,8 +111,7 @@ class Cutter:
 
     def _csv_cutter(self, names: Sequence[str]) -> Callable[[str], Texts]:
         """What takes a line's values by the columns of its file's header."""
-        backwards = [*enumerate(names)][::-1]
-        place_of = {name.lower(): n for n, name in backwards} | {name: n for n, name in backwards}
+        place_of = places_of(names)
         places = [[place_of[key] for key in keys if key in place_of] for keys in self._keys]
         if not any(places):
             # As of a file without a header line.

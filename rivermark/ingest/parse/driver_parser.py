@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rivermark.ingest.parse.lane.lines import Mask
 from rivermark.ingest.parse.lane_checks import LaneChecks
-from rivermark.ingest.parse.parser import CELLS, PLACE, Parser
+from rivermark.ingest.parse.parser import CELLS, Parser
+from rivermark.ingest.parse.projection import PLACE
 from rivermark.ingest.spark_internals import PlannedProjection
 
 RECORD = "_record"

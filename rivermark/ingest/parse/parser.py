@@ -24,6 +24,7 @@ from rivermark.ingest.parse.lane.cells import TYPED, VALUES, LaneOrCutter
 from rivermark.ingest.parse.lane.lane import Lane
 from rivermark.ingest.parse.lane.readers import lane_of, zones_of
 from rivermark.ingest.parse.lane.zones import Change, Zone
+from rivermark.ingest.parse.projection import PLACE
 from rivermark.ingest.spark_internals import CachedColumns, zone_changes
 from rivermark.model.contract import FLAGS, Contract, Field
 from rivermark.model.field_readers import reader_for
@@ -32,8 +33,6 @@ CELLS: Final = "_cells"
 """The text of each field, as the cutter makes it."""
 PROBLEMS: Final = "_problems"
 DETAILS: Final = "_details"
-PLACE: Final = "_place"
-"""Where a line stood among those that were sent to be parsed alone."""
 
 DAY: Final = 24 * 3600
 UNTIL: Final = 2_145_916_800

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rivermark.ingest.parse.cutter import places_of
 from rivermark.ingest.parse.lane.lines import REPLACED, Lines, Mask, Places
 from rivermark.ingest.parse.lane.shapes import Shape, cut_csv, cut_json, shape_of
 from rivermark.ingest.parse.lane.values import Values
@@ -115,9 +116,7 @@ class Lane:
 
     def _cut_csv(self, lines: Lines, names: Sequence[str]) -> tuple[list[Values], Mask]:
         cells, good = cut_csv(lines, len(names), self._delimiter.encode())
-        backwards = [*enumerate(names)][::-1]
-        place_of = {name.lower(): n for n, name in backwards} | {name: n for n, name in backwards}
-        return self._picked(lines, place_of, cells), good
+        return self._picked(lines, places_of(names), cells), good
 
     def _picked(
         self, lines: Lines, place_of: Mapping[str, int], cells: Sequence[Values]
