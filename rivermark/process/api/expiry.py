@@ -106,7 +106,13 @@ class ExpiringMap(MutableMapping[K, V], Generic[K, V]):
         self._stored()[key] = (value, self._life.end())
 
     def __delitem__(self, key: K) -> None:
+        """Remove the entry of `key`; KeyError when there is none or its life is over."""
+        self[key]
         del self._stored()[key]
+
+    def clear(self) -> None:
+        """Remove all entries, those whose life is over too."""
+        self._stored().clear()
 
     def __iter__(self) -> Iterator[K]:
         now = self._life.now()
@@ -117,7 +123,11 @@ class ExpiringMap(MutableMapping[K, V], Generic[K, V]):
 
 
 class ExpiringList(MutableSequence[T], Generic[T]):
-    """A list whose elements end one by one; positions count those that live."""
+    """A list whose elements end one by one; positions count those that live.
+
+    An element whose life is over stays where it is until it is swept: an event of an earlier time
+    may still see it, as in a map.
+    """
 
     def __init__(self, context: Context[Any], slot: int, life: TtlClock) -> None:
         self._context = context
@@ -125,35 +135,53 @@ class ExpiringList(MutableSequence[T], Generic[T]):
         self._life = life
 
     def _stored(self) -> list[tuple[T, Millis]]:
-        """The current key's elements, rid of those whose life is over."""
         record = self._context.record
+        elements: list[tuple[T, Millis]] | None = record[self._slot]
+        if elements is None:
+            elements = record[self._slot] = []
+        return elements
+
+    def _living(self) -> list[int]:
+        """Positions in storage of the elements that live."""
         now = self._life.now()
-        living = [each for each in record[self._slot] or () if each[1] > now]
-        record[self._slot] = living
-        return living
+        return [place for place, (_, end) in enumerate(self._stored()) if end > now]
 
     def __getitem__(self, index: Any) -> Any:
         """The element at `index`, or those of a slice."""
-        if isinstance(index, slice):
-            return [value for value, _ in self._stored()[index]]
-        return self._stored()[index][0]
+        now = self._life.now()
+        return [value for value, end in self._stored() if end > now][index]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         end = self._life.end()
         if isinstance(index, slice):
-            self._stored()[index] = [(each, end) for each in value]
+            stored, places = self._stored(), self._living()
+            living = [stored[place] for place in places]
+            living[index] = [(each, end) for each in value]
+            # What has ended comes first: only an event of an earlier time can still see it.
+            ended = [each for place, each in enumerate(stored) if place not in set(places)]
+            stored[:] = [*ended, *living]
         else:
-            self._stored()[index] = (value, end)
+            self._stored()[self._living()[index]] = (value, end)
 
     def __delitem__(self, index: int | slice) -> None:
-        del self._stored()[index]
+        if isinstance(index, slice):
+            for place in sorted(self._living()[index], reverse=True):
+                del self._stored()[place]
+        else:
+            del self._stored()[self._living()[index]]
 
     def __len__(self) -> int:
-        return len(self._stored())
+        return len(self._living())
 
     def insert(self, index: int, value: T) -> None:
         """Insert an element that lives from now."""
-        self._stored().insert(index, (value, self._life.end()))
+        stored = self._stored()
+        behind = self._living()[index:] if index < len(self) else []
+        stored.insert(behind[0] if behind else len(stored), (value, self._life.end()))
+
+    def clear(self) -> None:
+        """Remove all elements, those whose life is over too."""
+        self._stored().clear()
 
 
 def sweep(stored: Any, now: Millis) -> tuple[Any, Millis | None]:

@@ -9,7 +9,7 @@ import msgspec
 
 from rivermark.process.instants import Millis
 from rivermark.process.patterns.match import Match
-from rivermark.process.patterns.pattern import Condition, Pattern, Step
+from rivermark.process.patterns.pattern import Pattern, Step
 
 E = TypeVar("E")
 
@@ -17,8 +17,10 @@ E = TypeVar("E")
 class Partial(msgspec.Struct, Generic[E], array_like=True):
     """The beginning of a match: the step it is in, and the events so far by step.
 
-    `start` and `end` are the times of its first and last event; `skipped` says that other events
-    came since the last.
+    `start` and `end` are the times of its first and last event, `first` and `last` their numbers
+    among the events of the key: they grow as long as any beginning is kept. `skipped` says that
+    other events came since the last; `closed` are the later steps (or the end of the pattern) that
+    it cannot reach from here any more, because an event came that must not lie on the way.
     """
 
     step: int
@@ -26,6 +28,9 @@ class Partial(msgspec.Struct, Generic[E], array_like=True):
     end: int
     events: list[list[E]]
     skipped: bool = False
+    first: int = 0
+    last: int = 0
+    closed: list[int] = []
 
     def count(self) -> int:
         """Number of events in the present step."""
@@ -42,15 +47,17 @@ class Advance(msgspec.Struct, Generic[E]):
 def advance(pattern: Pattern, partials: list[Partial[E]], event: E, at: Millis) -> Advance[E]:
     """Let an event at time `at` begin, extend, complete or break matches."""
     advanced: Advance[E] = Advance([], [])
+    number = max((each.last for each in partials), default=0) + 1
     for partial in partials:
         if pattern.limit is not None and at - partial.start > pattern.limit:
             advanced.partials.append(partial)  # over; its timer will say so
             continue
-        for each in _moves(pattern, partial, event, at):
-            _keep(pattern, each, advanced, taken=not each.skipped)
+        for each in _moves(pattern, partial, event, at, number):
+            _keep(pattern, each, advanced, taken=each.last == number)
     empty: Match[E] = match_of(pattern, Partial(0, at, at, []))
     if pattern.steps[0].condition(event, empty):
-        _keep(pattern, Partial(0, at, at, [[event]]), advanced, taken=True)
+        opened = Partial(0, at, at, [[event]], first=number, last=number)
+        _keep(pattern, opened, advanced, taken=True)
     return advanced
 
 
@@ -61,9 +68,11 @@ def match_of(pattern: Pattern, partial: Partial[E]) -> Match[E]:
 
 
 def is_whole(pattern: Pattern, partial: Partial[Any]) -> bool:
-    """Whether a beginning has all the events that the pattern asks for."""
+    """Whether a beginning has all the events that the pattern asks for, and none it forbids."""
     enough = partial.count() >= pattern.steps[partial.step].least
-    return enough and all(each.least == 0 for each in pattern.steps[partial.step + 1 :])
+    end = len(pattern.steps)
+    rest = all(each.least == 0 for each in pattern.steps[partial.step + 1 :])
+    return enough and rest and end not in partial.closed
 
 
 def _keep(pattern: Pattern, partial: Partial[E], advanced: Advance[E], *, taken: bool) -> None:
@@ -80,61 +89,74 @@ def _may_go_on(pattern: Pattern, partial: Partial[Any]) -> bool:
     return bool(pattern.absence) or not (last and full)
 
 
-def _moves(pattern: Pattern, partial: Partial[E], event: E, at: Millis) -> Iterator[Partial[E]]:
-    """The ways in which a beginning goes on after an event; none when the event breaks it."""
+def _moves(
+    pattern: Pattern, partial: Partial[E], event: E, at: Millis, number: int
+) -> Iterator[Partial[E]]:
+    """The ways in which a beginning goes on after an event; none when the event breaks it.
+
+    An event that fits the present step and a later one, or several later ones, is tried as each.
+    """
     earlier = match_of(pattern, partial)
     step = pattern.steps[partial.step]
     more = partial.count() < step.most and not (step.consecutive and partial.skipped)
-    if more and step.condition(event, earlier):
-        yield _taken(partial, partial.step, event, at)
+    repeats = more and step.condition(event, earlier)
+    if repeats:
+        yield _taken(partial, partial.step, event, at, number)
+    ways = list(_ways(pattern, partial)) if partial.count() >= step.least else []
+    closed = [place for place, way in ways if _forbids(way, event, earlier, partial)]
+    open_ways = [(place, way) for place, way in ways if place not in closed]
+    if ways and not open_ways and not repeats:
         return
-    for_another = False
-    if partial.count() >= step.least:
-        if is_whole(pattern, partial) and _any(pattern.absence, event, earlier):
-            return
-        for place, following in _reachable(pattern, partial.step):
-            if _forbids(following, event, earlier, partial):
+    may_pass = not repeats
+    waits = partial.count() < step.most and not step.consecutive
+    for place, way in open_ways:
+        following = way[-1]
+        if following.contiguity == "next" and partial.skipped:
+            continue
+        if place < len(pattern.steps) and following.condition(event, earlier):
+            yield _taken(partial, place, event, at, number)
+            if following.contiguity == "followed_by_any":
+                waits = True
+            else:
+                may_pass = False
+        elif following.contiguity != "next":
+            waits = True
+    if may_pass and waits:
+        yield msgspec.structs.replace(partial, skipped=True, closed=[*partial.closed, *closed])
+
+
+def _ways(pattern: Pattern, partial: Partial[Any]) -> Iterator[tuple[int, tuple[Step, ...]]]:
+    """The steps that may come next, or the end, each with the steps on the way to it.
+
+    They are the following step, and those behind optional ones. The end counts only where the
+    pattern says what must not come before it.
+    """
+    steps = pattern.steps
+    for place in range(partial.step + 1, len(steps) + 1):
+        if place == len(steps):
+            if not pattern.absence:
                 return
-            strict = following.contiguity == "next"
-            if not (strict and partial.skipped) and following.condition(event, earlier):
-                yield _taken(partial, place, event, at)
-                if following.contiguity != "followed_by_any":
-                    return
-                for_another = True
-    if for_another or _may_wait(pattern, partial):
-        yield msgspec.structs.replace(partial, skipped=True)
-
-
-def _may_wait(pattern: Pattern, partial: Partial[Any]) -> bool:
-    """Whether an event that does not fit may be passed over."""
-    step = pattern.steps[partial.step]
-    if partial.count() < step.most and not step.consecutive:
-        return True
-    if partial.count() < step.least:
-        return False
-    following = _reachable(pattern, partial.step)
-    return bool(pattern.absence) or any(each.contiguity != "next" for _, each in following)
-
-
-def _reachable(pattern: Pattern, step: int) -> Iterator[tuple[int, Step]]:
-    """The steps that may come next: the following one, and those behind optional ones."""
-    for place in range(step + 1, len(pattern.steps)):
-        yield place, pattern.steps[place]
-        if pattern.steps[place].least > 0:
+            steps = (*steps, Step("", _nothing, "followed_by", forbidden=pattern.absence))
+        if place not in partial.closed:
+            yield place, steps[partial.step + 1 : place + 1]
+        if steps[place].least > 0:
             return
 
 
-def _taken(partial: Partial[E], step: int, event: E, at: Millis) -> Partial[E]:
+def _nothing(event: Any, earlier: Match[Any]) -> bool:
+    return False
+
+
+def _taken(partial: Partial[E], step: int, event: E, at: Millis, number: int) -> Partial[E]:
     events = [*partial.events, *([] for _ in range(step - len(partial.events) + 1))]
     events[step] = [*events[step], event]
-    return Partial(step, partial.start, at, events)
+    closed = partial.closed if step == partial.step else []
+    return Partial(step, partial.start, at, events, False, partial.first, number, closed)
 
 
-def _forbids(step: Step, event: Any, earlier: Match[Any], partial: Partial[Any]) -> bool:
-    if _any(step.forbidden, event, earlier):
-        return True
-    return not partial.skipped and _any(step.forbidden_next, event, earlier)
-
-
-def _any(conditions: tuple[Condition, ...], event: Any, earlier: Match[Any]) -> bool:
+def _forbids(way: tuple[Step, ...], event: Any, earlier: Match[Any], partial: Partial[Any]) -> bool:
+    """Whether a step that is left out on the way, or the last one, forbids the event."""
+    conditions = [each for step in way for each in step.forbidden]
+    if not partial.skipped:
+        conditions += [each for step in way for each in step.forbidden_next]
     return any(each(event, earlier) for each in conditions)

@@ -50,8 +50,9 @@ class PatternProcess(KeyedProcess[E, Out], Generic[E, Out]):
 
     `after_match` says what becomes of the other beginnings of the key: `keep` lets each go on to a
     match of its own; `skip_to_next` drops those that began with the same event; `skip_past_last`
-    drops all, and gives one match where several end with one event. Kept are the beginnings of
-    matches, each until it is a match, is broken, or its time is over.
+    drops those that began before the match was over, and gives one match where several end with
+    one event. Kept are the beginnings of matches, each until it is a match, is broken, or its time
+    is over.
 
     Raises:
         DeclarationError: When the class is defined: no event time, or a pattern that could never
@@ -87,13 +88,7 @@ class PatternProcess(KeyedProcess[E, Out], Generic[E, Out]):
         """Let the event begin, extend, complete or break matches."""
         before = self._starts()
         advanced = advance(self.pattern, self.partials, event, ctx.timestamp)
-        kept = advanced.partials
-        matches = advanced.matches
-        if matches and self.after_match == "skip_past_last":
-            matches, kept = matches[:1], []
-        elif matches and self.after_match == "skip_to_next":
-            started = {each.start for each in matches}
-            kept = [each for each in kept if each.start not in started]
+        matches, kept = self._skip(advanced.matches, advanced.partials)
         if len(kept) > self.most_beginnings:
             raise Misuse(
                 f"{len(kept):,} beginnings of matches are waiting, more than "
@@ -107,13 +102,39 @@ class PatternProcess(KeyedProcess[E, Out], Generic[E, Out]):
     def on_timer(self, at: Millis, ctx: Context[Out]) -> None:
         """Take out what began too long ago: a match by absence, or a time-out."""
         over = [each for each in self.partials if self._end(each.start) <= at]
-        self.partials[:] = [each for each in self.partials if self._end(each.start) > at]
+        rest = [each for each in self.partials if self._end(each.start) > at]
+        absent = [each for each in over if is_whole(self.pattern, each) and self.pattern.absence]
+        matches, kept = self._skip(absent, [*over, *rest])
+        complete, stay = {id(each) for each in matches}, {id(each) for each in kept}
+        self.partials[:] = rest
+        before = self._starts()
+        self.partials[:] = [each for each in rest if id(each) in stay]
+        self._set_timers(before, ctx)
         for each in over:
-            match = match_of(self.pattern, each)
-            if not is_whole(self.pattern, each):
-                self.on_timeout(match, ctx)
-            elif self.pattern.absence:
-                self.on_match(match, ctx)
+            if id(each) in complete:
+                self.on_match(match_of(self.pattern, each), ctx)
+            elif id(each) in stay and not is_whole(self.pattern, each):
+                self.on_timeout(match_of(self.pattern, each), ctx)
+
+    def _skip(
+        self, matches: list[Partial[E]], partials: list[Partial[E]]
+    ) -> tuple[list[Partial[E]], list[Partial[E]]]:
+        """The matches to handle, and the beginnings that stay after them, by `after_match`."""
+        if self.after_match == "keep":
+            return matches, partials
+        first_ones: list[Partial[E]] = []
+        for each in matches:
+            if not any(self._drops(match, each) for match in first_ones):
+                first_ones.append(each)
+        return first_ones, [
+            each for each in partials if not any(self._drops(match, each) for match in first_ones)
+        ]
+
+    def _drops(self, match: Partial[E], other: Partial[E]) -> bool:
+        if self.after_match == "skip_past_last":
+            return other.first <= match.last
+        # Beginnings stored before events had numbers are told apart by their time.
+        return (match.first, match.start) == (other.first, other.start)
 
     def _starts(self) -> set[Millis]:
         return {each.start for each in self.partials}

@@ -155,15 +155,17 @@ class Windowed(KeyedProcess[E, Out], Generic[E, C, Out]):
         if not touching or touching == [whole]:
             return whole
         merged: Pane[C] = Pane()
+        memories = []
         for each in sorted(touching):
             pane = self.panes[each]
+            memories.append(pane.trigger)
             merged.absorb(pane, each)
             if pane.contents is not None:
                 self.merge(merged, pane)
             self._close(each, ctx)
         self.panes[whole] = merged
         self._await_end(whole, ctx)
-        trigger_context = TriggerContext(whole, merged, at, ctx)
+        trigger_context = TriggerContext(whole, merged, at, ctx, memories)
         self._obey(self._trigger.on_merge(trigger_context), whole, merged, ctx)
         return whole
 

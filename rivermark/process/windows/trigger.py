@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from enum import Flag
 from typing import Any
 
@@ -25,7 +25,8 @@ class TriggerContext:
     """What a trigger may know and do.
 
     `state` is the trigger's own memory for this window (texts, numbers, truth values), gone with
-    it; `count` the number of events added so far; `at` the event's time, or the timer's.
+    it; `count` the number of events added so far; `at` the event's time, or the timer's. `merged`
+    are, in `on_merge`, the memories that the trigger had for the windows that became this one.
     """
 
     __slots__ = (
@@ -33,13 +34,21 @@ class TriggerContext:
         "_pane",
         "at",
         "count",
+        "merged",
         "processing_time",
         "state",
         "watermark",
         "window",
     )
 
-    def __init__(self, window: Window, pane: Pane[Any], at: Millis, ctx: Context[Any]) -> None:
+    def __init__(
+        self,
+        window: Window,
+        pane: Pane[Any],
+        at: Millis,
+        ctx: Context[Any],
+        merged: Sequence[MutableMapping[str, Scalar]] = (),
+    ) -> None:
         self._pane = pane
         self._ctx = ctx
         self.window = window
@@ -48,10 +57,12 @@ class TriggerContext:
         self.processing_time = ctx.processing_time
         self.count = pane.count
         self.state: MutableMapping[str, Scalar] = pane.trigger
+        self.merged = merged
 
     def part(self, prefix: str) -> TriggerContext:
         """The same, with a part of the memory: for one of several triggers."""
-        part = TriggerContext(self.window, self._pane, self.at, self._ctx)
+        merged = [Prefixed(each, prefix) for each in self.merged]
+        part = TriggerContext(self.window, self._pane, self.at, self._ctx, merged)
         part.state = Prefixed(self.state, prefix)
         return part
 
@@ -71,8 +82,9 @@ class TriggerContext:
 class Trigger:
     """Decides when a window fires and when it is purged. Subclass it as you need.
 
-    Whatever a trigger keeps stands in `ctx.state`. When windows are merged their trigger states are
-    not: `on_merge` sets the trigger up again for the merged one.
+    Whatever a trigger keeps stands in `ctx.state`. When windows are merged their timers are gone
+    and `ctx.state` is empty: `on_merge` sets the trigger up again, from what it kept for each of
+    them (`ctx.merged`).
     """
 
     def on_event(self, event: Any, ctx: TriggerContext) -> TriggerResult:
@@ -84,7 +96,10 @@ class Trigger:
         return TriggerResult.CONTINUE
 
     def on_merge(self, ctx: TriggerContext) -> TriggerResult:
-        """The window was merged from several; `ctx.count` is that of all."""
+        """The window was merged from those of `ctx.merged`; `ctx.count` is that of all.
+
+        The event that joined them follows in `on_event`.
+        """
         return TriggerResult.CONTINUE
 
 

@@ -48,7 +48,8 @@ class AtEnd(Trigger):
 class Every(Trigger):
     """Fires each `interval` from the window's first event on, if events came since, until its end.
 
-    An early result: put it beside `AtEnd` with `AnyOf`.
+    An early result: put it beside `AtEnd` with `AnyOf`. A window merged from several goes on with
+    the earliest instant that any of them waited for.
     """
 
     def __init__(self, interval: timedelta, clock: TimeDomain = "event") -> None:
@@ -71,8 +72,11 @@ class Every(Trigger):
         return TriggerResult.FIRE if new else TriggerResult.CONTINUE
 
     def on_merge(self, ctx: TriggerContext) -> TriggerResult:
-        """Count on from now."""
-        self._wait(ctx, ctx.at if self.clock == "event" else ctx.processing_time)
+        """Wait for the earliest of the instants; new is what none of the windows had fired."""
+        waits = [int(each["next"] or 0) for each in ctx.merged if "next" in each]
+        ctx.state["seen"] = sum(int(each.get("seen") or 0) for each in ctx.merged)
+        if waits:
+            self._wait(ctx, min(waits) - self.millis)
         return TriggerResult.CONTINUE
 
     def _wait(self, ctx: TriggerContext, since: Millis) -> None:
@@ -108,8 +112,11 @@ class EveryCount(Trigger):
 
     def _wait(self, ctx: TriggerContext) -> None:
         if self.timeout is not None:
-            ctx.state["deadline"] = ctx.at + self.timeout
-            ctx.register(ctx.at + self.timeout)
+            self._close_at(ctx.at + self.timeout, ctx)
+
+    def _close_at(self, deadline: Millis, ctx: TriggerContext) -> None:
+        ctx.state["deadline"] = deadline
+        ctx.register(deadline)
 
     def on_timer(self, at: Millis, kind: TimeDomain, ctx: TriggerContext) -> TriggerResult:
         """Close with what came since the last firing, if anything did, unless more came to fire."""
@@ -120,8 +127,13 @@ class EveryCount(Trigger):
         return TriggerResult.PURGE if since is None else TriggerResult.FIRE_AND_PURGE
 
     def on_merge(self, ctx: TriggerContext) -> TriggerResult:
-        """Count on from all that is there."""
-        ctx.state["since"] = ctx.count % self.count
+        """Count on from what no window had fired, to the earliest of their time-outs."""
+        since = sum(int(each.get("since") or 0) for each in ctx.merged)
+        if since:
+            ctx.state["since"] = since
+        deadlines = [int(each["deadline"] or 0) for each in ctx.merged if "deadline" in each]
+        if deadlines:
+            self._close_at(min(deadlines), ctx)
         return TriggerResult.CONTINUE
 
 
