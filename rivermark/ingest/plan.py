@@ -7,7 +7,7 @@ replay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -20,7 +20,7 @@ from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
-from rivermark.model.sink import Origin
+from rivermark.model.sink import Origin, owned
 from rivermark.model.source import Limit, PlannedSplit, SourceReader, Split, Waiting
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
@@ -96,11 +96,18 @@ class Poll:
 class BatchPlanner:
     """Plans the batches of one ingest; one instance a run, under the stream's lease."""
 
-    def __init__(self, lake: Lake, landing_root: str, ingest: Ingest, run_id: str) -> None:
+    def __init__(
+        self,
+        lake: Lake,
+        landing_root: str,
+        ingest: Ingest,
+        run_id: str,
+        check: Callable[[], None] = owned,
+    ) -> None:
         self.ingest = ingest
         self.table = plan_table(ingest)
         create_table(lake, self.table)
-        origin = Origin(f"{ingest.name}:arrivals", 0, EPOCH, run_id)
+        origin = Origin(f"{ingest.name}:arrivals", 0, EPOCH, run_id, check)
         self._writer = TableWriter(lake, self.table, origin)
         self.source = open_source(lake, landing_root, ingest)
         dataset = DeltaTable(lake.path(self.table)).to_pyarrow_dataset()

@@ -32,7 +32,7 @@ class TableWriter:
     memory from then on. Delta's own way (txnAppId, txnVersion) asks the table's state for its
     transactions, which costs a Spark job for every commit
     (docs/decisions/0001-exactly-once-by-commit-metadata.md). Two writers are kept apart by the
-    stream's lease, not by this class.
+    stream's lease: the origin's `check` is called before each commit.
     """
 
     def __init__(self, lake: Lake, table: Table, origin: Origin) -> None:
@@ -115,9 +115,10 @@ class TableWriter:
         }
         with commit_lock(self.path):
             if isinstance(rows, pa.Table):
-                if not self._appender.append(rows, described):
+                if not self._appender.append(rows, described, self.origin.check):
                     self._append_arrow(rows, described)
             else:
+                self.origin.check()
                 writer = rows.coalesce(1).write.format("delta").mode("append")
                 writer.option("userMetadata", user_metadata(described)).save(self.path)
         self._last = Commit(-1, datetime.now(UTC), "WRITE", described)
@@ -153,6 +154,7 @@ class TableWriter:
             self._rust = None
         if self._rust is None:
             self._rust = DeltaTable(self.path)
+        self.origin.check()
         write_deltalake(
             self._rust,
             rows,

@@ -21,6 +21,10 @@ class StreamAlreadyRunning(RivermarkError):
     """Another live process holds the stream; two writers on one checkpoint are never allowed."""
 
 
+class LeaseLost(RivermarkError):
+    """Another run has taken the stream over meanwhile; this one must not write any more."""
+
+
 class CheckpointIncompatible(RivermarkError):
     """A checkpoint was made by another declaration, or is damaged; a restart cannot repair it."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
@@ -46,14 +46,24 @@ class BatchIdentity:
     batch: int
 
 
+def owned() -> None:
+    """Never refuse: for origins that no lease stands behind, such as a recompute's."""
+
+
 @dataclass(frozen=True)
 class Origin:
-    """Who writes: a stream, its checkpoint's generation and when that began (UTC), and the run."""
+    """Who writes: a stream, its checkpoint's generation and when that began (UTC), and the run.
+
+    `check` raises LeaseLost where another run has taken the stream over. Call it right before a
+    commit, after the state that the commit builds on was read: a run that was paused for minutes
+    must not go on with what its successor did meanwhile.
+    """
 
     stream: str
     generation: int
     since: datetime
     run_id: str
+    check: Callable[[], None] = field(default=owned, compare=False, repr=False)
 
     def batch(self, number: int) -> BatchIdentity:
         """The identity of one of its batches."""

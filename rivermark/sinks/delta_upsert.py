@@ -232,6 +232,7 @@ class _Writer(SinkWriter):
         if not changed.num_rows:
             return
         table = DeltaTable(path)
+        self._origin.check()
         columns = [name for name in changed.column_names if name != "_deleted"]
         updates = {quoted(name): f"source.{quoted(name)}" for name in columns}
         merge = table.merge(

@@ -216,6 +216,7 @@ class _Writer(SinkWriter):
             yield f"day={NO_DAY}/", source.filter(pc.field(column).is_null())
 
     def _commit(self, journal: Journal) -> None:
+        self._origin.check()
         put_file(self._store, f"{self._path}/{JOURNAL}", msgspec.json.encode(asdict(journal)))
         self._complete()
 

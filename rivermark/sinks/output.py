@@ -77,11 +77,11 @@ class OutputWriter:
         """
         identity = self._origin.batch(batch)
         repeated = self.table_has(batch)
-        counts = [
-            writer.write(rows, identity, metadata)
-            for sink, writer in self._sinks
-            if not (repeated and sink.delivery.guarantee == "at most once")
-        ]
+        counts = []
+        for sink, writer in self._sinks:
+            if not (repeated and sink.delivery.guarantee == "at most once"):
+                self._origin.check()
+                counts.append(writer.write(rows, identity, metadata))
         return counts[0]
 
     def close(self) -> None:

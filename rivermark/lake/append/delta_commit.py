@@ -12,7 +12,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -33,6 +33,7 @@ from rivermark.lake.append.version_checksum import (
 from rivermark.lake.commit_metadata import user_metadata
 from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.log import CommitLog
+from rivermark.model.sink import owned
 
 ENGINE: Final = "rivermark"
 
@@ -63,9 +64,16 @@ class DeltaCommitter:
         self._able = is_local(table_path)
         self._known: KnownVersion | None = None
 
-    def append(self, rows: pa.Table, metadata: Mapping[str, Any]) -> bool:
-        """Commit the rows as one file; False without writing where delta-rs has to do it."""
+    def append(
+        self, rows: pa.Table, metadata: Mapping[str, Any], check: Callable[[], None] = owned
+    ) -> bool:
+        """Commit the rows as one file; False without writing where delta-rs has to do it.
+
+        `check` may refuse, once the version is known that the commit is made for: a fence that
+        comes later changes the metadata, and then nothing is committed here.
+        """
         known = self._newest() if self._able else None
+        check()
         features = known.features if known is not None else None
         fitted = features.fit(rows) if features is not None else None
         if features is None or fitted is None:

@@ -14,7 +14,7 @@ from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.filesystem import filesystem, write_file
 from rivermark.lake.lake import Lake
 from rivermark.model.errors import CheckpointIncompatible
-from rivermark.model.sink import Origin
+from rivermark.model.sink import Origin, owned
 from rivermark.model.stream import AnyStream
 
 
@@ -26,9 +26,9 @@ class Generation:
     since: datetime
     shuffle_partitions: int
 
-    def origin(self, stream: AnyStream, run_id: str) -> Origin:
-        """Who writes, in this generation and run."""
-        return Origin(stream.name, self.number, self.since, run_id)
+    def origin(self, stream: AnyStream, run_id: str, check: Callable[[], None] = owned) -> Origin:
+        """Who writes, in this generation and run; `check` is that of the stream's lease."""
+        return Origin(stream.name, self.number, self.since, run_id, check)
 
 
 def open_generation(lake: Lake, stream: AnyStream, shuffle_partitions: int) -> Generation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -14,6 +14,7 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.schema import create_table
 from rivermark.lake.statistics import largest
+from rivermark.model.sink import owned
 from rivermark.model.stream import Stream, lateness_of, table_of
 from rivermark.model.table import Table
 from rivermark.quality.publish_gate import audit
@@ -73,9 +74,14 @@ class AppendHost(QueryHost):
     """Hosts an append stream: one query, one watermark an input, one commit a batch and table."""
 
     def __init__(
-        self, spark: SparkSession, settings: Settings, stream: Stream, run_id: str
+        self,
+        spark: SparkSession,
+        settings: Settings,
+        stream: Stream,
+        run_id: str,
+        check: Callable[[], None] = owned,
     ) -> None:
-        super().__init__(spark, settings, stream, run_id)
+        super().__init__(spark, settings, stream, run_id, check)
         self.declared = stream
         self.build = stream.build
         # State store by declaration; batches without data only where they close something.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -12,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from rivermark.lake.lake import Lake
+from rivermark.model.sink import owned
 from rivermark.model.stream import AnyStream
 from rivermark.runtime.batch_metrics import BatchMetrics, BatchResult, batch_metrics
 from rivermark.runtime.checkpoint.generation import check_checkpoint, open_generation
@@ -72,7 +74,12 @@ class QueryHost(ABC):
     _starting = threading.Lock()
 
     def __init__(
-        self, spark: SparkSession, settings: Settings, stream: AnyStream, run_id: str
+        self,
+        spark: SparkSession,
+        settings: Settings,
+        stream: AnyStream,
+        run_id: str,
+        check: Callable[[], None] = owned,
     ) -> None:
         """Raises CheckpointIncompatible where checkpoint and tables do not belong together."""
         self.spark = spark
@@ -81,7 +88,7 @@ class QueryHost(ABC):
         self.stream = stream
         self.run_id = run_id
         self.generation = open_generation(self.lake, stream, settings.shuffle_partitions)
-        self.origin = self.generation.origin(stream, run_id)
+        self.origin = self.generation.origin(stream, run_id, check)
         self.checkpoint = check_checkpoint(self.lake, stream, self.origin)
         self.conf = {"spark.sql.shuffle.partitions": str(self.generation.shuffle_partitions)}
         self.trigger = Trigger(settings.trigger_seconds)
@@ -150,6 +157,7 @@ class QueryHost(ABC):
         self.busy = True
         began = self.clock.woken if self.clock else 0.0
         try:
+            self.origin.check()
             written = self.write(frame, batch)
             if self.clock:
                 written.duration_ms = round(1000 * (time.monotonic() - began))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import SparkSession
 
+from rivermark.model.sink import owned
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.process.spark import ProcessBuild
 from rivermark.runtime.query.append import AppendHost
@@ -14,12 +17,21 @@ from rivermark.runtime.query.refresh import RefreshHost
 from rivermark.settings import Settings
 
 
-def host_for(spark: SparkSession, settings: Settings, stream: AnyStream, run_id: str) -> QueryHost:
-    """Open the host of a stream; raises CheckpointIncompatible and TableSchemaMismatch."""
+def host_for(
+    spark: SparkSession,
+    settings: Settings,
+    stream: AnyStream,
+    run_id: str,
+    check: Callable[[], None] = owned,
+) -> QueryHost:
+    """Open the host of a stream; `check` is that of its lease, called before each commit.
+
+    Raises CheckpointIncompatible and TableSchemaMismatch.
+    """
     if isinstance(stream, Ingest):
-        return IngestHost(spark, settings, stream, run_id)
+        return IngestHost(spark, settings, stream, run_id, check)
     if stream.kind == "refresh":
-        return RefreshHost(spark, settings, stream, run_id)
+        return RefreshHost(spark, settings, stream, run_id, check)
     if isinstance(stream.build, ProcessBuild):
-        return ProcessHost(spark, settings, stream, run_id)
-    return AppendHost(spark, settings, stream, run_id)
+        return ProcessHost(spark, settings, stream, run_id, check)
+    return AppendHost(spark, settings, stream, run_id, check)

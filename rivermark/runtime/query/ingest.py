@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
@@ -11,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rivermark.ingest.admission import Admission
 from rivermark.ingest.plan import BatchPlanner, Poll, planned_split
 from rivermark.lake.log import CommitLog
+from rivermark.model.sink import owned
 from rivermark.model.stream import Ingest
 from rivermark.runtime.batch_metrics import BatchResult
 from rivermark.runtime.query.base import QueryHost, Watermark
@@ -91,10 +93,15 @@ class IngestHost(QueryHost):
     """Hosts an ingest: planned batches in, its four tables out."""
 
     def __init__(
-        self, spark: SparkSession, settings: Settings, stream: Ingest, run_id: str
+        self,
+        spark: SparkSession,
+        settings: Settings,
+        stream: Ingest,
+        run_id: str,
+        check: Callable[[], None] = owned,
     ) -> None:
-        super().__init__(spark, settings, stream, run_id)
-        planner = BatchPlanner(self.lake, settings.landing_root, stream, run_id)
+        super().__init__(spark, settings, stream, run_id, check)
+        planner = BatchPlanner(self.lake, settings.landing_root, stream, run_id, check)
         self.admission = Admission(spark, self.lake, stream, planner.source, self.origin)
         self._plan = self.lake.path(planner.table)
         self.backlog = self._source = SourceBacklog(planner)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -10,6 +11,7 @@ from pyspark.sql import functions as F
 
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.schema import create_table
+from rivermark.model.sink import owned
 from rivermark.model.stream import Stream
 from rivermark.process.instants import Millis
 from rivermark.process.spark import ProcessBuild
@@ -63,10 +65,15 @@ class ProcessHost(AppendHost):
     """
 
     def __init__(
-        self, spark: SparkSession, settings: Settings, stream: Stream, run_id: str
+        self,
+        spark: SparkSession,
+        settings: Settings,
+        stream: Stream,
+        run_id: str,
+        check: Callable[[], None] = owned,
     ) -> None:
         """Raises CheckpointIncompatible where the process cannot read its state."""
-        super().__init__(spark, settings, stream, run_id)
+        super().__init__(spark, settings, stream, run_id, check)
         self._checked = True
         declared = stream.build
         assert isinstance(declared, ProcessBuild)  # noqa: S101  # chosen by host_for

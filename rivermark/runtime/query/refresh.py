@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
@@ -17,7 +17,7 @@ from rivermark.lake.locks import days_lock
 from rivermark.lake.replace import replace_days
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import RivermarkError
-from rivermark.model.sink import Origin
+from rivermark.model.sink import Origin, owned
 from rivermark.model.stream import Stream, table_of
 from rivermark.model.table import Table
 from rivermark.quality.publish_gate import audit
@@ -40,9 +40,14 @@ class RefreshHost(QueryHost):
     """Hosts a refreshing stream. It keeps no state but its place in the input's log."""
 
     def __init__(
-        self, spark: SparkSession, settings: Settings, stream: Stream, run_id: str
+        self,
+        spark: SparkSession,
+        settings: Settings,
+        stream: Stream,
+        run_id: str,
+        check: Callable[[], None] = owned,
     ) -> None:
-        super().__init__(spark, settings, stream, run_id)
+        super().__init__(spark, settings, stream, run_id, check)
         self.declared = stream
         for table in stream.tables:
             create_table(self.lake, table)
@@ -174,6 +179,7 @@ def write_days(
                 parts.append((table, chosen))
         if audited:
             audit(lake, stream, audited_rows, instead_of=days, kept=stream.volume == "events")
+        origin.check()
         name = f"{origin.generation:04d}-{metadata['refresh']:010d}"
         for output, (_, rows) in zip(stream.outputs, parts, strict=True):
             replace_in_others(lake, output, origin, rows, days, name)

@@ -11,6 +11,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from rivermark.model.errors import (
     CheckpointIncompatible,
     DeclarationError,
+    LeaseLost,
     ReplayUnprovable,
     TableSchemaMismatch,
 )
@@ -88,6 +89,7 @@ NOISE: Final = ("at ", "...", "===", "File ", "An error occurred while calling")
 REFUSALS: Final = (
     CheckpointIncompatible,
     DeclarationError,
+    LeaseLost,
     PublicationBlocked,
     ReplayUnprovable,
     TableSchemaMismatch,

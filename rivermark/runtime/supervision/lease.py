@@ -14,7 +14,7 @@ from typing import Final, Self
 
 import psutil
 
-from rivermark.model.errors import StreamAlreadyRunning
+from rivermark.model.errors import LeaseLost, StreamAlreadyRunning
 from rivermark.runtime.supervision import state_file
 from rivermark.runtime.supervision.heartbeat import HeartbeatStore
 from rivermark.runtime.supervision.state_file import UnreadableState
@@ -31,7 +31,10 @@ FAR_SILENCE: Final = timedelta(minutes=2)
 
 @dataclass(frozen=True, kw_only=True)
 class Owner:
-    """Who holds, or last held, a lease; start times (seconds since 1970) identify processes."""
+    """Who holds, or last held, a lease; start times (seconds since 1970) identify processes.
+
+    `token` is larger than that of every owner before it.
+    """
 
     run_id: str
     pid: int
@@ -41,6 +44,7 @@ class Owner:
     jvm_pid: int | None = None
     jvm_began: float | None = None
     released: bool = False
+    token: int = 0
 
 
 class Lease:
@@ -51,6 +55,10 @@ class Lease:
     a file system shared by several machines, whose locks may be local to each, an owner elsewhere
     counts as alive while its heartbeat is younger than two minutes. The lock belongs to this object
     and ends with it, or with the process; a forked child must not outlive its parent with it.
+
+    An owner that was only paused may wake beside its successor. Each owner therefore claims a
+    token, a file that exactly one process can create, and the highest one decides: `check` fails
+    for every other owner, which then commits, releases and reports nothing more.
     """
 
     def __init__(self, state_root: str | Path, stream: str) -> None:
@@ -59,8 +67,12 @@ class Lease:
         self._state_root = Path(state_root)
         self._lock = state_file.path_for(folder, stream, ".lock")
         self._owner_file = state_file.path_for(folder, stream)
+        self._tokens = state_file.path_for(folder, stream, ".tokens")
         self._fd: int | None = None
         self._owner: Owner | None = None
+        self.fences = False
+        """Whether the owner before may still live, on another machine, in the middle of a batch:
+        the stream's tables have to be fenced against it (rivermark/lake/fence.py)."""
 
     def acquire(self, run_id: str, jvm_pid: int | None = None) -> Self:
         """Take the lease, ending a dead owner's JVM first.
@@ -71,9 +83,15 @@ class Lease:
             raise StreamAlreadyRunning(f"stream '{self.stream}' is already held by this object")
         self._fd = self._take()
         try:
-            self._succeed(self._last_owner())
+            # First the token: where another host takes over meanwhile, the claim fails.
+            newest = self._newest_token()
+            last = self._last_owner()
+            self._succeed(last)
+            self.fences = last is not None and not last.released and last.host != gethostname()
+            token = self._take_token(max(newest, last.token if last else 0) + 1)
             self._write(
                 Owner(
+                    token=token,
                     run_id=run_id,
                     pid=os.getpid(),
                     pid_began=psutil.Process().create_time(),
@@ -88,17 +106,39 @@ class Lease:
             raise
         return self
 
+    @property
+    def token(self) -> int:
+        """The number of this ownership; 0 while the lease is not held."""
+        return 0 if self._owner is None else self._owner.token
+
+    @property
+    def current(self) -> bool:
+        """Whether the lease is held, and no other run has taken the stream over."""
+        return self._owner is not None and self._newest_token() == self._owner.token
+
+    def check(self) -> None:
+        """Raise LeaseLost where another run has taken the stream over, or the lease is not held."""
+        if not self.current:
+            successor = self._last_owner()
+            who = f"run {successor.run_id} on {successor.host}" if successor else "another run"
+            raise LeaseLost(
+                f"stream '{self.stream}': this run has lost its lease to {who}, which took the "
+                "stream over while this one was silent; nothing more is written here, and nothing "
+                "of the other run is touched"
+            )
+
     def update(self, *, jvm_pid: int) -> None:
         """Record the JVM of the run, so that a successor can end it."""
         if self._owner is None:
             raise RuntimeError(f"the lease of stream '{self.stream}' is not held")
+        self.check()
         began = psutil.Process(jvm_pid).create_time()
         self._write(replace(self._owner, jvm_pid=jvm_pid, jvm_began=began))
 
     def release(self) -> None:
-        """Give the lease back; without effect when it is not held."""
+        """Give the lease back; without effect when it is not held, or was lost."""
         try:
-            if self._owner is not None:
+            if self._owner is not None and self.current:
                 self._write(replace(self._owner, released=True))
         finally:
             self._drop()
@@ -129,6 +169,27 @@ class Lease:
                 raise StreamAlreadyRunning(self._held_by(self._last_owner())) from None
             return fd
 
+    def _newest_token(self) -> int:
+        """The highest token that any owner has claimed, 0 before the first."""
+        try:
+            return max((int(n) for n in os.listdir(self._tokens) if n.isdigit()), default=0)  # noqa: PTH208 - in each batch
+        except FileNotFoundError:
+            return 0
+
+    def _take_token(self, token: int) -> int:
+        """Claim the token, which one process alone can, and remove those before it."""
+        self._tokens.mkdir(exist_ok=True, mode=0o700)
+        try:
+            os.close(os.open(self._tokens / str(token), os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            raise StreamAlreadyRunning(self._held_by(self._last_owner())) from None
+        if self._newest_token() != token:
+            raise StreamAlreadyRunning(self._held_by(self._last_owner()))
+        for before in self._tokens.iterdir():
+            if before.name.isdigit() and int(before.name) < token:
+                before.unlink(missing_ok=True)
+        return token
+
     def _last_owner(self) -> Owner | None:
         try:
             return state_file.read(self._owner_file, Owner)
@@ -149,7 +210,9 @@ class Lease:
             return
         if owner.host != gethostname():
             beat = HeartbeatStore(self._state_root).latest().get(self.stream)
-            if beat and beat.host == owner.host and datetime.now(UTC) - beat.at < FAR_SILENCE:
+            # Its own heartbeat; until the first one, the moment at which it took the lease.
+            alive = beat.at if beat and beat.run_id == owner.run_id else owner.at
+            if datetime.now(UTC) - alive < FAR_SILENCE:
                 raise StreamAlreadyRunning(self._held_by(owner))
             return
         if _process(owner.pid, owner.pid_began) is not None:

@@ -14,6 +14,8 @@ from typing import Final, Self
 
 from pyspark.sql import SparkSession
 
+from rivermark.ingest.split_outcomes import INGEST_FILES
+from rivermark.lake.fence import fence
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import StreamFailed
 from rivermark.model.stream import AnyStream, inputs_of
@@ -27,6 +29,7 @@ from rivermark.runtime.supervision.file_poller import Poller
 from rivermark.runtime.supervision.heartbeat import FAILURES, WAITING, Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.lease import Lease
 from rivermark.runtime.supervision.progress_log import ProgressLog
+from rivermark.runtime.supervision.reset import tables_of
 from rivermark.runtime.supervision.stream_run import StreamRun
 from rivermark.runtime.supervision.trigger_loop import TriggerLoop
 from rivermark.settings import Settings
@@ -184,16 +187,21 @@ class Supervisor:
         self._last_beat = time.monotonic()
         for name, run in self.runs.items():
             if run.state != "failed":
-                self._heartbeats.beat(self._heartbeat(name, run))
+                self._beat(name, run)
 
     def _open(self, stream: AnyStream) -> None:
         """A new host of the stream, as for each start: none keeps what a failed one remembered."""
-        name = stream.name
+        name, lease = stream.name, self._leases[stream.name]
         self.runs[name].attempt(datetime.now(UTC))
+        lease.check()
         # Inputs too: a stream may run before what writes them ever did.
         for table in (*inputs_of(stream), *stream.tables):
             create_table(self.settings.lake(), table)
-        host = host_for(self.spark, self.settings, stream, self.run_id)
+        if lease.fences:
+            for table in (*tables_of(stream), INGEST_FILES):
+                fence(self.settings.lake(), table, name, lease.token)
+            lease.fences = False
+        host = host_for(self.spark, self.settings, stream, self.run_id, lease.check)
         if name in self.hosts:
             # Spark reports a batch a moment after it is written.
             host.written = self.hosts[name].written
@@ -234,6 +242,7 @@ class Supervisor:
     def _check_query(self, name: str, run: StreamRun) -> None:
         host = self.hosts[name]
         try:
+            self._leases[name].check()
             if host.query is None or host.query.isActive:
                 return
             error = host.error or host.query.exception()
@@ -257,12 +266,17 @@ class Supervisor:
             run.state = "failed"
         elif host is not None:
             self._quietly(host.stop)
-        self._heartbeats.beat(self._heartbeat(name, run))
+        self._beat(name, run)
         if run.state == "failed":
             self._leases[name].release()
             self._failures.append(StreamFailed(name, fault.message))
         if fault.session_lost or (fault.needs_new_run and not self.bounded):
             raise self._failures[-1] from error
+
+    def _beat(self, name: str, run: StreamRun) -> None:
+        """Write a stream's heartbeat, unless another run has taken the stream over."""
+        if self._leases[name].current:
+            self._heartbeats.beat(self._heartbeat(name, run))
 
     def _heartbeat(self, name: str, run: StreamRun) -> Heartbeat:
         summary, host = self.summaries[name], self.hosts.get(name)

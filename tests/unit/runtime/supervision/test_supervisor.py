@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import threading
 from collections.abc import Callable, Sequence
@@ -19,9 +20,10 @@ from rivermark.model.restart_strategy import FixedDelay, NoRestart
 from rivermark.runtime.batch_metrics import BatchMetrics, BatchResult
 from rivermark.runtime.query.base import Watermark
 from rivermark.runtime.query.trigger_policy import Trigger
+from rivermark.runtime.supervision import lease as leases
 from rivermark.runtime.supervision import run as runs
 from rivermark.runtime.supervision import supervisor as module
-from rivermark.runtime.supervision.heartbeat import FAILURES, HeartbeatStore
+from rivermark.runtime.supervision.heartbeat import FAILURES, Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.lease import Lease
 from rivermark.runtime.supervision.report import Report
 from rivermark.runtime.supervision.run import run_bounded, run_continuous
@@ -51,7 +53,9 @@ class FakeQueries:
         self.starts: list[str] = []
         self.progress: list[dict[str, Any]] = []
 
-    def open(self, spark: object, settings: Settings, stream: Any, run_id: str) -> FakeHost:
+    def open(
+        self, spark: object, settings: Settings, stream: Any, run_id: str, check: object
+    ) -> FakeHost:
         """In place of `host_for`."""
         acts = self.script.get(stream.name, [])
         act = acts.pop(0) if len(acts) > 1 else (acts or ["drain"])[0]
@@ -146,10 +150,14 @@ def drain(settings: Settings, topology: Topology, reports: list[Report] | None =
 
 
 def live(
-    settings: Settings, topology: Topology, until: Callable[[], object], streams: Sequence[Any] = ()
+    settings: Settings,
+    topology: Topology,
+    until: Callable[[], object],
+    streams: Sequence[Any] = (),
+    reports: list[Report] | None = None,
 ) -> list[Report]:
     """Run until the condition holds; gives the reports also where the run ends with an error."""
-    stop, reports = threading.Event(), list[Report]()
+    stop, reports = threading.Event(), [] if reports is None else reports
 
     def listen(report: Report) -> None:
         reports.append(report)
@@ -237,6 +245,39 @@ def test_a_live_stream_recovers_while_its_neighbours_go_on(
     assert "poison" in {r.error for r in reports}
     assert HeartbeatStore(settings.state).latest()[CLEAN.name].numbers[FAILURES] == 0
     assert set(states(settings).values()) == {"stopped"}
+
+
+def test_b066_a_stream_that_another_host_took_over_ends_and_its_successor_is_left_alone(
+    queries: FakeQueries, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queries.script = {n: ["go on"] for n in NAMES}
+    taken: list[Lease] = []
+
+    def take_over() -> bool:
+        if not taken:
+            # The other host has locks of its own, and has heard nothing for a while.
+            monkeypatch.setattr(leases, "gethostname", lambda: "another")
+            monkeypatch.setattr(leases, "FAR_SILENCE", timedelta(0))
+            monkeypatch.setattr(fcntl, "flock", lambda *_: None)
+            taken.append(Lease(settings.state, CLEAN.name).acquire("successor"))
+            beat = Heartbeat(stream=CLEAN.name, group="test", run_id="successor", pid=1)
+            HeartbeatStore(settings.state).beat(beat)
+        return run_of(CLEAN.name) == "lost"
+
+    def run_of(name: str) -> str:
+        lost = [r for r in reports if r.stream == name and r.failed]
+        return "lost" if lost else "going on"
+
+    reports: list[Report] = []
+    with pytest.raises(StreamFailed, match="has lost its lease to run successor on another"):
+        live(settings, TOPOLOGY, take_over, reports=reports)
+
+    assert queries.starts == NAMES, "it is not started again"
+    assert taken[0].current
+    beats = HeartbeatStore(settings.state).latest()
+    assert {n: beat.run_id for n, beat in beats.items()} == {
+        n: "successor" if n == CLEAN.name else "run" for n in NAMES
+    }
 
 
 def test_a_live_stream_that_cannot_recover_stays_failed_and_can_be_taken_by_another_run(
