@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Final
+from datetime import datetime
+from typing import Annotated, Final
 
 import typer
 from deltalake import DeltaTable
-from pyarrow import fs
 
 from rivermark.cli.console import grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.ingest.plan import open_source, plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
-from rivermark.lake.filesystem import filesystem
 from rivermark.lake.sql import query
 from rivermark.model.errors import RivermarkError
 from rivermark.model.source import Split, Waiting
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
+from rivermark.monitor.changed_files import changed_files
 from rivermark.settings import Settings
 
 NUMERIC: Final = ("rows", "admitted", "late", "quarantined", "bytes")
@@ -38,6 +37,7 @@ class FileState:
     admitted: int | None = None
     late: int | None = None
     quarantined: int | None = None
+    changed: bool = False
 
 
 def files(
@@ -74,6 +74,8 @@ def files(
     out().print(plain(f"{shown} of {len(states)} {source.unit}s. {source.description}"))
     if source.kind == "file":
         out().print(plain(f"Landing root: {settings.landing_root}"))
+    if any(state.changed for state in states):
+        out().print(plain(f"To read a changed file again: rivermark retake {stream} FILE"))
 
 
 def file_states(settings: Settings, ingest: Ingest) -> Iterator[FileState]:
@@ -84,18 +86,21 @@ def file_states(settings: Settings, ingest: Ingest) -> Iterator[FileState]:
         "SELECT * FROM splits WHERE stream = $stream ORDER BY ingest_batch, modified_at, path",
         {"stream": ingest.name},
     )
-    changed = changed_since(done) if ingest.source.kind == "file" else {}
+    changed = changed_files(settings, ingest)
     for row in done:
         state = "read" if row["reason"] is None else f"quarantined: {row['reason']}"
+        if row["file"] in changed:
+            state = f"{state}; {changed[row['file']].what}"
         yield FileState(
             name=row["file"],
-            state="; ".join((state, *changed.get(row["path"], ()))),
+            state=state,
             size=row["size"],
             landed_at=row["modified_at"],
             rows=row["rows"],
             admitted=row["admitted"],
             late=row["late"],
             quarantined=row["quarantined"],
+            changed=row["file"] in changed,
         )
     decided = {row["path"] for row in done}
     planned = _rows(settings, plan_table(ingest), "SELECT * FROM splits ORDER BY arrival, path", {})
@@ -120,29 +125,6 @@ def file_states(settings: Settings, ingest: Ingest) -> Iterator[FileState]:
             size=each.size,
             landed_at=each.modified_at,
         )
-
-
-def changed_since(done: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str]]:
-    """What is different about files that were read, by path; those that are gone are left out.
-
-    A file of the same size that was written again is known by its modification time.
-    """
-    changed: dict[str, tuple[str]] = {}
-    for row in done:
-        try:
-            store, inside = filesystem(row["path"])
-            info = store.get_file_info(inside)
-        except (OSError, ValueError):
-            continue
-        if info.type != fs.FileType.File or row["size"] is None:
-            continue
-        if info.size != row["size"]:
-            changed[row["path"]] = (f"changed since, from {row['size']} to {info.size} bytes",)
-        elif row["modified_at"] is not None and info.mtime_ns is not None:
-            written = datetime.fromtimestamp(info.mtime_ns // 10**9, UTC)
-            if abs(written - row["modified_at"]) > timedelta(seconds=1):
-                changed[row["path"]] = (f"written again since, {moment(written)}",)
-    return changed
 
 
 def _rows(settings: Settings, table: Table, sql: str, values: dict[str, object]) -> list[dict]:  # type: ignore[type-arg]

@@ -38,6 +38,7 @@ PLAN_SCHEMA: Final = StructType(
         StructField("head", StringType()),
         StructField("status", StringType()),
         StructField("reason", StringType()),
+        StructField("digest", StringType()),
     ]
 )
 """The fields of `PlannedSplit`; `arrival` is the number of the planned batch."""
@@ -149,6 +150,7 @@ class BatchPlanner:
                 "head": split.head,
                 "status": split.status,
                 "reason": split.reason,
+                "digest": split.digest,
             }
             for split in splits
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
@@ -31,10 +31,13 @@ INGEST_FILES: Final = Table(
             StructField("status", StringType()),
             StructField("reason", StringType()),
             StructField("at", TimestampType()),
+            StructField("digest", StringType()),
+            StructField("replaced", LongType()),
         ]
     ),
     description="One row a split (a file): how many of its rows were admitted, late, quarantined.",
 )
+"""`replaced` counts the quarantined rows of former readings of a file that was taken again."""
 
 
 @dataclass(frozen=True)
@@ -58,23 +61,26 @@ def write_outcomes(
     """Append the outcomes of a batch, once."""
     if not outcomes:
         return
-    now = datetime.now(UTC)
-    rows = [
-        {
-            "stream": stream,
-            "file": o.split.name,
-            "path": o.split.path,
-            "size": o.split.size,
-            "modified_at": o.split.modified_at,
-            "ingest_batch": o.split.batch,
-            "rows": o.rows,
-            "admitted": o.admitted,
-            "late": o.late,
-            "quarantined": o.quarantined,
-            "status": "set_aside" if o.reason else "read",
-            "reason": o.reason,
-            "at": now,
-        }
-        for o in outcomes
-    ]
+    rows = [outcome_row(stream, outcome) for outcome in outcomes]
     writer.append_once(rows_of(INGEST_FILES, rows), batch)
+
+
+def outcome_row(stream: str, outcome: SplitOutcome) -> dict[str, Any]:
+    """The row of the ledger for an outcome."""
+    split = outcome.split
+    return {
+        "stream": stream,
+        "file": split.name,
+        "path": split.path,
+        "size": split.size,
+        "modified_at": split.modified_at,
+        "ingest_batch": split.batch,
+        "rows": outcome.rows,
+        "admitted": outcome.admitted,
+        "late": outcome.late,
+        "quarantined": outcome.quarantined,
+        "status": "set_aside" if outcome.reason else "read",
+        "reason": outcome.reason,
+        "at": datetime.now(UTC),
+        "digest": split.digest,
+    }

@@ -32,7 +32,8 @@ class Split:
     the stream. `path` says to the source where the records are: a path, or its position as JSON.
     `size` is in bytes, 0 where it is unknown. Times are in UTC. `format`, `columns` (a JSON list)
     and `head` (a header line) say how payloads are spelled. A split whose `status` is not `ready`
-    is quarantined as a whole with its `reason`.
+    is quarantined as a whole with its `reason`. `digest` is one of its content, where the source
+    takes one: by it a change is noticed that leaves the size as it was.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Split:
     head: str | None = None
     status: str = "ready"
     reason: str | None = None
+    digest: str | None = None
 
     @property
     def weight(self) -> int:
@@ -170,6 +172,10 @@ class SourceReader(ABC):
     @abstractmethod
     def backlog(self) -> Backlog:
         """Measure what is beyond the plan, without Spark and without reading records."""
+
+    def current(self, name: str) -> Split | Waiting | None:
+        """The split of a name as its source has it now; None where it is gone or never changes."""
+        return None
 
     def committed(self, splits: Sequence[PlannedSplit]) -> None:  # noqa: B027 - few release anything
         """Release splits whose rows are in the tables; may be called again for the same ones."""

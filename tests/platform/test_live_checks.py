@@ -74,13 +74,14 @@ def test_every_claim_of_the_hosted_streams_is_asked_and_no_other(settings: Setti
     checks = asked(settings, RIDES, NEVER)
 
     with checks.running():
-        found = found_within(checks, 20, 4)
+        found = found_within(checks, 20, 5)
 
     assert {result.check_name for result in found} == {
         "is_alive",
         "every_row_is_accounted_for",
         "few_rows_are_late",
         "few_rows_are_set_aside",
+        "files_are_as_they_were_read",
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rivermark.model.stream import AnyStream, Ingest, table_of
 from rivermark.model.table import Table
+from rivermark.monitor.changed_files import UNCHANGED, files_unchanged
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.monitor.checks.liveness import ALIVE, alive
 from rivermark.monitor.checks.row_checks import (
@@ -101,10 +102,21 @@ def _checks_of_ingest(ingest: Ingest) -> tuple[StreamCheck, ...]:
         severity="warning",
         evaluate=lambda settings, _: quarantine_share(settings, ingest),
     )
+    checks = [accounted_for, few_quarantined]
+    if ingest.source.kind == "file":
+        unchanged = StreamCheck(
+            name=UNCHANGED,
+            table=ingest.raw,
+            stream=ingest.name,
+            description="No file has another content than when it was read.",
+            severity="warning",
+            evaluate=lambda settings, _: files_unchanged(settings, ingest),
+        )
+        checks.append(unchanged)
     if ingest.kind == "lookup":
-        return (accounted_for, few_quarantined, _unique(ingest, ingest.admitted))
+        return (*checks, _unique(ingest, ingest.admitted))
     if ingest.lateness is None:
-        return (accounted_for, few_quarantined)
+        return tuple(checks)
     few_late = StreamCheck(
         name=FEW_LATE,
         table=ingest.late,
@@ -113,4 +125,4 @@ def _checks_of_ingest(ingest: Ingest) -> tuple[StreamCheck, ...]:
         severity="warning",
         evaluate=lambda settings, _: late_share(settings, ingest),
     )
-    return (accounted_for, few_quarantined, few_late)
+    return (*checks, few_late)

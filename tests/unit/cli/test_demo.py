@@ -73,6 +73,7 @@ def test_every_check_of_rows_is_evaluated_and_a_crash_does_not_pass(settings: Se
     assert {e.check.name for e in evaluations if e.check.stream == "shop/orders"} == {
         "every_row_is_accounted_for",
         "few_rows_are_set_aside",
+        "files_are_as_they_were_read",
         "few_rows_are_late",
     }
 

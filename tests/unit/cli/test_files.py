@@ -5,12 +5,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from rivermark import ElementsSource
 from rivermark.cli.files import FileState, file_states
 from rivermark.ingest.plan import BatchPlanner, plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.topology import Topology
+from rivermark.monitor.changed_files import files_unchanged
 from rivermark.settings import Settings
 from tests.unit.cli.conftest import ORDERS, Run
 from tests.unit.conftest import Put
@@ -67,6 +69,37 @@ def test_b044_a_file_that_was_overwritten_after_it_was_read_is_told(
     assert found["a.json"].state == found["gone.json"].state == "read"
     assert found["b.json"].state == "read; changed since, from 3 to 4 bytes"
     assert found["c.json"].state.startswith("read; written again since, ")
+
+
+def test_b044_a_change_is_known_by_content_whatever_the_times_say(
+    settings: Settings, put: Put
+) -> None:
+    paths = {n: drop(settings, f"{n}.json", '{"n": 1}\n', age_seconds=60) for n in "abcd"}
+    BatchPlanner(settings.lake(), settings.landing_root, ORDERS, "run-1").poll()
+    planned = DeltaTable(settings.lake().path(plan_table(ORDERS))).to_pyarrow_table().to_pylist()
+    for row in planned:
+        read = {name: row[name] for name in ("path", "size", "modified_at", "digest")}
+        put(
+            INGEST_FILES,
+            {"stream": "shop/orders", "file": row["name"], "at": datetime.now(UTC), **read},
+        )
+    before = paths["b"].stat()
+    paths["b"].write_text('{"n": 2}\n')
+    os.utime(paths["b"], ns=(before.st_atime_ns, before.st_mtime_ns))
+    paths["c"].write_text('{"n": 2}\n')
+    paths["d"].write_text('{"n": 1}\n')
+
+    found = fates(settings)
+    assert {n: found[f"{n}.json"].state for n in "abcd"} == {
+        "a": "read",
+        "b": "read; changed since, its size is the same",
+        "c": "read; changed since, its size is the same",
+        "d": "read",
+    }
+    check = files_unchanged(settings, ORDERS)
+    assert not check.passed
+    assert check.numbers == {"files_changed": 2}
+    assert [example["file"] for example in check.examples] == ["b.json", "c.json"]
 
 
 def test_a_file_set_aside_tells_why(settings: Settings, put: Put) -> None:

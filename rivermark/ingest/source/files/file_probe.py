@@ -47,7 +47,8 @@ class FileProbe:
 
     `columns` is the file's own list of column names, `head` its header line where it has one.
     `doubtful` marks a fault that goes away while the file is being written (no end, no footer).
-    `settling` marks a file that becomes ready by waiting.
+    `settling` marks a file that becomes ready by waiting. `digest` is one of the file's bytes,
+    where it was read to its end.
     """
 
     status: Status
@@ -57,6 +58,7 @@ class FileProbe:
     head: str | None = None
     doubtful: bool = False
     settling: bool = False
+    digest: str | None = None
 
 
 class UnusableHeader(Exception):

@@ -13,8 +13,14 @@ from typing import Final
 
 from pyarrow import fs
 
-from rivermark.ingest.source.files.file_probe import FileProbe, one_line, probe_file
+from rivermark.ingest.source.files.file_probe import (
+    HEAD_BYTES,
+    FileProbe,
+    one_line,
+    probe_file,
+)
 from rivermark.ingest.source.files.options import FileOptions
+from rivermark.ingest.source.files.scan import digest_of, scanned
 from rivermark.ingest.source.files.walk import Walk, hidden
 from rivermark.lake.filesystem import filesystem, is_local
 
@@ -27,13 +33,15 @@ FIRST, LAST = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
 class LandedFile:
     """A file in the landing folder: its path within the store, and its name below the folder.
 
-    A name that is no UTF-8 is escaped in `name`, and its file cannot be opened.
+    A name that is no UTF-8 is escaped in `name`, and its file cannot be opened. `ctime_ns` is when
+    a disk last changed anything of it, 0 in other stores: unlike `mtime_ns` no program can set it.
     """
 
     path: str
     name: str
     size: int
     mtime_ns: int
+    ctime_ns: int = 0
 
     @property
     def is_text(self) -> bool:
@@ -112,10 +120,19 @@ class LandedFiles:
                 listing.closed.append((printable(path), one_line(str(error))))
                 continue
             if stat.S_ISREG(status.st_mode):
-                file = LandedFile(path, name, status.st_size, status.st_mtime_ns)
+                times = status.st_mtime_ns, status.st_ctime_ns
+                file = LandedFile(path, name, status.st_size, *times)
                 (listing.files if self._fits(name) else listing.unmatched).append(file)
         listing.closed += [(printable(path), one_line(str(error))) for path, error in walk.closed]
         return listing
+
+    def named(self, name: str) -> LandedFile | None:
+        """The file of a name below the folder; None where it is gone."""
+        path = f"{self.folder}/{name}"
+        info = self._fs.get_file_info(path)
+        if info.type != fs.FileType.File:
+            return None
+        return LandedFile(path, name, info.size, info.mtime_ns)
 
     def _fits(self, name: str) -> bool:
         last = name.rsplit("/", 1)[-1]
@@ -139,10 +156,20 @@ class LandedFiles:
         if not file.is_text:
             return FileProbe("rejected", reason="file_name_not_utf8")
         probe = probe_file(self._fs, file.path, file.size, self._options, self.wanted)
+        if probe.status == "ready" and self._is_scanned(file):
+            probe = scanned(probe, self._fs, file.path)
         if probe.doubtful and quiet < self._options.unterminated_settle.total_seconds():
             reason = f"looks unfinished: {probe.reason or 'no line end'}"
             return FileProbe("waiting", reason=reason, settling=True)
         return probe
+
+    def _is_scanned(self, file: LandedFile) -> bool:
+        """Whether reading the whole file costs little: on a disk admission finds it in memory."""
+        return is_local(self._root) or file.size <= HEAD_BYTES
+
+    def digest(self, file: LandedFile) -> str:
+        """The digest of the file's content as it is now; raises OSError where it cannot be read."""
+        return digest_of(self._fs, file.path)
 
     def forget(self, name: str) -> None:
         """Stop watching a file."""

@@ -112,7 +112,18 @@ class FileReader(SourceReader):
             head=probe.head,
             status=probe.status,
             reason=probe.reason,
+            digest=probe.digest,
         )
+
+    def current(self, name: str) -> Split | Waiting | None:
+        """The file as it lies in the folder now."""
+        file = self._landed.named(name)
+        if file is None:
+            return None
+        probe = self._landed.probe(file)
+        if probe.status == "waiting":
+            return self._waiting(file, probe.reason or "not ready", settling=probe.settling)
+        return self._split(file, probe)
 
     def backlog(self) -> Backlog:
         """Measure the files that are not planned, ready or not."""

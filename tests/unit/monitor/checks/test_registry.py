@@ -41,6 +41,7 @@ def test_an_ingest_and_a_derived_stream_are_watched_for_different_things(rides: 
         ("every_row_is_accounted_for", "taxi/rides", "critical"),
         ("few_rows_are_late", "taxi/rides_late", "warning"),
         ("few_rows_are_set_aside", "taxi/rides_quarantine", "warning"),
+        ("files_are_as_they_were_read", "taxi/rides_raw", "warning"),
     }
     assert {(c.name, c.table.name) for c in checks_of_stream(hourly(rides))} == {
         ("is_alive", "taxi/hourly"),
@@ -224,6 +225,7 @@ def test_a_lookup_is_checked_for_its_keys_and_never_for_lateness_or_days(rides: 
         ("is_alive", "taxi/drivers"),
         ("every_row_is_accounted_for", "taxi/drivers"),
         ("few_rows_are_set_aside", "taxi/drivers_quarantine"),
+        ("files_are_as_they_were_read", "taxi/drivers_raw"),
         ("rows_are_unique", "taxi/drivers"),
     }
 
