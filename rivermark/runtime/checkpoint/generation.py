@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from pyarrow import fs
 
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.filesystem import filesystem, write_file
 from rivermark.lake.lake import Lake
+from rivermark.lake.log import CommitLog
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.sink import Origin, owned
 from rivermark.model.stream import AnyStream
@@ -36,10 +37,22 @@ def open_generation(lake: Lake, stream: AnyStream, shuffle_partitions: int) -> G
 
     The number of shuffle partitions in force is that of the first start (Spark freezes it with the
     state), whatever the settings say since.
+
+    Raises CheckpointIncompatible where tables hold batches of the stream and nothing of its
+    checkpoints is left: a first start would write them again.
     """
     generation = read_generation(lake, stream)
     if generation is None:
-        generation = Generation(0, datetime.now(UTC), shuffle_partitions)
+        held = _newest_generation(lake, stream)
+        if held is not None and held.by == "batch":
+            raise CheckpointIncompatible(
+                f"stream '{stream.name}': table '{held.table}' holds batch {held.number} of its "
+                f"generation {held.generation}, but {lake.root}/checkpoints/{stream.name} is gone. "
+                f"Put it back, or start over on purpose: rivermark reset {stream.name} (new "
+                "checkpoint, tables rebuilt from their inputs)."
+            )
+        number = 0 if held is None else held.generation + 1
+        generation = Generation(number, datetime.now(UTC), shuffle_partitions)
         write_generation(lake, stream, generation)
     return generation
 
@@ -54,7 +67,9 @@ def reset_generation(
     the old checkpoint it would leave out all that came before.
     """
     before = read_generation(lake, stream, unfinished=True)
-    number = 0 if before is None else before.number + 1
+    held = _newest_generation(lake, stream)
+    # Where the checkpoints are lost, the tables still know which numbers were used.
+    number = 1 + max(before.number if before else -1, held.generation if held else -1)
     after = Generation(number, datetime.now(UTC), shuffle_partitions)
     write_generation(lake, stream, after, unfinished=True)
     clear()
@@ -127,6 +142,32 @@ def check_checkpoint(lake: Lake, stream: AnyStream, origin: Origin) -> str:
                 f"{reset}"
             )
     return folder
+
+
+@dataclass(frozen=True)
+class _Held:
+    """The newest batch of a stream in a table, or (`by` refresh) its newest replacing of days."""
+
+    table: str
+    generation: int
+    by: Literal["batch", "refresh"]
+    number: int
+
+
+def _newest_generation(lake: Lake, stream: AnyStream) -> _Held | None:
+    """The newest generation of which any table of the stream holds a commit."""
+    held = []
+    for table in stream.tables:
+        if not lake.exists(table):
+            continue
+        for commit in CommitLog(lake.path(table)).history():
+            metadata = commit.metadata
+            by: Literal["batch", "refresh"] = "batch" if "batch" in metadata else "refresh"
+            if metadata.get("stream") == stream.name and {"generation", by} <= metadata.keys():
+                number = int(metadata["generation"])
+                held.append(_Held(table.name, number, by, int(metadata[by])))
+                break
+    return max(held, key=lambda each: each.generation, default=None)
 
 
 def newest_entry(store: fs.FileSystem, folder: str) -> int | None:

@@ -24,9 +24,10 @@ from rivermark.runtime.checkpoint.generation import newest_entry
 from rivermark.runtime.checkpoint.watermarks import batch_watermark, last_reached, reached
 from rivermark.runtime.query.backlog import shares, unread_bytes
 from rivermark.runtime.query.base import QueryHost, Watermark
+from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.query.static_tables import StaticTables
 from rivermark.runtime.spark.input_size import input_bytes
-from rivermark.runtime.spark.join_state_check import check_joins
+from rivermark.runtime.spark.join_state_check import check_joins, check_watermarks
 from rivermark.settings import Settings
 from rivermark.sinks.output import OutputWriter
 
@@ -107,7 +108,9 @@ class AppendHost(QueryHost):
         for table, most, holds in zip(tables, self._most_bytes(tables), self._holding, strict=True):
             rows = self._read(table, most)
             inputs.append(self._watermarked(table, rows) if holds else rows)
-        built = self.build(*inputs, *self._static.read(self.spark))
+        built = apply_build(self.declared.name, self.build, *inputs, *self._static.read(self.spark))
+        if len(inputs) > 1:
+            check_watermarks(built, self.declared.name)
         conditions = {
             f"_to_{i}": F.coalesce(o.where(), F.lit(False))
             for i, o in enumerate(self.declared.outputs)

@@ -19,6 +19,7 @@ from rivermark.model.stream import Ingest, Stream, inputs_of, table_of
 from rivermark.model.table import Table, days_between
 from rivermark.runtime.checkpoint.closed_days import last_closed
 from rivermark.runtime.checkpoint.watermarks import last_reached
+from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.query.refresh import touches_days
 from rivermark.runtime.query.static_tables import StaticTables
 
@@ -83,7 +84,7 @@ def build_range(
         inputs.append(rows)
     static = StaticTables(lake, stream, versions)
     static.check()
-    return stream.build(*inputs, *static.read(spark))
+    return apply_build(stream.name, stream.build, *inputs, *static.read(spark))
 
 
 def recomputable(stream: Stream | Ingest) -> bool:

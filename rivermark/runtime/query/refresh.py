@@ -24,6 +24,7 @@ from rivermark.quality.publish_gate import audit
 from rivermark.quality.publish_staging import staged
 from rivermark.runtime.batch_metrics import BatchResult
 from rivermark.runtime.query.base import QueryHost
+from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.query.static_tables import StaticTables
 from rivermark.settings import Settings
 from rivermark.sinks.output import replace_in_others, sinks_of
@@ -141,7 +142,8 @@ def build_days(
     others = [spark.read.format("delta").load(lake.path(table_of(r))) for r in stream.reads[1:]]
     static = StaticTables(lake, stream)
     static.check()
-    return stream.build(rows.where(wanted), *others, *static.read(spark))
+    inputs = (rows.where(wanted), *others, *static.read(spark))
+    return apply_build(stream.name, stream.build, *inputs)
 
 
 def write_days(

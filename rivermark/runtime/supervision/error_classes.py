@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import AnalysisException
 
 from rivermark.model.errors import (
     CheckpointIncompatible,
@@ -82,6 +83,9 @@ MEANINGS: Final = (
     ),
 )  # fmt: skip
 
+MISSING: Final = ("NOT_FOUND", "NOT_EXIST", "doesn't exist", "is not a Delta table")
+"""What Spark says of a plan whose tables or files are gone: they may come back."""
+
 OURS: Final = re.compile(r"^rivermark\.[a-z_.]+\.(\w+): (.+)$", re.MULTILINE)
 """How Python's own stack ends, in a worker, with an error of a process function."""
 
@@ -137,6 +141,10 @@ def explain(
                 slow_worker=slow,
                 needs_new_run=meaning.needs_new_run,
             )
+    if isinstance(error, AnalysisException) and not any(sign in lines for sign in MISSING):
+        return Fault(
+            f"Spark cannot plan it, and could not at another start: {shorten(text)}", False
+        )
     bridge = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
     if bridge or isinstance(error, ConnectionError | EOFError):
         message = f"the Spark session is gone: its JVM has ended. [{shorten(text)}]"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +13,7 @@ from pyspark.sql import functions as F
 from rivermark import Stream
 from rivermark.model.errors import StreamFailed
 from rivermark.operators.repeats import first_of_each
+from rivermark.runtime.supervision.heartbeat import HeartbeatStore
 from rivermark.settings import Settings
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import (
@@ -23,7 +25,7 @@ from tests.spark.helpers.sensors import (
     rows,
     run,
 )
-from tests.spark.helpers.stateful_streams import ECHOES, answers, distinct
+from tests.spark.helpers.stateful_streams import ECHOES, answered, answers, distinct
 
 pytestmark = pytest.mark.spark
 
@@ -136,3 +138,49 @@ def test_b089_rows_without_a_key_are_set_aside_each_time_they_come(
     assert [r["sensor"] for r in rows(spark, settings, once.tables[0])] == ["ride 1"]
     aside = rows(spark, settings, READINGS.quarantine)
     assert [r["reasons"] for r in aside] == [["missing_sensor"]] * 6
+
+
+@pytest.mark.parametrize(
+    ("side", "time"),
+    [
+        ("left", "at + INTERVAL 1 HOUR - INTERVAL 1 HOUR"),
+        ("left", "timestamp_millis(unix_millis(at))"),
+        ("right", "CAST(CAST(at AS STRING) AS TIMESTAMP)"),
+    ],
+)
+def test_b011_a_join_one_side_of_which_lost_its_watermark_is_refused_by_side_and_column(
+    spark: SparkSession, settings: Settings, side: str, time: str
+) -> None:
+    def anew(readings: DataFrame, echoes: DataFrame) -> DataFrame:
+        if side == "left":
+            return answered(readings.withColumn("at", F.expr(time)), echoes)
+        return answered(readings, echoes.withColumn("at", F.expr(time)))
+
+    with pytest.raises(StreamFailed, match=f"the {side} side of its LEFT OUTER join") as failed:
+        run(spark, settings, replace(JOINED, build=anew))
+
+    assert "the event time 'at' of its input is not passed on" in str(failed.value)
+    assert not restartable(settings, JOINED)
+
+
+@pytest.mark.parametrize(
+    ("build", "reason"),
+    [
+        (lambda readings, echoes: readings.select("nowhere"), "AnalysisException: .*nowhere"),
+        (lambda readings: readings, "TypeError"),
+        (lambda readings, echoes: echoes.groupBy("note").count(), "watermark"),
+    ],
+)
+def test_b011_what_only_the_engine_finds_wrong_in_a_declaration_is_not_tried_again(
+    spark: SparkSession, settings: Settings, build: Any, reason: str
+) -> None:
+    with pytest.raises(StreamFailed, match=reason) as failed:
+        run(spark, settings, replace(JOINED, build=build))
+    assert f"stream '{JOINED.name}' failed" in str(failed.value)
+    assert not restartable(settings, JOINED)
+
+
+def restartable(settings: Settings, stream: Stream) -> bool:
+    beat = HeartbeatStore(settings.state).get(stream.name)
+    assert beat is not None
+    return beat.restartable

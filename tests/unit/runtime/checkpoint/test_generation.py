@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -12,12 +14,17 @@ from deltalake import DeltaTable
 
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
+from rivermark.lake.replace import replace_days
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import Stream
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.checkpoint.closed_days import ClosedDays, last_closed
-from rivermark.runtime.checkpoint.generation import check_checkpoint, open_generation
+from rivermark.runtime.checkpoint.generation import (
+    check_checkpoint,
+    open_generation,
+    reset_generation,
+)
 from rivermark.runtime.checkpoint.watermarks import last_reached
 from tests.unit.model.declared import MINUTE, ingest, stream, table
 
@@ -147,3 +154,58 @@ def test_a_table_of_another_generation_does_not_bind_a_checkpoint(lake: Lake) ->
     TableWriter(lake, hours, earlier).append_once(empty, 5)
 
     assert check_checkpoint(lake, HOURS, origin)
+
+
+def written(lake: Lake, generation: int, batch: int, of: Stream = HOURS) -> None:
+    """A batch of a generation in the stream's table."""
+    origin = open_generation(lake, of, 2).origin(of, "run")
+    create_table(lake, of.tables[0])
+    empty = DeltaTable(lake.path(of.tables[0])).to_pyarrow_table()
+    writer = TableWriter(lake, of.tables[0], replace(origin, generation=generation))
+    writer.append_once(empty, batch)
+
+
+def lose_checkpoints(lake: Lake, of: Stream = HOURS) -> None:
+    shutil.rmtree(Path(lake.root) / "checkpoints" / of.name)
+
+
+@pytest.mark.parametrize("generation", [0, 3])
+def test_b022_a_lost_checkpoint_folder_is_refused_whatever_the_generation(
+    lake: Lake, generation: int
+) -> None:
+    written(lake, generation, 5)
+    lose_checkpoints(lake)
+
+    with pytest.raises(CheckpointIncompatible) as refused:
+        open_generation(lake, HOURS, 2)
+    assert f"'test/hours' holds batch 5 of its generation {generation}" in str(refused.value)
+    assert "checkpoints/test/hours is gone" in str(refused.value)
+    assert "rivermark reset test/hours" in str(refused.value)
+    # It stays so until a person has decided.
+    with pytest.raises(CheckpointIncompatible):
+        open_generation(lake, HOURS, 2)
+
+
+def test_b022_a_reset_goes_on_above_what_the_tables_hold(lake: Lake) -> None:
+    written(lake, 3, 5)
+    lose_checkpoints(lake)
+
+    assert reset_generation(lake, HOURS, 2, lambda: None).number == 4
+    assert open_generation(lake, HOURS, 2).number == 4
+
+
+def test_b022_a_stream_that_replaces_days_goes_on_in_a_new_generation(lake: Lake) -> None:
+    create_table(lake, HOURS.tables[0])
+    rows = DeltaTable(lake.path(HOURS.tables[0])).to_pyarrow_table()
+    metadata = {"stream": HOURS.name, "generation": 2, "refresh": 7, "run": "r"}
+    replace_days(lake, HOURS.tables[0], rows, [FIRST], metadata)
+
+    assert open_generation(lake, HOURS, 2).number == 3
+
+
+def test_b022_rows_of_a_recompute_are_no_sign_of_a_lost_checkpoint(lake: Lake) -> None:
+    create_table(lake, HOURS.tables[0])
+    rows = DeltaTable(lake.path(HOURS.tables[0])).to_pyarrow_table()
+    replace_days(lake, HOURS.tables[0], rows, [FIRST], {"stream": HOURS.name, "recompute": "r"})
+
+    assert open_generation(lake, HOURS, 2).number == 0

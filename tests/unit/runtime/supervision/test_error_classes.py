@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
 
+from rivermark.model.errors import DeclarationError
+from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.supervision.error_classes import REFUSALS, Fault, explain
 
 
@@ -34,6 +38,45 @@ def test_an_engine_error_is_told_in_our_words(text: str, told: str, restartable:
 
     assert told in fault.message
     assert fault.restartable is restartable
+
+
+@pytest.mark.parametrize(
+    ("text", "restartable"),
+    [
+        (
+            "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `nowhere` cannot be resolved",
+            False,
+        ),
+        ("[DELTA_TABLE_NOT_FOUND] Delta table `/lake/a` doesn't exist", True),
+    ],
+)
+def test_b011_what_spark_cannot_plan_is_not_tried_again_unless_something_is_missing(
+    text: str, restartable: bool
+) -> None:
+    fault = explain(AnalysisException(text))
+
+    assert text[:20] in fault.message
+    assert fault.restartable is restartable
+
+
+@pytest.mark.parametrize("error", [TypeError("build() takes 1 positional argument"), KeyError("x")])
+def test_b011_an_error_of_a_build_is_one_of_the_declaration(error: Exception) -> None:
+    def build() -> DataFrame:
+        raise error
+
+    with pytest.raises(
+        DeclarationError, match=f"'test/rides': its build raises {type(error).__name__}"
+    ) as it:
+        apply_build("test/rides", build)
+    assert not explain(it.value).restartable
+
+
+def test_b011_a_bridge_or_a_disk_that_fails_in_a_build_is_none_of_the_declaration() -> None:
+    def build() -> DataFrame:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    with pytest.raises(ConnectionRefusedError):
+        apply_build("test/rides", build)
 
 
 def test_a_stack_is_no_sign_and_is_not_shown() -> None:

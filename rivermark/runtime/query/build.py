@@ -1,0 +1,35 @@
+"""Calling a stream's `build`: what it raises itself is an error of the declaration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame
+
+from rivermark.model.errors import DeclarationError, RivermarkError
+
+if TYPE_CHECKING:
+    from rivermark.model.stream import Build
+
+
+def apply_build(stream: str, build: Build, *frames: DataFrame) -> DataFrame:
+    """The rows that `build` makes of its inputs.
+
+    It is pure, so what it raises (a name that no column has, a wrong argument, a bug) it raises at
+    each start. Errors of the bridge to Spark and of the disk pass through: those may pass.
+
+    Raises:
+        DeclarationError: `build` raised, with the name of the stream and the error.
+    """
+    try:
+        return build(*frames)
+    except (Py4JError, OSError, EOFError, RivermarkError):
+        raise
+    except Exception as error:
+        kind, message = type(error).__name__, str(error).strip() or "no message"
+        lines = message.splitlines()
+        raise DeclarationError(
+            f"stream '{stream}': its build raises {kind}: {lines[0]}. It would at each start: "
+            "correct it, then start the stream"
+        ) from error
