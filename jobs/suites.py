@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Final
 
 import dagster as dg
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from jobs.check_results import SEVERITIES
 from jobs.main_module import main_module_with_a_file
 from jobs.names import table_key
+from rivermark.lake.delta import delta_table, read_delta
 from rivermark.model.suite import Suite
 from rivermark.model.table import Table
 from rivermark.monitor.dashboard.failing_rows import page_path, write
@@ -38,9 +38,9 @@ def suite_result(
     if not lake.exists(table):
         return no_table(table, SUITE_CHECK)
     path = lake.path(table)
-    version = DeltaTable(path).version()
+    version = delta_table(path).version()
     evaluator = SparkEvaluator(
-        frame=spark.read.format("delta").option("versionAsOf", version).load(path),
+        frame=read_delta(spark, path, version),
         table=table.name,
         version=version,
         docs_root=settings.home / "quality",
@@ -63,7 +63,7 @@ def suite_results_of_days(
     lake = settings.lake()
     if not lake.exists(table):
         return [no_table(table, DAY_SUITE_CHECK)]
-    newest = DeltaTable(lake.path(table))
+    newest = delta_table(lake.path(table))
     evaluator = DuckDbEvaluator(newest.to_pyarrow_dataset(), table, newest.version())
     return [
         result_of_suite(
@@ -94,7 +94,7 @@ def evidence_of_failures(
     rules = [rule for rule in suite.rules if rule.name in failed]
     if not rules or not result.rows:
         return None
-    rows = DeltaTable(settings.lake().path(table), version=result.version).to_pyarrow_dataset()
+    rows = delta_table(settings.lake().path(table), version=result.version).to_pyarrow_dataset()
     return evidence_of(rows, table, rules, version=result.version)
 
 

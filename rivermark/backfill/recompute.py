@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Final
 
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from rivermark.backfill.code_version import code_of
@@ -24,6 +23,7 @@ from rivermark.backfill.registry import Kind, account, new_id, register
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.backfill.staging import Staged, keep_rehearsed, rehearsal_path, remove_old, staged
 from rivermark.lake.day_predicates import condition
+from rivermark.lake.delta import delta_table
 from rivermark.lake.locks import days_lock
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import RivermarkError, VersionNotAvailable
@@ -166,7 +166,7 @@ def computed(
     read = ", ".join(f"{name} version {version}" for name, version in done.inputs.items())
     order.on_step(f"computing {stream.name}, {order.first} to {order.last}, from {read}")
     # As it is now: what others commit while the days are computed touches none of them.
-    published = {table.name: DeltaTable(lake.path(table)) for table in stream.tables}
+    published = {table.name: delta_table(lake.path(table)) for table in stream.tables}
     built = build_range(spark, lake, stream, order.first, order.last, done.inputs)
     with staged(lake, done.id, stream, built, order.first, order.last) as rows:
         for output in stream.outputs:

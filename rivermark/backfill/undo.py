@@ -6,8 +6,6 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from deltalake import DeltaTable
-
 from rivermark.backfill.comparison import compare
 from rivermark.backfill.publish import (
     check_replaceable,
@@ -18,6 +16,7 @@ from rivermark.backfill.publish import (
 from rivermark.backfill.registry import account, new_id, newest_records, register
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.backfill.staging import ordered_rows
+from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
 from rivermark.lake.log import Commit, CommitLog
@@ -113,8 +112,8 @@ def check_undoable(lake: Lake, stream: Stream, made: Replacement) -> None:
             f"longer readable; the oldest is {oldest_readable(lake, table)}. Recompute the days "
             f"instead: rivermark reprocess {stream.name} --from {made.first} --to {made.last}"
         )
-    then = DeltaTable(path, version=made.commit.version).to_pyarrow_dataset()
-    now = DeltaTable(path).to_pyarrow_dataset()
+    then = delta_table(path, version=made.commit.version).to_pyarrow_dataset()
+    now = delta_table(path).to_pyarrow_dataset()
     since = compare(then, now, table, made.first, made.last)
     if since.same:
         return
@@ -147,8 +146,8 @@ def later_replacement(lake: Lake, made: Replacement) -> Commit | None:
 
 def _restore(lake: Lake, stream: Stream, done: Reprocessing, made: Replacement) -> None:
     table, path = made.table, lake.path(made.table)
-    before = DeltaTable(path, version=made.before).to_pyarrow_dataset()
-    now = DeltaTable(path)
+    before = delta_table(path, version=made.before).to_pyarrow_dataset()
+    now = delta_table(path)
     difference = compare(now.to_pyarrow_dataset(), before, table, made.first, made.last)
     sinks = effects_on_sinks(made.output)
     done.tables[table.name] = TableOutcome(table.name, now.version(), difference, sinks=sinks)

@@ -9,6 +9,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from rivermark.backfill.as_of import parse_version
 from rivermark.cli.console import grid, moment, number, out, plain
+from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.time_travel import resolve_version
 from rivermark.model.errors import RivermarkError
@@ -41,7 +42,7 @@ def show_bad_rows(
     else:
         at = parse_version(version) if version else None
         chosen = resolve_version(lake, table, at)
-        opened, source = DeltaTable(lake.path(table), version=chosen), f"version {chosen}"
+        opened, source = delta_table(lake.path(table), version=chosen), f"version {chosen}"
     evidence = evidence_of(
         opened.to_pyarrow_dataset(),
         table,
@@ -81,7 +82,7 @@ def rules_named(topology: Topology, table: Table, name: str) -> list[SuiteRule]:
 
 def _refused(lake: Lake, table: Table) -> DeltaTable:
     try:
-        return DeltaTable(lake.staged(table))
+        return delta_table(lake.staged(table))
     except TableNotFoundError:
         raise RivermarkError(
             f"no row of '{table.name}' is refused: its last bounded run published what it had, "

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Annotated, Final
 
 import typer
-from deltalake import DeltaTable
 
 from rivermark.cli.console import grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.ingest.plan import open_source, plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
+from rivermark.lake.delta import delta_table
 from rivermark.lake.sql import query
 from rivermark.model.errors import RivermarkError
 from rivermark.model.source import Split, Waiting
@@ -131,4 +131,4 @@ def _rows(settings: Settings, table: Table, sql: str, values: dict[str, object])
     lake = settings.lake()
     if not lake.exists(table):
         return []
-    return query(sql, {"splits": DeltaTable(lake.path(table)).to_pyarrow_dataset()}, values)
+    return query(sql, {"splits": delta_table(lake.path(table)).to_pyarrow_dataset()}, values)

@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Annotated, Any, Final
 
 import typer
-from deltalake import DeltaTable
 from pyspark.sql.types import StructField, StructType
 
 from rivermark.backfill.as_of import parse_version
 from rivermark.cli.console import grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.cli.failing_rows import show_bad_rows
+from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.sql import query, quoted
 from rivermark.lake.statistics import row_count
@@ -106,7 +106,7 @@ def newest_rows(
     lake: Lake, table: Table, limit: int, *, version: int | None = None, oldest: bool = False
 ) -> list[dict[str, Any]]:
     """Up to `limit` rows, by event time and then by key where the table declares them."""
-    rows = DeltaTable(lake.path(table), version=version).to_pyarrow_dataset()
+    rows = delta_table(lake.path(table), version=version).to_pyarrow_dataset()
     order = (
         [f"{quoted(table.event_time)} {'ASC' if oldest else 'DESC'}"] if table.event_time else []
     )
@@ -157,7 +157,7 @@ def _schema(lake: Lake, name: str) -> dict[str, Any]:
     import json
 
     try:
-        schema: dict[str, Any] = json.loads(DeltaTable(lake.path(name)).schema().to_json())
+        schema: dict[str, Any] = json.loads(delta_table(lake.path(name)).schema().to_json())
     except Exception as error:
         raise RivermarkError(f"table '{name}' cannot be read: {error}") from error
     return schema

@@ -33,6 +33,7 @@ from rivermark.ingest.split_outcomes import INGEST_FILES, SplitOutcome, write_ou
 from rivermark.ingest.split_statistics import SplitStatistics
 from rivermark.ingest.watermark_recovery import recover_watermark
 from rivermark.lake.batch_writer import TableWriter
+from rivermark.lake.delta import read_delta
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import arrow_schema, create_table
 from rivermark.lake.system_tables import rows_of
@@ -156,7 +157,7 @@ class Admission:
     def _read_raw(self, splits: Sequence[PlannedSplit], decision: Decision) -> ReadBatch:
         """Read the rows of a batch whose raw rows are committed already."""
         first, last = min(s.batch for s in splits), max(s.batch for s in splits)
-        raw = self._spark.read.format("delta").load(self._lake.path(self.ingest.raw))
+        raw = read_delta(self._spark, self._lake.path(self.ingest.raw))
         lines = raw.where(F.col("_ingest_batch").between(first, last))
         ready = [s for s in splits if s.name in decision.bounds]
         if self._is_small(ready):

@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties
+from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import arrow_schema
@@ -41,7 +42,7 @@ class LookupTable:
     def merge(self, versions: pa.Table, files: Sequence[str], metadata: Mapping[str, Any]) -> None:
         """Merge the versions of a batch, whose `files` are in the order in which they landed."""
         with commit_lock(self._path):
-            table = DeltaTable(self._path)
+            table = delta_table(self._path)
             newer = self._newer(versions, files, table)
             if not newer.num_rows:
                 return

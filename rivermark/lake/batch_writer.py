@@ -13,6 +13,8 @@ from pyspark.sql import DataFrame
 from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties, user_metadata
+from rivermark.lake.delta import delta_table
+from rivermark.lake.integrity.log_check import check_log
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import Commit, CommitLog
@@ -40,6 +42,7 @@ class TableWriter:
         self.table = table
         self.path = lake.path(table)
         self.origin = origin
+        check_log(self.path)
         self._last = self._find_last()
         self._appender = DeltaCommitter(self.path)
         self._rust: DeltaTable | None = None
@@ -153,7 +156,7 @@ class TableWriter:
             # Maintenance cleaned the log past what was read: it cannot be read on from there.
             self._rust = None
         if self._rust is None:
-            self._rust = DeltaTable(self.path)
+            self._rust = delta_table(self.path)
         self.origin.check()
         write_deltalake(
             self._rust,

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from rivermark.lake.append.version_checksum import write_checksum
+from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.model.table import Table
@@ -36,7 +36,7 @@ def fence(lake: Lake, table: Table, stream: str, token: int) -> None:
     for left in reversed(range(TRIES)):
         try:
             with commit_lock(path):
-                delta = DeltaTable(path)
+                delta = delta_table(path)
                 delta.alter.set_table_properties(
                     {f"{PROPERTY}{stream}": str(token)}, raise_if_not_exists=False
                 )

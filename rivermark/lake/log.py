@@ -11,6 +11,8 @@ from typing import Any, Final
 from pyarrow import fs
 
 from rivermark.lake.filesystem import filesystem
+from rivermark.lake.integrity.log_check import entry_path
+from rivermark.lake.integrity.log_entry import Actions, actions_in, damaged
 
 REMEMBERED: Final = "remembered"
 """Key of a commit's metadata: the newest batch of each stream, as of that commit."""
@@ -61,20 +63,23 @@ class CommitLog:
     def read(self, version: int) -> Commit | None:
         """That commit, or None when the log does not hold it."""
         try:
-            with self._fs.open_input_stream(f"{self._folder}/{version:020d}.json") as file:
-                lines = file.read().decode().splitlines()
+            actions = self._actions(version)
         except FileNotFoundError:
             return None
-        for line in lines:
-            if line.startswith('{"commitInfo"'):
-                return commit_of(version, json.loads(line)["commitInfo"])
-        infos = [json.loads(line) for line in lines]
-        info: dict[str, Any] = next((i["commitInfo"] for i in infos if "commitInfo" in i), {})
+        info: dict[str, Any] = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
         return commit_of(version, info)
 
     def backwards(self) -> Iterator[Commit]:
-        """The commits from the newest to the oldest that the log holds."""
+        """The commits from the newest to the oldest that the log holds.
+
+        Raises TableDamaged at a version that is missing between two others, as at every entry that
+        is empty or cut.
+        """
+        newer: int | None = None
         for version in reversed(self.versions()):
+            if newer is not None and version < newer - 1:
+                raise damaged(entry_path(self._folder, newer - 1), f"is missing, {newer} is there")
+            newer = version
             commit = self.read(version)
             if commit is not None:
                 yield commit
@@ -120,32 +125,29 @@ class CommitLog:
         """
         if not self.complete():
             return False
-        return not any(b'{"remove":' in self._text(version) for version in self.versions())
+        return not any("remove" in a for v in self.versions() for a in self._actions(v))
 
     def adds_rows(self, first: int, before: int) -> bool:
         """Whether any commit of [first, before) brought rows, and did not only copy some."""
         versions = (v for v in self.versions() if first <= v < before)
-        return any(b'"dataChange":true' in self._text(version) for version in versions)
+        actions = (each for v in versions for a in self._actions(v) for each in a.values())
+        return any(each.get("dataChange") is True for each in actions)
 
     def bytes_added(self, first: int) -> int:
         """Bytes of the files that commits brought from that version on, as rows and not copies."""
-        lines = (
-            line
-            for version in self.versions()
-            if version >= first
-            for line in self._text(version).splitlines()
-            if line.startswith(b'{"add":')
-        )
-        added = (json.loads(line)["add"] for line in lines)
+        versions = (version for version in self.versions() if version >= first)
+        added = (a["add"] for v in versions for a in self._actions(v) if "add" in a)
         return sum(add["size"] for add in added if add["dataChange"])
 
     def takes_files(self, first: int) -> bool:
         """Whether any commit from that version on took a file out of the table."""
-        return any(b'{"remove":' in self._text(v) for v in self.versions() if v >= first)
+        versions = (version for version in self.versions() if version >= first)
+        return any("remove" in a for v in versions for a in self._actions(v))
 
-    def _text(self, version: int) -> bytes:
-        with self._fs.open_input_stream(f"{self._folder}/{version:020d}.json") as file:
-            return bytes(file.read())
+    def _actions(self, version: int) -> Actions:
+        path = entry_path(self._folder, version)
+        with self._fs.open_input_stream(path) as file:
+            return actions_in(path, file.read())
 
 
 def commit_of(version: int, info: dict[str, Any]) -> Commit:

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties, user_metadata
 from rivermark.lake.day_predicates import moments_predicate, predicate, spark_predicate
+from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
@@ -80,7 +81,7 @@ def _replace(
     metadata: dict[str, Any],
 ) -> int:
     path = lake.path(table)
-    delta = DeltaTable(path)
+    delta = delta_table(path)
     rewritten = rows_to_rewrite(delta, table, days)
     if isinstance(rows, pa.Table):
         where, written = predicate(table, days), rows

@@ -5,10 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from datetime import UTC, datetime, timedelta
 
-from deltalake import DeltaTable
-
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties
+from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
@@ -41,7 +40,7 @@ def apply_retention(lake: Lake, table: Table) -> bool:
     path = lake.path(table)
     wanted = {**retention_properties(retention_of(lake, table)), **table.properties}
     with commit_lock(path):
-        delta = DeltaTable(path)
+        delta = delta_table(path)
         configured = delta.metadata().configuration
         changed = {k: v for k, v in wanted.items() if configured.get(k) != v}
         if changed:

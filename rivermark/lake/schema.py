@@ -10,6 +10,7 @@ from deltalake.schema import Field as DeltaField
 from pyspark.sql.types import DataType, StructField, StructType
 
 from rivermark.lake.append.version_checksum import write_checksum
+from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.retention import retention_of, retention_properties
 from rivermark.model.errors import TableSchemaMismatch
@@ -56,7 +57,7 @@ def create_table(lake: Lake, table: Table) -> None:
                 **table.properties,
             },
         )
-    delta = DeltaTable(path)
+    delta = delta_table(path)
     write_checksum(path, delta.version())
     added = new_columns(table, StructType.fromJson(_json(delta)))
     if added:

@@ -9,6 +9,7 @@ from typing import Literal
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.model.table import Table
 
@@ -35,7 +36,7 @@ def bound(
     """One bound of a column, from the statistics that each file was committed with."""
     if not lake.exists(table):
         return None
-    return _bound(DeltaTable(lake.path(table)), column, side, choose)
+    return _bound(delta_table(lake.path(table)), column, side, choose)
 
 
 def largest_in(delta: DeltaTable, column: str) -> Moment | None:
@@ -64,7 +65,7 @@ def row_count(lake: Lake, table: Table, version: int | None = None) -> int:
     """Rows of a table at a version (default: the newest), by its statistics; 0 without a table."""
     if not lake.exists(table):
         return 0
-    files = pa.table(DeltaTable(lake.path(table), version=version).get_add_actions(flatten=True))
+    files = pa.table(delta_table(lake.path(table), version=version).get_add_actions(flatten=True))
     return sum(n or 0 for n in files["num_records"].to_pylist())
 
 

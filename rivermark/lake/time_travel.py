@@ -6,10 +6,10 @@ from bisect import bisect_left
 from datetime import UTC, datetime
 from urllib.parse import unquote
 
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from pyarrow import fs
 
+from rivermark.lake.delta import delta_table
 from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
@@ -62,7 +62,7 @@ def readable(lake: Lake, table: Table, version: int) -> bool:
 
 def _files(path: str, version: int | None = None) -> list[str]:
     """The files of a version, as this process finds them."""
-    uris = DeltaTable(path, version=version).file_uris()
+    uris = delta_table(path, version=version).file_uris()
     # delta-rs writes a space in a folder's name as %20, also where it gives a plain path.
     return [unquote(uri) for uri in uris] if is_local(path) else uris
 

@@ -13,6 +13,10 @@ class TableSchemaMismatch(RivermarkError):
     """A table on disk has another schema than its declaration, beyond added nullable columns."""
 
 
+class TableDamaged(RivermarkError):
+    """A file of a table or of its log is empty, cut, changed or missing."""
+
+
 class VersionNotAvailable(RivermarkError):
     """The log or the files of a table no longer hold the requested version or moment."""
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
+from rivermark.lake.delta import delta_table, read_delta
 from rivermark.lake.lake import Lake
 from rivermark.model.table import Table
 from rivermark.quality.errors import PublicationBlocked
@@ -31,7 +31,7 @@ def staged(
     writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
     writer.save(path)
     try:
-        yield spark.read.format("delta").load(path), DeltaTable(path).to_pyarrow_dataset()
+        yield read_delta(spark, path), delta_table(path).to_pyarrow_dataset()
     except PublicationBlocked:
         raise
     except BaseException:

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 from pyspark.sql.types import StructType
 
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties
+from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
@@ -225,13 +225,13 @@ class _Writer(SinkWriter):
             # By the bounds most files are skipped.
             within = (column >= ends["min"]) & (column <= ends["max"])
             conditions.append(within & column.isin(values))
-        rows = DeltaTable(path).to_pyarrow_dataset().to_table(filter=reduce(and_, conditions))
+        rows = delta_table(path).to_pyarrow_dataset().to_table(filter=reduce(and_, conditions))
         return in_memory(rows)
 
     def _commit(self, path: str, changed: pa.Table, metadata: Mapping[str, Any]) -> None:
         if not changed.num_rows:
             return
-        table = DeltaTable(path)
+        table = delta_table(path)
         self._origin.check()
         columns = [name for name in changed.column_names if name != "_deleted"]
         updates = {quoted(name): f"source.{quoted(name)}" for name in columns}

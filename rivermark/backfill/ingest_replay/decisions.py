@@ -9,13 +9,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
+from deltalake import write_deltalake
 
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.ingest_replay.replay import Replayed, SideTables
 from rivermark.backfill.late.hours import bounds
 from rivermark.backfill.late.merged import ADMITTED_ON_TIME
 from rivermark.lake.commit_metadata import commit_properties
+from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.sql import connection, quoted
@@ -118,7 +119,7 @@ def changed_decisions(
         changes: pa.Table = duckdb.sql(_sql(ingest), params=values).to_arrow_table()
         duckdb.register("changes", changes)
         counted: pa.Table = duckdb.sql(COUNTED).to_arrow_table()
-    schema = pa.schema(DeltaTable(lake.path(table)).schema().to_arrow())
+    schema = pa.schema(delta_table(lake.path(table)).schema().to_arrow())
     write_deltalake(
         lake.path(table),
         changes.cast(schema),
@@ -171,7 +172,7 @@ def _tables(lake: Lake, ingest: Ingest) -> dict[str, dataset.Dataset]:
         "side_quarantine": side.quarantine,
     }
     return {
-        name: DeltaTable(lake.path(table)).to_pyarrow_dataset() for name, table in tables.items()
+        name: delta_table(lake.path(table)).to_pyarrow_dataset() for name, table in tables.items()
     }
 
 

@@ -8,10 +8,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from deltalake import DeltaTable
-
 from rivermark.backfill.affected_days import DaysByStream
 from rivermark.backfill.pending import OPEN, State, append_events, events, resolution
+from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.model.stream import Ingest
 
@@ -48,7 +47,7 @@ class MergeResult:
 
 def table_id(lake: Lake, ingest: Ingest) -> str:
     """The admitted table's own id."""
-    return str(DeltaTable(lake.path(ingest.admitted)).metadata().id)
+    return str(delta_table(lake.path(ingest.admitted)).metadata().id)
 
 
 def record_start(lake: Lake, merges: Iterable[StartedMerge], run_id: str) -> None:

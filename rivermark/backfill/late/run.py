@@ -14,8 +14,6 @@ from datetime import date
 from decimal import Decimal
 from uuid import uuid4
 
-from deltalake import DeltaTable
-
 from rivermark.backfill.affected_days import Changed
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.downstream import DownstreamResult, recompute_downstream
@@ -33,6 +31,7 @@ from rivermark.backfill.late.merge_log import (
 from rivermark.backfill.late.merged import newest_merged
 from rivermark.backfill.pending import PENDING_AND_MERGES, open_causes, pending_days
 from rivermark.backfill.plan import any_closed
+from rivermark.lake.delta import delta_table
 from rivermark.lake.locks import try_merge_lock
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import RivermarkError
@@ -163,4 +162,4 @@ def _merge_ingest(
 
 
 def _version(path: str) -> int:
-    return int(DeltaTable(path).version())
+    return int(delta_table(path).version())

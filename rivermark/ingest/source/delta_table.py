@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,13 +11,15 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, DeltaProtocolError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark.ingest.source.payload import TO_JSON, driver_records, json_payload, spark_records
+from rivermark.lake.delta import delta_table, read_delta
 from rivermark.lake.filesystem import filesystem
+from rivermark.lake.integrity.log_check import check_log, entry_path
+from rivermark.lake.integrity.log_entry import actions_in
 from rivermark.lake.log import CommitLog
 from rivermark.lake.statistics import file_sizes
 from rivermark.model.errors import DeclarationError, RivermarkError
@@ -144,7 +145,7 @@ class _DeltaReader(SourceReader):
         return Discovery(ready)
 
     def _snapshot(self, version: int) -> Split:
-        table = DeltaTable(self._table, version=version)
+        table = delta_table(self._table, version=version)
         return self._split("snapshot", version, sum(file_sizes(table)), self._commit(version).at)
 
     def _commits(self, version: int) -> Iterator[Split]:
@@ -172,7 +173,7 @@ class _DeltaReader(SourceReader):
         )
 
     def _require_feed(self) -> None:
-        configuration = DeltaTable(self._table).metadata().configuration
+        configuration = delta_table(self._table).metadata().configuration
         if self._feed and configuration.get(FEED, "false").lower() != "true":
             raise RivermarkError(
                 f"the Delta table {self._table} records no change data feed: set its property "
@@ -188,8 +189,9 @@ class _DeltaReader(SourceReader):
 
     def _commit(self, version: int) -> _Commit:
         files, folder = filesystem(f"{self._table}/_delta_log")
-        with files.open_input_stream(f"{folder}/{version:020d}.json") as file:
-            actions = [json.loads(line) for line in file.read().splitlines() if line]
+        path = entry_path(folder, version)
+        with files.open_input_stream(path) as file:
+            actions = actions_in(path, file.read())
         info: dict[str, Any] = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
         adds = [a["add"] for a in actions if "add" in a and a["add"]["dataChange"]]
         removes = [a["remove"] for a in actions if "remove" in a and a["remove"]["dataChange"]]
@@ -218,10 +220,10 @@ class _DeltaReader(SourceReader):
     def _payloads(self, split: PlannedSplit) -> Iterator[str]:
         version = version_of(split.name)
         if self._feed and not is_snapshot(split):
-            changes = DeltaTable(self._table).load_cdf(version, version)
+            changes = delta_table(self._table).load_cdf(version, version)
             rows = pa.RecordBatchReader.from_stream(changes).read_all()
         else:
-            dataset = DeltaTable(self._table, version=version).to_pyarrow_dataset()
+            dataset = delta_table(self._table, version=version).to_pyarrow_dataset()
             rows = (dataset if is_snapshot(split) else self._added(dataset, version)).to_table()
         more = self._snapshot_change(split) if is_snapshot(split) else {}
         for row in rows.to_pylist():
@@ -243,12 +245,13 @@ class _DeltaReader(SourceReader):
 
     def _frame(self, spark: SparkSession, split: PlannedSplit) -> DataFrame:
         version = version_of(split.name)
-        reader = spark.read.format("delta")
         if self._feed and not is_snapshot(split):
-            reader = reader.option("readChangeFeed", "true").option("startingVersion", version)
-            frame = reader.option("endingVersion", version).load(self._table)
+            check_log(self._table)
+            reader = spark.read.format("delta").option("readChangeFeed", "true")
+            reader = reader.option("startingVersion", version).option("endingVersion", version)
+            frame = reader.load(self._table)
         else:
-            frame = reader.option("versionAsOf", version).load(self._table)
+            frame = read_delta(spark, self._table, version)
         if not self._feed and not is_snapshot(split):
             names = [path.rsplit("/", 1)[-1] for path in self._commit(version).added]
             frame = frame.where(F.substring_index("_metadata.file_path", "/", -1).isin(names))

@@ -18,20 +18,20 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-from deltalake import DeltaTable
 
 from rivermark.lake.append.data_file import write_data_file
 from rivermark.lake.append.table_features import TableFeatures, features_of
 from rivermark.lake.append.version_checksum import (
-    Actions,
-    Checksum,
     actions_of,
     checksum_after,
     checksum_of,
     put_checksum,
 )
 from rivermark.lake.commit_metadata import user_metadata
+from rivermark.lake.delta import delta_table
 from rivermark.lake.filesystem import filesystem, is_local
+from rivermark.lake.integrity.log_entry import Actions
+from rivermark.lake.integrity.version_sums import Checksum
 from rivermark.lake.log import CommitLog
 from rivermark.model.sink import owned
 
@@ -89,7 +89,7 @@ class DeltaCommitter:
         if made.checksum is not None:
             put_checksum(self._store, self._folder, made.version, made.checksum)
         if made.version % features.checkpoint_each == 0:
-            DeltaTable(self._path).create_checkpoint()
+            delta_table(self._path).create_checkpoint()
         return True
 
     def _newest(self) -> KnownVersion | None:

@@ -6,23 +6,22 @@ Spark job over the log: 0.25 CPU seconds warm, 1.6 cold, for each table that a s
 0.02 with it. The file is a help and never the truth: where it cannot be known exactly, none is
 written, because Delta compares it with the state that it computes.
 
-Format: "Version Checksum File" of the Delta protocol. Only its required fields are written.
+Format: "Version Checksum File" of the Delta protocol. Of its fields only the required ones are
+written, and `rivermark` (rivermark/lake/integrity/version_sums.py).
 """
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
-from deltalake import DeltaTable
 from pyarrow import fs
 
+from rivermark.lake.delta import delta_table
 from rivermark.lake.filesystem import filesystem, put_file
+from rivermark.lake.integrity.log_check import entry_path
+from rivermark.lake.integrity.log_entry import Actions, actions_in
+from rivermark.lake.integrity.version_sums import REQUIRED, Checksum, sums_in, sums_text
 from rivermark.lake.statistics import file_sizes
-
-Actions = list[dict[str, Any]]
-Checksum = dict[str, Any]
-"""The content of a checksum file."""
 
 LOOKED_BACK: Final = 1000
 """Commits searched for the newest metadata where the version before has no checksum."""
@@ -31,10 +30,11 @@ LOOKED_BACK: Final = 1000
 def write_checksum(table_path: str, version: int) -> bool:
     """Write the checksum of a committed version, and return whether it exists now.
 
-    Call it under the table's commit lock, or as the only writer of that version.
+    A damaged one is rewritten. Call it under the table's commit lock, or as the only writer
+    of that version.
     """
     store, folder = filesystem(f"{table_path}/_delta_log")
-    if store.get_file_info(_place(folder, version)).type == fs.FileType.File:
+    if _checksum(store, folder, version) is not None:
         return True
     checksum = _summed_up(table_path, store, folder, version)
     if checksum is None:
@@ -45,8 +45,9 @@ def write_checksum(table_path: str, version: int) -> bool:
 
 def put_checksum(store: fs.FileSystem, folder: str, version: int, sums: Checksum) -> None:
     """Write the sums of a version beside its commit."""
+    entry = _content(store, entry_path(folder, version))
     # Whole or not at all: a reader that finds half a file would have to distrust the version.
-    put_file(store, _place(folder, version), json.dumps(sums, separators=(",", ":")).encode())
+    put_file(store, _place(folder, version), sums_text(sums, entry))
 
 
 def checksum_of(table_path: str, version: int) -> Checksum | None:
@@ -76,7 +77,9 @@ def checksum_after(before: Checksum, commit: Actions) -> Checksum | None:
 
 def actions_of(store: fs.FileSystem, folder: str, version: int) -> Actions:
     """What a commit says, line by line; nothing where the log does not hold it."""
-    return _lines(store, f"{folder}/{version:020d}.json")
+    path = entry_path(folder, version)
+    content = _content(store, path)
+    return [] if content is None else actions_in(path, content)
 
 
 def _summed_up(table_path: str, store: fs.FileSystem, folder: str, version: int) -> Checksum | None:
@@ -95,11 +98,11 @@ def _checksum(store: fs.FileSystem, folder: str, version: int) -> Checksum | Non
     """The checksum on disk; that of an empty table before version 0."""
     if version < 0:
         return _sums(0, 0, None, None)
-    lines = _lines(store, _place(folder, version))
-    required = ("tableSizeBytes", "numFiles", "metadata", "protocol")
-    if len(lines) != 1 or any(lines[0].get(name) is None for name in required):
+    content = _content(store, _place(folder, version))
+    sums = None if content is None else sums_in(content)
+    if sums is None:
         return None
-    return _sums(*(lines[0][name] for name in required))
+    return _sums(*(sums[name] for name in REQUIRED))
 
 
 def _of_state(table_path: str, store: fs.FileSystem, folder: str, version: int) -> Checksum | None:
@@ -110,7 +113,7 @@ def _of_state(table_path: str, store: fs.FileSystem, folder: str, version: int) 
             metadata = metadata or action.get("metaData")
             protocol = protocol or action.get("protocol")
         if metadata and protocol:
-            sizes = file_sizes(DeltaTable(table_path, version=version))
+            sizes = file_sizes(delta_table(table_path, version=version))
             return _sums(sum(sizes), len(sizes), metadata, protocol)
     return None
 
@@ -126,10 +129,10 @@ def _sums(size: int, files: int, metadata: Any, protocol: Any) -> Checksum:
     }
 
 
-def _lines(store: fs.FileSystem, path: str) -> Actions:
-    """The JSON objects of a log file; none where it is missing."""
+def _content(store: fs.FileSystem, path: str) -> bytes | None:
+    """The content of a log file; None where it is missing."""
     try:
         with store.open_input_stream(path) as file:
-            return [json.loads(line) for line in file.read().splitlines()]
+            return bytes(file.read())
     except FileNotFoundError:
-        return []
+        return None

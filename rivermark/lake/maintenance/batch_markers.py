@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
+from deltalake import write_deltalake
 
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties
+from rivermark.lake.delta import delta_table
 from rivermark.lake.log import REMEMBERED, Commit, CommitLog
 
 
@@ -38,7 +39,7 @@ def write_batch_markers(table_path: str, run_id: str) -> None:
         "run": run_id,
         REMEMBERED: {"all": log.knows_all(), "batches": [_marker(c) for c in newest_batches(log)]},
     }
-    table = DeltaTable(table_path)
+    table = delta_table(table_path)
     nothing = pa.schema(table.schema().to_arrow()).empty_table()
     write_deltalake(table, nothing, mode="append", commit_properties=commit_properties(metadata))
     write_checksum(table_path, table.version())

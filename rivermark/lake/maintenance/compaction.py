@@ -10,6 +10,7 @@ from deltalake.exceptions import CommitFailedError
 
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties
+from rivermark.lake.delta import delta_table
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.reader_positions import Reader, first_needed
@@ -65,7 +66,7 @@ def compact(
             version, held = readable_by_all(path, readers)
             if version is None:
                 return 0, held
-            table = DeltaTable(path, version=version)
+            table = delta_table(path, version=version)
             small = compactable(table, target)
             if dry_run or not small:
                 return small, ""

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from deltalake import DeltaTable
-
 from rivermark.lake.commit_metadata import commit_properties
+from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock, try_days_lock
 from rivermark.lake.log import CommitLog
@@ -91,13 +90,13 @@ def delete_before(path: str, column: str, moment: datetime, *, run_id: str) -> i
     where = f"{column} < '{moment:%Y-%m-%dT%H:%M:%SZ}'"
     with commit_lock(path):
         properties = commit_properties({"upkeep": "delete", "run": run_id})
-        metrics = DeltaTable(path).delete(where, commit_properties=properties)
+        metrics = delta_table(path).delete(where, commit_properties=properties)
     return int(metrics.get("num_deleted_rows") or 0)
 
 
 def _checkpoint(path: str, now: datetime, each: timedelta) -> None:
     """A table checkpoint where there was none for so long: the log can be cut off at one only."""
-    delta = DeltaTable(path)
+    delta = delta_table(path)
     log = CommitLog(path)
     newest = log.versions()[-1]
     last = max(log.checkpoints(), default=-1)

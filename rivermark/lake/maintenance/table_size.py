@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deltalake import DeltaTable
 from pyarrow import fs
 
+from rivermark.lake.delta import delta_table
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.statistics import file_sizes
 
@@ -33,7 +33,7 @@ def size_of(table_path: str) -> Size:
     log = [f for f in files if f.type == fs.FileType.File and "/_delta_log/" in f.path]
     data = [f for f in files if f.type == fs.FileType.File and f.path.endswith(".parquet")]
     data = [f for f in data if "/_delta_log/" not in f.path]
-    sizes = file_sizes(DeltaTable(table_path))
+    sizes = file_sizes(delta_table(table_path))
     return Size(
         files=len(data),
         bytes=sum(f.size for f in data),

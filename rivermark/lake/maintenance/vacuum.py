@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from deltalake import DeltaTable
 from pyarrow import fs
 
+from rivermark.lake.delta import delta_table
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
@@ -46,7 +46,7 @@ def vacuum(
         return 0, _held(reader, oldest)
     keep = sorted({oldest, *(r.version for r in readers if r.snapshot)})
     with commit_lock(path):
-        deleted = DeltaTable(path).vacuum(dry_run=dry_run, full=True, keep_versions=keep)
+        deleted = delta_table(path).vacuum(dry_run=dry_run, full=True, keep_versions=keep)
     return len(deleted), ""
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from deltalake import DeltaTable, write_deltalake
+from deltalake import write_deltalake
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType, TimestampType
 
 from rivermark.lake.commit_metadata import commit_properties
+from rivermark.lake.delta import delta_table
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import create_table
 from rivermark.lake.snapshot import open_table
@@ -132,7 +133,7 @@ def record(settings: Settings, results: Sequence[RecordedResult]) -> None:
             mode="append",
             commit_properties=commit_properties({}),
         )
-        table = DeltaTable(path)
+        table = delta_table(path)
         if len(table.file_uris()) > FILES_BEFORE_COMPACTING:
             table.optimize.compact()
 

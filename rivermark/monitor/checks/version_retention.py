@@ -10,6 +10,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from rivermark.lake.delta import delta_table
 from rivermark.lake.retention import oldest_retained, retention_of
 from rivermark.lake.statistics import row_count
 from rivermark.model.check import CheckResult
@@ -31,7 +32,7 @@ def versions_readable(settings: Settings, table: Table, now: datetime) -> CheckR
     numbers: dict[str, int | float] = {"version": version, "promise_days": round(days, 3)}
     try:
         expected = row_count(lake, table, version)
-        rows, files = _read(DeltaTable(lake.path(table), version=version), table)
+        rows, files = _read(delta_table(lake.path(table), version=version), table)
     except (OSError, DeltaError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         return result(

@@ -13,9 +13,9 @@ from itertools import islice
 from typing import Final
 
 import pyarrow as pa
-from deltalake import DeltaTable
 
 from rivermark.backfill.registry import newest_records
+from rivermark.lake.delta import delta_table
 from rivermark.lake.log import CommitLog
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query
@@ -151,7 +151,7 @@ def gather(settings: Settings, topology: Topology, now: datetime, *, days: int =
 def size_of(settings: Settings, table: Table) -> TableSize:
     """Rows, files and bytes of a table, from its log."""
     path = settings.lake().path(table)
-    newest = DeltaTable(path)
+    newest = delta_table(path)
     files = pa.table(newest.get_add_actions(flatten=True))
     versions = CommitLog(path).versions()
     return TableSize(

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Final
 
-from deltalake import DeltaTable, write_deltalake
+from deltalake import write_deltalake
 
 from rivermark.lake.commit_metadata import commit_properties
+from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import create_table
@@ -162,7 +163,7 @@ def _check(stream: AnyStream, letter: Letter) -> None:
 def _rows(lake: Lake, table: Table) -> list[dict[str, Any]]:
     if not lake.exists(table):
         return []
-    rows: list[dict[str, Any]] = DeltaTable(lake.path(table)).to_pyarrow_table().to_pylist()
+    rows: list[dict[str, Any]] = delta_table(lake.path(table)).to_pyarrow_table().to_pylist()
     return rows
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from deltalake import DeltaTable
 from pyarrow import fs
 
 from rivermark.ingest.plan import plan_table
+from rivermark.lake.delta import delta_table
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.maintenance.reader_positions import Reader
@@ -28,7 +28,7 @@ def readers_of(lake: Lake, topology: Topology, table: Table) -> list[Reader]:
     """
     if not lake.exists(table):
         return []
-    identity = str(DeltaTable(lake.path(table)).metadata().id)
+    identity = str(delta_table(lake.path(table)).metadata().id)
     readers = []
     for stream in topology.streams:
         if table.name in {read.name for read in read_by_stream(stream)}:

@@ -9,6 +9,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from rivermark.lake.delta import delta_stream
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
@@ -137,7 +138,7 @@ class AppendHost(QueryHost):
     def _read(self, table: Table, most: int | None = None) -> DataFrame:
         """A table as a stream in the order of its commits, so many bytes a batch at most."""
         path = self.lake.path(table)
-        reader = self.spark.readStream.format("delta").option("skipChangeCommits", "true")
+        reader = delta_stream(self.spark, path).option("skipChangeCommits", "true")
         reader = reader.option("maxFilesPerTrigger", str(self.settings.files_per_trigger))
         if most is not None:
             reader = reader.option("maxBytesPerTrigger", f"{most}b")

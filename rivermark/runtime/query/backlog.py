@@ -6,9 +6,8 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from deltalake import DeltaTable
-
 from rivermark.ingest.plan import open_source
+from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.statistics import file_sizes
@@ -58,7 +57,7 @@ def unread_bytes(lake: Lake, stream: AnyStream, table: Table) -> int:
     if not lake.exists(table):
         return 0
     path = lake.path(table)
-    delta = DeltaTable(path)
+    delta = delta_table(path)
     reader = position(lake, stream, str(delta.metadata().id))
     if reader is None or reader.snapshot:
         return sum(file_sizes(delta))

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from rivermark.lake.integrity.log_check import check_log, check_newer
 from rivermark.lake.lake import Lake
 from rivermark.model.sink import owned
 from rivermark.model.stream import AnyStream
@@ -96,6 +97,8 @@ class QueryHost(ABC):
         self.backlog: Backlog | None = None
         self.query: StreamingQuery | None = None
         self.written: dict[int, BatchResult] = {}
+        self._checked_to: dict[str, int] = {}
+        """Up to which version the log of each input is checked."""
         self.busy = False
         self.bounded = False
         self.batches = 0
@@ -158,6 +161,7 @@ class QueryHost(ABC):
         began = self.clock.woken if self.clock else 0.0
         try:
             self.origin.check()
+            self._check_inputs()
             written = self.write(frame, batch)
             if self.clock:
                 written.duration_ms = round(1000 * (time.monotonic() - began))
@@ -169,6 +173,14 @@ class QueryHost(ABC):
         finally:
             self.batches += 1
             self.busy = False
+
+    def _check_inputs(self) -> None:
+        """Refuse a batch of commits that are damaged: Spark reads an empty one as without rows."""
+        for path in self.trigger.inputs:
+            checked = self._checked_to.get(path)
+            self._checked_to[path] = (
+                check_log(path) if checked is None else check_newer(path, checked)
+            )
 
     def stop(self, patience: float = 30.0) -> None:
         """Stop between two batches; after `patience` seconds also within one, which is safe."""

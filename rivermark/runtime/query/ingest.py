@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rivermark.ingest.admission import Admission
 from rivermark.ingest.plan import BatchPlanner, Poll, planned_split
+from rivermark.lake.delta import delta_stream
 from rivermark.lake.log import CommitLog
 from rivermark.model.sink import owned
 from rivermark.model.stream import Ingest
@@ -113,7 +114,7 @@ class IngestHost(QueryHost):
     def read(self) -> DataFrame:
         """The planned batches, some at a time."""
         self._source.running = True
-        reader = self.spark.readStream.format("delta")
+        reader = delta_stream(self.spark, self._plan)
         reader = reader.option("maxFilesPerTrigger", str(PLANNED_PER_TRIGGER))
         if CommitLog(self._plan).complete():
             # In the order of commits; a snapshot would be read by the times of the clock.

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark.lake.day_predicates import days_of
+from rivermark.lake.delta import read_delta
 from rivermark.lake.lake import Lake
 from rivermark.lake.time_travel import resolve_version
 from rivermark.model.errors import PartitionStillOpen
@@ -63,8 +64,7 @@ def build_range(
     """The stream's rows from the pinned inputs, with the margin that its windows and joins need."""
 
     def read(table: Table) -> DataFrame:
-        reader = spark.read.format("delta").option("versionAsOf", versions[table.name])
-        return reader.load(lake.path(table))
+        return read_delta(spark, lake.path(table), versions[table.name])
 
     daily = days_of(stream.tables[0])
     start, end = daily.bounds(first, last)

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark.lake.day_predicates import condition, day_column, days_of
+from rivermark.lake.delta import delta_stream, read_delta
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
 from rivermark.lake.replace import replace_days
@@ -61,7 +62,7 @@ class RefreshHost(QueryHost):
         from what is there now, so nothing is doubled. A day that was emptied is not noticed.
         """
         path = self.lake.path(table_of(self.declared.reads[0]))
-        reader = self.spark.readStream.format("delta").option("ignoreChanges", "true")
+        reader = delta_stream(self.spark, path).option("ignoreChanges", "true")
         rows = reader.option("maxFilesPerTrigger", str(self.settings.files_per_trigger)).load(path)
         day, event_time = touched_day(self.declared), table_of(self.declared.reads[0]).event_time
         away = F.abs(F.datediff(day, event_time)) if event_time else F.lit(0)
@@ -132,14 +133,14 @@ def build_days(
     """The stream's rows for those days, from its whole input as it is now."""
     first, last = min(days), max(days)
     source = table_of(stream.reads[0])
-    rows = spark.read.format("delta").load(lake.path(source))
+    rows = read_delta(spark, lake.path(source))
     wanted = touches_days(stream, days)
     if source.event_time is not None:
         # Delta skips files by the statistics of the plain column, not of an expression over it.
         around = reach(stream)
         bounds = (F.lit(first - around).cast("timestamp"), F.lit(last + around).cast("timestamp"))
         wanted = F.col(source.event_time).between(*bounds) & wanted
-    others = [spark.read.format("delta").load(lake.path(table_of(r))) for r in stream.reads[1:]]
+    others = [read_delta(spark, lake.path(table_of(r))) for r in stream.reads[1:]]
     static = StaticTables(lake, stream)
     static.check()
     inputs = (rows.where(wanted), *others, *static.read(spark))

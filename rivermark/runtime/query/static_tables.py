@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
+from rivermark.lake.delta import delta_table, read_delta
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.repeated_keys import repeated_keys
@@ -29,13 +29,10 @@ class StaticTables:
 
     def read(self, spark: SparkSession) -> list[DataFrame]:
         """Each table as `build` takes it; one that is not pinned is looked up in every batch."""
-        frames = []
-        for table in self._tables:
-            reader = spark.read.format("delta")
-            if table.name in self._versions:
-                reader = reader.option("versionAsOf", self._versions[table.name])
-            frames.append(reader.load(self._lake.path(table)))
-        return frames
+        return [
+            read_delta(spark, self._lake.path(table), self._versions.get(table.name))
+            for table in self._tables
+        ]
 
     def check(self) -> None:
         """Refuse a table with several rows of a key: a join with it would repeat rows.
@@ -56,7 +53,7 @@ class StaticTables:
             version = CommitLog(path).versions()[-1]
         if self._unique_at.get(table.name) == version:
             return
-        rows = DeltaTable(path, version=version).to_pyarrow_dataset()
+        rows = delta_table(path, version=version).to_pyarrow_dataset()
         repeated = repeated_keys(rows, table.keys)
         if repeated:
             most = ""

@@ -14,6 +14,7 @@ from rivermark.model.errors import (
     DeclarationError,
     LeaseLost,
     ReplayUnprovable,
+    TableDamaged,
     TableSchemaMismatch,
 )
 from rivermark.quality.errors import PublicationBlocked
@@ -96,6 +97,7 @@ REFUSALS: Final = (
     LeaseLost,
     PublicationBlocked,
     ReplayUnprovable,
+    TableDamaged,
     TableSchemaMismatch,
 )
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from deltalake import DeltaTable
-
 from rivermark.ingest.plan import plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.archive import archive_table
+from rivermark.lake.delta import delta_table
 from rivermark.lake.locks import commit_lock
 from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import AnyStream, Ingest, table_of
@@ -105,7 +104,7 @@ def _clear(settings: Settings, stream: AnyStream, stamp: str, removed: list[str]
         path = lake.path(INGEST_FILES)
         with commit_lock(path):
             # A stream's name is checked on declaration and holds no quote.
-            DeltaTable(path).delete(f"stream = '{stream.name}'")
+            delta_table(path).delete(f"stream = '{stream.name}'")
     removed += [place for place in moved if place is not None]
 
 

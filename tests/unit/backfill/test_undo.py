@@ -53,7 +53,7 @@ def test_a_writer_without_the_lock_that_comes_between_is_met_again_and_is_on_rec
             world.append(foreign.pop())
         return found
 
-    monkeypatch.setattr("rivermark.lake.replace.DeltaTable", opened)
+    monkeypatch.setattr("rivermark.lake.replace.delta_table", opened)
     done = undo(world.settings, STREAM, "wrong", run_id="undoing")
 
     # The one on the day that is replaced is a conflict; the one on another day is none.

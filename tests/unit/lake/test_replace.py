@@ -73,7 +73,7 @@ def foreign_writer(monkeypatch: pytest.MonkeyPatch, lake: Lake, times: int) -> N
             write_deltalake(path, rides(left.pop()), mode="append")
         return found
 
-    monkeypatch.setattr("rivermark.lake.replace.DeltaTable", opened)
+    monkeypatch.setattr("rivermark.lake.replace.delta_table", opened)
 
 
 def test_a_commit_of_a_faster_writer_is_met_again_and_counted(

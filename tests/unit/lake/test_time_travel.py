@@ -22,13 +22,14 @@ HOUR = timedelta(hours=1)
 
 
 def stamp(lake: Lake, version: int, at: datetime) -> None:
-    """Let a commit have been made at that moment."""
+    """Let a commit have been made at that moment; its checksum file was for another one."""
     path = Path(lake.path(RIDES)) / "_delta_log" / f"{version:020}.json"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     for line in lines:
         if "commitInfo" in line:
             line["commitInfo"]["timestamp"] = int(at.timestamp() * 1000)
     path.write_text("\n".join(json.dumps(line) for line in lines))
+    path.with_suffix(".crc").unlink(missing_ok=True)
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def test_a_table_is_listed_once_and_what_tells_of_others_first(
     put(rides.admitted, {**place, "ride_id": 1, "at": NOON})
     told = {"stream": rides.name, "file": "1.json", "ingest_batch": 0, "rows": 1, "admitted": 1}
     put(INGEST_FILES, told | {"late": 0, "quarantined": 0})
-    monkeypatch.setattr(rivermark.lake.snapshot, "DeltaTable", listed)
+    monkeypatch.setattr(rivermark.lake.snapshot, "delta_table", listed)
 
     with snapshot(settings.lake(), INGEST_FILES):
         assert rows_accounted_for(settings, rides).passed

@@ -84,6 +84,7 @@ def test_a_checksum_without_a_protocol_is_no_answer(tmp_path: Path) -> None:
     version = append(path, 3)
     write_checksum(path, version)
     whole = checksum(path, version)
+    del whole["rivermark"]
     for lacking in ({**whole, "protocol": None}, {k: whole[k] for k in whole if k != "protocol"}):
         (tmp_path / "_delta_log" / f"{version:020d}.crc").write_text(json.dumps(lacking))
         assert checksum_of(path, version) == whole
@@ -93,7 +94,33 @@ def test_what_spark_wrote_stays(tmp_path: Path) -> None:
     path = str(tmp_path)
     version = append(path, 3)
     theirs = tmp_path / "_delta_log" / f"{version:020d}.crc"
-    theirs.write_text("{}")
+    sums = checksum_of(path, version)
+    text = json.dumps({"txnId": "1", **(sums or {})})
+    theirs.write_text(text)
 
     assert write_checksum(path, version)
-    assert theirs.read_text() == "{}"
+    assert theirs.read_text() == text
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"numFiles": 3', "no JSON"])
+def test_a_damaged_checksum_is_made_anew(tmp_path: Path, text: str) -> None:
+    path = str(tmp_path)
+    version = append(path, 3)
+    write_checksum(path, version)
+    file = tmp_path / "_delta_log" / f"{version:020d}.crc"
+    whole = file.read_text()
+    file.write_text(text)
+
+    assert write_checksum(path, version)
+    assert file.read_text() == whole
+
+
+def test_a_flipped_digit_in_a_checksum_is_not_carried_on(tmp_path: Path) -> None:
+    path = str(tmp_path)
+    version = append(path, 3)
+    write_checksum(path, version)
+    file = tmp_path / "_delta_log" / f"{version:020d}.crc"
+    file.write_text(file.read_text().replace('"numFiles":1', '"numFiles":9'))
+
+    assert '"numFiles":9' in file.read_text()
+    assert (checksum_of(path, version) or {})["numFiles"] == 1

@@ -1,0 +1,55 @@
+"""The one road to a Delta table: its log is checked before delta-rs or Spark reads by it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from deltalake import DeltaTable
+
+from rivermark.lake.integrity.log_check import check_log
+
+if TYPE_CHECKING:
+    # Arrow's datasets import pandas, which takes a second: not before the first query.
+    from pyarrow import dataset
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamReader
+
+UNREADABLE: Final = ("Parquet", "page integrity", "Corrupt", "too short", "LocalFileSystem error")
+
+
+def delta_table(path: str, version: int | None = None) -> DeltaTable:
+    """A table as delta-rs opens it: at that version, or the newest.
+
+    Raises TableDamaged where an entry of the log is missing, empty, cut or changed.
+    """
+    check_log(path, version)
+    return DeltaTable(path, version=version)
+
+
+def rows_of(table: DeltaTable) -> dataset.Dataset:
+    """The rows of an opened version; the checksums of pages are verified where a file has some."""
+    from pyarrow.dataset import ParquetFragmentScanOptions
+
+    rows = table.to_pyarrow_dataset()
+    rows.format.default_fragment_scan_options = ParquetFragmentScanOptions(
+        pre_buffer=True, page_checksum_verification=True
+    )
+    return rows
+
+
+def read_delta(spark: SparkSession, path: str, version: int | None = None) -> DataFrame:
+    """A table as Spark reads it: at that version, or the newest. Raises as `delta_table`."""
+    check_log(path, version)
+    reader: DataFrameReader = spark.read.format("delta")
+    if version is not None:
+        reader = reader.option("versionAsOf", version)
+    return reader.load(path)
+
+
+def delta_stream(spark: SparkSession, path: str) -> DataStreamReader:
+    """A reader that follows a table's commits. Raises as `delta_table`.
+
+    The host of the query checks each commit that comes later.
+    """
+    check_log(path)
+    return spark.readStream.format("delta")

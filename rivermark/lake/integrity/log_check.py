@@ -1,0 +1,259 @@
+"""The log of a table checked before anything is read by it: no gap, no empty, cut or changed entry.
+
+delta-rs and Delta's JVM take an empty entry for a commit without rows, and so would a stream that
+reads on behind it: rows would be missing with nothing to tell it. Every road to a table passes here
+(`rivermark.lake.delta`). A file that was checked is not read again by the process while its size
+and time stay.
+
+Where the log is not on this machine's disk only gaps and empty entries are looked for: an object
+store shows a file whole or not at all, and each look costs a request.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pyarrow import fs
+
+from rivermark.lake.filesystem import filesystem, is_local
+from rivermark.lake.integrity.log_entry import Actions, actions_in, complete, damaged
+from rivermark.lake.integrity.sidecar import agrees
+from rivermark.lake.integrity.version_sums import Checksum, entry_agrees, sums_in
+
+LOG = logging.getLogger("rivermark")
+
+NAME: Final = re.compile(r"(\d{20})\.(json|crc|checkpoint(?:\..+)?\.(?:parquet|json))")
+PARQUET: Final = b"PAR1"
+LAST_CHECKPOINT: Final = "_last_checkpoint"
+
+Stamp = tuple[int, int]
+"""Size and time of a file that was checked."""
+
+_CHECKED: Final[dict[str, dict[str, Stamp]]] = {}
+"""By log folder: the files of it that were whole, by name."""
+
+
+@dataclass
+class LogListing:
+    """The files of a log by version: entries with their size, table checkpoints by name."""
+
+    folder: str
+    entries: dict[int, int | None] = field(default_factory=dict)
+    sums: set[int] = field(default_factory=set)
+    checkpoints: dict[int, list[str]] = field(default_factory=dict)
+
+    @property
+    def newest(self) -> int:
+        """The newest version that has an entry; -1 without any."""
+        return max(self.entries, default=-1)
+
+    def start_for(self, version: int) -> int | None:
+        """The newest table checkpoint at or before a version."""
+        return max((v for v in self.checkpoints if v <= version), default=None)
+
+
+def listing_of(table_path: str) -> LogListing:
+    """List a table's log; empty where there is none. On this machine's disk without sizes."""
+    store, folder = filesystem(f"{table_path}/_delta_log")
+    listing = LogListing(folder)
+    for name, size in _names_on_disk(folder) if is_local(table_path) else _names(store, folder):
+        match = NAME.fullmatch(name)
+        if match is None:
+            continue
+        version, kind = int(match[1]), match[2]
+        if kind == "json":
+            listing.entries[version] = size
+        elif kind == "crc":
+            listing.sums.add(version)
+        else:
+            listing.checkpoints.setdefault(version, []).append(name)
+    return listing
+
+
+def _names(store: fs.FileSystem, folder: str) -> list[tuple[str, int | None]]:
+    files = store.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+    return [(file.base_name, file.size) for file in files]
+
+
+def _names_on_disk(folder: str) -> list[tuple[str, int | None]]:
+    """Names alone: a log of a thousand files is not worth a thousand looks."""
+    try:
+        return [(name, None) for name in os.listdir(folder)]  # noqa: PTH208 - paths cost more
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def check_log(table_path: str, version: int | None = None) -> int:
+    """Check what is read of a log for a version (default: the newest); returns the newest.
+
+    Raises TableDamaged, naming the file. A table or version that is not there is left to
+    the reader that opens it.
+    """
+    listing = listing_of(table_path)
+    newest = listing.newest
+    if newest < 0:
+        return newest
+    last = newest if version is None else min(version, newest)
+    start = listing.start_for(last)
+    first = 0 if start is None else start
+    if start is None and 0 not in listing.entries:
+        if version is not None:
+            return newest
+        oldest = min(listing.entries)
+        raise damaged(
+            entry_path(listing.folder, oldest - 1),
+            f"is missing: the log begins at version {oldest} and no table checkpoint begins it",
+        )
+    if is_local(table_path):
+        for name in [] if start is None else listing.checkpoints[start]:
+            check_checkpoint_file(Path(listing.folder, name))
+    for each in range(first, last + 1):
+        if each not in listing.entries:
+            if each == start:
+                continue  # The checkpoint stands for it.
+            raise damaged(
+                entry_path(listing.folder, each),
+                f"is missing, and versions up to {newest} follow it",
+            )
+        if listing.entries[each] == 0:
+            raise damaged(entry_path(listing.folder, each), "is empty")
+        if is_local(table_path):
+            check_entry(listing.folder, each)
+    return newest
+
+
+def check_newer(table_path: str, version: int) -> int:
+    """Check the entries that follow a version which was checked; returns the newest."""
+    store, folder = filesystem(f"{table_path}/_delta_log")
+    local = is_local(table_path)
+    while True:
+        path = entry_path(folder, version + 1)
+        if local:
+            try:
+                check_entry(folder, version + 1)
+            except FileNotFoundError:
+                return version
+        else:
+            info: fs.FileInfo = store.get_file_info(path)
+            if info.type != fs.FileType.File:
+                return version
+            if info.size == 0:
+                raise damaged(path, "is empty")
+        version += 1
+
+
+def check_entry(folder: str, version: int) -> None:
+    """Check one entry on this machine's disk, by itself and by the checksums beside it."""
+    path = Path(entry_path(folder, version))
+    if _is_known(path):
+        return
+    stamp = _stamp(path)
+    content = path.read_bytes()
+    actions = actions_in(str(path), content)
+    if agrees(path, content) is False:
+        raise damaged(str(path), f"does not agree with its checksum file .{path.name}.crc")
+    sums = read_sums(folder, version)
+    if sums is not None:
+        agreed = entry_agrees(sums, content)
+        if agreed is False:
+            raise damaged(str(path), f"is not what {version:020d}.crc was made for: it was changed")
+        if agreed is None:
+            _check_sums(folder, version, actions, sums)
+    if any("add" in action for action in actions):
+        _check_repeated(path, zlib.crc32(content), version)
+    _remember(path, stamp)
+
+
+def read_sums(folder: str, version: int) -> Checksum | None:
+    """The checksum file of a version; None without one, or with one that is damaged."""
+    path = Path(folder, f"{version:020d}.crc")
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    sums = sums_in(content)
+    if sums is None or agrees(path, content) is False:
+        tell_damaged_sums(path)
+        return None
+    return sums
+
+
+def tell_damaged_sums(path: Path) -> None:
+    """Say, once, that a checksum file is damaged: reading goes on without it."""
+    if not _is_known(path):
+        LOG.warning(
+            "%s is damaged. It is only a help to readers, and is rewritten with the next commit, "
+            "or by rivermark fsck --repair",
+            path,
+        )
+        _remember(path, _stamp(path))
+
+
+def check_checkpoint_file(path: Path) -> None:
+    """Check a table checkpoint: its ends, and its checksum file where there is one."""
+    if path.suffix != ".parquet" or _is_known(path):
+        return
+    stamp = _stamp(path)
+    content = path.read_bytes()
+    if content[:4] != PARQUET or content[-4:] != PARQUET:
+        raise damaged(str(path), "is no whole Parquet file" if content else "is empty")
+    if agrees(path, content) is False:
+        raise damaged(str(path), f"does not agree with its checksum file .{path.name}.crc")
+    _remember(path, stamp)
+
+
+def entry_path(folder: str, version: int) -> str:
+    """The file of a log entry."""
+    return f"{folder}/{version:020d}.json"
+
+
+def _check_sums(folder: str, version: int, actions: Actions, sums: Checksum) -> None:
+    """Whether an entry brings as many files as the checksums before and after it say, at least.
+
+    One that counts its files itself, and has them, is believed more than the checksum file.
+    """
+    before = {"numFiles": 0} if version == 0 else read_sums(folder, version - 1)
+    if before is None:
+        return
+    adds = sum("add" in action for action in actions)
+    removes = sum("remove" in action for action in actions)
+    after = before["numFiles"] + adds - removes
+    if after < sums["numFiles"] and complete(actions):
+        tell_damaged_sums(Path(folder, f"{version:020d}.crc"))
+    elif after < sums["numFiles"]:
+        raise damaged(
+            entry_path(folder, version),
+            f"leaves {after} files where {version:020d}.crc counts {sums['numFiles']}",
+        )
+
+
+def _check_repeated(path: Path, content: int, version: int) -> None:
+    """Whether an entry is a copy of an earlier one: a stream would read its files twice."""
+    seen = _CONTENTS.setdefault(str(path.parent), {})
+    earlier = seen.setdefault(content, version)
+    if earlier != version and Path(entry_path(str(path.parent), earlier)).exists():
+        raise damaged(str(path), f"is a copy of the entry of version {earlier}")
+
+
+_CONTENTS: Final[dict[str, dict[int, int]]] = {}
+"""By log folder: which version has an entry with that CRC-32."""
+
+
+def _stamp(path: Path) -> Stamp:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def _is_known(path: Path) -> bool:
+    known = _CHECKED.get(str(path.parent), {}).get(path.name)
+    return known is not None and known == _stamp(path)
+
+
+def _remember(path: Path, stamp: Stamp) -> None:
+    _CHECKED.setdefault(str(path.parent), {})[path.name] = stamp

@@ -1,0 +1,39 @@
+"""Checksum files as Hadoop keeps them on a local disk: `.name.crc` beside `name`.
+
+Spark writes one beside every file that it writes there, and refuses a file that does not agree with
+its own. delta-rs writes none: those that are written here for table checkpoints serve both.
+
+Format: `crc` and a zero byte, the bytes of a chunk, then the CRC-32 of each chunk, big-endian.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+from typing import Final
+
+MAGIC: Final = b"crc\0"
+CHUNK: Final = 512
+
+
+def sidecar_of(path: Path) -> Path:
+    """Where the checksums of a file lie."""
+    return path.with_name(f".{path.name}.crc")
+
+
+def chunk_sums(content: bytes) -> bytes:
+    """The content of the checksum file."""
+    sums = [zlib.crc32(content[at : at + CHUNK]) for at in range(0, len(content), CHUNK)]
+    return MAGIC + struct.pack(f">I{len(sums)}I", CHUNK, *sums)
+
+
+def agrees(path: Path, content: bytes | None = None) -> bool | None:
+    """Whether a file agrees with its checksum file; None without one that could tell."""
+    try:
+        sums = sidecar_of(path).read_bytes()
+    except FileNotFoundError:
+        return None
+    if sums[:4] != MAGIC or sums[4:8] != struct.pack(">I", CHUNK):
+        return None
+    return chunk_sums(path.read_bytes() if content is None else content) == sums

@@ -1,0 +1,189 @@
+"""A damaged log is refused with the name of the file, by every road to the table."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import rivermark
+from rivermark.lake.batch_writer import TableWriter
+from rivermark.lake.delta import delta_table
+from rivermark.lake.integrity.log_check import check_log, check_newer
+from rivermark.lake.integrity.sidecar import agrees, chunk_sums, sidecar_of
+from rivermark.lake.lake import Lake
+from rivermark.lake.log import CommitLog
+from rivermark.lake.snapshot import open_table
+from rivermark.lake.sql import query
+from rivermark.model.errors import TableDamaged
+from rivermark.model.sink import Origin
+from tests.unit.lake.conftest import RIDES, Foreign, ids, rides
+
+ORIGIN = Origin("test/rides", 0, datetime(2020, 1, 1, tzinfo=UTC), "run")
+
+
+def log_of(lake: Lake) -> Path:
+    """The folder of the table's log."""
+    return Path(lake.path(RIDES), "_delta_log")
+
+
+def entry(lake: Lake, version: int) -> Path:
+    """The log entry of a version."""
+    return log_of(lake) / f"{version:020d}.json"
+
+
+@pytest.fixture
+def five(lake: Lake) -> Lake:
+    """Five batches behind version 0, by entries of ours."""
+    writer = TableWriter(lake, RIDES, ORIGIN)
+    for batch in range(5):
+        writer.append_once(rides(batch), batch)
+    return lake
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def cut_after_the_first_line(path: Path) -> None:
+    path.write_bytes(path.read_bytes().split(b"\n")[0] + b"\n")
+
+
+def cut_in_a_line(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+def blank(path: Path) -> None:
+    path.write_bytes(b"\0" * 300)
+
+
+def change_a_bound(path: Path) -> None:
+    content = path.read_bytes()
+    assert b"2024-03-01T12" in content
+    path.write_bytes(content.replace(b"2024-03-01T12", b"2024-03-01T10"))
+
+
+DAMAGES = [empty, cut_after_the_first_line, cut_in_a_line, blank, change_a_bound, Path.unlink]
+ROADS: list[Callable[[Lake], object]] = [
+    lambda lake: delta_table(lake.path(RIDES)),
+    lambda lake: delta_table(lake.path(RIDES), version=5),
+    lambda lake: query("SELECT count(*) FROM t", {"t": open_table(lake, RIDES)}),
+    lambda lake: TableWriter(lake, RIDES, ORIGIN),
+    lambda lake: check_newer(lake.path(RIDES), 2),
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("road", range(len(ROADS)))
+def test_a_damaged_entry_is_no_commit_without_rows(
+    five: Lake, damage: Callable[[Path], None], road: int
+) -> None:
+    damage(entry(five, 3))
+    if road == 4 and damage is Path.unlink:
+        return  # Nothing has come yet, as far as one who reads on can see.
+
+    with pytest.raises(TableDamaged) as refused:
+        ROADS[road](five)
+
+    assert entry(five, 3).name in str(refused.value)
+    assert "rivermark fsck test/rides" in str(refused.value)
+
+
+@pytest.mark.parametrize("damage", DAMAGES[:4], ids=lambda each: each.__name__)
+def test_an_entry_without_any_checksum_is_checked_by_itself(
+    five: Lake, damage: Callable[[Path], None]
+) -> None:
+    for sums in log_of(five).glob("*.crc"):
+        sums.unlink()
+    damage(entry(five, 4))
+
+    with pytest.raises(TableDamaged, match=entry(five, 4).name):
+        list(CommitLog(five.path(RIDES)).backwards())
+    with pytest.raises(TableDamaged, match=entry(five, 4).name):
+        delta_table(five.path(RIDES))
+
+
+def test_an_entry_of_others_that_was_cut_is_told_by_the_checksums(
+    five: Lake, foreign: Foreign
+) -> None:
+    """Without metrics, and without a checksum of the entry, the number of files tells."""
+    newest = entry(five, 5)
+    lines = [json.loads(line) for line in newest.read_bytes().splitlines()]
+    lines[0] = {"commitInfo": {"operation": "Unknown"}}
+    newest.write_text("".join(f"{json.dumps(line)}\n" for line in lines[:1]))
+    sums = json.loads(newest.with_suffix(".crc").read_text())
+    del sums["rivermark"]
+    newest.with_suffix(".crc").write_text(json.dumps(sums))
+
+    with pytest.raises(TableDamaged, match=r"leaves 4 files where 0{19}5.crc counts 5"):
+        delta_table(five.path(RIDES))
+
+
+def test_a_copy_of_an_entry_is_no_commit(five: Lake) -> None:
+    entry(five, 6).write_bytes(entry(five, 4).read_bytes())
+
+    with pytest.raises(TableDamaged, match=rf"{entry(five, 6).name} is a copy .* version 4"):
+        delta_table(five.path(RIDES))
+
+
+def test_a_damaged_checksum_file_is_a_help_that_is_gone(
+    five: Lake, caplog: pytest.LogCaptureFixture
+) -> None:
+    sums = entry(five, 5).with_suffix(".crc")
+    whole = sums.read_bytes()
+    sums.write_bytes(whole[:-20])
+
+    assert delta_table(five.path(RIDES)).version() == 5
+    assert str(sums) in caplog.text
+
+    TableWriter(five, RIDES, ORIGIN).append_once(rides(5), 5)
+    assert check_log(five.path(RIDES)) == 6
+    assert ids(five) == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_damaged_table_checkpoint_is_named(five: Lake) -> None:
+    delta_table(five.path(RIDES)).create_checkpoint()
+    (checkpoint,) = log_of(five).glob("*.checkpoint.parquet")
+    sidecar_of(checkpoint).write_bytes(chunk_sums(checkpoint.read_bytes()))
+    assert agrees(checkpoint)
+    content = bytearray(checkpoint.read_bytes())
+    content[len(content) // 2] ^= 8
+    checkpoint.write_bytes(bytes(content))
+
+    with pytest.raises(TableDamaged, match=checkpoint.name):
+        delta_table(five.path(RIDES))
+
+    checkpoint.write_bytes(b"")
+    with pytest.raises(TableDamaged, match=rf"{checkpoint.name} is empty"):
+        delta_table(five.path(RIDES))
+
+
+def test_a_log_that_begins_at_a_checkpoint_is_whole(five: Lake) -> None:
+    delta_table(five.path(RIDES), version=3)
+    delta_table(five.path(RIDES)).create_checkpoint()
+    for version in range(5):
+        entry(five, version).unlink()
+
+    assert check_log(five.path(RIDES)) == 5
+
+
+def test_every_road_to_a_table_passes_the_check() -> None:
+    """No other module opens a table by delta-rs, or lets Spark read one."""
+    opened = []
+    root = Path(rivermark.__file__).parent
+    for file in [*root.rglob("*.py"), *(root.parent / "jobs").rglob("*.py")]:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if not isinstance(node, ast.Call):
+                continue
+            text = ast.unparse(node.func)
+            spark = text.endswith(("read.format", "readStream.format"))
+            delta = spark and ast.unparse(node.args[0]) == "'delta'"
+            if text == "DeltaTable" or delta:
+                opened.append(file.relative_to(root.parent).as_posix())
+
+    # The source of other people's tables reads change data with options of its own, and checks.
+    assert set(opened) == {"rivermark/lake/delta.py", "rivermark/ingest/source/delta_table.py"}
