@@ -8,6 +8,9 @@ STORIES ?= all
 BENCH ?=
 PYTEST_OPTIONS ?=
 
+# Two sessions of Spark leave no core idle; the tests of a folder share what its fixtures compute.
+WORKERS := -n 2 --dist loadgroup
+
 CODE := $(wildcard rivermark assets simulator resources jobs platform_defs setup tests bench)
 
 # Spark starts its Python workers, and Dagster its code server, from the PATH.
@@ -51,14 +54,14 @@ lint: setup ## Only the linters, types and import contracts
 unit: setup ## Only the tests that need no JVM
 	$(PYTHON) -m pytest tests/unit -n 2 $(PYTEST_OPTIONS)
 
-spark: setup ## Only the tests on one shared Spark session (without the long ones: see stories)
-	$(PYTHON) -m pytest tests/spark -m "not long" $(PYTEST_OPTIONS)
+spark: setup ## Only the tests on a shared Spark session (without the long ones: see stories)
+	$(PYTHON) -m pytest tests/spark -m "not long" $(WORKERS) $(PYTEST_OPTIONS)
 
 platform: setup ## Only the tests with Dagster in process
-	$(PYTHON) -m pytest tests/platform $(PYTEST_OPTIONS)
+	$(PYTHON) -m pytest tests/platform -n 2 --dist loadfile $(PYTEST_OPTIONS)
 
 stories: setup ## Long tests on Spark; kills and restarts of whole processes (STORIES=short: quick ones)
-	$(PYTHON) -m pytest tests/spark -m long $(PYTEST_OPTIONS)
+	$(PYTHON) -m pytest tests/spark -m long $(WORKERS) $(PYTEST_OPTIONS)
 	$(PYTHON) -m pytest tests/stories --timeout 1200 \
 		$(if $(filter short,$(STORIES)),-m "not slow") $(PYTEST_OPTIONS)
 

@@ -11,7 +11,6 @@ import dagster as dg
 from pyspark.sql import SparkSession
 
 from jobs.check_results import SEVERITIES
-from jobs.main_module import main_module_with_a_file
 from jobs.names import table_key
 from rivermark.lake.delta import delta_table, read_delta
 from rivermark.model.suite import Suite
@@ -46,8 +45,7 @@ def suite_result(
         docs_root=settings.home / "quality",
         personal=table.personal,
     )
-    with main_module_with_a_file():
-        result = evaluator.evaluate(suite)
+    result = evaluator.evaluate(suite)
     evidence = evidence_of_failures(settings, table, suite, result)
     page = page_path(settings, table)
     if evidence is None:

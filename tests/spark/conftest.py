@@ -12,6 +12,16 @@ from rivermark.runtime.spark.session import open_session
 from rivermark.settings import Settings
 from tests.spark.helpers.landing import Landing
 
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of a folder with one worker: they share what its fixtures have computed."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.xdist_group(str(item.path.parent.relative_to(HERE))))
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rivermark.model.suite import Suite
 from rivermark.quality.errors import SuiteDoesNotFit
+from rivermark.quality.gx.main_module import main_module_with_a_file
 from rivermark.quality.result import SuiteResult
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 VIEW: Final = "tmp_view"
 """The temporary view, in the caller's session, by which Great Expectations reads a `{batch}`."""
-
-# The data context, its Spark session and the view are shared by the whole process.
-_ONE_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,20 +55,18 @@ class SparkEvaluator:
         started = time.monotonic()
         # Read when Great Expectations is imported. That takes seconds, so it happens only now.
         os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
-        from rivermark.quality.gx.data_docs import opened, publish
-        from rivermark.quality.gx.validation import validate
+        # One at a time: the data context, its Spark session and the view are the whole process's.
+        with main_module_with_a_file(), _view_restored(self.frame.sparkSession):
+            from rivermark.quality.gx.data_docs import opened, publish
+            from rivermark.quality.gx.validation import validate
 
-        with (
-            _ONE_AT_A_TIME,
-            _view_restored(self.frame.sparkSession),
-            opened(self.docs_root, self.frame, self.table) as batch,
-        ):
-            validation = validate(self.frame, batch, suite, personal=self.personal)
-            page = None
-            if self.docs:
-                page = publish(
-                    self.docs_root, validation.stored, version=self.version, keep=self.keep
-                )
+            with opened(self.docs_root, self.frame, self.table) as batch:
+                validation = validate(self.frame, batch, suite, personal=self.personal)
+                page = None
+                if self.docs:
+                    page = publish(
+                        self.docs_root, validation.stored, version=self.version, keep=self.keep
+                    )
         return SuiteResult(
             suite=suite.name,
             table=self.table,

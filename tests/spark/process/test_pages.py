@@ -48,6 +48,7 @@ def paged(patch: pytest.MonkeyPatch, page_from: int = 1) -> None:
     patch.setattr(build, "Core", core)
 
 
+@pytest.mark.long
 def test_state_of_an_earlier_release_goes_on_in_pages_and_a_kill_leaves_it_exact(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:

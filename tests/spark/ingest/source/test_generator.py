@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from rivermark import DeclarationError, ElementsSource, Ingest, RateSource, SocketSource, Source
 from rivermark.ingest.plan import BatchPlanner, open_source
 from rivermark.ingest.source import generator
+from rivermark.model.source import Split
 from rivermark.testing import wait_until
 from tests.spark.helpers.source_contract import EVENT, FIRST, Deployment, SourceContract, event
 
@@ -51,11 +52,12 @@ class TestElements(SourceContract):
 
 @contextmanager
 def server(lines: list[str]) -> Iterator[int]:
-    """A server that sends these lines to everyone who connects, and its port."""
+    """A server that sends these lines to the first who connects, and its port."""
+    texts = iter(["\n".join(lines)])
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
-            self.wfile.write("\n".join(lines).encode())
+            self.wfile.write(next(texts, "").encode())
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as serving:
         threading.Thread(target=serving.serve_forever, daemon=True).start()
@@ -78,7 +80,11 @@ def test_lines_of_a_socket_are_kept_in_the_plan_and_read_from_there(
         )
         deployment = Deployment(spark, tmp_path, ingest)
         planner = BatchPlanner(deployment.lake, "", ingest, "run")
-        held = wait_until(lambda: planner.poll(most=0).held, reason="lines are received")
+        wait_until(
+            lambda: sum(_lines(split) for split in planner.source.discover().ready) == 3,
+            reason="lines are received",
+        )
+        held = planner.poll(most=0).held
         assert held == planner.poll(most=0).held == 1, "lines that are not planned are not lost"
         assert planner.poll().planned == 1
         planner.source.close()
@@ -86,6 +92,10 @@ def test_lines_of_a_socket_are_kept_in_the_plan_and_read_from_there(
     deployment.run()
     assert deployment.ids(ingest.admitted) == [0, 1, 2]
     assert open_source(deployment.lake, "", ingest).backlog().splits == 0
+
+
+def _lines(split: Split) -> int:
+    return len(json.loads(split.path)["lines"])
 
 
 def test_a_rate_above_zero_and_a_zone_are_required() -> None:

@@ -4,11 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-pytestmark = pytest.mark.platform
-
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 
 
 def in_a_process_without_a_main_file(code: str) -> subprocess.CompletedProcess[str]:
@@ -19,7 +15,7 @@ def in_a_process_without_a_main_file(code: str) -> subprocess.CompletedProcess[s
 
 
 def test_without_help_the_import_ends_the_process_as_if_all_were_well() -> None:
-    """If this fails, PySpark has changed its mind and jobs/main_module.py may go."""
+    """If this fails, PySpark has changed its mind and quality/gx/main_module.py may go."""
     ended = in_a_process_without_a_main_file("import great_expectations; print('imported')")
 
     assert ended.returncode == 0
@@ -29,7 +25,7 @@ def test_without_help_the_import_ends_the_process_as_if_all_were_well() -> None:
 def test_with_a_main_file_it_is_imported_and_the_file_is_taken_back() -> None:
     ended = in_a_process_without_a_main_file(
         "import sys\n"
-        "from jobs.main_module import main_module_with_a_file\n"
+        "from rivermark.quality.gx.main_module import main_module_with_a_file\n"
         "with main_module_with_a_file():\n"
         "    import great_expectations\n"
         "print('imported', hasattr(sys.modules['__main__'], '__file__'))\n"
