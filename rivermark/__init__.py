@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rivermark.model.domain import Domain
     from rivermark.model.errors import DeclarationError, RivermarkError
     from rivermark.model.ingest import Ingest
-    from rivermark.model.restart_strategy import FixedDelay, NoRestart
+    from rivermark.model.restart_strategy import FixedDelay, GrowingDelay, NoRestart
     from rivermark.model.rule import Expectation
     from rivermark.model.sink import BatchIdentity, Delivery, Sink, SinkContext, SinkWriter
     from rivermark.model.source import Source, SourceReader
@@ -57,6 +57,7 @@ __all__ = [
     "FileSink",
     "FileSource",
     "FixedDelay",
+    "GrowingDelay",
     "Ingest",
     "NoRestart",
     "Output",
@@ -98,6 +99,7 @@ _MODULES: Final = {
     "FileSink": "sinks.files",
     "FileSource": "ingest.source.files.source",
     "FixedDelay": "model.restart_strategy",
+    "GrowingDelay": "model.restart_strategy",
     "Ingest": "model.ingest",
     "NoRestart": "model.restart_strategy",
     "Output": "model.stream",

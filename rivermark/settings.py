@@ -26,8 +26,10 @@ class Settings(BaseSettings):
     `state_root`: a folder on a disk that every run, sensor and console shares: heartbeats, leases,
     desired states. `promise_days`: for how long each version of a table stays readable, and
     `progress_days` how long `ops/stream_progress` keeps a row. `trigger_seconds` is the least time
-    between the beginnings of two batches of a live stream. `master` is Spark's; `environment`
-    picks defaults in the deployment guide only.
+    between the beginnings of two batches of a live stream. `notify_command` is run when a person
+    has to look, with the incident and the message as two further arguments; in the environment it
+    is a JSON list (`RIVERMARK_NOTIFY_COMMAND='["mail-me", "--urgent"]'`). `master` is Spark's;
+    `environment` picks defaults in the deployment guide only.
     """
 
     model_config = SettingsConfigDict(env_prefix="RIVERMARK_", extra="ignore")
@@ -44,6 +46,7 @@ class Settings(BaseSettings):
     files_per_trigger: int = Field(default=64, ge=1)
     promise_days: float = Field(default=7, gt=0, le=3650)
     progress_days: float = Field(default=30, gt=0)
+    notify_command: tuple[str, ...] = ()
 
     def model_post_init(self, _context: object) -> None:
         """Derive what was not given from `home`; relative paths count from the working folder.

@@ -43,19 +43,59 @@ class FixedDelay:
 
     def next_start(self, starts: Sequence[datetime], died_at: datetime) -> datetime | None:
         """The time of the failure plus the delay, while attempts are left."""
-        if self.attempts is not None and self._failures(starts, died_at) > self.attempts:
+        failures = failures_in_a_row(starts, died_at, self.reset_after)
+        if self.attempts is not None and failures > self.attempts:
             return None
         return died_at + self.delay
 
-    def _failures(self, starts: Sequence[datetime], died_at: datetime) -> int:
-        """How many of the last runs in a row failed before `reset_after`."""
-        failures = 0
-        ended_by = [*starts[1:], died_at][: len(starts)]
-        for began, ended in zip(reversed(starts), reversed(ended_by), strict=True):
-            if ended - began >= self.reset_after:
-                break
-            failures += 1
-        return failures
+
+@dataclass(frozen=True, kw_only=True)
+class GrowingDelay:
+    """Waits longer before each restart, and gives up after `attempts` restarts in a row.
+
+    The first wait is `first`, each further one `factor` times as long, none longer than `longest`.
+    After a stream has run for `reset_after`, its earlier failures no longer count: there are never
+    more than `attempts` + 1 starts within that time.
+
+        >>> from datetime import UTC
+        >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+        >>> starts = [noon, noon + timedelta(seconds=30)]
+        >>> GrowingDelay().next_start(starts, noon + timedelta(seconds=60)).time().isoformat()
+        '12:01:08'
+    """
+
+    first: timedelta = timedelta(seconds=2)
+    factor: float = 4
+    longest: timedelta = timedelta(minutes=5)
+    attempts: int = 5
+    reset_after: timedelta = timedelta(minutes=10)
+
+    def __post_init__(self) -> None:
+        if self.first < timedelta(0) or self.reset_after <= timedelta(0):
+            raise DeclarationError("a restart's delay is not negative, its reset_after above zero")
+        if self.factor < 1 or self.longest < self.first:
+            raise DeclarationError("a growing delay has a factor of at least 1 and ends at longest")
+        if self.attempts < 1:
+            raise DeclarationError("attempts: at least 1; to never restart, use NoRestart()")
+
+    def next_start(self, starts: Sequence[datetime], died_at: datetime) -> datetime | None:
+        """The time of the failure plus the delay that has grown, while attempts are left."""
+        failures = failures_in_a_row(starts, died_at, self.reset_after)
+        if failures > self.attempts:
+            return None
+        delay = self.first * self.factor ** max(failures - 1, 0)
+        return died_at + min(delay, self.longest)
+
+
+def failures_in_a_row(starts: Sequence[datetime], died_at: datetime, reset_after: timedelta) -> int:
+    """How many of the last runs in a row failed before they had lasted `reset_after`."""
+    failures = 0
+    ended_by = [*starts[1:], died_at][: len(starts)]
+    for began, ended in zip(reversed(starts), reversed(ended_by), strict=True):
+        if ended - began >= reset_after:
+            break
+        failures += 1
+    return failures
 
 
 @dataclass(frozen=True)
@@ -67,5 +107,5 @@ class NoRestart:
         return None
 
 
-DEFAULT_STRATEGY: RestartStrategy = FixedDelay()
-"""For streams that declare none: after ten seconds, any number of times."""
+DEFAULT_STRATEGY: RestartStrategy = GrowingDelay()
+"""For streams that declare none: after 2, 8, 32, 128 and 300 seconds, then given up."""

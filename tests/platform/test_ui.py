@@ -14,16 +14,17 @@ from typing import Any
 
 import pytest
 
-from platform_defs.ui import code_server_is_gone, heal, report_running_streams
+from platform_defs.ui.__main__ import report_running_streams
+from platform_defs.ui.code_server import code_server_is_gone, heal
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.settings import Settings
 from rivermark.testing import wait_until
 
-# `dagster dev`, its proxy and the server behind it, as far as their command lines go.
+# The code server's proxy and the server behind it, as far as their command lines go.
 FAMILY = """
 import subprocess, sys
 role = sys.argv[1]
-below = {"dev": "code-server", "code-server": "grpc"}.get(role)
+below = {"code-server": "grpc"}.get(role)
 if below:
     child = subprocess.Popen([sys.executable, __file__, below], stdout=sys.stdout)
 print(role, __import__("os").getpid(), flush=True)
@@ -35,30 +36,32 @@ sys.stdin.read()
 def family(tmp_path: Path) -> Iterator[dict[str, int]]:
     script = tmp_path / "family.py"
     script.write_text(FAMILY)
-    dev = subprocess.Popen(
-        [sys.executable, str(script), "dev"],
+    proxy = subprocess.Popen(
+        [sys.executable, str(script), "code-server"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert dev.stdout is not None
+    assert proxy.stdout is not None
     pids: dict[str, int] = {}
-    while len(pids) < 3:
-        role, pid = dev.stdout.readline().split()
+    while len(pids) < 2:
+        role, pid = proxy.stdout.readline().split()
         pids[role] = int(pid)
     yield pids
-    # The end of its standard input, which all three share, is their end.
-    dev.communicate()
+    # The end of its standard input, which both share, is their end.
+    proxy.communicate()
 
 
 def test_a_code_server_that_runs_is_not_gone(family: dict[str, int]) -> None:
-    assert not code_server_is_gone(family["dev"])
+    assert not code_server_is_gone(family["code-server"])
 
 
 def test_a_killed_code_server_is_gone(family: dict[str, int]) -> None:
     subprocess.run(["kill", "-9", str(family["grpc"])], check=True)
 
-    wait_until(lambda: code_server_is_gone(family["dev"]), 5, reason="the code server is gone")
+    wait_until(
+        lambda: code_server_is_gone(family["code-server"]), 5, reason="the code server is gone"
+    )
 
 
 def test_before_dagster_is_up_nothing_is_gone() -> None:
@@ -114,6 +117,6 @@ def test_streams_that_run_on_without_the_page_are_named(
     long_ago = datetime.now(UTC) - timedelta(days=9)
     store.beat(replace(living, stream="old/news", group="old", pid=99_999_999, at=long_ago))
 
-    report_running_streams()
+    report_running_streams(Settings())
 
     assert "run on without the page: taxi;" in capsys.readouterr().out

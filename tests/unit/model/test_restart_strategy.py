@@ -1,9 +1,11 @@
+import random
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from rivermark.model.errors import DeclarationError
-from rivermark.model.restart_strategy import FixedDelay, NoRestart
+from rivermark.model.restart_strategy import FixedDelay, GrowingDelay, NoRestart
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SECONDS = timedelta(seconds=1)
@@ -59,3 +61,50 @@ def test_no_restart_never_starts_again() -> None:
 def test_pauses_and_attempts_that_make_no_sense_are_refused(wrong: dict) -> None:
     with pytest.raises(DeclarationError):
         FixedDelay(**wrong)
+
+
+def test_a_growing_delay_waits_longer_each_time_and_gives_up() -> None:
+    strategy, starts, waits = GrowingDelay(), [DIED], []
+    died = DIED + 20 * SECONDS
+    while (following := strategy.next_start(starts, died)) is not None:
+        waits.append((following - died).total_seconds())
+        starts.append(following)
+        died = following + 20 * SECONDS
+
+    assert waits == [2, 8, 32, 128, 300]
+    assert len(starts) == 6
+
+
+def test_whenever_runs_die_there_are_at_most_six_starts_in_ten_minutes() -> None:
+    chance = random.Random(5)
+    for _ in range(200):
+        strategy, starts = GrowingDelay(), [DIED]
+        for _ in range(30):
+            died = starts[-1] + timedelta(seconds=chance.choice((1, 20, 200, 599, 600, 3_000)))
+            following = strategy.next_start(starts, died)
+            if following is None:
+                break
+            starts.append(following)
+        for first, seventh in zip(starts, starts[6:], strict=False):
+            assert seventh - first >= timedelta(minutes=10)
+
+
+def test_a_run_that_lasted_makes_the_next_pause_short_again() -> None:
+    starts = [DIED - timedelta(hours=1), DIED - timedelta(minutes=20)]
+
+    assert GrowingDelay().next_start(starts, DIED) == DIED + 2 * SECONDS
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"first": timedelta(seconds=-1)},
+        {"factor": 0.5},
+        {"longest": timedelta(seconds=1)},
+        {"attempts": 0},
+        {"reset_after": timedelta(0)},
+    ],
+)
+def test_a_growing_delay_refuses_numbers_without_meaning(wrong: dict[str, Any]) -> None:
+    with pytest.raises(DeclarationError):
+        GrowingDelay(**wrong)

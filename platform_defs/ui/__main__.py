@@ -1,0 +1,90 @@
+"""`python -m platform_defs.ui`: the page and all behind it, until a signal ends it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+from types import FrameType
+from typing import Final
+
+from platform_defs.ui.minder import Minder, RecordFile
+from platform_defs.ui.processes import on_interrupt
+from platform_defs.ui.services import is_free
+from rivermark.runtime.supervision.heartbeat import ENDED, HeartbeatStore, host_alive
+from rivermark.settings import Settings
+
+TAKE_SECONDS: Final = 5.0
+
+
+def main() -> int:
+    """Mind the services until a signal ends this process; returns its exit code."""
+    parser = argparse.ArgumentParser(description="The platform in the browser.")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=3000)
+    options = parser.parse_args()
+    ending = threading.Event()
+
+    def end(_signal: int, _frame: FrameType | None) -> None:
+        ending.set()
+
+    on_interrupt(end)
+    settings = Settings()
+    record = RecordFile(settings.state)
+    if not record.take(TAKE_SECONDS):
+        other = record.read()
+        print(_already(other.host, other.port, other.minder.pid) if other else "already starting")  # noqa: T201
+        return 1
+    before = record.read()
+    page = before and before.services.get("page")
+    if page and page.runs() and before and (before.host, before.port) != _of(options):
+        print(  # noqa: T201
+            f"rivermark: the page of a minder that was killed is at {before.host}:{before.port}; "
+            "it is minded there again"
+        )
+        options.host, options.port = before.host, before.port
+    elif not (page and page.runs()) and not is_free(options.host, options.port):
+        print(  # noqa: T201
+            f"rivermark: port {options.port} of {options.host} is taken by another program; end "
+            "it, or choose another port: make ui UI_PORT=..."
+        )
+        return 1
+    words = ("--host", options.host, "--port", str(options.port))
+    minder = Minder(
+        options.host,
+        options.port,
+        record,
+        notify_command=settings.notify_command,
+        deputy_words=words,
+    )
+    minder.run(ending)
+    report_running_streams(settings)
+    return 0
+
+
+def report_running_streams(settings: Settings) -> None:
+    """Print which streams outlive the page: their runs are processes of their own."""
+    beats = HeartbeatStore(settings.state).latest().values()
+    living = sorted({b.group for b in beats if b.state not in ENDED and host_alive(b)})
+    if living:
+        names = " ".join(living)
+        print(  # noqa: T201
+            f"rivermark: streams run on without the page: {names}; "
+            f"`rivermark pause GROUP` pauses one",
+            flush=True,
+        )
+
+
+def _already(host: str, port: int, pid: int) -> str:
+    return (
+        f"rivermark: the page runs already, at http://{host}:{port}, minded by process {pid}; "
+        f"end it with: kill {pid}"
+    )
+
+
+def _of(options: argparse.Namespace) -> tuple[str, int]:
+    return options.host, options.port
+
+
+if __name__ == "__main__":
+    sys.exit(main())

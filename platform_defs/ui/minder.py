@@ -1,0 +1,257 @@
+"""Starts Dagster's services, starts each again that has ended, and ends them together."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from platform_defs.ui.code_server import code_server_is_gone, heal
+from platform_defs.ui.processes import Living, start
+from platform_defs.ui.services import (
+    CODE_SERVER,
+    Service,
+    environment,
+    listens,
+    services_of,
+    socket_of,
+)
+from rivermark.model.restart_strategy import GrowingDelay, RestartStrategy
+from rivermark.runtime.restart.notification import notify
+from rivermark.runtime.supervision import state_file
+from rivermark.runtime.supervision.state_file import UnreadableState
+
+POLL_SECONDS: Final = 0.5
+HEAL_SECONDS: Final = 2.0
+WAIT_SECONDS: Final = 60.0
+"""How long Dagster's services may take to end; a run that hosts a stream is none of them."""
+CODE_SERVER_SECONDS: Final = 10.0
+"""How long the code server may take: one whose runs live on stays until the last of them ends."""
+DEPUTY: Final = "deputy"
+STRATEGY: Final[RestartStrategy] = GrowingDelay()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What a successor of this minder has to know: where the page is, and what runs."""
+
+    host: str
+    port: int
+    folder: str
+    minder: Living
+    services: dict[str, Living]
+
+
+class RecordFile:
+    """The record of a deployment's minder, and the lock that lets there be one minder."""
+
+    def __init__(self, state: Path) -> None:
+        self.path = state / "ui" / "minder.json"
+        self._fd: int | None = None
+
+    def take(self, seconds: float) -> bool:
+        """Take the lock; a minder that was killed a moment ago may hold it a little longer."""
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    os.close(fd)
+                    return False
+                time.sleep(0.05)
+                continue
+            self._fd = fd
+            return True
+
+    def read(self) -> Record | None:
+        """The last record; none where there is no readable one."""
+        try:
+            return state_file.read(self.path, Record)
+        except UnreadableState:
+            return None
+
+    def write(self, record: Record) -> None:
+        """Replace the record."""
+        state_file.write(self.path, record)
+
+    def remove(self) -> None:
+        """Forget it: everything has ended in order."""
+        self.path.unlink(missing_ok=True)
+
+
+@dataclass
+class Minded:
+    """One service: its process, when it was started, and when it is due again."""
+
+    service: Service
+    living: Living | None = None
+    starts: list[datetime] = field(default_factory=list)
+    due: datetime | None = None
+    given_up: bool = False
+
+
+@dataclass
+class Minder:
+    """Keeps the services of one page running until it is told to end.
+
+    A service that a killed predecessor started is left running and minded like one's own. `grace`
+    is how many seconds a service may take to end on an interrupt before it is asked once more.
+    """
+
+    host: str
+    port: int
+    record: RecordFile
+    notify_command: tuple[str, ...] = ()
+    strategy: RestartStrategy = STRATEGY
+    deputy_words: tuple[str, ...] = ()
+    grace: float = 15.0
+    services: Callable[[Path, str, int], tuple[Service, ...]] = services_of
+
+    def __post_init__(self) -> None:
+        before = self.record.read()
+        known = before.services if before else {}
+        folder = Path(before.folder) if before else None
+        if folder is None or not folder.is_dir():
+            folder = Path(tempfile.mkdtemp(prefix="rivermark-ui-"))
+        self.folder = folder
+        self.minded = [
+            Minded(service, next((p for n, p in known.items() if n == service.name), None))
+            for service in self.services(folder, self.host, self.port)
+        ]
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._deputy: subprocess.Popen[bytes] | None = None
+        self._looked = 0.0
+        self._gone = 0
+
+    def run(self, ending: threading.Event) -> None:
+        """Mind until `ending` is set, then end the services and the deputy."""
+        for each in self.minded:
+            if each.living is not None and each.living.runs():
+                _say(f"the {each.service.name} runs on as process {each.living.pid}")
+            else:
+                each.living, each.due = None, datetime.now(UTC)
+        self._write()
+        self._write()
+        while not ending.is_set():
+            self.look()
+            ending.wait(POLL_SECONDS)
+        self.end()
+
+    def look(self) -> None:
+        """Start what is due, and see what has ended since."""
+        self._children = [child for child in self._children if child.poll() is None]
+        for each in self.minded:
+            self._mind(each)
+        if self.deputy_words and (self._deputy is None or self._deputy.poll() is not None):
+            self._deputy = start(
+                "platform_defs.ui.deputy", self.deputy_words, stdin=subprocess.PIPE
+            )
+        self._heal()
+
+    def end(self) -> None:
+        """End the deputy, the page and the daemon, and then the code server."""
+        if self._deputy is not None and self._deputy.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._deputy.stdin.write(b"end")
+                self._deputy.stdin.close()
+        first = [each for each in self.minded if each.service.name != CODE_SERVER]
+        self._end(first, WAIT_SECONDS, kill=True)
+        last = [each for each in self.minded if each.service.name == CODE_SERVER]
+        if self._end(last, CODE_SERVER_SECONDS, kill=False):
+            shutil.rmtree(self.folder, ignore_errors=True)
+        self.record.remove()
+
+    def _end(self, minded: list[Minded], seconds: float, *, kill: bool) -> bool:
+        """Interrupt services and wait for them; returns whether all have ended."""
+        living = [each.living for each in minded if each.living is not None]
+        # An interrupt that meets a process while it is starting may be lost.
+        for number, patience in ((signal.SIGINT, self.grace), (signal.SIGTERM, seconds)):
+            for process in living:
+                process.end(number)
+            deadline = time.monotonic() + patience
+            while any(process.runs() for process in living) and time.monotonic() < deadline:
+                time.sleep(0.05)
+        left = [process for process in living if process.runs()]
+        for process in left if kill else []:
+            process.end(signal.SIGKILL)
+        for child in self._children:
+            child.poll()
+        return not left
+
+    def _mind(self, each: Minded) -> None:
+        now = datetime.now(UTC)
+        if each.given_up or (each.due is None and each.living and each.living.runs()):
+            return
+        name = each.service.name
+        if each.due is None:
+            each.due = self.strategy.next_start(each.starts, now)
+            if each.due is None:
+                each.given_up = True
+                self._give_up(each)
+                return
+            wait = max((each.due - now).total_seconds(), 0)
+            _say(f"the {name} has ended; another is started in {wait:.0f} s")
+        if each.due <= now and self._may_start(each.service):
+            if name == CODE_SERVER:
+                socket_of(self.folder).unlink(missing_ok=True)
+            child = start(each.service.module, each.service.words, environment=environment())
+            self._children.append(child)
+            each.living, each.due = Living.of(child.pid), None
+            each.starts.append(now)
+            self._write()
+
+    def _may_start(self, service: Service) -> bool:
+        """The others read from the code server what there is."""
+        return service.name == CODE_SERVER or listens(socket_of(self.folder))
+
+    def _give_up(self, each: Minded) -> None:
+        name = each.service.name
+        message = (
+            f"the {name} of {self.host}:{self.port} is given up after {len(each.starts)} starts; "
+            "its last lines say why. Mend the cause, end this process and start it again"
+        )
+        _say(message)
+        notify(self.notify_command, f"ui:{name}", message)
+
+    def _heal(self) -> None:
+        """Restart the code behind a proxy that has lost it."""
+        if time.monotonic() - self._looked < HEAL_SECONDS:
+            return
+        self._looked = time.monotonic()
+        proxy = next((m.living for m in self.minded if m.service.name == CODE_SERVER), None)
+        gone = proxy is not None and proxy.runs() and listens(socket_of(self.folder))
+        self._gone = self._gone + 1 if gone and proxy and code_server_is_gone(proxy.pid) else 0
+        # Twice: a server that is being replaced is missing for a moment.
+        if self._gone >= 2:
+            heal(f"http://{self.host}:{self.port}/graphql")
+            self._gone = 0
+
+    def _write(self) -> None:
+        services = {m.service.name: m.living for m in self.minded if m.living is not None}
+        self.record.write(
+            Record(
+                host=self.host,
+                port=self.port,
+                folder=str(self.folder),
+                minder=Living.of(os.getpid()),
+                services=services,
+            )
+        )
+
+
+def _say(text: str) -> None:
+    print(f"rivermark: {text}", flush=True)  # noqa: T201

@@ -1,0 +1,68 @@
+"""The three services of Dagster that a deployment has, as `dagster dev` would start them."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+MODULE: Final = "platform_defs.definitions"
+LOCATION: Final = "rivermark"
+CODE_SERVER: Final = "code server"
+
+
+@dataclass(frozen=True)
+class Service:
+    """A process of Dagster: what it is called here, and the Python module and words to start it."""
+
+    name: str
+    module: str
+    words: tuple[str, ...]
+
+
+def services_of(folder: Path, host: str, port: int) -> tuple[Service, ...]:
+    """Code server, daemon and page; the socket between them lies in `folder`."""
+    path = socket_of(folder)
+    workspace = folder / "workspace.yaml"
+    workspace.write_text(
+        f"load_from:\n  - grpc_server:\n      socket: {path}\n      location_name: {LOCATION}\n"
+    )
+    # As `dagster dev` starts it, but without a heartbeat: it must outlive its parent.
+    code = f"code-server start --location-name {LOCATION} --module-name {MODULE}".split()
+    reached = ("--workspace", str(workspace))
+    here = ("--working-directory", str(Path.cwd()))
+    return (
+        Service(CODE_SERVER, "dagster", (*code, "--socket", str(path), *here)),
+        Service("daemon", "dagster._daemon", ("run", *reached)),
+        Service("page", "dagster_webserver", (*reached, "--host", host, "--port", str(port))),
+    )
+
+
+def socket_of(folder: Path) -> Path:
+    """Where the code server listens."""
+    return folder / "code.sock"
+
+
+def environment() -> Mapping[str, str]:
+    """What the services find in their environment: what `dagster dev` puts there."""
+    return {**os.environ, "DAGSTER_IS_DEV_CLI": "1", "DAGSTER_verbose": ""}
+
+
+def listens(path: Path) -> bool:
+    """Whether a process accepts connections there."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(path)) == 0
+
+
+def is_free(host: str, port: int) -> bool:
+    """Whether the page can have its port."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,186 @@
+"""The minder: each service is started again alone, by whoever minds it, and not for ever."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from platform_defs.ui.minder import Minder, RecordFile
+from platform_defs.ui.processes import Living
+from platform_defs.ui.services import CODE_SERVER, Service, is_free, services_of, socket_of
+from rivermark.model.restart_strategy import GrowingDelay
+from rivermark.testing import wait_until
+
+SOON = GrowingDelay(first=timedelta(0), attempts=2)
+SMALL = "tests.platform.small_service"
+Make = Callable[..., Minder]
+
+
+def small(*roles: str) -> Callable[[Path, str, int], tuple[Service, ...]]:
+    """A code server that listens, and one service a role."""
+    return lambda folder, host, port: (
+        Service(CODE_SERVER, SMALL, ("listens", str(socket_of(folder)))),
+        *(Service(role, SMALL, (role,)) for role in roles),
+    )
+
+
+@pytest.fixture
+def minders(tmp_path: Path) -> Iterator[Make]:
+    made: list[Minder] = []
+
+    def make(*roles: str, record: RecordFile | None = None, notify: tuple[str, ...] = ()) -> Minder:
+        minder = Minder(
+            "127.0.0.1",
+            1,
+            record or RecordFile(tmp_path),
+            notify_command=notify,
+            strategy=SOON,
+            grace=1,
+            services=small(*roles),
+        )
+        made.append(minder)
+        for each in minder.minded:
+            if each.living is None:
+                each.due = datetime.now(UTC)
+        return minder
+
+    yield make
+    for minder in made:
+        minder.end()
+
+
+def pids(minder: Minder) -> dict[str, int]:
+    return {m.service.name: m.living.pid for m in minder.minded if m.living and m.living.runs()}
+
+
+def looks_until(minder: Minder, done: Callable[[], bool], reason: str) -> None:
+    def look() -> bool:
+        minder.look()
+        return done()
+
+    wait_until(look, 60, reason=reason)
+
+
+def test_a_killed_service_is_started_again_and_the_others_run_on(minders: Make) -> None:
+    minder = minders("daemon", "page")
+    looks_until(minder, lambda: len(pids(minder)) == 3, "all run")
+    before = pids(minder)
+
+    os.kill(before["daemon"], signal.SIGKILL)
+    looks_until(
+        minder, lambda: pids(minder).get("daemon", before["daemon"]) != before["daemon"], "back"
+    )
+
+    after = pids(minder)
+    assert {name for name in before if before[name] != after[name]} == {"daemon"}
+
+
+def test_a_service_that_does_not_stay_is_given_up_with_one_notification(
+    minders: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    note = tmp_path / "notes"
+    append = "import sys; open(sys.argv[1], 'a').write(' '.join(sys.argv[2:]) + '\\n')"
+    minder = minders("fails", "page", notify=(sys.executable, "-c", append, str(note)))
+
+    looks_until(minder, lambda: minder.minded[1].given_up, "given up")
+    for _ in range(3):
+        minder.look()
+
+    assert len(minder.minded[1].starts) == 3
+    assert note.read_text().startswith(
+        "ui:fails the fails of 127.0.0.1:1 is given up after 3 starts"
+    )
+    assert len(note.read_text().splitlines()) == 1
+    assert "given up after 3 starts" in capsys.readouterr().out
+    assert "page" in pids(minder)
+
+
+def test_what_a_killed_minder_had_started_is_minded_by_the_next(
+    minders: Make, tmp_path: Path
+) -> None:
+    first = minders("daemon", "page")
+    looks_until(first, lambda: len(pids(first)) == 3, "all run")
+    before = pids(first)
+
+    second = minders("daemon", "page")
+    assert pids(second) == before
+    os.kill(before["page"], signal.SIGKILL)
+    looks_until(second, lambda: pids(second).get("page", before["page"]) != before["page"], "back")
+
+    assert {**pids(second), "page": 0} == {**before, "page": 0}
+    first.minded.clear()
+
+
+def test_the_end_of_the_minder_is_the_end_of_all_it_minds(minders: Make, tmp_path: Path) -> None:
+    minder = minders("daemon", "page")
+    looks_until(minder, lambda: len(pids(minder)) == 3, "all run")
+
+    minder.end()
+
+    assert pids(minder) == {}
+    assert RecordFile(tmp_path).read() is None
+    assert not minder.folder.exists()
+
+
+def test_there_is_one_minder(tmp_path: Path) -> None:
+    first, second = RecordFile(tmp_path), RecordFile(tmp_path)
+
+    assert first.take(0)
+    assert not second.take(0)
+
+
+def deputy(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "platform_defs.ui.deputy", *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_the_deputy_becomes_the_minder_when_it_is_killed() -> None:
+    waiting = deputy("--help")
+    said, _ = waiting.communicate(timeout=60)  # the pipe closes without a word
+
+    assert f"was killed; process {waiting.pid} takes over" in said
+    assert "The platform in the browser." in said
+
+
+def test_the_deputy_ends_with_a_minder_that_ends_in_order() -> None:
+    waiting = deputy("--help")
+    said, _ = waiting.communicate("end", timeout=60)
+
+    assert (said, waiting.returncode) == ("", 0)
+
+
+def test_a_process_is_known_by_its_start_too() -> None:
+    own = Living.of(os.getpid())
+
+    assert own.runs()
+    assert not Living(own.pid, own.began - 3600).runs()
+    assert not Living(99_999_999, time.time()).runs()
+
+
+def test_a_port_that_is_taken_is_not_free() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert not is_free("127.0.0.1", taken.getsockname()[1])
+
+
+def test_page_and_daemon_read_what_the_code_server_serves(tmp_path: Path) -> None:
+    code, daemon, page = services_of(tmp_path, "127.0.0.1", 3000)
+
+    assert str(socket_of(tmp_path)) in code.words
+    assert str(socket_of(tmp_path)) in (tmp_path / "workspace.yaml").read_text()
+    for service in (daemon, page):
+        assert service.words[service.words.index("--workspace") + 1].endswith("workspace.yaml")
