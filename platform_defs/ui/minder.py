@@ -147,11 +147,11 @@ class Minder:
         self._write()
         self._write()
         while not ending.is_set():
-            self.look()
+            self.check()
             ending.wait(POLL_SECONDS)
         self.end()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Start what is due, and see what has ended since."""
         self._children = [child for child in self._children if child.poll() is None]
         for each in self.minded:

@@ -33,9 +33,9 @@ def services_of(folder: Path, host: str, port: int) -> tuple[Service, ...]:
     # As `dagster dev` starts it, but without a heartbeat: it must outlive its parent.
     code = f"code-server start --location-name {LOCATION} --module-name {MODULE}".split()
     reached = ("--workspace", str(workspace))
-    here = ("--working-directory", str(Path.cwd()))
+    folder_of_code = ("--working-directory", str(Path.cwd()))
     return (
-        Service(CODE_SERVER, "dagster", (*code, "--socket", str(path), *here)),
+        Service(CODE_SERVER, "dagster", (*code, "--socket", str(path), *folder_of_code)),
         Service("daemon", "dagster._daemon", ("run", *reached)),
         Service("page", "dagster_webserver", (*reached, "--host", host, "--port", str(port))),
     )

@@ -64,7 +64,7 @@ def pids(minder: Minder) -> dict[str, int]:
 
 def looks_until(minder: Minder, done: Callable[[], bool], reason: str) -> None:
     def look() -> bool:
-        minder.look()
+        minder.check()
         return done()
 
     wait_until(look, 60, reason=reason)
@@ -93,7 +93,7 @@ def test_a_service_that_does_not_stay_is_given_up_with_one_notification(
 
     looks_until(minder, lambda: minder.minded[1].given_up, "given up")
     for _ in range(3):
-        minder.look()
+        minder.check()
 
     assert len(minder.minded[1].starts) == 3
     assert note.read_text().startswith(

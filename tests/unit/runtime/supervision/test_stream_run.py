@@ -39,7 +39,7 @@ def test_a_live_stream_is_started_again_after_its_delay() -> None:
 
     fail(run, BROKEN)
 
-    assert (run.state, run.start_at) == ("starting", NOON + 10 * SECOND)
+    assert (run.state, run.start_at) == ("starting", NOON + 2 * SECOND)
     assert run.fault == BROKEN
     assert not run.ended
 
