@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from jobs.check_results import SEVERITIES
 from jobs.names import table_key
-from rivermark.lake.delta import delta_table, read_delta
+from rivermark.lake.delta import dataset_of, delta_table, read_delta
 from rivermark.model.suite import Suite
 from rivermark.model.table import Table
 from rivermark.monitor.dashboard.failing_rows import page_path, write
@@ -62,7 +62,7 @@ def suite_results_of_days(
     if not lake.exists(table):
         return [no_table(table, DAY_SUITE_CHECK)]
     newest = delta_table(lake.path(table))
-    evaluator = DuckDbEvaluator(newest.to_pyarrow_dataset(), table, newest.version())
+    evaluator = DuckDbEvaluator(dataset_of(newest), table, newest.version())
     return [
         result_of_suite(
             table, evaluator.evaluate(suite, day), check=DAY_SUITE_CHECK, prefix=f"{day}: "
@@ -92,7 +92,7 @@ def evidence_of_failures(
     rules = [rule for rule in suite.rules if rule.name in failed]
     if not rules or not result.rows:
         return None
-    rows = delta_table(settings.lake().path(table), version=result.version).to_pyarrow_dataset()
+    rows = dataset_of(delta_table(settings.lake().path(table), version=result.version))
     return evidence_of(rows, table, rules, version=result.version)
 
 

@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from rivermark.backfill.affected_days import Changed, DaysByStream, all_affected_days
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.sql import query
@@ -120,7 +120,7 @@ def events(lake: Lake, sql: str, values: Sequence[object] = ()) -> list[dict[str
     """The answer of a query over `events`, the rows of the table; none before the first."""
     if not lake.exists(PENDING_AND_MERGES):
         return []
-    rows = delta_table(lake.path(PENDING_AND_MERGES)).to_pyarrow_dataset()
+    rows = dataset_of(delta_table(lake.path(PENDING_AND_MERGES)))
     return query(sql, {"events": rows}, values)
 
 

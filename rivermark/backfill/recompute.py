@@ -23,7 +23,7 @@ from rivermark.backfill.registry import Kind, account, new_id, register
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.backfill.staging import Staged, keep_rehearsed, rehearsal_path, remove_old, staged
 from rivermark.lake.day_predicates import condition
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.locks import days_lock
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import RivermarkError, VersionNotAvailable
@@ -173,7 +173,7 @@ def computed(
             table, before = output.table, published[output.table.name]
             order.on_step(f"comparing with {table.name} version {before.version()}")
             difference = compare(
-                before.to_pyarrow_dataset(), rows.rows(table), table, order.first, order.last
+                dataset_of(before), rows.rows(table), table, order.first, order.last
             )
             done.tables[table.name] = TableOutcome(
                 table.name, before.version(), difference, sinks=effects_on_sinks(output)

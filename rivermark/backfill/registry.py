@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, date, datetime
 from typing import Any, Final, Literal
 
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.sql import query
 from rivermark.lake.system_tables import append_rows
@@ -95,7 +95,7 @@ def newest_records(lake: Lake, stream: str | None = None, limit: int = 100) -> l
     """The newest rows of the register, of one stream or of all."""
     if not lake.exists(REPROCESSINGS):
         return []
-    table = delta_table(lake.path(REPROCESSINGS)).to_pyarrow_dataset()
+    table = dataset_of(delta_table(lake.path(REPROCESSINGS)))
     rows = query(NEWEST, {"register": table}, {"stream": stream, "limit": limit})
     return [_record(row) for row in rows]
 

@@ -16,7 +16,7 @@ from rivermark.backfill.publish import (
 from rivermark.backfill.registry import account, new_id, newest_records, register
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.backfill.staging import ordered_rows
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
 from rivermark.lake.log import Commit, CommitLog
@@ -112,8 +112,8 @@ def check_undoable(lake: Lake, stream: Stream, made: Replacement) -> None:
             f"longer readable; the oldest is {oldest_readable(lake, table)}. Recompute the days "
             f"instead: rivermark reprocess {stream.name} --from {made.first} --to {made.last}"
         )
-    then = delta_table(path, version=made.commit.version).to_pyarrow_dataset()
-    now = delta_table(path).to_pyarrow_dataset()
+    then = dataset_of(delta_table(path, version=made.commit.version))
+    now = dataset_of(delta_table(path))
     since = compare(then, now, table, made.first, made.last)
     if since.same:
         return
@@ -146,9 +146,9 @@ def later_replacement(lake: Lake, made: Replacement) -> Commit | None:
 
 def _restore(lake: Lake, stream: Stream, done: Reprocessing, made: Replacement) -> None:
     table, path = made.table, lake.path(made.table)
-    before = delta_table(path, version=made.before).to_pyarrow_dataset()
+    before = dataset_of(delta_table(path, version=made.before))
     now = delta_table(path)
-    difference = compare(now.to_pyarrow_dataset(), before, table, made.first, made.last)
+    difference = compare(dataset_of(now), before, table, made.first, made.last)
     sinks = effects_on_sinks(made.output)
     done.tables[table.name] = TableOutcome(table.name, now.version(), difference, sinks=sinks)
     days = days_between(made.first, made.last)

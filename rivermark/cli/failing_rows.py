@@ -9,7 +9,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from rivermark.backfill.as_of import parse_version
 from rivermark.cli.console import grid, moment, number, out, plain
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.time_travel import resolve_version
 from rivermark.model.errors import RivermarkError
@@ -44,7 +44,7 @@ def show_bad_rows(
         chosen = resolve_version(lake, table, at)
         opened, source = delta_table(lake.path(table), version=chosen), f"version {chosen}"
     evidence = evidence_of(
-        opened.to_pyarrow_dataset(),
+        dataset_of(opened),
         table,
         rules,
         version=opened.version(),

@@ -13,7 +13,7 @@ from rivermark.cli.console import grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.ingest.plan import open_source, plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.sql import query
 from rivermark.model.errors import RivermarkError
 from rivermark.model.source import Split, Waiting
@@ -131,4 +131,4 @@ def _rows(settings: Settings, table: Table, sql: str, values: dict[str, object])
     lake = settings.lake()
     if not lake.exists(table):
         return []
-    return query(sql, {"splits": delta_table(lake.path(table)).to_pyarrow_dataset()}, values)
+    return query(sql, {"splits": dataset_of(delta_table(lake.path(table)))}, values)

@@ -13,7 +13,7 @@ from rivermark.backfill.as_of import parse_version
 from rivermark.cli.console import grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.cli.failing_rows import show_bad_rows
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.sql import query, quoted
 from rivermark.lake.statistics import row_count
@@ -106,7 +106,7 @@ def newest_rows(
     lake: Lake, table: Table, limit: int, *, version: int | None = None, oldest: bool = False
 ) -> list[dict[str, Any]]:
     """Up to `limit` rows, by event time and then by key where the table declares them."""
-    rows = delta_table(lake.path(table), version=version).to_pyarrow_dataset()
+    rows = dataset_of(delta_table(lake.path(table), version=version))
     order = (
         [f"{quoted(table.event_time)} {'ASC' if oldest else 'DESC'}"] if table.event_time else []
     )

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import arrow_schema
@@ -84,7 +84,7 @@ class LookupTable:
             WHERE _present IS NULL OR ({time}, _landed) > (_present, _present_landed)
             """  # noqa: S608
         schema = arrow_schema(self._table.schema)
-        held = table.to_pyarrow_dataset().to_table(
+        held = dataset_of(table).to_table(
             columns=[*dict.fromkeys((*self._table.keys, self._time, "_ingest_batch"))]
         )
         tables = {

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from rivermark.lake.batch_writer import TableWriter
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
@@ -69,7 +69,7 @@ def open_source(lake: Lake, landing_root: str, ingest: Ingest) -> SourceReader:
     reader.expect(ingest.contract.spellings())
     table = plan_table(ingest)
     if lake.exists(table):
-        dataset = delta_table(lake.path(table)).to_pyarrow_dataset()
+        dataset = dataset_of(delta_table(lake.path(table)))
 
         def plan(*columns: str) -> Iterable[tuple[Any, ...]]:
             for rows in dataset.to_batches(columns=list(columns)):
@@ -111,7 +111,7 @@ class BatchPlanner:
         origin = Origin(f"{ingest.name}:arrivals", 0, EPOCH, run_id, check)
         self._writer = TableWriter(lake, self.table, origin)
         self.source = open_source(lake, landing_root, ingest)
-        dataset = delta_table(lake.path(self.table)).to_pyarrow_dataset()
+        dataset = dataset_of(delta_table(lake.path(self.table)))
         self.source.start()
         newest = pc.max(dataset.to_table(columns=["arrival"])["arrival"]).as_py()
         self._newest: int = -1 if newest is None else newest

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, DeltaError
 from pyspark.sql import DataFrame
 
 from rivermark.lake.append.delta_commit import DeltaCommitter
@@ -22,6 +23,7 @@ from rivermark.model.errors import ReplayUnprovable
 from rivermark.model.sink import Origin
 from rivermark.model.table import Table
 
+LOG: Final = logging.getLogger("rivermark")
 SKEW: Final = timedelta(days=1)
 """How far a clock may have been set back since an origin began, without a batch being missed."""
 
@@ -50,17 +52,21 @@ class TableWriter:
         self._version: int | None = None
         self._schema_mode: Literal["merge"] | None = None
         self._summed = True
+        self._unsure = False
+        """Whether an append failed, which may be behind its commit."""
 
     @property
     def last(self) -> Commit | None:
         """The newest commit of this stream and generation, or None."""
+        if self._unsure:
+            self._last, self._unsure = self._find_last(), False
         return self._last
 
     def metadata_of(self, batch: int) -> dict[str, Any] | None:
         """What was written beside that batch, when it is the newest of this origin."""
-        if self._last is None or int(self._last.metadata["batch"]) != batch:
+        if self.last is None or int(self.last.metadata["batch"]) != batch:
             return None
-        return self._last.metadata
+        return self.last.metadata
 
     def _find_last(self) -> Commit | None:
         log = CommitLog(self.path)
@@ -91,7 +97,7 @@ class TableWriter:
 
     def has(self, batch: int) -> bool:
         """Whether that batch is in the table."""
-        return self._last is not None and int(self._last.metadata["batch"]) >= batch
+        return self.last is not None and int(self.last.metadata["batch"]) >= batch
 
     def append_once(
         self,
@@ -116,6 +122,7 @@ class TableWriter:
             "run": self.origin.run_id,
             **(metadata or {}),
         }
+        self._unsure = True
         with commit_lock(self.path):
             if isinstance(rows, pa.Table):
                 if not self._appender.append(rows, described, self.origin.check):
@@ -124,7 +131,7 @@ class TableWriter:
                 self.origin.check()
                 writer = rows.coalesce(1).write.format("delta").mode("append")
                 writer.option("userMetadata", user_metadata(described)).save(self.path)
-        self._last = Commit(-1, datetime.now(UTC), "WRITE", described)
+        self._last, self._unsure = Commit(-1, datetime.now(UTC), "WRITE", described), False
         return True
 
     def rows_written(self, batch: int) -> int:
@@ -165,5 +172,10 @@ class TableWriter:
             schema_mode=self._schema_mode,
             commit_properties=commit_properties(metadata),
         )
-        # Where it cannot be known, it is not looked for again at each batch of this run.
-        self._summed = self._summed and write_checksum(self.path, self._rust.version())
+        try:
+            # Where it cannot be known, it is not looked for again at each batch of this run.
+            self._summed = self._summed and write_checksum(self.path, self._rust.version())
+        except (OSError, DeltaError) as error:
+            LOG.warning(
+                "%s: committed, but its checksum could not be written: %s", self.path, error
+            )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
 from deltalake import DeltaTable
 
 from rivermark.lake.integrity.log_check import check_log
+from rivermark.lake.skipping import skipping_columns
 
 if TYPE_CHECKING:
     # Arrow's datasets import pandas, which takes a second: not before the first query.
@@ -26,15 +28,18 @@ def delta_table(path: str, version: int | None = None) -> DeltaTable:
     return DeltaTable(path, version=version)
 
 
-def rows_of(table: DeltaTable) -> dataset.Dataset:
-    """The rows of an opened version; the checksums of pages are verified where a file has some."""
+def dataset_of(table: DeltaTable) -> dataset.Dataset:
+    """The rows of an opened version; the checksums of pages are verified where a file has some.
+
+    Files are skipped by statistics that can be trusted (rivermark/lake/skipping.py).
+    """
     from pyarrow.dataset import ParquetFragmentScanOptions
 
-    rows = table.to_pyarrow_dataset()
+    rows = table.to_pyarrow_dataset(schema=skipping_columns(table))
     rows.format.default_fragment_scan_options = ParquetFragmentScanOptions(
         pre_buffer=True, page_checksum_verification=True
     )
-    return rows
+    return rows.replace_schema(pa.schema(table.schema().to_arrow()))
 
 
 def read_delta(spark: SparkSession, path: str, version: int | None = None) -> DataFrame:

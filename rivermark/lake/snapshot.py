@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.model.table import Table
 
@@ -23,7 +23,7 @@ _HELD: Final[ContextVar[dict[tuple[object, ...], Any] | None]] = ContextVar("hel
 def open_table(lake: Lake, table: Table) -> dataset.Dataset:
     """The rows of a table at its newest version; within a snapshot at that of the snapshot."""
     path = lake.path(table)
-    return once_per_snapshot(("table", path), lambda: delta_table(path).to_pyarrow_dataset())
+    return once_per_snapshot(("table", path), lambda: dataset_of(delta_table(path)))
 
 
 def once_per_snapshot(key: tuple[object, ...], compute: Callable[[], T]) -> T:

@@ -7,9 +7,10 @@ from datetime import UTC, date, datetime
 from typing import Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.model.table import Table
 
@@ -50,15 +51,35 @@ def _bound(
     side: Literal["min", "max"],
     choose: Callable[[list[Moment]], Moment],
 ) -> Moment | None:
-    files = pa.table(delta.get_add_actions(flatten=True))
-    name = f"{side}.{column}"
-    if name not in files.column_names:
+    if column not in [field.name for field in delta.schema().fields]:
         return None
-    known = [m for m in files[name].to_pylist() if m is not None]
+    files = pa.table(delta.get_add_actions(flatten=True))
+    known: list[Moment] = []
+    if _states_bounds(files, column):
+        name = f"{side}.{column}"
+        values = files[name].to_pylist() if name in files.column_names else []
+        known = [m for m in values if m is not None]
+    else:
+        # Bounds lack where a value of any column has none, such as NaN (append/data_file.py).
+        for batch in dataset_of(delta).to_batches(columns=[column]):
+            end = pc.min_max(batch[column])[side].as_py()
+            known += [] if end is None else [end]
     if not known:
         return None
     chosen = choose(known)
     return chosen.astimezone(UTC) if isinstance(chosen, datetime) else chosen
+
+
+def _states_bounds(files: pa.Table, column: str) -> bool:
+    """Whether each file that has values of the column tells their bounds."""
+    if f"min.{column}" not in files.column_names:
+        bounded = pa.array([False] * files.num_rows)
+    else:
+        bounded = pc.and_(pc.is_valid(files[f"min.{column}"]), pc.is_valid(files[f"max.{column}"]))
+    if f"null_count.{column}" not in files.column_names:
+        return bool(pc.all(bounded).as_py())
+    empty = pc.equal(files[f"null_count.{column}"], files["num_records"])
+    return bool(pc.all(pc.or_kleene(bounded, pc.fill_null(empty, False))).as_py())
 
 
 def row_count(lake: Lake, table: Table, version: int | None = None) -> int:

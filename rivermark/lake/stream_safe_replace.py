@@ -24,6 +24,7 @@ from rivermark.lake.day_predicates import (
     moments_predicate,
     range_predicate,
 )
+from rivermark.lake.delta import dataset_of
 from rivermark.lake.statistics import largest_in
 from rivermark.model.table import Table
 
@@ -48,7 +49,7 @@ def rows_to_rewrite(delta: DeltaTable, table: Table, days: Iterable[date]) -> Re
     read past it.
     """
     column = days_of(table).column
-    rows = delta.to_pyarrow_dataset()
+    rows = dataset_of(delta)
     if rows.head(1, columns=[column], filter=in_days(table, days)).num_rows:
         return None
     newest = newest_in(delta, column)
@@ -72,7 +73,7 @@ def newest_in(
     known = largest_in(delta, column) if where is None else None
     if known is not None:
         return known
-    values = delta.to_pyarrow_dataset().to_table(columns=[column], filter=where)[column]
+    values = dataset_of(delta).to_table(columns=[column], filter=where)[column]
     read: date | datetime | None = pc.max(values).as_py()
     return read
 

@@ -24,7 +24,7 @@ import duckdb
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.sql import quoted
@@ -98,7 +98,7 @@ def broken_rules(
     rules = [r for r in suite.rules if r.severity != "info" and _of_rows(r)]
     conditions = {r: c for r in rules if (c := condition_of(r, rows.schema)) is not None}
     select, values = counting(conditions.values())
-    published = delta_table(lake.path(table)).to_pyarrow_dataset()
+    published = dataset_of(delta_table(lake.path(table)))
     with suite_connection({BATCH: rows, PUBLISHED: published}) as duck:
         [(total, *counts)] = _query(duck, f"SELECT {select} FROM {BATCH}", values)  # noqa: S608
         if not total:

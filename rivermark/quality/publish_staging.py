@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 
-from rivermark.lake.delta import delta_table, read_delta
+from rivermark.lake.delta import dataset_of, delta_table, read_delta
 from rivermark.lake.lake import Lake
 from rivermark.model.table import Table
 from rivermark.quality.errors import PublicationBlocked
@@ -31,7 +31,7 @@ def staged(
     writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
     writer.save(path)
     try:
-        yield read_delta(spark, path), delta_table(path).to_pyarrow_dataset()
+        yield read_delta(spark, path), dataset_of(delta_table(path))
     except PublicationBlocked:
         raise
     except BaseException:

@@ -16,7 +16,7 @@ from rivermark.backfill.ingest_replay.replay import Replayed, SideTables
 from rivermark.backfill.late.hours import bounds
 from rivermark.backfill.late.merged import ADMITTED_ON_TIME
 from rivermark.lake.commit_metadata import commit_properties
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.sql import connection, quoted
@@ -171,9 +171,7 @@ def _tables(lake: Lake, ingest: Ingest) -> dict[str, dataset.Dataset]:
         "side_late": side.late,
         "side_quarantine": side.quarantine,
     }
-    return {
-        name: delta_table(lake.path(table)).to_pyarrow_dataset() for name, table in tables.items()
-    }
+    return {name: dataset_of(delta_table(lake.path(table))) for name, table in tables.items()}
 
 
 def _decision(decision: str | None, reasons: str | None) -> str:

@@ -26,7 +26,7 @@ from rivermark.ingest.parse.parser import Parser
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.ingest.watermark import Progress
 from rivermark.lake.commit_metadata import commit_properties
-from rivermark.lake.delta import delta_table, read_delta
+from rivermark.lake.delta import dataset_of, delta_table, read_delta
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.sql import query, quoted
@@ -119,7 +119,7 @@ def batches_of_days(
         row = query(
             f"SELECT min(_ingest_batch) AS first, max(_ingest_batch) AS last FROM rows"  # noqa: S608
             f" WHERE {quoted(column)} >= $start AND {quoted(column)} < $end",
-            {"rows": delta_table(lake.path(table)).to_pyarrow_dataset()},
+            {"rows": dataset_of(delta_table(lake.path(table)))},
             {"start": start, "end": end},
         )[0]
         batches += [batch for batch in row.values() if batch is not None]
@@ -132,7 +132,7 @@ def _files(lake: Lake, ingest: Ingest, first: int, last: int) -> list[_File]:
         "SELECT file, ingest_batch, max(rows) AS rows FROM outcomes WHERE stream = $stream"
         " AND status = 'read' AND ingest_batch BETWEEN $first AND $last"
         " GROUP BY file, ingest_batch, modified_at, path ORDER BY ingest_batch, modified_at, path",
-        {"outcomes": delta_table(lake.path(INGEST_FILES)).to_pyarrow_dataset()},
+        {"outcomes": dataset_of(delta_table(lake.path(INGEST_FILES)))},
         {"stream": ingest.name, "first": first, "last": last},
     )
     return [_File(row["file"], row["ingest_batch"], row["rows"]) for row in rows]
@@ -157,7 +157,7 @@ def _progress_before(lake: Lake, ingest: Ingest, batch: int) -> Progress:
     time = quoted(ingest.contract.event_time)
     newest = query(
         f"SELECT max({time}) AS newest FROM rows WHERE _ingest_batch < ?",  # noqa: S608 - declared
-        {"rows": delta_table(lake.path(ingest.versions)).to_pyarrow_dataset()},
+        {"rows": dataset_of(delta_table(lake.path(ingest.versions)))},
         [batch],
     )[0]["newest"]
     return Progress(newest.astimezone(UTC) if newest else None)

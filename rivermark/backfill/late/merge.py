@@ -22,7 +22,7 @@ from rivermark.backfill.late.days import LateDay
 from rivermark.backfill.late.hours import bounds
 from rivermark.backfill.late.merged import PLACE
 from rivermark.lake.day_predicates import moments_between
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.replace import replace_span
@@ -79,7 +79,7 @@ def merge_day(
     merged = MergedDay(ingest.name, day.day)
     if ingest.money is not None:
         merged.money_merged = Decimal(0)
-    late = delta_table(lake.path(ingest.late), version=late_version).to_pyarrow_dataset()
+    late = dataset_of(delta_table(lake.path(ingest.late), version=late_version))
     hours = sorted(hour.hour for hour in day.hours)
     for start, end in _spans(lake, ingest, hours):
         rows = late.to_table(filter=moments_between(ingest.contract.event_time, start, end))
@@ -108,7 +108,7 @@ def _merge_span(
     time, path = ingest.contract.event_time, lake.path(ingest.admitted)
     with commit_lock(path):
         table = delta_table(path)
-        rows = table.to_pyarrow_dataset()
+        rows = dataset_of(table)
         held = rows.to_table(filter=moments_between(time, start, end))
         new = _not_held(late, held)
         if new.num_rows:
@@ -139,7 +139,7 @@ def _spans(
     lake: Lake, ingest: Ingest, hours: list[datetime]
 ) -> Iterator[tuple[datetime, datetime]]:
     """Spans of whole hours around the hours with late rows, each of a bounded number of rows."""
-    rows = delta_table(lake.path(ingest.admitted)).to_pyarrow_dataset()
+    rows = dataset_of(delta_table(lake.path(ingest.admitted)))
     time = ingest.contract.event_time
     total = rows.count_rows(filter=moments_between(time, hours[0], hours[-1] + HOUR))
     pieces = max(1, -(-total // ROWS_AT_ONCE))
@@ -176,7 +176,7 @@ def _totals(lake: Lake, ingest: Ingest, day: date) -> tuple[int, Decimal | None]
     row = query(
         f"SELECT count(*) AS n, {money} AS money FROM admitted_rows"  # noqa: S608 - declared, quoted
         f" WHERE {time} >= $start AND {time} < $end",
-        {"admitted_rows": delta_table(lake.path(ingest.admitted)).to_pyarrow_dataset()},
+        {"admitted_rows": dataset_of(delta_table(lake.path(ingest.admitted)))},
         {"start": start, "end": end},
     )[0]
     return row["n"], (row["money"] or Decimal(0)) if ingest.money else None

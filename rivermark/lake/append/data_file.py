@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 import uuid
 from collections.abc import Iterator
@@ -35,14 +34,22 @@ def write_data_file(folder: Path, rows: pa.Table, skipped_by: list[tuple[str, ..
     """
     name = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
     path = folder / name
-    # As integers: Spark reads decimals of up to 18 digits faster so. Delta keeps the schema itself.
-    pq.write_table(
-        rows,
-        path,
-        store_decimal_as_integer=True,
-        store_schema=False,
-        use_dictionary=repeating(rows),
-    )
+    try:
+        pq.write_table(
+            rows,
+            path,
+            # Spark reads decimals of up to 18 digits faster so.
+            store_decimal_as_integer=True,
+            # Delta keeps it itself.
+            store_schema=False,
+            use_dictionary=repeating(rows),
+            write_statistics=_without_nan(rows),
+            # Of bits flipped one by one 63 % gave other rows and no error without them.
+            write_page_checksum=True,
+        )
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
     return {
         "add": {
             "path": name,
@@ -73,21 +80,44 @@ def repeating(rows: pa.Table) -> list[str] | bool:
     return names
 
 
+def _without_nan(rows: pa.Table) -> list[str] | bool:
+    """The columns that get statistics in the file itself.
+
+    Parquet's bounds leave NaN out, and Spark, to which it is a value, skips by them all the same.
+    """
+    with_nan = {
+        field.name
+        for field in rows.schema
+        if pa.types.is_floating(field.type) and pc.any(pc.is_nan(rows[field.name])).as_py()
+    }
+    if not with_nan:
+        return True
+    return [".".join(path) for path in leaves(rows.schema) if path[0] not in with_nan]
+
+
 def statistics_of(rows: pa.Table, columns: list[tuple[str, ...]]) -> str:
     """The statistics of the rows as JSON ("Per-file Statistics" of the Delta protocol).
 
-    A bound that cannot be told exactly is left out, never guessed: a reader would skip rows.
+    A column's bounds hold every value of it. Where those of any column cannot be told (NaN and
+    infinity are no JSON), the file has no bounds at all: of bounds that lack one column delta-rs
+    makes a condition on null in `to_pyarrow_dataset`, by which the file's rows are lost.
     """
-    smallest: Tree = {}
-    largest: Tree = {}
+    bounds: dict[tuple[str, ...], tuple[str, str] | None] = {}
     nulls: Tree = {}
     for path in columns:
         column = _column(rows, path)
         _put(nulls, path, str(column.null_count))
-        for side, bound in zip((smallest, largest), _bounds(column), strict=True):
-            if bound is not None:
-                _put(side, path, bound)
-    texts = {"numRecords": str(rows.num_rows), "minValues": smallest, "maxValues": largest}
+        if column.null_count < len(column) and _has_bounds(column.type):
+            bounds[path] = _bounds(column)
+    texts: Tree = {"numRecords": str(rows.num_rows)}
+    if None not in bounds.values():
+        smallest: Tree = {}
+        largest: Tree = {}
+        for path, ends in bounds.items():
+            if ends is not None:
+                _put(smallest, path, ends[0])
+                _put(largest, path, ends[1])
+        texts |= {"minValues": smallest, "maxValues": largest}
     return _json({**texts, "nullCount": nulls})
 
 
@@ -109,42 +139,43 @@ def _leaves(field: pa.Field) -> Iterator[tuple[str, ...]]:
 def _column(rows: pa.Table, path: tuple[str, ...]) -> pa.ChunkedArray:
     column = rows[path[0]]
     for name in path[1:]:
-        column = pc.struct_field(column, name)
+        # By its place: a name that begins with a dot would be taken for a path.
+        column = pc.struct_field(column, column.type.get_field_index(name))
     return column
 
 
-def _bounds(column: pa.ChunkedArray) -> tuple[str | None, str | None]:
-    """The least and the greatest value as JSON; None where JSON cannot hold it."""
-    kind = column.type
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_null(kind):
-        return None, None
-    if pa.types.is_floating(kind) and pc.any(pc.is_nan(column)).as_py():
-        return None, None
+def _has_bounds(kind: pa.DataType) -> bool:
+    return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_null(kind))
+
+
+def _bounds(column: pa.ChunkedArray) -> tuple[str, str] | None:
+    """The least and the greatest value as JSON; None where JSON cannot hold them."""
+    if pa.types.is_floating(column.type) and not pc.all(pc.is_finite(column)).as_py():
+        return None
     ends = pc.min_max(column)
-    return _least(ends["min"]), _greatest(ends["max"])
+    try:
+        return _least(ends["min"].as_py()), _greatest(ends["max"].as_py())
+    except (ValueError, OverflowError):
+        return None  # A moment that Python cannot name, or a text that is none.
 
 
-def _least(bound: pa.Scalar) -> str | None:
-    value = _python(bound)
+def _least(value: object) -> str:
+    if value == 0.0 and isinstance(value, float):
+        value = -0.0  # Some readers have it below 0.0.
     return _literal(value[:TEXT] if isinstance(value, str) else value)
 
 
-def _greatest(bound: pa.Scalar) -> str | None:
-    value = _python(bound)
-    if isinstance(value, str) and len(value) > TEXT:
-        # Not below the text that was cut: whatever follows, this follows it.
-        value = None if value[TEXT] == LAST else value[:TEXT] + LAST
+def _greatest(value: object) -> str:
+    if value == 0.0 and isinstance(value, float):
+        value = 0.0
+    if isinstance(value, str):
+        # Not below the text that is cut: whatever follows the first places, this follows it.
+        cut = next((i for i in range(TEXT, len(value)) if value[i] != LAST), None)
+        value = value if cut is None else value[:cut] + LAST
     return _literal(value)
 
 
-def _python(bound: pa.Scalar) -> Any:
-    try:
-        return bound.as_py()
-    except (ValueError, OverflowError):
-        return None  # A moment that Python cannot name.
-
-
-def _literal(value: object) -> str | None:
+def _literal(value: object) -> str:
     match value:
         case datetime():
             return f'"{value.astimezone(UTC).replace(tzinfo=None).isoformat("T", "microseconds")}Z"'
@@ -152,11 +183,10 @@ def _literal(value: object) -> str | None:
             return f'"{value.isoformat()}"'
         case Decimal():
             return f"{value:f}"  # With all its digits: a float has 15.
-        case float() if not math.isfinite(value):
-            return None
         case bool() | int() | float() | str():
-            return json.dumps(value)
-    return None
+            # As UTF-8: arrow-json takes an escaped pair of surrogates for another character.
+            return json.dumps(value, ensure_ascii=False)
+    raise ValueError(f"no bound for {value!r}")
 
 
 def _put(tree: Tree, path: tuple[str, ...], text: str) -> None:
@@ -168,4 +198,8 @@ def _put(tree: Tree, path: tuple[str, ...], text: str) -> None:
 def _json(value: Tree | str) -> str:
     if isinstance(value, str):
         return value
-    return "{" + ",".join(f"{json.dumps(k)}:{_json(v)}" for k, v in value.items()) + "}"
+    return (
+        "{"
+        + ",".join(f"{json.dumps(k, ensure_ascii=False)}:{_json(v)}" for k, v in value.items())
+        + "}"
+    )

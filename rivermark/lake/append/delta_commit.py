@@ -9,6 +9,7 @@ Requirements for Writers. What a table asks beyond `shape_of` is left to delta-r
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 import uuid
@@ -18,9 +19,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+from deltalake.exceptions import DeltaError
 
 from rivermark.lake.append.data_file import write_data_file
 from rivermark.lake.append.table_features import TableFeatures, features_of
+from rivermark.lake.append.text_lengths import Lengths, fit_texts, lengths_of
 from rivermark.lake.append.version_checksum import (
     actions_of,
     checksum_after,
@@ -36,15 +39,21 @@ from rivermark.lake.log import CommitLog
 from rivermark.model.sink import owned
 
 ENGINE: Final = "rivermark"
+LOG: Final = logging.getLogger("rivermark")
 
 
 @dataclass(frozen=True)
 class KnownVersion:
-    """A version, its checksum, and its features; None where unknown, or not supported here."""
+    """A version, its checksum, and its features; None where unknown, or not supported here.
+
+    `entry` tells its log entry from one that a table of the same name has later.
+    """
 
     version: int
+    entry: tuple[int, int]
     checksum: Checksum | None
     features: TableFeatures | None
+    lengths: Lengths
 
     @property
     def declared(self) -> tuple[Any, Any] | None:
@@ -71,10 +80,15 @@ class DeltaCommitter:
 
         `check` may refuse, once the version is known that the commit is made for: a fence that
         comes later changes the metadata, and then nothing is committed here.
+
+        Raises:
+            RivermarkError: for a text that is longer than its column is declared.
         """
         known = self._newest() if self._able else None
         check()
         features = known.features if known is not None else None
+        if known is not None and known.lengths:
+            rows = fit_texts(rows, known.lengths)
         fitted = features.fit(rows) if features is not None else None
         if features is None or fitted is None:
             return False
@@ -86,62 +100,91 @@ class DeltaCommitter:
         )
         if made is None:
             return False
-        if made.checksum is not None:
-            put_checksum(self._store, self._folder, made.version, made.checksum)
-        if made.version % features.checkpoint_each == 0:
-            delta_table(self._path).create_checkpoint()
+        self._help_readers(made, features)
         return True
+
+    def _help_readers(self, made: KnownVersion, features: TableFeatures) -> None:
+        """Write what spares readers work. The commit is made, whatever becomes of this."""
+        try:
+            if made.checksum is not None:
+                put_checksum(self._store, self._folder, made.version, made.checksum)
+            if made.version % features.checkpoint_each == 0:
+                delta_table(self._path).create_checkpoint()
+        except (OSError, DeltaError) as error:
+            LOG.warning(
+                "%s: version %d is committed, but its checksum or table checkpoint could not be "
+                "written: %s",
+                *(self._path, made.version, error),
+            )
 
     def _newest(self) -> KnownVersion | None:
         """The newest version, read on from the one that was known."""
         known = self._known
-        if known is None or not self._log.holds(known.version):
-            # Nothing is known yet, or the log was cleaned past it.
+        if known is None or self._entry(known.version) != known.entry:
+            # Nothing is known yet, the log was cleaned past it, or the table is another one.
             newest = max(self._log.versions(), default=None)
-            if newest is None:
+            entry = None if newest is None else self._entry(newest)
+            if newest is None or entry is None:
                 return None
-            known = known_at(newest, checksum_of(self._path, newest), known)
-        while self._log.holds(known.version + 1):
-            known = self._next(known, actions_of(self._store, self._folder, known.version + 1))
+            known = known_at(newest, entry, checksum_of(self._path, newest), known)
+        while (entry := self._entry(known.version + 1)) is not None:
+            commit = actions_of(self._store, self._folder, known.version + 1)
+            known = self._next(known, entry, commit)
         self._known = known
         return known
 
-    def _next(self, known: KnownVersion, commit: Actions) -> KnownVersion:
+    def _next(self, known: KnownVersion, entry: tuple[int, int], commit: Actions) -> KnownVersion:
         checksum = None if known.checksum is None else checksum_after(known.checksum, commit)
         version = known.version + 1
-        return known_at(version, checksum or checksum_of(self._path, version), known)
+        return known_at(version, entry, checksum or checksum_of(self._path, version), known)
+
+    def _entry(self, version: int) -> tuple[int, int] | None:
+        """What tells the log entry of a version from another one; None where there is none."""
+        try:
+            entry = self._place(version).stat()
+        except FileNotFoundError:
+            return None
+        return entry.st_ino, entry.st_mtime_ns
+
+    def _place(self, version: int) -> Path:
+        return Path(self._folder) / f"{version:020d}.json"
 
     def _commit(self, actions: Actions, features: TableFeatures) -> KnownVersion | None:
         """Make the log entry at the next free version; None where that is not possible."""
-        text = "".join(f"{json.dumps(each, separators=(',', ':'))}\n" for each in actions)
+        # As UTF-8: arrow-json takes an escaped pair of surrogates for another character.
+        lines = (json.dumps(a, ensure_ascii=False, separators=(",", ":")) for a in actions)
         draft = Path(self._folder) / f".{uuid.uuid4().hex}.tmp"
-        draft.write_text(text)
         try:
+            draft.write_bytes("".join(f"{line}\n" for line in lines).encode())
+            written = draft.stat()
             # No entry refers to the data file where another writer changed the columns meanwhile.
             while (known := self._newest()) is not None and known.features is features:
                 try:
                     # A link, unlike a renaming, fails where the version exists.
-                    os.link(draft, Path(self._folder) / f"{known.version + 1:020d}.json")
+                    os.link(draft, self._place(known.version + 1))
                 except FileExistsError:
                     continue
                 except OSError:
                     self._able = False  # A disk without links.
                     return None
-                self._known = self._next(known, actions)
+                self._known = self._next(known, (written.st_ino, written.st_mtime_ns), actions)
                 return self._known
             return None
         finally:
-            draft.unlink()
+            draft.unlink(missing_ok=True)
 
 
-def known_at(version: int, checksum: Checksum | None, before: KnownVersion | None) -> KnownVersion:
+def known_at(
+    version: int, entry: tuple[int, int], checksum: Checksum | None, before: KnownVersion | None
+) -> KnownVersion:
     """A version by its checksum, with the features of the one before where those did not change."""
     if checksum is None:
-        return KnownVersion(version, None, None)
+        return KnownVersion(version, entry, None, None, {})
     declared = (checksum["metadata"], checksum["protocol"])
     if before is not None and before.declared == declared:
-        return KnownVersion(version, checksum, before.features)
-    return KnownVersion(version, checksum, features_of(*declared))
+        return KnownVersion(version, entry, checksum, before.features, before.lengths)
+    lengths = lengths_of(checksum["metadata"])
+    return KnownVersion(version, entry, checksum, features_of(*declared), lengths)
 
 
 def _commit_info(rows: int, files: Actions, metadata: str) -> dict[str, Any]:

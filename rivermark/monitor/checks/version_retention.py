@@ -10,7 +10,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.retention import oldest_retained, retention_of
 from rivermark.lake.statistics import row_count
 from rivermark.model.check import CheckResult
@@ -53,5 +53,5 @@ def versions_readable(settings: Settings, table: Table, now: datetime) -> CheckR
 def _read(version: DeltaTable, table: Table) -> tuple[int, int]:
     """Rows and files of a version, by reading a column of each."""
     column = table.event_time or table.schema.fieldNames()[0]
-    batches = version.to_pyarrow_dataset().to_batches(columns=[column], batch_readahead=1)
+    batches = dataset_of(version).to_batches(columns=[column], batch_readahead=1)
     return sum(batch.num_rows for batch in batches), len(version.file_uris())

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
-from rivermark.lake.delta import delta_table, read_delta
+from rivermark.lake.delta import dataset_of, delta_table, read_delta
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.repeated_keys import repeated_keys
@@ -53,7 +53,7 @@ class StaticTables:
             version = CommitLog(path).versions()[-1]
         if self._unique_at.get(table.name) == version:
             return
-        rows = delta_table(path, version=version).to_pyarrow_dataset()
+        rows = dataset_of(delta_table(path, version=version))
         repeated = repeated_keys(rows, table.keys)
         if repeated:
             most = ""

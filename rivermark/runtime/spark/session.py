@@ -54,6 +54,8 @@ def spark_conf(settings: Settings, kind: Kind = "short") -> dict[str, str]:
         # type of nanoseconds without a zone.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Pages carry checksums, Spark's own files too; unasked, a flipped bit is other rows.
+        "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
         **driver_options(kind, heap=settings.driver_memory),
     }
     if kind == "short":

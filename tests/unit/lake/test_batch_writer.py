@@ -9,6 +9,8 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.schema import Field, PrimitiveType
 
+from rivermark.lake import batch_writer
+from rivermark.lake.append import delta_commit
 from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
@@ -40,6 +42,26 @@ def test_a_batch_is_appended_once_also_by_the_next_run(lake: Lake) -> None:
     assert not again.append_once(rides(1, 2), 0)
     assert again.append_once(rides(3), 1)
     assert not again.append_once(rides(3), 1)
+    assert ids(lake) == [1, 2, 3]
+
+
+def test_a_batch_again_after_an_error_behind_its_commit_is_refused(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("behind the commit")
+
+    one = writer(lake)
+    assert one.append_once(rides(1), 0)
+    with monkeypatch.context() as patched:
+        patched.setattr(delta_commit, "put_checksum", fail)
+        patched.setattr(batch_writer, "write_checksum", fail)
+        with pytest.raises(RuntimeError, match="behind the commit"):
+            one.append_once(rides(2), 1)
+
+    assert one.has(1)
+    assert not one.append_once(rides(2), 1)
+    assert one.append_once(rides(3), 2)
     assert ids(lake) == [1, 2, 3]
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog, commit_of
-from tests.unit.lake.conftest import RIDES, Foreign
+from tests.unit.lake.conftest import RIDES, Foreign, ids, rides
 
 
 def test_a_table_that_does_not_exist_has_no_versions(tmp_path: Path) -> None:
@@ -36,6 +37,22 @@ def test_versions_ascend_and_commits_are_told_from_the_newest_on(
     assert newest.metadata == {"by": "a person"}
     assert newest.rows == 1
     assert abs((newest.at - datetime.now(UTC)).total_seconds()) < 60
+
+
+@pytest.mark.parametrize("text", ["\u2028", "\u2029", "\x85", "\x0b", "\x1c"])
+def test_separators_in_a_text_of_somebody_else_end_no_line(lake: Lake, text: str) -> None:
+    path = lake.path(RIDES)
+    appender = DeltaCommitter(path)
+    assert appender.append(rides(1), {})
+    entry = {"commitInfo": {"timestamp": 0, "operation": f"DELETE {text} x", "isBlindAppend": True}}
+    place = Path(path, "_delta_log", f"{2:020d}.json")
+    place.write_text(json.dumps(entry, ensure_ascii=text < " ") + "\n", encoding="utf-8")
+
+    newest = CommitLog(path).latest()
+    assert newest is not None
+    assert newest.operation == f"DELETE {text} x"
+    assert appender.append(rides(2), {})
+    assert ids(lake) == [1, 2]
 
 
 def test_only_commits_are_taken_for_versions(lake: Lake) -> None:

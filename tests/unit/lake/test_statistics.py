@@ -5,10 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow as pa
 from deltalake import write_deltalake
+from pyspark.sql.types import DoubleType, StructField, StructType, TimestampType
 
+from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.lake import Lake
+from rivermark.lake.schema import create_table
 from rivermark.lake.statistics import largest, row_count, smallest
+from rivermark.model.table import Table
 from tests.unit.lake.conftest import NOON, RIDES, rides
 
 
@@ -28,6 +33,24 @@ def test_bounds_are_over_all_files(lake: Lake) -> None:
     assert smallest(lake, RIDES, "at") == NOON + timedelta(hours=1)
     assert largest(lake, RIDES, "at") == NOON + timedelta(hours=3)
     assert largest(lake, RIDES, "nothing") is None
+
+
+def test_bounds_of_files_that_tell_none_are_read(lake: Lake, tmp_path: Path) -> None:
+    measures = Table(
+        name="test/measures",
+        schema=StructType(
+            [StructField("at", TimestampType()), StructField("v", DoubleType())],
+        ),
+        description="Measures.",
+    )
+    create_table(lake, measures)
+    appender = DeltaCommitter(lake.path(measures))
+    for hours, value in ((1, 1.0), (3, float("nan")), (2, 2.0)):
+        at = pa.array([NOON + timedelta(hours=hours)], pa.timestamp("us", "UTC"))
+        assert appender.append(pa.table({"at": at, "v": [value]}), {})
+
+    assert smallest(lake, measures, "at") == NOON + timedelta(hours=1)
+    assert largest(lake, measures, "at") == NOON + timedelta(hours=3)
 
 
 def test_rows_are_counted_at_a_version(lake: Lake) -> None:

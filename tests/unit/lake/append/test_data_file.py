@@ -28,7 +28,7 @@ def told(rows: pa.Table) -> dict[str, Any]:
 def bounds(values: list[Any], kind: pa.DataType) -> tuple[Any, Any]:
     """Both bounds of one column; None where one is not told."""
     found = told(pa.table({"c": pa.array(values, kind)}))
-    return found["minValues"].get("c"), found["maxValues"].get("c")
+    return found.get("minValues", {}).get("c"), found.get("maxValues", {}).get("c")
 
 
 @pytest.mark.parametrize(
@@ -51,11 +51,19 @@ def bounds(values: list[Any], kind: pa.DataType) -> tuple[Any, Any]:
             Decimal("12345678901234567890.10"),
         ),
         ([1.5, -0.25], pa.float64(), Decimal("-0.25"), Decimal("1.5")),
-        ([1.5, float("inf")], pa.float64(), Decimal("1.5"), None),
+        ([1.5, float("inf")], pa.float64(), None, None),
         ([1.5, float("nan")], pa.float64(), None, None),
         (["b", "a", ""], pa.string(), "", "b"),
         (["\u00e9" * 40], pa.string(), "\u00e9" * 32, "\u00e9" * 32 + "\U0010ffff"),
-        (["x" * 32 + "\U0010ffff" * 2], pa.string(), "x" * 32, None),
+        (
+            ["x" * 32 + "\U0010ffff" * 2 + "y"],
+            pa.string(),
+            "x" * 32,
+            "x" * 32 + "\U0010ffff" * 3,
+        ),
+        (["x" * 32 + "\U0010ffff"], pa.string(), "x" * 32, "x" * 32 + "\U0010ffff"),
+        (["\U00020bb7"], pa.string(), "\U00020bb7", "\U00020bb7"),
+        ([0.0, -0.0], pa.float64(), Decimal("-0.0"), Decimal("0.0")),
         ([None, None], pa.int64(), None, None),
         ([b"1"], pa.binary(), None, None),
         ([[1]], pa.list_(pa.int64()), None, None),
@@ -85,7 +93,19 @@ def test_every_text_lies_within_the_bounds(texts: list[str]) -> None:
     least, greatest = bounds(texts, pa.string())
     for text in texts:
         assert least.encode() <= text.encode()
-        assert greatest is None or text.encode() <= greatest.encode()
+        assert text.encode() <= greatest.encode()
+
+
+def test_a_file_of_which_one_bound_cannot_be_told_has_none() -> None:
+    rows = pa.table({"v": [1.5, float("nan")], "n": [1, 2]})
+
+    assert told(rows) == {"numRecords": 2, "nullCount": {"v": 0, "n": 0}}
+
+
+def test_a_name_that_begins_with_a_dot_is_no_path() -> None:
+    rows = pa.table({"p": [{".x": 1, "a.b": "t"}], ".n": [2]})
+
+    assert told(rows)["maxValues"] == {"p": {".x": 1, "a.b": "t"}, ".n": 2}
 
 
 def test_the_file_holds_the_rows(tmp_path: Path) -> None:

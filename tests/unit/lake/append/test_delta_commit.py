@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.schema import Field, PrimitiveType
 
+from rivermark.lake.append import delta_commit
 from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.lake import Lake
@@ -169,6 +171,63 @@ def test_a_table_that_is_not_there_and_an_object_store_are_left_to_delta_rs(
     tmp_path: Path, place: str
 ) -> None:
     assert not DeltaCommitter(place.format(folder=tmp_path)).append(rides(1), {})
+
+
+@pytest.mark.parametrize("helper", ["put_checksum", "delta_table"])
+def test_a_commit_is_made_whatever_becomes_of_its_checksum_and_checkpoint(
+    lake: Lake,
+    path: str,
+    helper: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("no space left")
+
+    DeltaTable(path).alter.set_table_properties({"delta.checkpointInterval": "1"})
+    monkeypatch.setattr(delta_commit, helper, fail)
+    assert DeltaCommitter(path).append(rides(1), {})
+
+    assert ids(lake) == [1]
+    assert "version 2 is committed" in caplog.text
+
+
+def test_a_table_made_again_under_an_open_appender_is_written_by_its_own_columns(
+    lake: Lake, path: str
+) -> None:
+    appender = DeltaCommitter(path)
+    for n in range(3):
+        assert appender.append(rides(n), {})
+    shutil.rmtree(path)
+    other = pa.table({"id": pa.array([7], pa.int64()), "more": ["x"]})
+    for _ in range(6):
+        write_deltalake(path, other, mode="append")
+
+    assert not appender.append(rides(9), {})  # Its column `at` is not one of this table.
+    assert appender.append(other, {})
+
+    version = DeltaTable(path).version()
+    checksum = json.loads(Path(path, "_delta_log", f"{version:020d}.crc").read_text())
+    assert version == 6
+    assert checksum["numFiles"] == 7
+    assert checksum["metadata"]["id"] == str(DeltaTable(path).metadata().id)
+
+
+def test_a_disk_that_is_full_keeps_no_draft(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    appender = DeltaCommitter(path)
+    assert appender.append(rides(1), {})
+    before = sorted(Path(path).rglob("*"))
+
+    def full(draft: Path, content: bytes) -> int:
+        draft.touch()
+        raise OSError(28, "No space left on device", str(draft))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        appender.append(rides(2), {})
+
+    left = [p for p in sorted(Path(path).rglob("*")) if p not in before]
+    assert not [p for p in left if p.name.endswith(".tmp")]
 
 
 def test_a_disk_without_links_is_left_to_delta_rs(
