@@ -10,6 +10,7 @@ from typing import Final, Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from rivermark.lake.durable import set_durable
 from rivermark.lake.filesystem import is_local
 from rivermark.lake.lake import Lake
 from rivermark.model.errors import RivermarkError
@@ -28,7 +29,9 @@ class Settings(BaseSettings):
     `progress_days` how long `ops/stream_progress` keeps a row. `trigger_seconds` is the least time
     between the beginnings of two batches of a live stream. `notify_command` is run when a person
     has to look, with the incident and the message as two further arguments; in the environment it
-    is a JSON list (`RIVERMARK_NOTIFY_COMMAND='["mail-me", "--urgent"]'`). `master` is Spark's;
+    is a JSON list (`RIVERMARK_NOTIFY_COMMAND='["mail-me", "--urgent"]'`). `durable`: what is
+    committed has reached the disk; without it a power failure may take the commits of the last half
+    minute, and leave empty files in their place, which stop their streams. `master` is Spark's;
     `environment` picks defaults in the deployment guide only.
     """
 
@@ -47,6 +50,7 @@ class Settings(BaseSettings):
     promise_days: float = Field(default=7, gt=0, le=3650)
     progress_days: float = Field(default=30, gt=0)
     notify_command: tuple[str, ...] = ()
+    durable: bool = True
 
     def model_post_init(self, _context: object) -> None:
         """Derive what was not given from `home`; relative paths count from the working folder.
@@ -66,7 +70,8 @@ class Settings(BaseSettings):
             )
 
     def lake(self) -> Lake:
-        """The lake at `lake_root`."""
+        """The lake at `lake_root`; from here on this process syncs what it commits, or does not."""
+        set_durable(on=self.durable)
         return Lake(self.lake_root, timedelta(days=self.promise_days))
 
     @property

@@ -17,7 +17,7 @@ from rivermark.lake.commit_metadata import commit_properties, user_metadata
 from rivermark.lake.delta import delta_table
 from rivermark.lake.integrity.log_check import check_log
 from rivermark.lake.lake import Lake
-from rivermark.lake.locks import commit_lock
+from rivermark.lake.locks import commit_lock, newest_version, sync_commits
 from rivermark.lake.log import Commit, CommitLog
 from rivermark.model.errors import ReplayUnprovable
 from rivermark.model.sink import Origin
@@ -123,14 +123,11 @@ class TableWriter:
             **(metadata or {}),
         }
         self._unsure = True
-        with commit_lock(self.path):
-            if isinstance(rows, pa.Table):
-                if not self._appender.append(rows, described, self.origin.check):
-                    self._append_arrow(rows, described)
-            else:
-                self.origin.check()
-                writer = rows.coalesce(1).write.format("delta").mode("append")
-                writer.option("userMetadata", user_metadata(described)).save(self.path)
+        with commit_lock(self.path, synced=True):
+            if not self._append_in_driver(rows, described):
+                before = newest_version(self.path)
+                self._append_by_library(rows, described)
+                sync_commits(self.path, before)
         self._last, self._unsure = Commit(-1, datetime.now(UTC), "WRITE", described), False
         return True
 
@@ -146,6 +143,18 @@ class TableWriter:
                 rows = commit.rows or 0
             self._version += 1
         return rows
+
+    def _append_in_driver(self, rows: DataFrame | pa.Table, metadata: dict[str, Any]) -> bool:
+        check = self.origin.check
+        return isinstance(rows, pa.Table) and self._appender.append(rows, metadata, check)
+
+    def _append_by_library(self, rows: DataFrame | pa.Table, metadata: dict[str, Any]) -> None:
+        if isinstance(rows, pa.Table):
+            self._append_arrow(rows, metadata)
+        else:
+            self.origin.check()
+            writer = rows.coalesce(1).write.format("delta").mode("append")
+            writer.option("userMetadata", user_metadata(metadata)).save(self.path)
 
     def _append_arrow(self, rows: pa.Table, metadata: dict[str, Any]) -> None:
         try:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from pyarrow import fs
 
+from rivermark.lake.durable import sync, sync_in
+
 
 def filesystem(uri: str) -> tuple[fs.FileSystem, str]:
     """The file system of a path or URI, and the path inside it."""
@@ -24,38 +26,44 @@ def is_local(uri: str) -> bool:
     return "://" not in uri or uri.startswith("file:")
 
 
-def write_file(uri: str, content: bytes) -> None:
+def write_file(uri: str, content: bytes, *, durable: bool = True) -> None:
     """Put the content into a file in one step: a reader sees the old content or the new one.
 
-    Creates the folders. No fsync: what has to outlast a power cut is a Delta commit or a landed
-    file, which sync for themselves.
+    Creates the folders. It outlasts a power failure from here on, unless it can be made again at
+    any time (`durable=False`).
     """
     store, path = filesystem(uri)
     folder = path.rsplit("/", 1)[0]
     store.create_dir(folder, recursive=True)
-    put_file(store, path, content)
+    put_file(store, path, content, durable=durable)
 
 
-def put_file(store: fs.FileSystem, path: str, content: bytes) -> None:
+def put_file(store: fs.FileSystem, path: str, content: bytes, *, durable: bool = True) -> None:
     """As `write_file`, into a folder that exists."""
     folder, name = path.rsplit("/", 1)
     draft = f"{folder}/{draft_name(name)}"
     with store.open_output_stream(draft) as file:
         file.write(content)
+    if durable:
+        sync_in(store, [draft])
     store.move(draft, path)
+    if durable:
+        sync_in(store, [folder])
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A hidden path beside `path` on this machine's disk, for whatever wants to write by itself.
 
-    Renamed to `path` at the end of the block, and removed where the block fails.
+    Synced and renamed to `path` at the end of the block, and removed where the block fails.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(draft_name(path.name))
     try:
         yield draft
+        sync([draft])
         draft.replace(path)
+        sync([path.parent])
     finally:
         draft.unlink(missing_ok=True)
 

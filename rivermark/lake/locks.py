@@ -8,18 +8,63 @@ Object stores have put-if-absent of their own and need none.
 from __future__ import annotations
 
 import fcntl
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import unquote
 
+from rivermark.lake.durable import is_durable, sync
 from rivermark.lake.filesystem import filesystem, is_local
 
 
 @contextmanager
-def commit_lock(table_path: str) -> Iterator[None]:
-    """Hold the table's commit lock; the kernel frees it when the holder dies."""
+def commit_lock(table_path: str, *, synced: bool = False) -> Iterator[None]:
+    """Hold the table's commit lock; the kernel frees it when the holder dies.
+
+    What the block committed is synced at its end, unless it does so itself (`synced`): neither
+    Delta's JVM nor delta-rs does.
+    """
     with _lock(table_path, "_commit.lock"):
+        before = -1 if synced else newest_version(table_path)
         yield
+        if not synced:
+            sync_commits(table_path, before)
+
+
+def newest_version(table_path: str) -> int:
+    """The newest version by the log, where commits need syncing; otherwise, and without one, -1."""
+    if not (is_durable() and is_local(table_path)):
+        return -1
+    return max(_entries(table_path), default=-1)
+
+
+def sync_commits(table_path: str, after: int) -> None:
+    """Sync the commits behind that version with what they add to the table."""
+    if not (is_durable() and is_local(table_path)):
+        return
+    entries = [path for version, path in _entries(table_path).items() if version > after]
+    if entries:
+        table = Path(filesystem(table_path)[1])
+        lines = (line for entry in entries for line in entry.read_bytes().split(b"\n"))
+        adds = (json.loads(line)["add"] for line in lines if line.startswith(b'{"add":'))
+        files = {table / unquote(add["path"]) for add in adds}
+        sync([*files, *{file.parent for file in files}, *entries, table, entries[0].parent])
+
+
+def sync_checkpoint(table_path: str) -> None:
+    """Sync the newest table checkpoint, before entries that it stands for may go."""
+    if not (is_durable() and is_local(table_path)):
+        return
+    log = Path(filesystem(table_path)[1], "_delta_log")
+    newest = max((p.name[:20] for p in log.glob("*.checkpoint*")), default="")
+    sync([*(log.glob(f"{newest}*.checkpoint*") if newest else ()), log / "_last_checkpoint", log])
+
+
+def _entries(table_path: str) -> dict[int, Path]:
+    log = Path(filesystem(table_path)[1], "_delta_log")
+    names = (path.name for path in log.glob("*.json"))
+    return {int(name[:20]): log / name for name in names if name[:20].isdigit()}
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -11,7 +12,10 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.delta import delta_table
+from rivermark.lake.durable import sync_in
+from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
+from rivermark.lake.locks import newest_version, sync_commits
 from rivermark.lake.retention import retention_of, retention_properties
 from rivermark.model.errors import TableSchemaMismatch
 from rivermark.model.table import Table
@@ -57,13 +61,21 @@ def create_table(lake: Lake, table: Table) -> None:
                 **table.properties,
             },
         )
+        sync_commits(path, -1)
+        store, folder = filesystem(path)
+        _, root = filesystem(lake.root)
+        # With the names of the folders on the way.
+        within = [place for place in Path(folder).parents if place.is_relative_to(root)]
+        sync_in(store, [*map(str, within), str(Path(root).parent)])
     delta = delta_table(path)
     write_checksum(path, delta.version())
     added = new_columns(table, StructType.fromJson(_json(delta)))
     if added:
+        before = newest_version(path)
         declared = Schema.from_json(StructType([table.schema[name] for name in added]).json())
         fields: list[DeltaField] = list(declared.fields)
         delta.alter.add_columns(fields)
+        sync_commits(path, before)
         write_checksum(path, delta.version())
 
 

@@ -26,6 +26,7 @@ from pyspark.sql.types import ArrayType, MapType, StructType
 
 from rivermark.lake.archive import is_folder, move_folder
 from rivermark.lake.day_predicates import days_of, in_days, is_date
+from rivermark.lake.durable import sync_in
 from rivermark.lake.filesystem import filesystem, put_file
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import arrow_schema
@@ -217,6 +218,8 @@ class _Writer(SinkWriter):
 
     def _commit(self, journal: Journal) -> None:
         self._origin.check()
+        drafts = [f"{self._path}/{draft}" for draft, _ in journal.rename]
+        sync_in(self._store, [*drafts, *{draft.rsplit("/", 1)[0] for draft in drafts}])
         put_file(self._store, f"{self._path}/{JOURNAL}", msgspec.json.encode(asdict(journal)))
         self._complete()
 
@@ -233,6 +236,8 @@ class _Writer(SinkWriter):
             self._store.create_dir(f"{self._path}/{target}".rsplit("/", 1)[0], recursive=True)
             with suppress(FileNotFoundError):
                 self._store.move(f"{self._path}/{draft}", f"{self._path}/{target}")
+        targets = {f"{self._path}/{target}".rsplit("/", 1)[0] for _, target in journal.rename}
+        sync_in(self._store, [*targets, self._path])
         if journal.last is not None:
             last = json.dumps(asdict(journal.last)).encode()
             put_file(self._store, f"{self._path}/{LAST}", last)

@@ -32,9 +32,11 @@ from rivermark.lake.append.version_checksum import (
 )
 from rivermark.lake.commit_metadata import user_metadata
 from rivermark.lake.delta import delta_table
+from rivermark.lake.durable import sync
 from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.integrity.log_entry import Actions
 from rivermark.lake.integrity.version_sums import Checksum
+from rivermark.lake.locks import sync_checkpoint, sync_commits
 from rivermark.lake.log import CommitLog
 from rivermark.model.sink import owned
 
@@ -110,6 +112,7 @@ class DeltaCommitter:
                 put_checksum(self._store, self._folder, made.version, made.checksum)
             if made.version % features.checkpoint_each == 0:
                 delta_table(self._path).create_checkpoint()
+                sync_checkpoint(self._path)
         except (OSError, DeltaError) as error:
             LOG.warning(
                 "%s: version %d is committed, but its checksum or table checkpoint could not be "
@@ -127,9 +130,13 @@ class DeltaCommitter:
             if newest is None or entry is None:
                 return None
             known = known_at(newest, entry, checksum_of(self._path, newest), known)
+        before = known.version
         while (entry := self._entry(known.version + 1)) is not None:
             commit = actions_of(self._store, self._folder, known.version + 1)
             known = self._next(known, entry, commit)
+        if known.version > before:
+            # What our commit will stand on is not of less duration than it.
+            sync_commits(self._path, before)
         self._known = known
         return known
 
@@ -157,6 +164,9 @@ class DeltaCommitter:
         try:
             draft.write_bytes("".join(f"{line}\n" for line in lines).encode())
             written = draft.stat()
+            table = Path(self._folder).parent
+            added = [table / a["add"]["path"] for a in actions if "add" in a]
+            sync([*added, table, draft] if added else [draft])
             # No entry refers to the data file where another writer changed the columns meanwhile.
             while (known := self._newest()) is not None and known.features is features:
                 try:
@@ -167,6 +177,7 @@ class DeltaCommitter:
                 except OSError:
                     self._able = False  # A disk without links.
                     return None
+                sync([self._folder])
                 self._known = self._next(known, (written.st_ino, written.st_mtime_ns), actions)
                 return self._known
             return None

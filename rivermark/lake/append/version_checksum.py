@@ -47,7 +47,7 @@ def put_checksum(store: fs.FileSystem, folder: str, version: int, sums: Checksum
     """Write the sums of a version beside its commit."""
     entry = _content(store, entry_path(folder, version))
     # Whole or not at all: a reader that finds half a file would have to distrust the version.
-    put_file(store, _place(folder, version), sums_text(sums, entry))
+    put_file(store, _place(folder, version), sums_text(sums, entry), durable=False)
 
 
 def checksum_of(table_path: str, version: int) -> Checksum | None:

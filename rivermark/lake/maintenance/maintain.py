@@ -11,7 +11,7 @@ from typing import Final
 from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
-from rivermark.lake.locks import commit_lock, try_days_lock
+from rivermark.lake.locks import commit_lock, sync_checkpoint, try_days_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.compaction import TARGET_BYTES, compact
 from rivermark.lake.maintenance.reader_positions import Reader
@@ -104,6 +104,7 @@ def _checkpoint(path: str, now: datetime, each: timedelta) -> None:
     old = at is None or now - at.at > each
     if newest - last >= 50 or (newest > max(last, 0) and old):
         delta.create_checkpoint()
+        sync_checkpoint(path)
 
 
 def _note(done: MaintenanceResult, why: str) -> None:

@@ -53,7 +53,7 @@ def draw(facts: Facts) -> str:
 
 def write(facts: Facts, path: Path) -> Path:
     """Draw the page into a file."""
-    write_file(str(path), draw(facts).encode())
+    write_file(str(path), draw(facts).encode(), durable=False)
     return path
 
 

@@ -18,7 +18,7 @@ def page_path(settings: Settings, table: Table) -> Path:
 
 def write(evidence: Evidence, path: Path) -> Path:
     """Draw the page into a file."""
-    write_file(str(path), draw(evidence).encode())
+    write_file(str(path), draw(evidence).encode(), durable=False)
     return path
 
 

@@ -57,7 +57,7 @@ def make_self_contained(page: Path) -> None:
     """Rewrite a page in its place so that it loads nothing; one that was rewritten stays."""
     text = page.read_text(encoding="utf-8")
     if MARK not in text:
-        write_file(str(page), self_contained(text).encode())
+        write_file(str(page), self_contained(text).encode(), durable=False)
 
 
 def self_contained(text: str) -> str:
@@ -100,4 +100,4 @@ def write_index(pages: Path, runs: Iterable[StoredRun]) -> None:
     latest = sorted(newest.values(), key=lambda run: run.suite)
     index = pages_of(PACKAGE).get_template("index.html").render(latest=latest, kept=ordered)
     # In one step: several processes draw one site, and readers may look.
-    write_file(str(pages / "index.html"), index.encode())
+    write_file(str(pages / "index.html"), index.encode(), durable=False)

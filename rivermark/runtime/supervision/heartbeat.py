@@ -74,7 +74,8 @@ class HeartbeatStore:
         """Replace the stream's heartbeat by this one."""
         finite = {k: v for k, v in heartbeat.numbers.items() if math.isfinite(v)}
         path = state_file.path_for(self._folder, heartbeat.stream)
-        state_file.write(path, replace(heartbeat, numbers=finite))
+        # The next one comes in seconds: not worth a sync.
+        state_file.write(path, replace(heartbeat, numbers=finite), durable=False)
 
     def get(self, stream: str) -> Heartbeat | None:
         """The stream's last heartbeat, or None before the first; raises UnreadableState."""

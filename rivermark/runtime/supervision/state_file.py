@@ -36,10 +36,10 @@ def name_of(path: Path) -> str:
     return path.stem.replace(".", "/")
 
 
-def write(path: Path, value: object) -> None:
+def write(path: Path, value: object, *, durable: bool = True) -> None:
     """Put `value` into the file in one step: a reader sees the old content or the new."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    write_file(str(path), msgspec.json.encode(value))
+    write_file(str(path), msgspec.json.encode(value), durable=durable)
 
 
 def read(path: Path, kind: type[T]) -> T | None:

@@ -43,12 +43,9 @@ def land(path: Path, content: Iterable[str] | pa.Table, *, after_ms: int | None 
     with replacing(path) as draft:
         with draft.open("xb") as file:
             rows = _write(file, path.name, content)
-            file.flush()
-            os.fsync(file.fileno())
         size = draft.stat().st_size
         modified_ms = max(time.time_ns() // 1_000_000, -1 if after_ms is None else after_ms + 1)
         os.utime(draft, ns=(modified_ms * 1_000_000,) * 2)
-    _sync_folder(path.parent)
     return Landed(path, rows, size, modified_ms)
 
 
@@ -74,12 +71,3 @@ def _write(file: io.BufferedWriter, name: str, content: Iterable[str] | pa.Table
 def _packed(text: bytes, name: str) -> bytes:
     # No time in the gzip header: equal rows make equal files.
     return gzip.compress(text, mtime=0) if name.endswith(".gz") else text
-
-
-def _sync_folder(folder: Path) -> None:
-    """The rename itself survives a power cut only when the folder is synced."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
