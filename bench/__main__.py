@@ -9,14 +9,15 @@ import runpy
 import sys
 
 MEASUREMENTS = {
+    "admission": "taxi records as CSV and Parquet: CPU seconds a million rows",
     "all": "every measurement in turn, beside what it was and what it should be",
     "backfill": "a closed day of 1 M events computed again, against streaming it and DuckDB",
     "commit_cost": "CPU of a commit by the files that the table has, beside delta-rs",
-    "cold_start": "imports, a short bounded run, the demo",
+    "cold_start": "imports, the demo",
     "dashboard": "the page of a year of days: every check and day evaluated",
     "growth": "a month in minutes: what grows while the load stays the same, upkeep included",
-    "latency": "event to admitted table at a fixed rate with all streams live, and the idle cost",
-    "peers": "ours, Flink, Spark, DuckDB and Polars in turn on the same files, outputs compared",
+    "latency": "event to admitted table at a fixed rate, beside Flink SQL; and the idle cost",
+    "peers": "ours, Flink, Pathway, Spark and others in turn on the same files, outputs compared",
     "process_core": "process functions without Spark: events per CPU second, bytes per key",
     "process_spark": "process functions on Spark: state over a week, 1 M live keys",
     "warm_batch": "CPU of one warm micro-batch by stream and rows, beside Spark's own Delta sink",

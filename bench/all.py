@@ -1,6 +1,6 @@
 """Every measurement in turn, and their figures beside what they were and what they should be.
 
-python -m bench all                      measure, then write docs/measures.json and the page
+python -m bench all                      measure, then write docs/performance/*.json and the pages
 python -m bench all --only warm_batch    one of them; the others keep their figures
 python -m bench all --report             only write the page
 
@@ -14,18 +14,26 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bench.figures import ROOT, load
+from bench.figures import DETAILS, ROOT, load
+from bench.peers.cost import line
+from bench.peers.measured import Run
 from bench.peers.report import put
+from bench.peers.sections import SECTIONS
 from bench.peers.workloads import USUAL, WORKLOADS
 
 PAGE: Final = ROOT / "docs" / "performance.md"
-KEPT: Final = ROOT / "docs" / "measures.json"
-PEERS: Final = ROOT / "docs" / "peers.json"
-"""Written with the peers' own part of the page; they are measured in parts too."""
+KEPT: Final = DETAILS / "measures.json"
+COMMANDS: Final[Mapping[str, Sequence[str]]] = {
+    "operators": ("peers", "--fresh"),
+    "lines": ("peers", "--section", "lines", "--fresh", "--repeats", "1"),
+    "live_keys": ("process_spark", "--live", "1000000"),
+    "many_live_keys": ("process_spark", "--live", "10000000"),
+}
+"""What follows `python -m bench` where a measurement's name is not all of it."""
 BEGIN: Final = "<!-- begin: python -m bench all --report -->"
 END: Final = "<!-- end: python -m bench all --report -->"
 
@@ -64,8 +72,6 @@ def against(figures: Figures, peer: str, size: int, *, inverted: bool = False) -
     """CPU seconds of ours, by operators or as a process function, over a peer's; or inverted."""
     ratios = []
     for name in USUAL:
-        if name == "door":
-            continue  # No like for like: ours also keeps each line as it came, and checks it.
         ours = [
             figures.get(f"{name}_{engine}_{size}_cpu_seconds")
             for engine in ("rivermark", "rivermark-process")
@@ -78,6 +84,46 @@ def against(figures: Figures, peer: str, size: int, *, inverted: bool = False) -
     if not ratios:
         raise KeyError(f"no runs of {peer} at {size:,} events")
     return ", ".join(ratios)
+
+
+def margin(workload: str) -> Callable[[Figures], str]:
+    """CPU seconds a million lines beyond the start, by engine; of all runs of each."""
+
+    def read(figures: Figures) -> str:
+        runs = [Run(**run) for run in figures["runs"] if run["workload"] == workload]
+        costs = {
+            engine: line(run for run in runs if run.engine == engine)
+            for engine in ("rivermark", "pathway", "flink", "spark-two")
+        }
+        known = [f"{name} {cost.per_million:.1f}" for name, cost in costs.items() if cost]
+        if not known:
+            raise KeyError(f"three sizes of {workload}")
+        return ", ".join(known)
+
+    return read
+
+
+def latency(**scenarios: str) -> Callable[[Figures], str]:
+    """The median and the 99th percentile of each scenario (title=name)."""
+
+    def read(figures: Figures) -> str:
+        return ", ".join(
+            f"{title} {figures[f'{name}_latency_p50_s']:.2f} / "
+            f"{figures[f'{name}_latency_p99_s']:.2f} s"
+            for title, name in scenarios.items()
+        )
+
+    return read
+
+
+def touched(figures: Figures) -> str:
+    """The median and the slowest batch that touches one in a hundred of the live keys."""
+    (state,) = (value for name, value in figures.items() if name.startswith("live_"))
+    batches = [ms / 1000 for ms in state["batch_ms_1_percent"]]
+    return (
+        f"{statistics.median(batches):.2f} / {max(batches):.2f} s, "
+        f"{state['peak_rss_mb'] / 1000:.1f} GB"
+    )
 
 
 def commits(figures: Figures) -> str:
@@ -125,39 +171,83 @@ ROWS: Final = (
         commits,
     ),
     Row(
-        "streams live at 1,000 events/s in all, 10 s trigger, and the cores they take",
-        "about 8 saturate two",
-        "20 with 1.4",
-        "latency",
-        lambda f: f"{f['streams']} with {f['slow_loaded_cores']:.2f}",
+        "JSON lines to a typed table (W0), CPU-s a million at the margin",
+        "52",
+        "5, below Flink SQL and Pathway",
+        "lines",
+        margin("door"),
+    ),
+    Row(
+        "JSON lines, late and broken ones too, to hourly winners (W9), the same",
+        "not measured",
+        "below Flink SQL and Pathway",
+        "lines",
+        margin("winners"),
+    ),
+    Row(
+        "CSV / Parquet to typed taxi records, CPU-s a million at the margin",
+        "not measured",
+        "6",
+        "admission",
+        lambda f: " / ".join(
+            f"{f[f'{form}_cpu_seconds_a_million']:.1f}" for form in ("csv", "parquet")
+        ),
     ),
     Row(
         "event to admitted table at 1,000 events/s, all streams live, p50 / p99",
         "17.6 / 23.1 s",
-        "1 / 3 s",
+        "0.5 / 1.2 s",
         "latency",
-        seconds("latency_p50_s", "latency_p99_s"),
+        seconds("all_latency_p50_s", "all_latency_p99_s"),
+    ),
+    Row(
+        "the same, the ingest alone, beside Flink SQL",
+        "not measured",
+        "-",
+        "latency",
+        latency(ours="one", Flink="flink"),
+    ),
+    Row(
+        "the same at 10,000 events/s",
+        "not measured",
+        "p99 2 s",
+        "latency",
+        latency(ours="one_fast", Flink="flink_fast"),
+    ),
+    Row(
+        "streams live at 1,000 events/s in all, and the cores they take",
+        "about 8 saturate two",
+        "20 with 1.4",
+        "latency",
+        lambda f: f"{f['all_streams']} with {f['all_loaded_cores']:.2f}",
     ),
     Row(
         "idle, all streams live",
         "not measured alone",
         "0.15 core",
         "latency",
-        lambda f: f"{f['idle_cores']:.2f} core",
+        lambda f: f"{f['all_idle_cores']:.2f} core",
+    ),
+    Row(
+        "1 M live keys, a batch that touches 1 % of them, median / slowest; peak memory",
+        "3.4-7.4 s",
+        "0.8 s",
+        "live_keys",
+        touched,
+    ),
+    Row(
+        "10 M live keys, the same",
+        "not measured",
+        "4 s, 6 GB",
+        "many_live_keys",
+        touched,
     ),
     Row(
         "100,000 events, bounded run of one stream (W2), cold: wall / CPU",
         "29 / 44 s",
         "12 / 15 s",
-        "peers",
+        "operators",
         cold_window,
-    ),
-    Row(
-        "100,000 events from JSON files through admission to hourly winners, 6 streams, cold",
-        "not measured",
-        "-",
-        "cold_start",
-        seconds("bounded_wall_seconds", "bounded_cpu_seconds"),
     ),
     Row(
         "`make demo` after set-up, wall",
@@ -180,21 +270,21 @@ ROWS: Final = (
         "5 M events: CPU of ours, by operators or a process function, against Flink SQL's",
         "1.2-1.4 x, joins 1.7-2.1 x",
         "1 x, joins 1.3 x",
-        "peers",
+        "operators",
         lambda figures: against(figures, "flink", 5_000_000),
     ),
     Row(
         "20 M events: the same",
         "not measured",
         "1 x, joins 1.3 x",
-        "peers",
+        "operators",
         lambda figures: against(figures, "flink", 20_000_000),
     ),
     Row(
         "1 M events: CPU of plain Spark with defaults against ours",
         "2.2 x",
         "4 x",
-        "peers",
+        "operators",
         lambda figures: against(figures, "spark", 1_000_000, inverted=True),
     ),
     Row(
@@ -218,9 +308,8 @@ def take(module: str) -> dict[str, Any]:
     out.parent.mkdir(parents=True, exist_ok=True)
     out.unlink(missing_ok=True)
     began, before = time.monotonic(), load()
-    command = [sys.executable, "-m", f"bench.{module}", "--out", str(out)]
-    if module == "peers":
-        command += ["--fresh"]
+    name, *options = COMMANDS.get(module, (module,))
+    command = [sys.executable, "-m", f"bench.{name}", *options, "--out", str(out)]
     print(f"{module}: starts at a load of {before:.1f}", flush=True)
     code = subprocess.run(command, check=False).returncode
     print(f"{module}: ended with {code} after {time.monotonic() - began:.0f} s", flush=True)
@@ -229,8 +318,8 @@ def take(module: str) -> dict[str, Any]:
     return {"load_before": before, **json.loads(out.read_text())}
 
 
-def peers(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """The peers' report; the load and the commits are those of its runs."""
+def section(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """A section of the peers; the load and the commits are those of its runs."""
     runs = kept["figures"]["runs"]
     median = statistics.median(run["load"] for run in runs)
     commits = ", ".join(sorted({run["commit"] for run in runs}))
@@ -242,19 +331,22 @@ def peers(kept: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def table(kept: Mapping[str, Any]) -> str:
-    """The rows as they stand."""
-    lines = ["| measure | before | aim | now | load |", "| --- | --- | --- | --- | --- |"]
+    """The rows as they stand, each with the commit and the machine that it is of."""
+    processors = sorted({measured["machine"]["processor"] for measured in kept.values()})
+    lines = ["| measure | before | aim | now | commit |", "| --- | --- | --- | --- | --- |"]
     for row in ROWS:
         measured = kept.get(row.module)
-        now, before = "not measured", ""
+        now, of = "not measured", ""
         if measured is not None:
+            machine = measured["machine"]
             try:
-                now, before = row.read(measured["figures"]), str(measured.get("load_before", ""))
+                now = row.read(measured["figures"])
+                of = f"{machine['commit']} ({processors.index(machine['processor']) + 1})"
             except KeyError as missing:
                 now = f"its measurement has no {missing}"
-        lines.append(f"| {row.title} | {row.before} | {row.aim} | {now} | {before} |")
-    commits = sorted({measured["machine"]["commit"] for measured in kept.values()})
-    return "\n".join([*lines, "", f"Measured at commit {', '.join(commits) or 'none yet'}."])
+        lines.append(f"| {row.title} | {row.before} | {row.aim} | {now} | {of} |")
+    machines = [f"({number}) {name}" for number, name in enumerate(processors, 1)]
+    return "\n".join([*lines, "", f"Machines, two cores each: {', '.join(machines)}."])
 
 
 def main() -> None:
@@ -273,13 +365,15 @@ def main() -> None:
     kept: dict[str, Any] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     for module in [] if options.report else options.only or modules():
         measured = take(module)
-        if module == "peers":
-            subprocess.run([sys.executable, "-m", "bench.peers", "--report"], check=True)
+        if module in SECTIONS:
+            report = ["--section", module, "--report"]
+            subprocess.run([sys.executable, "-m", "bench.peers", *report], check=True)
         else:
             kept[module] = measured
             KEPT.write_text(json.dumps(kept, indent=2) + "\n")
-    if PEERS.exists():
-        kept["peers"] = peers(json.loads(PEERS.read_text()))
+    for name, each in SECTIONS.items():
+        if each.medians.exists():
+            kept[name] = section(json.loads(each.medians.read_text()))
     put(PAGE, BEGIN, END, table(kept))
 
 

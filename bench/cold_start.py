@@ -1,6 +1,6 @@
-"""What starting costs: imports, a short bounded run, the demo.
+"""What starting costs: imports, and the demo.
 
-    python -m bench cold_start [--only imports bounded demo] [--events 1500000] [--out FILE]
+    python -m bench cold_start [--only imports demo] [--out FILE]
 
 Each is a process of its own, cold; CPU seconds and peak memory are those of its whole tree.
 """
@@ -15,8 +15,6 @@ from typing import Any, Final
 
 from bench.figures import load, options_of, report
 from bench.process_tree import run_measured
-from rivermark.settings import Settings
-from simulator.taxi.training import land_training
 
 CONSOLE: Final = str(Path(sys.executable).with_name("rivermark"))
 IMPORTS: Final = {
@@ -38,16 +36,6 @@ def measure_imports(folder: Path, repeats: int) -> dict[str, float]:
     return figures
 
 
-def measure_bounded(folder: Path, events: int) -> dict[str, float]:
-    """Ride and fare events from files to hourly winners; three events a ride."""
-    home = folder / "bounded"
-    landing = Path(Settings(home=home).landing_root)
-    land_training(landing, events // 3, blocks_a_file=5000, fares_a_file=25_000)
-    command = [sys.executable, "-m", "bench.workload", "bounded", str(home)]
-    cost, _ = run_measured(command, folder / "log")
-    return {"bounded_events": 3 * (events // 3), **cost.figures("bounded")}
-
-
 def measure_demo(folder: Path) -> dict[str, float]:
     """The demo as a person runs it; it fails unless all its checks hold."""
     command = [CONSOLE, "demo", "--home", str(folder / "demo")]
@@ -56,10 +44,9 @@ def measure_demo(folder: Path) -> dict[str, float]:
 
 def main() -> None:
     """Measure the chosen parts and report them."""
-    parts = ("imports", "bounded", "demo")
+    parts = ("imports", "demo")
     parser = options_of(__doc__)
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
-    parser.add_argument("--events", type=int, default=100_000, help="of the bounded run")
     parser.add_argument("--repeats", type=int, default=3, help="of the imports")
     options = parser.parse_args()
     figures: dict[str, Any] = {"load_before": load()}
@@ -67,8 +54,6 @@ def main() -> None:
         folder = Path(name)
         if "imports" in options.only:
             figures |= measure_imports(folder, options.repeats)
-        if "bounded" in options.only:
-            figures |= measure_bounded(folder, options.events)
         if "demo" in options.only:
             figures |= measure_demo(folder)
     report("cold_start", figures, options.out)

@@ -21,6 +21,8 @@ from typing import Any, Final
 import psutil
 
 ROOT: Final = Path(__file__).resolve().parent.parent
+DETAILS: Final = ROOT / "docs" / "performance"
+"""Where figures and the pages behind the first one lie."""
 PACKAGES: Final = ("pyspark", "delta-spark", "deltalake", "dagster", "duckdb", "polars", "pyarrow")
 
 

@@ -1,25 +1,32 @@
-"""Event to admitted table: how long after its own time a row can be read, with all streams live.
+"""Event to admitted table: how long after its own time a row can be read, here and in Flink SQL.
 
-    python -m bench latency [--rate 1000] [--warm 240] [--seconds 60] [--out FILE]
+    python -m bench latency [--only all,one,flink,one_fast,flink_fast] [--out FILE]
 
-Three processes that do not wait for each other: the platform with every stream there is; a
-generator, which lands fares in files of half a second on a schedule fixed beforehand; and this one,
-which reads the table's log every 20 ms. A sample is the moment at which a commit is seen less the
-event's scheduled time, for every event, so up to half a second of each is the wait for its file.
-Also measured: the cost while nothing arrives, and the cost under load (CPU of the whole process
-tree), once at the trigger of the platform's settings and once at `--slow-trigger`, whose figures
-begin with `slow_`. A new process is slow for minutes, while its JVM compiles what runs often: the
-first `--warm` seconds of load are reported apart.
+Three processes that do not wait for each other: the system that is measured; a generator, which
+lands fares in files of half a second on a schedule fixed beforehand; and this one, which looks
+every 20 ms for rows that were committed: in the table's log, or Flink's files. A sample is the
+moment at which rows are seen less an event's scheduled time, for every event, so up to half a
+second of each is the wait for its file. Scenarios:
+
+- `all`: every stream of the platform is live, 1,000 events a second; first nothing arrives, which
+  is measured too;
+- `one`, `flink`: the ingest of fares alone, and the same as a job of Flink SQL;
+- `one_fast`, `flink_fast`: 10,000 events a second.
+
+A new process is slow for minutes, while its JVM compiles what runs often: the first `--warm`
+seconds of load are reported apart (twice as long with all streams).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,12 +34,14 @@ from typing import Any, Final
 
 import numpy as np
 import psutil
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from assets.topology import TOPOLOGY
-from bench.figures import load, options_of, report
-from bench.process_tree import TreeMeter
+from bench.figures import ROOT, load, options_of, report
+from bench.peers import environment
+from bench.process_tree import TreeMeter, end_tree
 from rivermark.settings import Settings
 from rivermark.testing.landing.json_lines import json_line
 from rivermark.testing.landing.writer import land
@@ -52,26 +61,21 @@ class Sample:
 
 @dataclass
 class Reader:
-    """Follows a table by its log alone."""
+    """Follows the admitted rows, independently of who writes them.
 
-    table: Path
+    `new_files` yields the files that were committed since it was called last.
+    """
+
+    new_files: Callable[[], Iterable[Path]]
     samples: list[Sample] = field(default_factory=list)
-    version: int = 0
 
     def read_new(self) -> None:
         """Read the commits that were not seen before."""
-        while True:
-            log = self.table / "_delta_log" / f"{self.version:020d}.json"
-            if not log.exists():
-                return
-            now = time.time()
-            actions = [json.loads(line) for line in log.read_text().splitlines()]
-            for action in actions:
-                if "add" in action:
-                    rows = pq.read_table(self.table / action["add"]["path"], columns=["event_time"])
-                    micros = pc.cast(rows["event_time"], "int64").to_numpy()
-                    self.samples.append(Sample(now, micros / 1e6))
-            self.version += 1
+        now = time.time()
+        for file in self.new_files():
+            times = pq.read_table(file, columns=["event_time"])["event_time"]
+            micros = pc.cast(times.cast(pa.timestamp("us", "UTC")), "int64").to_numpy()
+            self.samples.append(Sample(now, micros / 1e6))
 
     def delays(self, first: float, last: float) -> Any:
         """Seconds from schedule to sight, of all events scheduled in the time between."""
@@ -79,6 +83,50 @@ class Reader:
             s.at - s.scheduled[(s.scheduled >= first) & (s.scheduled < last)] for s in self.samples
         ]
         return np.concatenate(delays) if delays else np.array([])
+
+
+def files_of_log(table: Path) -> Callable[[], Iterable[Path]]:
+    """New files of a Delta table, by its log alone."""
+    version = 0
+
+    def new_files() -> Iterable[Path]:
+        nonlocal version
+        while (log := table / "_delta_log" / f"{version:020d}.json").exists():
+            actions = [json.loads(line) for line in log.read_text().splitlines()]
+            version += 1
+            yield from (table / action["add"]["path"] for action in actions if "add" in action)
+
+    return new_files
+
+
+def files_of_folder(folder: Path) -> Callable[[], Iterable[Path]]:
+    """New files of a folder in which uncommitted ones begin with a dot, as Flink's do."""
+    seen: set[str] = set()
+
+    def new_files() -> Iterable[Path]:
+        names = {file.name for file in folder.glob("part-*")} - seen
+        seen.update(names)
+        return [folder / name for name in names]
+
+    return new_files
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Who is measured and under which load; `streams` are the platform's, empty for Flink's job."""
+
+    streams: tuple[str, ...]
+    rate: int = 1_000
+
+
+FARES: Final = "taxi/fare_events"
+SCENARIOS: Final = {
+    "all": Scenario(tuple(stream.name for stream in TOPOLOGY.streams)),
+    "one": Scenario((FARES,)),
+    "flink": Scenario(()),
+    "one_fast": Scenario((FARES,), 10_000),
+    "flink_fast": Scenario((), 10_000),
+}
 
 
 def fare_line(ride: int, at: datetime, *, driver: int, tip: int) -> str:
@@ -139,36 +187,54 @@ def started(process: subprocess.Popen[str], meter: TreeMeter, longest: float) ->
     return time.monotonic() - began
 
 
-def measure(home: Path, options: argparse.Namespace, trigger: float) -> dict[str, float]:
-    """Start the platform, leave it idle, load it, and follow the table."""
-    settings = Settings(home=home)
-    folder = Path(settings.landing_root) / "taxi" / "fares"
-    command = [sys.executable, "-m", "bench.workload", "live", str(home), "3600"]
+def measured(scenario: Scenario, home: Path) -> tuple[list[str], Path, Reader, dict[str, str]]:
+    """The command to be measured, where it looks for files, its reader, and its environment."""
+    if scenario.streams:
+        settings = Settings(home=home)
+        command = [sys.executable, "-m", "bench.workload", "live", str(home), *scenario.streams]
+        landing = Path(settings.landing_root) / "taxi" / "fares"
+        table = Path(settings.lake().path(FARES))
+        return command, landing, Reader(files_of_log(table)), {}
+    landing, out = home / "landing", home / "out"
+    landing.mkdir()
+    job = ["-m", "bench.peers.jobs.flink_live", str(landing), str(out)]
+    command = [str(environment.python_of("flink")), *job]
+    return command, landing, Reader(files_of_folder(out)), environment.variables()
+
+
+def measure(home: Path, options: argparse.Namespace, scenario: Scenario) -> dict[str, float]:
+    """Start what is measured, leave it idle, load it, and follow the rows."""
     home.mkdir(parents=True)
-    with (home.parent / "workload.log").open("a") as log:
+    command, landing, reader, variables = measured(scenario, home)
+    with (home / "workload.log").open("w") as log:
         process = subprocess.Popen(
-            [*command, str(trigger)], stdout=subprocess.PIPE, stderr=log, text=True
+            command,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, **variables, "PYTHONPATH": str(ROOT)},
         )
     meter = TreeMeter(psutil.Process(process.pid))
+    warming = options.warm * (2 if len(scenario.streams) > 1 else 1)
     try:
         start = started(process, meter, options.start)
         before = meter.sample().cpu
         time.sleep(options.idle)
         idle = (meter.sample().cpu - before) / options.idle
-        reader = Reader(Path(settings.lake().path("taxi/fare_events")))
         began = time.time() + 1
-        whole = options.warm + options.seconds
-        arguments = [str(folder), str(options.rate), str(began), str(whole)]
+        whole = warming + options.seconds
+        arguments = [str(landing), str(scenario.rate), str(began), str(whole)]
         generator = subprocess.Popen(
             [sys.executable, "-m", "bench.latency", "--generate", *arguments]
         )
         before = cpu = meter.sample().cpu
-        expected = round(options.rate * STEP) * round(whole / STEP)
+        expected = round(scenario.rate * STEP) * round(whole / STEP)
         deadline = began + whole + options.patience
         warm = ended = False
-        while time.time() < deadline:
+        while time.time() < deadline and process.poll() is None:
             reader.read_new()
-            if not warm and time.time() >= began + options.warm:
+            if not warm and time.time() >= began + warming:
                 warm, before = True, meter.sample().cpu
             if not ended and time.time() >= began + whole:
                 ended, cpu = True, meter.sample().cpu
@@ -176,17 +242,16 @@ def measure(home: Path, options: argparse.Namespace, trigger: float) -> dict[str
                 break
             time.sleep(0.02)
         generator.wait()
+        if process.poll() is not None:
+            raise SystemExit(f"ended early:\n{(home / 'workload.log').read_text()[-3000:]}")
     finally:
         meter.stop()
-        for child in [*meter.root.children(recursive=True), meter.root]:
-            child.kill()
-        process.wait()
-    middle = began + options.warm
+        end_tree(process)
+    middle = began + warming
     seen = sum(len(s.scheduled) for s in reader.samples)
     return {
-        "streams": len(TOPOLOGY.streams),
-        "trigger_s": trigger,
-        "rate_per_s": options.rate,
+        "streams": len(scenario.streams),
+        "rate_per_s": scenario.rate,
         "start_s": round(start, 1),
         "idle_cores": round(idle, 3),
         "loaded_cores": round((cpu - before) / options.seconds, 3),
@@ -206,20 +271,21 @@ def main() -> None:
         generate(Path(folder), int(rate), float(began), float(seconds))
         return
     parser = options_of(__doc__)
-    parser.add_argument("--rate", type=int, default=1000, help="events a second")
-    parser.add_argument("--trigger", type=float, default=2.0, help="the platform's setting")
+    parser.add_argument("--only", default=",".join(SCENARIOS), help="scenarios, by commas")
     parser.add_argument("--start", type=float, default=180, help="longest wait for quiet")
-    parser.add_argument("--idle", type=float, default=30)
-    parser.add_argument("--slow-trigger", type=float, default=10.0, help="0: not measured")
-    parser.add_argument("--warm", type=float, default=240, help="seconds of load reported apart")
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--idle", type=float, default=10)
+    parser.add_argument("--warm", type=float, default=45, help="seconds of load reported apart")
+    parser.add_argument("--seconds", type=float, default=45)
     parser.add_argument("--patience", type=float, default=60, help="wait for the last commits")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        figures = measure(Path(name) / "home", options, options.trigger)
-        if options.slow_trigger:
-            slow = measure(Path(name) / "slow" / "home", options, options.slow_trigger)
-            figures |= {f"slow_{figure}": value for figure, value in slow.items()}
+    figures: dict[str, Any] = {}
+    for name in options.only.split(","):
+        if not SCENARIOS[name].streams and not environment.ready("flink"):
+            print(f"{name}: not measured, `python -m bench peers --setup` fetches Flink")
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            measures = measure(Path(folder) / "home", options, SCENARIOS[name])
+        figures |= {f"{name}_{figure}": value for figure, value in measures.items()}
     report("latency", figures, options.out)
 
 

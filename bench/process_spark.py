@@ -27,9 +27,9 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from bench.figures import options_of, report
-from bench.peers.events import BEGIN, build_rides
+from bench.peers.events import build_rides
 from bench.peers.jobs.long_rides import LongRides
-from bench.peers.workloads import DAY, HOUR, MINUTE
+from bench.peers.workloads import BEGIN, DAY, HOUR, MINUTE
 from bench.process_tree import run_measured
 from rivermark.lake.schema import create_table
 from rivermark.model.stream import Stream

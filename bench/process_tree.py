@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -99,3 +100,12 @@ def run_measured(command: Sequence[str], log: Path) -> tuple[Cost, list[dict[str
     if code:
         raise SystemExit(f"{' '.join(command)} failed:\n{log.read_text()[-3000:]}")
     return cost, printed
+
+
+def end_tree(process: subprocess.Popen[Any]) -> None:
+    """End a process and all that it started, and wait for it."""
+    root = psutil.Process(process.pid)
+    for each in [*root.children(recursive=True), root]:
+        with suppress(psutil.Error):
+            each.kill()
+    process.wait()

@@ -1,7 +1,6 @@
 """The streams that are measured, in a process of their own.
 
-    python -m bench.workload bounded  HOME
-    python -m bench.workload live     HOME SECONDS
+    python -m bench.workload live     HOME STREAM...
     python -m bench.workload stream   HOME STREAM
     python -m bench.workload reprocess HOME STREAM DAY
     python -m bench.workload growth   HOME PROMISE_DAYS
@@ -33,14 +32,6 @@ from rivermark.runtime.supervision.report import Report
 from rivermark.runtime.supervision.run import run_bounded, run_continuous
 from rivermark.settings import Settings
 
-WINNERS = (
-    "taxi/ride_events",
-    "taxi/fare_events",
-    "taxi/clean_rides",
-    "taxi/clean_fares",
-    "taxi/driver_tips",
-    "taxi/hourly_winners",
-)
 GROWTH: Final = (
     "taxi/fare_events",
     "taxi/clean_fares",
@@ -59,16 +50,6 @@ def say(event: str, **facts: object) -> None:
 def say_report(report: Report) -> None:
     """Print a stream's report."""
     say("report", stream=report.stream, kind=report.kind, numbers=report.numbers)
-
-
-def bounded(home: Path) -> None:
-    """Drain what landed, through to the winners."""
-    settings = Settings(home=home, driver_memory="4g")
-    spark = open_session(settings, "short")
-    say("session")
-    streams = [TOPOLOGY.named(name) for name in WINNERS]
-    done = run_bounded(spark, settings, TOPOLOGY, streams, run_id="bench", on_report=say_report)
-    say("done", rows={name: s.rows_in for name, s in done.items()})
 
 
 def stream(home: Path, name: str) -> None:
@@ -90,24 +71,20 @@ def reprocessed(home: Path, name: str, day: date) -> None:
     say("reprocessed", tables={name: o.difference.unchanged for name, o in done.tables.items()})
 
 
-def live(home: Path, seconds: float, trigger: float) -> None:
-    """Run every stream there is for a while."""
-    settings = Settings(home=home, trigger_seconds=trigger, driver_memory="4g")
+def live(home: Path, names: list[str]) -> None:
+    """Run streams until the process is ended."""
+    settings = Settings(home=home, driver_memory="4g")
     spark = open_session(settings, "long")
-    say("session")
-    stop = threading.Event()
-    threading.Timer(seconds, stop.set).start()
     run_continuous(
         spark,
         settings,
         TOPOLOGY,
-        TOPOLOGY.streams,
+        [TOPOLOGY.named(name) for name in names],
         run_id="bench",
-        stop=stop,
+        stop=threading.Event(),
         on_report=say_report,
         report_every=timedelta(seconds=10),
     )
-    say("done")
 
 
 def growth(home: Path, promise_days: float) -> None:
@@ -145,13 +122,11 @@ def heap_mb(spark: SparkSession) -> float:
 
 if __name__ == "__main__":
     mode, where, *rest = sys.argv[1:]
-    if mode == "bounded":
-        bounded(Path(where))
-    elif mode == "stream":
+    if mode == "stream":
         stream(Path(where), rest[0])
     elif mode == "reprocess":
         reprocessed(Path(where), rest[0], date.fromisoformat(rest[1]))
     elif mode == "growth":
         growth(Path(where), float(rest[0]))
     else:
-        live(Path(where), float(rest[0]), float(rest[1]) if len(rest) > 1 else 2.0)
+        live(Path(where), rest)

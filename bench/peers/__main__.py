@@ -3,11 +3,12 @@
     python -m bench peers --setup                       what the peers need, once
     python -m bench peers                               100,000, 1 M and 5 M events, three repeats
     python -m bench peers --only join --sizes 1000000,5000000,20000000 --engines rivermark,flink
-    python -m bench peers --short                       ours against DuckDB, 20,000 events, once
+    python -m bench peers --short                       20,000 events, once, outputs compared
     python -m bench peers --report                      write the page from the runs kept so far
+    python -m bench peers --section lines               from JSON lines: admission, hourly winners
     python -m bench peers --section process             process functions: ours, Spark's, PyFlink's
     python -m bench peers --section process --sizes 5000000 --repeats 1 --engines flink
-    python -m bench peers --section process --report    write their part of the page
+    python -m bench peers --section process --report    write their page
 
 Every run is a process of its own, engines take turns (ABAB), and each output is compared with
 DuckDB's, row for row, before its time counts. Runs are kept in a file line by line, so a
@@ -25,19 +26,23 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
 
-from bench.figures import ROOT, commit
+from bench.figures import commit
 from bench.peers import environment, report
 from bench.peers.compare import difference
-from bench.peers.engines import ENGINES, LARGEST_JSON, REFERENCE, takes
+from bench.peers.engines import ENGINES, REFERENCE, takes
 from bench.peers.events import generation, prepare
+from bench.peers.feed import prepare_lines
 from bench.peers.keyed_events import KEY_OF, keyed_generation, prepare_keyed
 from bench.peers.measured import Run, keep, kept, measure
 from bench.peers.sections import SECTIONS, Section
-from bench.peers.workloads import WORKLOADS
+from bench.peers.workloads import ADMITTING, WORKLOADS
 
 SHORT_SIZE = 20_000
+BESIDE = ("flink", "pathway")
+"""Peers whose outputs are compared also where no time is taken."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +91,10 @@ class Bench:
         name = f"{size}-keyed-{keyed_generation()}" if keyed else f"{size}-{generation()}"
         folder = environment.FOLDER / "data" / name
         if folder not in self.rows:
-            with_json = "door" in self.options.only and size <= LARGEST_JSON
-            self.rows[folder] = (
-                prepare_keyed(folder, size) if keyed else prepare(folder, size, with_json=with_json)
-            )
+            self.rows[folder] = prepare_keyed(folder, size) if keyed else prepare(folder, size)
+        if workload in ADMITTING:
+            for stream in WORKLOADS[workload].inputs:
+                self.rows[folder] |= prepare_lines(folder, stream, size)
         return folder
 
     def reference(self, turn: Turn) -> Path:
@@ -157,6 +162,17 @@ class Bench:
             )
         shutil.rmtree(self.work, ignore_errors=True)
 
+    def run_beside(self) -> None:
+        """Compare the peers that are installed, in what begins with JSON lines, once."""
+        size = self.options.sizes[0]
+        for workload, engine in product(ADMITTING, BESIDE):
+            if not ENGINES[engine].installed:
+                print(f"{workload:10} {engine} is not installed (bench peers --setup)", flush=True)
+                continue
+            run = self.take(Turn(size, workload, engine, 0))
+            self.wrong += bool(run.wrong)
+            print(f"{workload:10} {engine} {run.wrong or 'equal'}", flush=True)
+
     def run_together(self) -> None:
         """All workloads of ours in one session, once, each compared with DuckDB's."""
         size = self.options.sizes[0]
@@ -210,7 +226,7 @@ def parser() -> argparse.ArgumentParser:
         "--short", action="store_true", help="ours in one session against DuckDB, small, once"
     )
     made.add_argument("--report", action="store_true", help="only write the page from kept runs")
-    made.add_argument("--section", choices=list(SECTIONS), default="peers")
+    made.add_argument("--section", choices=list(SECTIONS), default="operators")
     made.add_argument("--only", type=names(WORKLOADS), help="workloads, by commas")
     made.add_argument("--engines", type=names(ENGINES), help="by commas")
     made.add_argument(
@@ -229,12 +245,13 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     """The options; what was not given is the section's."""
     made = parser()
     options = made.parse_args(arguments)
-    if options.short and options.section != "peers":
-        made.error("--short is of native operators; try --sizes 20000 --repeats 1 --runs FILE")
+    if options.short and options.section != "operators":
+        made.error("--short is of no section; try --sizes 20000 --repeats 1 --runs FILE")
     section: Section = SECTIONS[options.section]
-    options.only = options.only or list(section.workloads)
+    workloads = (*section.workloads, *ADMITTING) if options.short else section.workloads
+    options.only = options.only or list(workloads)
     options.engines = options.engines or list(section.engines)
-    options.runs = options.runs or environment.FOLDER / section.runs
+    options.runs = options.runs or section.runs
     return options
 
 
@@ -248,13 +265,13 @@ def main() -> None:
         bench = Bench(options)
         options.sizes = [SHORT_SIZE]
         bench.run_together()
+        bench.run_beside()
         bench.report_wrong()
         return
     if options.fresh:
         options.runs.unlink(missing_ok=True)
     if not options.report:
-        needs = [name for name in options.engines if ENGINES[name].module.startswith("flink")]
-        if needs and not environment.flink_ready():
+        if needs := [name for name in options.engines if not ENGINES[name].installed]:
             sys.exit(f"{', '.join(needs)}: run `python -m bench peers --setup` first")
         if others := {run.commit for run in kept(options.runs)} - {commit()}:
             sys.exit(
@@ -267,8 +284,7 @@ def main() -> None:
     if options.out:
         report.write_medians(options.out, kept(options.runs))
     if options.report:
-        page = ROOT / "docs" / "performance.md"
-        report.write_page(kept(options.runs), page, SECTIONS[options.section])
+        report.write_page(kept(options.runs), SECTIONS[options.section])
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ COLOURS: Final = (
     "#e599f7",
     "#7c5cbf",
     "#2b8a3e",
+    "#5c940d",
 )
 
 

@@ -7,43 +7,54 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bench.peers.environment import FLINK_PYTHON
-from bench.peers.workloads import PROCESS, USUAL, WORKLOADS
+from bench.peers.environment import python_of, ready
+from bench.peers.workloads import ADMITTING, PROCESS, USUAL, WORKLOADS
 
-STREAMED: Final = tuple(name for name in WORKLOADS if name != "door")
 NATIVE: Final = tuple(name for name in WORKLOADS if name != "jumps")
 """Plain Spark has no operator that compares an event with its key's last one."""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine; `largest` is the size (events) beyond which it would take an hour or its heap."""
+    """An engine; `largest` is the size (events) beyond which it would take an hour or its heap.
+
+    `peer` names the environment that it runs in, where it is not the platform's.
+    """
 
     title: str
     module: str
     workloads: tuple[str, ...] = tuple(WORKLOADS)
     largest: int = 1_000_000_000
-    python: Path = Path(sys.executable)
+    peer: str = ""
     options: tuple[str, ...] = ()
 
     def command(self, workload: str, data: Path, out: Path) -> list[str]:
         """The command line of one run."""
         module = f"bench.peers.jobs.{self.module}"
-        return [str(self.python), "-m", module, workload, str(data), str(out), *self.options]
+        python = str(python_of(self.peer)) if self.peer else sys.executable
+        return [python, "-m", module, workload, str(data), str(out), *self.options]
+
+    @property
+    def installed(self) -> bool:
+        """Whether what it needs is there."""
+        return not self.peer or ready(self.peer)
 
 
 REFERENCE: Final = "duckdb"
 
 ENGINES: Final = {
-    "rivermark": Engine("rivermark", "ours", USUAL),
-    "rivermark-long": Engine("rivermark, JVM for long runs", "ours", USUAL, options=("long",)),
+    "rivermark": Engine("rivermark", "ours", (*ADMITTING, *USUAL)),
+    "rivermark-long": Engine(
+        "rivermark, JVM for long runs", "ours", (*ADMITTING, *USUAL), options=("long",)
+    ),
     "rivermark-process": Engine(
         "rivermark process function", "ours", ("join", *PROCESS), options=("process",)
     ),
-    "flink": Engine("Flink SQL", "flink_sql", STREAMED, python=FLINK_PYTHON),
+    "flink": Engine("Flink SQL", "flink_sql", peer="flink"),
     "pyflink": Engine(
-        "PyFlink process function", "flink_process", ("long_rides",), 100_000, FLINK_PYTHON
+        "PyFlink process function", "flink_process", ("long_rides",), 100_000, "flink"
     ),
+    "pathway": Engine("Pathway", "pathway_rows", ADMITTING, peer="pathway"),
     "spark": Engine("Spark, defaults", "plain_spark", NATIVE, 1_000_000),
     "spark-two": Engine("Spark, 2 partitions", "plain_spark", NATIVE, options=("2",)),
     "spark-tws-row": Engine(
@@ -57,7 +68,7 @@ ENGINES: Final = {
         options=("pandas",),
     ),
     "duckdb": Engine("DuckDB", "duck"),
-    "polars": Engine("Polars", "polar", USUAL),
+    "polars": Engine("Polars", "polar", ("door", *USUAL)),
 }
 LARGEST_JSON: Final = 5_000_000
 """JSON lines of more events than this are not written: admission is linear in them."""
@@ -65,6 +76,6 @@ LARGEST_JSON: Final = 5_000_000
 
 def takes(engine: Engine, workload: str, size: int) -> bool:
     """Whether an engine is asked this at that size."""
-    if workload == "door" and size > LARGEST_JSON:
+    if workload in ADMITTING and size > LARGEST_JSON:
         return False
     return workload in engine.workloads and size <= engine.largest

@@ -1,4 +1,4 @@
-"""What the peers need beyond the project's environment: Flink's packages and its JARs.
+"""What the peers need beyond the project's environment: Flink's and Pathway's packages, and JARs.
 
 DuckDB, Polars and Spark are in the project's lock. `python -m bench peers --setup` makes the rest,
 once, below the cache folder (.cache/bench, .cache/jars/flink).
@@ -17,30 +17,35 @@ from setup.ivy import spark_jars
 from setup.jars import CACHE, fetch
 
 FOLDER: Final = CACHE / "bench"
-FLINK: Final = FOLDER / "flink"
-FLINK_PYTHON: Final = FLINK / "bin" / "python"
-PACKAGES: Final = Path(__file__).with_name("flink.txt")
-NOTE: Final = FLINK / "installed.txt"
+OWN: Final = ("flink", "pathway")
+"""Peers with an environment of their own: they ask for other packages than the platform."""
 
 
 def set_up() -> None:
-    """Make Flink's environment and fetch its JARs, where they are not there."""
+    """Make the peers' environments and fetch Flink's JARs, where they are not there."""
     fetch("delta")
     fetch("flink")
-    if flink_ready():
-        return
-    shutil.rmtree(FLINK, ignore_errors=True)
-    FLINK.parent.mkdir(parents=True, exist_ok=True)
-    print("Installing PyFlink into an environment of its own (once; some minutes)", flush=True)
+    for peer in OWN:
+        if not ready(peer):
+            install(peer)
+
+
+def install(peer: str) -> None:
+    """Install a peer's packages into an environment of its own."""
+    folder = FOLDER / peer
+    python = str(python_of(peer))
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    print(f"Installing {peer} into an environment of its own (once; some minutes)", flush=True)
     if shutil.which("uv"):
-        run("uv", "venv", "--quiet", "--python", sys.executable, str(FLINK))
-        run("uv", "pip", "install", "--quiet", "--python", str(FLINK_PYTHON), "-r", str(PACKAGES))
+        run("uv", "venv", "--quiet", "--python", sys.executable, str(folder))
+        run("uv", "pip", "install", "--quiet", "--python", python, "-r", str(packages(peer)))
     else:
         base = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
-        run(str(base), "-m", "venv", str(FLINK))
-        run(str(FLINK_PYTHON), "-m", "pip", "install", "--quiet", "-r", str(PACKAGES))
+        run(str(base), "-m", "venv", str(folder))
+        run(python, "-m", "pip", "install", "--quiet", "-r", str(packages(peer)))
     # Last, so that an install that broke off is done again.
-    shutil.copy(PACKAGES, NOTE)
+    shutil.copy(packages(peer), note(peer))
 
 
 def run(*command: str) -> None:
@@ -50,9 +55,24 @@ def run(*command: str) -> None:
         raise SystemExit(f"bench peers --setup: `{' '.join(command)}` failed")
 
 
-def flink_ready() -> bool:
-    """Whether Flink's environment is the one that is asked for."""
-    return NOTE.exists() and NOTE.read_text() == PACKAGES.read_text()
+def ready(peer: str) -> bool:
+    """Whether a peer's environment is the one that is asked for."""
+    return note(peer).exists() and note(peer).read_text() == packages(peer).read_text()
+
+
+def python_of(peer: str) -> Path:
+    """The interpreter of a peer's environment."""
+    return FOLDER / peer / "bin" / "python"
+
+
+def packages(peer: str) -> Path:
+    """The list of a peer's packages."""
+    return Path(__file__).with_name(f"{peer}.txt")
+
+
+def note(peer: str) -> Path:
+    """The list that was installed."""
+    return FOLDER / peer / "installed.txt"
 
 
 def jars(name: str) -> list[str]:

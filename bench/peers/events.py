@@ -16,7 +16,7 @@ Layouts below DATA, all of the same rows:
 - parquet/STREAM/part-00000.parquet ...: 100,000 rows a file, in the order of arrival;
 - split/STREAM/p0.parquet, p1.parquet: dealt to two files, as two partitions of a log hold them.
   Flink's bounded file source reads files in no order of time, and would drop most rows as late;
-- json/rides/part-00000.json ...: the rides as JSON lines (only where asked for);
+- json: JSON lines, where they are asked for (feed.py);
 - lake/tables/bench/STREAM: a Delta table whose files are the Parquet files above (hard links), one
   commit a file, as a stream leaves them.
 """
@@ -40,10 +40,8 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
 from deltalake.transaction import AddAction
 
-from bench.peers.workloads import DAY, HOUR, MINUTE, SCHEMAS
+from bench.peers.workloads import BEGIN, DAY, HOUR, MINUTE, SCHEMAS
 
-BEGIN: Final = 1_704_067_200_000
-"""2024-01-01T00:00:00Z, in milliseconds."""
 EVENTS_A_DAY: Final = 1_000_000
 ROWS_A_FILE: Final = 100_000
 DRIVERS: Final = 10_000
@@ -51,17 +49,13 @@ SENSORS: Final = 200
 Columns = dict[str, Any]
 
 
-def prepare(folder: Path, size: int, *, with_json: bool, seed: int = 7) -> dict[str, int]:
+def prepare(folder: Path, size: int, seed: int = 7) -> dict[str, int]:
     """Write the events of that size unless they exist; returns the rows of each stream.
 
     Nothing appears under its name before it is whole, and nothing that is there is removed: another
     bench may be reading it. The folder's name should carry `generation()`.
     """
-    rows = write_once(folder, lambda made: write_layouts(made, size, seed))
-    if with_json and not (folder / "json").exists():
-        with making(folder / "json") as made:
-            write_json(made / "rides", pq.read_table(folder / "parquet" / "rides"))
-    return rows
+    return write_once(folder, lambda made: write_layouts(made, size, seed))
 
 
 def write_once(folder: Path, write: Callable[[Path], dict[str, int]]) -> dict[str, int]:
@@ -75,8 +69,9 @@ def write_once(folder: Path, write: Callable[[Path], dict[str, int]]) -> dict[st
 
 
 def generation() -> str:
-    """Changes whenever this module does, so that events of an older one are never taken."""
-    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:8]
+    """Changes whenever what writes the events does, so that older ones are never taken."""
+    modules = (Path(__file__), Path(__file__).with_name("feed.py"))
+    return hashlib.sha256(b"".join(each.read_bytes() for each in modules)).hexdigest()[:8]
 
 
 @contextmanager
@@ -95,7 +90,7 @@ def making(folder: Path) -> Iterator[Path]:
 
 
 def write_layouts(folder: Path, size: int, seed: int) -> dict[str, int]:
-    """All layouts but JSON; returns the rows of each stream."""
+    """All these layouts; returns the rows of each stream."""
     rows = {}
     for name, columns in build(size, seed).items():
         table = typed(name, columns)
@@ -227,20 +222,6 @@ def deal(folder: Path, table: pa.Table, last: int, dealt_by: Any) -> None:
         body_rows = np.flatnonzero(dealt_by % 2 == part)
         places = np.concatenate([body_rows, np.arange(body, table.num_rows)])
         pq.write_table(table.take(places), folder / f"p{part}.parquet", compression="snappy")
-
-
-def write_json(folder: Path, table: pa.Table) -> None:
-    """JSON lines as a feed sends them: the time as text."""
-    folder.mkdir(parents=True)
-    text = pc.strftime(table["event_time"].cast(pa.timestamp("ms", "UTC")), "%Y-%m-%dT%H:%M:%SZ")
-    table = table.drop_columns(["event_time", "event_ms"]).append_column("event_time", text)
-    began = time.time() - 1_000_000
-    for number, first in enumerate(range(0, table.num_rows, ROWS_A_FILE)):
-        file = folder / f"part-{number:05d}.json"
-        with file.open("w") as lines:
-            for row in table.slice(first, ROWS_A_FILE).to_pylist():
-                lines.write(json.dumps(row, separators=(",", ":")) + "\n")
-        os.utime(file, (began + number, began + number))
 
 
 def lay_log(folder: Path, name: str) -> None:

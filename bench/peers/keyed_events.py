@@ -21,7 +21,6 @@ import numpy as np
 
 from bench.peers import events
 from bench.peers.events import (
-    BEGIN,
     Columns,
     arrived,
     deal,
@@ -31,7 +30,7 @@ from bench.peers.events import (
     write_once,
     write_parts,
 )
-from bench.peers.workloads import DAY, HOUR, MINUTE
+from bench.peers.workloads import BEGIN, DAY, HOUR, MINUTE
 
 KEYS: Final = 200_000
 EVENTS_A_KEY: Final = 5

@@ -14,7 +14,7 @@ import psutil
 
 from bench.figures import ROOT
 from bench.peers.engines import Engine
-from bench.process_tree import TreeMeter
+from bench.process_tree import TreeMeter, end_tree
 
 PATIENCE_SECONDS = 1200
 
@@ -62,23 +62,12 @@ def measure(
             code = process.wait(PATIENCE_SECONDS)
             wrong = f"ended with {code}" if code else ""
         except subprocess.TimeoutExpired:
-            end_tree(process.pid)
-            process.wait()
+            end_tree(process)
             wrong = f"no end after {PATIENCE_SECONDS} s"
     cost = meter.stop()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     ended = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return cost.wall, max(cost.cpu, ended), round(cost.peak_rss / 1e6), wrong
-
-
-def end_tree(pid: int) -> None:
-    """End a process and all that it started."""
-    root = psutil.Process(pid)
-    for each in [*root.children(recursive=True), root]:
-        try:
-            each.kill()
-        except psutil.Error:
-            continue
 
 
 def keep(file: Path, run: Run) -> None:

@@ -16,17 +16,16 @@ from bench.peers.sections import Section
 from bench.peers.workloads import WORKLOADS
 
 
-def write_page(runs: Sequence[Run], page: Path, section: Section) -> None:
+def write_page(runs: Sequence[Run], section: Section) -> None:
     """Put the tables between the section's markers, and the chart beside the other pictures."""
     if not any(not run.wrong for run in runs):
         raise SystemExit("there are no runs to report; take some first")
-    picture = page.parent / "images" / f"{section.name}.svg"
+    picture = section.page.parent.parent / "images" / f"{section.name}.svg"
     draw(runs, picture)
-    write_medians(page.parent / f"{section.name}.json", runs)
-    text = "\n\n".join(
-        [described(runs), costs(runs), lines(runs), f"![CPU seconds](images/{picture.name})"]
-    )
-    put(page, section.begin, section.end, text)
+    write_medians(section.medians, runs)
+    chart = f"![CPU seconds](../images/{picture.name})"
+    text = "\n\n".join([described(runs), costs(runs), lines(runs), chart])
+    put(section.page, section.begin, section.end, text)
 
 
 def put(page: Path, begin: str, end: str, text: str) -> None:
@@ -71,19 +70,22 @@ def described(runs: Sequence[Run]) -> str:
 
 
 def costs(runs: Sequence[Run]) -> str:
-    """CPU seconds, wall seconds and memory of each workload and size."""
-    engines = [name for name in ENGINES if any(run.engine == name for run in runs)]
-    head = "| workload | events | " + " | ".join(ENGINES[name].title for name in engines) + " |"
-    rows = [head, "| --- | ---: |" + " ---: |" * len(engines)]
+    """CPU seconds, wall seconds and memory: a table a workload, of the engines that ran it."""
     by_cell = cells(runs)
-    for workload, size in dict.fromkeys((workload, size) for workload, _, size in by_cell):
-        figures = [cell(by_cell.get((workload, engine, size), [])) for engine in engines]
-        events = next(run.events for run in runs if (run.workload, run.size) == (workload, size))
-        rows.append(f"| {WORKLOADS[workload].title} | {events:,} | {' | '.join(figures)} |")
-    return (
-        "CPU seconds (smallest-largest of the repeats) / wall seconds / peak MB:\n\n"
-        + "\n".join(rows)
-    )
+    tables = ["CPU seconds (smallest-largest of the repeats) / wall seconds / peak MB:"]
+    for workload in dict.fromkeys(workload for workload, _, _ in by_cell):
+        of = [run for run in runs if run.workload == workload]
+        engines = [name for name in ENGINES if any(run.engine == name for run in of)]
+        titles = " | ".join(ENGINES[name].title for name in engines)
+        rows = [
+            f"| {WORKLOADS[workload].title}, events | {titles} |",
+            "| ---: |" + " ---: |" * len(engines),
+        ]
+        for size, events in sorted({(run.size, run.events) for run in of}):
+            figures = [cell(by_cell.get((workload, engine, size), [])) for engine in engines]
+            rows.append(f"| {events:,} | {' | '.join(figures)} |")
+        tables.append("\n".join(rows))
+    return "\n\n".join(tables)
 
 
 def cell(runs: Sequence[Run]) -> str:

@@ -1,14 +1,17 @@
-"""What is measured and told together: native operators, and process functions.
+"""What is measured and told together: admission, native operators, and process functions.
 
-Each section has its own runs, so that each can be of its own commit, and its own place on the page.
+Each section has its own runs, so that each can be of its own commit, and its own page.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-from bench.peers.workloads import PROCESS, USUAL
+from bench.figures import DETAILS
+from bench.peers.environment import FOLDER
+from bench.peers.workloads import ADMITTING, PROCESS, USUAL
 
 
 @dataclass(frozen=True)
@@ -18,8 +21,26 @@ class Section:
     name: str
     workloads: tuple[str, ...]
     engines: tuple[str, ...]
-    runs: str
-    report: str
+
+    @property
+    def runs(self) -> Path:
+        """The runs kept so far, one a line."""
+        return FOLDER / f"{self.name}_runs.jsonl"
+
+    @property
+    def page(self) -> Path:
+        """The page that its tables stand on."""
+        return DETAILS / f"{self.name}.md"
+
+    @property
+    def medians(self) -> Path:
+        """Medians and every run, as they stand on the page."""
+        return DETAILS / f"{self.name}.json"
+
+    @property
+    def report(self) -> str:
+        """The command that writes its tables."""
+        return f"python -m bench peers --section {self.name} --report"
 
     @property
     def begin(self) -> str:
@@ -33,26 +54,30 @@ class Section:
 
 
 SECTIONS: Final = {
-    "peers": Section(
-        "peers",
-        USUAL,
-        ("rivermark", "rivermark-process", "flink", "pyflink", "spark", "duckdb", "polars"),
-        "runs.jsonl",
-        "python -m bench peers --report",
-    ),
-    "process": Section(
-        "process",
-        PROCESS,
-        (
-            "rivermark-process",
-            "flink",
-            "pyflink",
-            "spark-two",
-            "spark-tws-row",
-            "spark-tws-pandas",
-            "duckdb",
+    section.name: section
+    for section in (
+        Section(
+            "operators",
+            USUAL,
+            ("rivermark", "rivermark-process", "flink", "pyflink", "spark", "duckdb", "polars"),
         ),
-        "process_runs.jsonl",
-        "python -m bench peers --section process --report",
-    ),
+        Section(
+            "lines",
+            ADMITTING,
+            ("rivermark", "flink", "pathway", "spark-two", "duckdb", "polars"),
+        ),
+        Section(
+            "process",
+            PROCESS,
+            (
+                "rivermark-process",
+                "flink",
+                "pyflink",
+                "spark-two",
+                "spark-tws-row",
+                "spark-tws-pandas",
+                "duckdb",
+            ),
+        ),
+    )
 }

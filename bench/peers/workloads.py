@@ -13,8 +13,11 @@ from typing import Final
 MINUTE: Final = 60_000
 HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
+BEGIN: Final = 1_704_067_200_000
+"""When the events begin: 2024-01-01T00:00:00Z, in milliseconds."""
 LATENESS_SECONDS: Final = 60
-"""No event arrives later than this after its time, so nothing is late and nothing is dropped."""
+"""No event arrives later than this after its time, so nothing is late and nothing is dropped: but
+for the late lines of the feed (feed.py)."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +73,16 @@ SCHEMAS: Final = {
     "readings": READINGS,
     "wide_readings": READINGS,
     "wide_fares": WIDE_FARES,
+    "feed": FARES,
 }
 """Columns of the inputs. The Parquet files also hold `event_time`, the same as a timestamp.
 
-The wide ones have 200,000 keys, all of them live (keyed_events)."""
+The wide ones have 200,000 keys, all of them live (keyed_events); JSON lines have the time as text
+alone."""
 JUMP: Final = 15.0
 """Degrees by which a reading must differ from its sensor's last one."""
+
+WINNERS: Final = (("window_end_ms", "BIGINT"), ("driver_id", "BIGINT"), ("sum_tips", "DOUBLE"))
 
 WORKLOADS: Final = {
     "door": Workload(
@@ -90,7 +97,7 @@ WORKLOADS: Final = {
     "tips_max": Workload(
         "W2 most tips of each hour",
         ("fares",),
-        (("window_end_ms", "BIGINT"), ("driver_id", "BIGINT"), ("sum_tips", "DOUBLE")),
+        WINNERS,
         time="window_end_ms",
     ),
     "tumbling": Workload("W3 average of 5 minutes", ("readings",), AVERAGES, time="window_end_ms"),
@@ -137,10 +144,21 @@ WORKLOADS: Final = {
         (("driver_id", "BIGINT"), ("window_end_ms", "BIGINT"), ("tips", "DOUBLE")),
         time="window_end_ms",
     ),
+    "winners": Workload(
+        "W9 JSON lines, late and broken ones too, to hourly winners",
+        ("feed",),
+        WINNERS,
+        time="window_end_ms",
+        folder="json",
+    ),
 }
+ADMITTING: Final = tuple(name for name, each in WORKLOADS.items() if each.folder == "json")
+"""What begins with JSON lines."""
+JSON_FILES: Final = {"rides": "rides", "feed": "feed/parts"}
+"""Where the lines of an input lie, below the folder of JSON lines."""
 PROCESS: Final = ("long_rides", "jumps", "hourly_tips")
 """What is asked of process functions: keyed state and timers, written by hand."""
-USUAL: Final = tuple(name for name in WORKLOADS if name not in PROCESS[1:])
+USUAL: Final = tuple(name for name in WORKLOADS if name not in (*ADMITTING, *PROCESS[1:]))
 """What is asked of the native operators."""
 
 

@@ -10,7 +10,17 @@ from typing import Final
 
 import duckdb
 
-from bench.peers.workloads import HOUR, JUMP, MINUTE, SCHEMAS, WORKLOADS, arguments, in_city
+from bench.peers.workloads import (
+    BEGIN,
+    HOUR,
+    JSON_FILES,
+    JUMP,
+    MINUTE,
+    SCHEMAS,
+    WORKLOADS,
+    arguments,
+    in_city,
+)
 
 AVERAGE: Final = 5 * MINUTE
 
@@ -64,6 +74,19 @@ SQL: Final = {
     "hourly_tips": f"""
         SELECT driver_id, event_ms - event_ms % {HOUR} + {HOUR} AS window_end_ms, sum(tip) AS tips
         FROM wide_fares WHERE driver_id >= 0 GROUP BY ALL""",
+    "winners": f"""
+        SELECT window_end_ms, driver_id, sum_tips FROM (
+            SELECT event_ms - event_ms % {HOUR} + {HOUR} AS window_end_ms, driver_id,
+                sum(tip) AS sum_tips
+            FROM (
+                SELECT try_cast(driver_id AS BIGINT) AS driver_id,
+                    epoch_ms(try_cast(event_time AS TIMESTAMPTZ)) AS event_ms,
+                    try_cast(tip AS DOUBLE) AS tip
+                FROM feed WHERE try_cast(ride_id AS BIGINT) >= 0)
+            WHERE driver_id IS NOT NULL AND tip IS NOT NULL AND event_ms >= {BEGIN}
+            GROUP BY ALL)
+        QUALIFY row_number() OVER (
+            PARTITION BY window_end_ms ORDER BY sum_tips DESC, driver_id) = 1""",
 }
 
 
@@ -74,9 +97,13 @@ def source(data: str, folder: str, name: str) -> str:
     kinds = {column: "VARCHAR" if kind == "STRING" else kind for column, kind in SCHEMAS[name]}
     kinds = {**kinds, "event_time": "TIMESTAMPTZ"}
     kinds.pop("event_ms")
+    options = "format = 'newline_delimited'"
+    if name == "feed":
+        # What is broken is told by the query, which takes its columns as texts.
+        kinds, options = dict.fromkeys(kinds, "VARCHAR"), f"{options}, ignore_errors = true"
     columns = ", ".join(f"'{column}': '{kind}'" for column, kind in kinds.items())
-    options = f"format = 'newline_delimited', columns = {{{columns}}}"
-    return f"read_json('{data}/json/{name}/*.json', {options})"
+    files = f"{data}/json/{JSON_FILES[name]}/*.json"
+    return f"read_json('{files}', columns = {{{columns}}}, {options})"
 
 
 def main() -> None:

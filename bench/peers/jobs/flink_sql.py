@@ -10,13 +10,23 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from pyflink.common import Configuration
 from pyflink.table import EnvironmentSettings, TableEnvironment
 
-from bench.peers.workloads import JUMP, LATENESS_SECONDS, SCHEMAS, WORKLOADS, arguments, in_city
+from bench.peers.workloads import (
+    ADMITTING,
+    JUMP,
+    LATENESS_SECONDS,
+    RIDES,
+    SCHEMAS,
+    WORKLOADS,
+    arguments,
+    in_city,
+)
 
 
 def millis(column: str) -> str:
@@ -33,20 +43,27 @@ def averages(windows: str) -> str:
         FROM TABLE({windows}) WHERE sensor_id >= 0 GROUP BY window_start, window_end, sensor_id"""
 
 
-SQL: Final = {
-    "cleanse": f"""
-        SELECT ride_id, is_start, event_ms, start_lon, start_lat, passenger_count, driver_id
-        FROM rides WHERE ride_id >= 0
-        AND {in_city("start_lon", "start_lat")} AND {in_city("end_lon", "end_lat")}""",
-    "tips_max": f"""
+def winners(fares: str, which: str) -> str:
+    """The driver with the most tips of each hour."""
+    return f"""
         SELECT {millis("window_end")}, driver_id, sum_tips FROM (
             SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end
                 ORDER BY sum_tips DESC, driver_id ASC) AS place
             FROM (
                 SELECT window_start, window_end, driver_id, SUM(tip) AS sum_tips
-                FROM TABLE(TUMBLE(TABLE fares, DESCRIPTOR(ts), INTERVAL '1' HOUR))
-                WHERE ride_id >= 0 GROUP BY window_start, window_end, driver_id))
-        WHERE place <= 1""",
+                FROM TABLE(TUMBLE(TABLE {fares}, DESCRIPTOR(ts), INTERVAL '1' HOUR))
+                WHERE {which} GROUP BY window_start, window_end, driver_id))
+        WHERE place <= 1"""
+
+
+SQL: Final = {
+    "door": "SELECT * FROM rides WHERE ride_id >= 0",
+    "cleanse": f"""
+        SELECT ride_id, is_start, event_ms, start_lon, start_lat, passenger_count, driver_id
+        FROM rides WHERE ride_id >= 0
+        AND {in_city("start_lon", "start_lat")} AND {in_city("end_lon", "end_lat")}""",
+    "tips_max": winners("fares", "ride_id >= 0"),
+    "winners": winners("feed", "driver_id IS NOT NULL AND tip IS NOT NULL AND ride_id >= 0"),
     "tumbling": averages("TUMBLE(TABLE readings, DESCRIPTOR(ts), INTERVAL '5' MINUTE)"),
     "sliding": averages(
         "HOP(TABLE readings, DESCRIPTOR(ts), INTERVAL '1' MINUTE, INTERVAL '5' MINUTE)"
@@ -105,23 +122,53 @@ def jars() -> list[str]:
 
 
 def declare_source(tables: TableEnvironment, data: str, name: str) -> None:
-    """An input as a table with a watermark."""
-    columns = ", ".join(f"{column} {kind}" for column, kind in SCHEMAS[name])
+    """Declare Parquet files as a table with a watermark."""
     tables.execute_sql(
-        f"""CREATE TABLE {name} ({columns}, ts AS TO_TIMESTAMP_LTZ(event_ms, 3),
+        f"""CREATE TABLE {name} ({declared(SCHEMAS[name])}, ts AS TO_TIMESTAMP_LTZ(event_ms, 3),
         WATERMARK FOR ts AS ts - INTERVAL '{LATENESS_SECONDS}' SECOND)
         WITH ('connector' = 'filesystem', 'format' = 'parquet',
         'path' = 'file://{data}/split/{name}')"""
     )
 
 
-def declare_sink(tables: TableEnvironment, out: str, name: str) -> None:
-    """The output as files that appear when a checkpoint commits them."""
-    columns = ", ".join(f"{column} {kind}" for column, kind in WORKLOADS[name].columns)
+def declare_lines(tables: TableEnvironment, data: str, name: str) -> None:
+    """Declare JSON lines as a table; those of the feed with a watermark.
+
+    What cannot be read becomes null, a line that is no JSON is left out, and a row without a time,
+    which a watermark must not meet, is as old as can be.
+    """
+    watermark, folder = "", name
+    if name == "feed":
+        folder = "feed/dealt"
+        watermark = f""", ts AS COALESCE(event_time, TO_TIMESTAMP_LTZ(0, 3)),
+            WATERMARK FOR ts AS ts - INTERVAL '{LATENESS_SECONDS}' SECOND"""
     tables.execute_sql(
-        f"""CREATE TABLE results ({columns}) WITH ('connector' = 'filesystem',
-        'format' = 'parquet', 'path' = 'file://{out}')"""
+        f"""CREATE TABLE {name} ({declared(with_time(SCHEMAS[name]))}{watermark})
+        WITH ('connector' = 'filesystem', 'format' = 'json',
+        'json.timestamp-format.standard' = 'ISO-8601',
+        'json.ignore-parse-errors' = '{str(name == "feed").lower()}',
+        'path' = 'file://{data}/json/{folder}')"""
     )
+
+
+def declare_sink(tables: TableEnvironment, out: str, name: str) -> None:
+    """Declare the output: files that appear when a checkpoint commits them."""
+    columns = with_time(RIDES) if name == "door" else WORKLOADS[name].columns
+    tables.execute_sql(
+        f"""CREATE TABLE results ({declared(columns)}) WITH ('connector' = 'filesystem',
+        'format' = 'parquet', 'parquet.utc-timezone' = 'true', 'path' = 'file://{out}')"""
+    )
+
+
+def with_time(columns: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The columns with the time as a timestamp, behind the others as in the lines."""
+    named = [column for column in columns if column[0] != "event_ms"]
+    return [*named, ("event_time", "TIMESTAMP_LTZ(3)")]
+
+
+def declared(columns: Iterable[tuple[str, str]]) -> str:
+    """Columns as they stand in a declaration."""
+    return ", ".join(f"{column} {kind}" for column, kind in columns)
 
 
 def main() -> None:
@@ -130,8 +177,9 @@ def main() -> None:
     data, out = str(Path(data).resolve()), str(Path(out).resolve())
     chosen = EnvironmentSettings.new_instance().with_configuration(configuration(out))
     tables = TableEnvironment.create(chosen.in_streaming_mode().build())
+    declare = declare_lines if name in ADMITTING else declare_source
     for each in WORKLOADS[name].inputs:
-        declare_source(tables, data, each)
+        declare(tables, data, each)
     declare_sink(tables, out, name)
     tables.execute_sql(f"INSERT INTO results {SQL[name]}").wait()
 

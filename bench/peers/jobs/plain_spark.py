@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from bench.peers.workloads import LATENESS_SECONDS, SCHEMAS, WORKLOADS, arguments, ddl, in_city
+from bench.peers.workloads import (
+    JSON_FILES,
+    LATENESS_SECONDS,
+    SCHEMAS,
+    WORKLOADS,
+    arguments,
+    ddl,
+    in_city,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -49,6 +57,25 @@ def parquet(spark: SparkSession, data: str, name: str) -> DataFrame:
     return events.withWatermark("event_time", f"{LATENESS_SECONDS} seconds")
 
 
+def json_lines(spark: SparkSession, data: str, name: str, most: int = 1_000) -> DataFrame:
+    """JSON lines as a stream, so many files a batch (by default Spark's own number)."""
+    columns = [column for column in SCHEMAS[name] if column[0] != "event_ms"]
+    reader = spark.readStream.schema(ddl(columns, event_time=True))
+    return reader.option("maxFilesPerTrigger", most).json(f"{data}/json/{JSON_FILES[name]}")
+
+
+def feed(spark: SparkSession, data: str) -> DataFrame:
+    """The fares of the feed that can be read, with their watermark.
+
+    A row is late by the watermark of the batch before the last, so the late ones, which are in the
+    last file, need two batches before theirs. Ten files a batch are a million rows.
+    """
+    files = len(list(Path(data, "json", JSON_FILES["feed"]).glob("*.json")))
+    rows = json_lines(spark, data, "feed", min(10, (files - 1) // 2))
+    whole = rows.where("driver_id IS NOT NULL AND tip IS NOT NULL AND event_time IS NOT NULL")
+    return whole.withWatermark("event_time", f"{LATENESS_SECONDS} seconds")
+
+
 def millis(column: Column) -> Column:
     """A timestamp as milliseconds."""
     return F.unix_millis(column)
@@ -58,18 +85,15 @@ def question(spark: SparkSession, name: str, data: str) -> DataFrame:
     """The workload as a streaming frame."""
     columns = WORKLOADS[name].names
     if name == "door":
-        at = [column for column in SCHEMAS["rides"] if column[0] != "event_ms"]
-        schema = ddl(at, event_time=True)
-        rows = spark.readStream.schema(schema).json(f"{data}/json/rides")
+        rows = json_lines(spark, data, "rides")
         return rows.withColumn("event_ms", millis(F.col("event_time"))).select(*columns)
     if name == "cleanse":
         inside = f"{in_city('start_lon', 'start_lat')} AND {in_city('end_lon', 'end_lat')}"
         return parquet(spark, data, "rides").where(inside).select(*columns)
-    if name == "tips_max":
-        sums = (
-            parquet(spark, data, "fares")
-            .groupBy(F.window("event_time", "1 hour"), "driver_id")
-            .agg(F.sum("tip").alias("tips"))
+    if name in ("tips_max", "winners"):
+        fares = parquet(spark, data, "fares") if name == "tips_max" else feed(spark, data)
+        sums = fares.groupBy(F.window("event_time", "1 hour"), "driver_id").agg(
+            F.sum("tip").alias("tips")
         )
         best = F.max(F.struct("tips", (-F.col("driver_id")).alias("before"))).alias("best")
         return (

@@ -13,7 +13,14 @@ from bench.peers.jobs.hourly_tips import HourlyTips
 from bench.peers.jobs.jumps import Jumps
 from bench.peers.jobs.long_rides import LongRides
 from bench.peers.jobs.ride_fares import RideFares
-from bench.peers.workloads import LATENESS_SECONDS, RIDES, SCHEMAS, WORKLOADS, ddl, in_city
+from bench.peers.workloads import (
+    JSON_FILES,
+    LATENESS_SECONDS,
+    SCHEMAS,
+    WORKLOADS,
+    ddl,
+    in_city,
+)
 from rivermark import FileSource
 from rivermark.model.contract import Contract, Field
 from rivermark.model.stream import AnyStream, Ingest, Stream
@@ -36,21 +43,29 @@ INPUTS: Final = {
     for name, columns in SCHEMAS.items()
 }
 
-JSON_RIDES: Final = Ingest(
-    name="bench/door",
-    source=FileSource(folder="rides", pattern="*.json", settle=timedelta(0)),
-    contract=Contract(
-        fields=(
-            *[Field(name, kind, required=True) for name, kind in RIDES if name != "event_ms"],
-            Field("event_time", "TIMESTAMP", required=True),
+
+def ingest(name: str, records: str, *, keys: tuple[str, ...]) -> Ingest:
+    """An ingest of JSON lines; every field is required."""
+    fields = [Field(column, kind, required=True) for column, kind in SCHEMAS[records]]
+    at = Field("event_time", "TIMESTAMP", required=True)
+    return Ingest(
+        name=name,
+        source=FileSource(folder=JSON_FILES[records], pattern="*.json", settle=timedelta(0)),
+        contract=Contract(
+            fields=(*[field for field in fields if field.name != "event_ms"], at),
+            event_time=at.name,
+            keys=keys,
         ),
-        event_time="event_time",
-        keys=("ride_id", "is_start"),
-    ),
-    lateness=LATENESS,
-    description="Measured ride events.",
-    group="bench",
-)
+        lateness=LATENESS,
+        description=f"Measured {records}.",
+        group="bench",
+    )
+
+
+INGESTS: Final = {
+    "door": ingest("bench/door", "rides", keys=("ride_id", "is_start")),
+    "winners": ingest("bench/feed", "feed", keys=("ride_id",)),
+}
 
 
 def millis(column: str) -> Column:
@@ -160,6 +175,7 @@ BUILDS: Final[dict[str, Callable[..., DataFrame]]] = {
     "sliding": sliding,
     "join": join,
     "long_rides": long_rides,
+    "winners": tips_max,
 }
 
 
@@ -178,17 +194,18 @@ EVENTS: Final = ("cleanse", "join")
 """Workloads that give about as many rows as they take."""
 
 
-def stream(name: str, *, process: bool = False) -> AnyStream:
-    """The workload as a declared stream; `door` is an ingest.
+def streams_of(name: str, *, process: bool = False) -> list[AnyStream]:
+    """The workload as declared streams; what begins with JSON lines begins with an ingest.
 
     With `process` it is a process function instead of native operators.
     """
-    if name == "door":
-        return JSON_RIDES
+    admitted = INGESTS.get(name)
+    if admitted is not None and name not in BUILDS:
+        return [admitted]
     workload = WORKLOADS[name]
-    return Stream(
+    stream = Stream(
         name=f"bench/{name}",
-        reads=tuple(INPUTS[each] for each in workload.inputs),
+        reads=(admitted,) if admitted else tuple(INPUTS[each] for each in workload.inputs),
         build=PROCESSES[name]() if process else BUILDS[name],
         writes=Table(
             name=f"bench/{name}",
@@ -200,3 +217,4 @@ def stream(name: str, *, process: bool = False) -> AnyStream:
         volume="events" if name in EVENTS else "results",
         lateness=LATENESS,
     )
+    return [admitted, stream] if admitted else [stream]

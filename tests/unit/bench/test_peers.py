@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,12 +17,13 @@ from bench.peers.__main__ import parsed, parser, turns
 from bench.peers.compare import difference
 from bench.peers.cost import line, spread
 from bench.peers.engines import ENGINES
-from bench.peers.events import BEGIN as FIRST_MOMENT
 from bench.peers.events import end_of, prepare
-from bench.peers.jobs import streams
+from bench.peers.feed import prepare_lines
+from bench.peers.jobs import duck, streams
 from bench.peers.keyed_events import KEY_OF, keys_of, prepare_keyed
 from bench.peers.measured import Run
 from bench.peers.report import put
+from bench.peers.workloads import BEGIN as FIRST_MOMENT
 
 SIZE = 2000
 
@@ -67,8 +71,8 @@ def test_closing_rows_count_on_neither_side(tmp_path: Path) -> None:
 
 
 def test_the_events_are_the_same_each_time_and_in_every_layout(tmp_path: Path) -> None:
-    rows = prepare(tmp_path / "one", SIZE, with_json=True)
-    prepare(tmp_path / "two", SIZE, with_json=False)
+    rows = prepare(tmp_path / "one", SIZE)
+    prepare(tmp_path / "two", SIZE)
 
     for name in ("rides", "fares", "readings"):
         first = pq.read_table(tmp_path / "one" / "parquet" / name)
@@ -76,8 +80,53 @@ def test_the_events_are_the_same_each_time_and_in_every_layout(tmp_path: Path) -
         lake = DeltaTable(str(tmp_path / "one" / "lake" / "tables" / "bench" / name))
         assert lake.to_pyarrow_table().equals(first)
         assert rows[name] == first.num_rows
+    counted = prepare_lines(tmp_path / "one", "rides", SIZE)
     lines = (tmp_path / "one" / "json" / "rides" / "part-00000.json").read_text().splitlines()
-    assert len(lines) == rows["rides"]
+    assert counted == {"rides": len(lines)} == {"rides": rows["rides"]}
+
+
+def test_broken_and_late_lines_of_the_feed_win_no_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare_lines(tmp_path, "feed", SIZE)
+    *in_time, late = sorted((tmp_path / "json" / "feed" / "parts").iterdir())
+    tips: dict[tuple[int, int], float] = {}
+    broken = 0
+    for text in [text for part in in_time for text in part.read_text().splitlines()]:
+        try:
+            fare = json.loads(text)
+            at = datetime.fromisoformat(fare["event_time"])
+            hour, tip = int(at.timestamp()) // 3600 + 1, fare["tip"] + 0.0
+            tips[hour, fare["driver_id"]] = tips.get((hour, fare["driver_id"]), 0.0) + tip
+        except (ValueError, KeyError, TypeError):
+            broken += 1
+    winners: dict[int, tuple[float, int]] = {}
+    for (hour, driver), tip in tips.items():
+        winners[hour] = max(winners.get(hour, (-1.0, 0)), (tip, -driver))
+    first = FIRST_MOMENT // 1000
+    late_times = [json.loads(line)["event_time"] for line in late.read_text().splitlines()]
+
+    monkeypatch.setattr(sys, "argv", ["duck", "winners", str(tmp_path), str(tmp_path / "out")])
+    duck.main()
+
+    rows = pq.read_table(tmp_path / "out").to_pylist()
+    assert broken == SIZE // 100
+    assert len(late_times) == SIZE // 100
+    assert all(datetime.fromisoformat(at).timestamp() < first for at in late_times)
+    assert {
+        row["window_end_ms"] // 3_600_000: (row["sum_tips"], -row["driver_id"])
+        for row in rows
+        if row["window_end_ms"] <= end_of(SIZE)
+    } == {hour: best for hour, best in winners.items() if hour * 3_600_000 <= end_of(SIZE)}
+
+
+def test_rows_of_pathway_are_read_from_its_lines(tmp_path: Path) -> None:
+    reference = output(tmp_path / "reference", (1, FIRST_MOMENT))
+    (tmp_path / "pathway").mkdir()
+    line = {"ride_id": 1, "driver_id": 1, "start_ms": FIRST_MOMENT, "diff": 1, "time": 2}
+    (tmp_path / "pathway" / "part-0.jsonl").write_text(json.dumps(line) + "\n")
+
+    assert difference("long_rides", SIZE, tmp_path / "pathway", reference) == ""
 
 
 def test_a_key_keeps_its_events_in_order_in_every_layout(tmp_path: Path) -> None:
