@@ -71,12 +71,12 @@ def digest_of(files: fs.FileSystem, path: str) -> str:
 
 def _scan(file: io.BufferedIOBase, lines: bool) -> tuple[str, int]:
     """The digest of what can be read, and the bytes of the longest line."""
-    digest, found = 0, _Lines()
+    digest, counted = 0, _Lines()
     while piece := file.read(HEAD_BYTES):
         digest = crc32(piece, digest)
         if lines:
-            found.add(piece)
-    return f"crc32:{digest:08x}", found.longest
+            counted.add(piece)
+    return f"crc32:{digest:08x}", counted.longest
 
 
 def _is_gzip(path: str) -> bool:

@@ -53,12 +53,19 @@ def test_a_drip_goes_on_with_its_manifest(tmp_path: Path) -> None:
     assert "belongs to a run with other settings" in other.stderr
 
 
+def fares_landed(home: Path) -> list[int]:
+    return [e.ride_id for rows in read_fares(home / "landing") for e in rows]
+
+
 def test_drips_of_the_present_never_share_a_ride(tmp_path: Path) -> None:
     for run in ("first", "second"):
         manifest = ("--manifest", str(tmp_path / f"{run}.jsonl"))
-        result = rivermark(tmp_path, "drip", "--rate", "3000", "--for", "1.5", *manifest)
-        assert result.exit_code == 0
-    fares = [e.ride_id for rows in read_fares(tmp_path / "landing") for e in rows]
+        earlier = fares_landed(tmp_path)
+        # A busy machine may land nothing in so short a time; the same drip then goes on.
+        while fares_landed(tmp_path) == earlier:
+            result = rivermark(tmp_path, "drip", "--rate", "3000", "--for", "1.5", *manifest)
+            assert result.exit_code == 0
+    fares = fares_landed(tmp_path)
     head = json.loads((tmp_path / "second.jsonl").read_text().splitlines()[0])
 
     assert fares
