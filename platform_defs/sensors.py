@@ -14,11 +14,12 @@ from rivermark.model.topology import Topology
 from rivermark.monitor.checks.liveness import ALIVE
 from rivermark.runtime.restart.history import RestartHistory
 from rivermark.runtime.restart.liveness import LaunchedRun, RunStatus
+from rivermark.runtime.restart.notification import notify
 from rivermark.runtime.restart.plan import Alert, Plan, Start, groups_of, plan_restarts
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import HeartbeatStore
 
-EVERY_SECONDS: Final = 10
+EVERY_SECONDS: Final = 5
 """A dead stream is found within this time; a tick reads some small files and five runs a group."""
 RUNS_LOOKED_AT: Final = 5
 """Newest runs of a group that are read at each tick: its living one, and how the last one ended."""
@@ -66,6 +67,8 @@ def restart_sensor(topology: Topology, jobs: Sequence[AssetJob]) -> dg.SensorDef
         correct_records(context, plan, runs)
         for alert in plan.alerts:
             context.log.error(alert.message)
+            if alert.notify:
+                notify(platform.settings().notify_command, alert.incident, alert.message)
         return dg.SensorResult(
             run_requests=[run_request(start) for start in plan.requests],
             skip_reason=None

@@ -1,6 +1,8 @@
 """Looks of the restart sensor at a real instance."""
 
+import json
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -241,3 +243,26 @@ def test_b071_the_pool_place_of_a_dead_run_is_given_back_when_its_successor_star
 
         successor = storage.claim_concurrency_slot("taxi_streams", "the next", "taxi_streams")
         assert successor.is_claimed
+
+
+def test_an_alert_runs_the_command_that_notifies_once(
+    look: Look,
+    defs: dg.Definitions,
+    instance: dg.DagsterInstance,
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    note = tmp_path / "note"
+    append = "import sys; open(sys.argv[1], 'a').write(sys.argv[2] + '\\n')"
+    command = json.dumps([sys.executable, "-c", append, str(note)])
+    monkeypatch.setenv("RIVERMARK_NOTIFY_COMMAND", command)
+    wish(settings)
+    run = a_run(defs, instance, dg.DagsterRunStatus.STARTED)
+    a_beat(settings, run, age=timedelta(0), state="failed", error="lost", restartable=False)
+    instance.report_run_failed(run)
+
+    first = look()
+    look(first.cursor)
+
+    assert note.read_text() == "beyond_restart:taxi\n"

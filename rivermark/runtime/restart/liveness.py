@@ -35,12 +35,14 @@ class Patience:
     """How long each kind of silence may last before it means something.
 
     `start`: from requesting a run to its first heartbeat; a driver needs 10-25 s on two busy cores.
-    `gone`: after the last heartbeat of a process that is no longer there. `silent`: of one that is.
+    `gone`: after the last heartbeat of a process that is no longer there; `ending`: if that was its
+    last word, since the record of a run follows its end. `silent`: of a process that is there.
     `far`: of one on another machine. `stalled`: without a batch while input waits.
     """
 
     start: timedelta = timedelta(minutes=2)
-    gone: timedelta = timedelta(seconds=10)
+    gone: timedelta = timedelta(seconds=2)
+    ending: timedelta = timedelta(seconds=10)
     silent: timedelta = timedelta(minutes=1)
     far: timedelta = timedelta(minutes=2)
     stalled: timedelta = timedelta(minutes=10)
@@ -81,7 +83,8 @@ def life_of(
     last = max(beats, key=lambda beat: beat.at)
     silence = now - last.at
     alive = process_alive(last)
-    if alive is False and silence > patience.gone:
+    ended = all(beat.state in ENDED for beat in beats)
+    if alive is False and silence > (patience.ending if ended else patience.gone):
         why = f"run {run.run_id}: its process (pid {last.pid} on {last.host}) is gone"
         return Life(state="dead", why=why, died_at=last.at)
     if alive is None and silence > patience.far:
@@ -89,7 +92,7 @@ def life_of(
         return Life(state="dead", why=why, died_at=last.at)
     if run.status == "canceling":
         return Life(state="ending", why=f"run {run.run_id} is being cancelled")
-    if all(beat.state in ENDED for beat in beats):
+    if ended:
         return Life(state="ending", why=f"run {run.run_id} is ending")
     if alive and silence > patience.silent:
         why = (

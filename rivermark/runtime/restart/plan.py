@@ -59,12 +59,18 @@ class Start:
 
 @dataclass(frozen=True, kw_only=True)
 class Alert:
-    """Something that a person must see once. `incident` identifies the trouble."""
+    """Something that a person must see once. `incident` identifies the trouble.
+
+    `blamed` are the streams whose failures led to it. `notify` is False where each of them has been
+    reported by itself: one trouble is one notification.
+    """
 
     incident: str
     group: str
     message: str
     stream: str | None = None
+    blamed: tuple[str, ...] = ()
+    notify: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,12 +137,25 @@ def plan_restarts(
         skips={g: v.skip for g, v in outcomes.items() if not v.start},
         dead_runs={run: why for v in outcomes.values() for run, why in v.dead_runs.items()},
         pauses={g: v.pause for g, v in outcomes.items() if v.pause},
-        alerts=tuple(a for a in alerts if a.incident not in history.told),
+        alerts=tuple(
+            replace(a, notify=not _reported(a.blamed, history))
+            for a in alerts
+            if a.incident not in history.told
+        ),
         history=RestartHistory(
             groups={g: v.memory for g, v in outcomes.items()},
             told=tuple(sorted({a.incident for a in alerts})),
         ),
     )
+
+
+def _reported(streams: Sequence[str], history: RestartHistory) -> bool:
+    """Whether the failure of each of these streams has been reported before."""
+    return bool(streams) and all(_failure_of(stream) in history.told for stream in streams)
+
+
+def _failure_of(stream: str) -> str:
+    return f"failed:{stream}"
 
 
 @dataclass(frozen=True)
@@ -197,10 +216,19 @@ class _Decision:
                 f"not started again, because a restart cannot mend it: stream '{beyond[0].stream}' "
                 f"failed with: {beyond[0].error}; mend the cause, then set the group to run"
             )
-            return _Outcome(memory=memory, skip=why, alerts=(self._alert("beyond_restart", why),))
+            return self._refused(memory, "beyond_restart", why, beyond)
+        given_up = [b for b in failed if b.given_up]
+        if given_up and not others:
+            first = given_up[0]
+            why = (
+                f"given up: stream '{first.stream}' failed {first.numbers.get(FAILURES, 0):.0f} "
+                f"times in a row in run {last.run_id}, the last time with: {first.error}; mend the "
+                "cause, then set the group to run"
+            )
+            return self._refused(memory, "given_up", why, given_up)
         died_at = self._ended(last, lives)
         starts = memory.starts or (last.created_at,)
-        blamed = [b.stream for b in failed if b.restartable]
+        blamed = [b.stream for b in failed if b.restartable and not b.given_up]
         times = self._next_starts(blamed or others, starts, died_at)
         if None in times and others:
             times = self._next_starts(others, starts, died_at)
@@ -209,12 +237,18 @@ class _Decision:
                 f"given up after {len(starts)} starts, the last as run {last.run_id}; see that "
                 "run's error, then set the group to run"
             )
-            return _Outcome(memory=memory, skip=why, alerts=(self._alert("given_up", why),))
+            return self._refused(memory, "given_up", why, [b for b in failed if b.restartable])
         due = max(time for time in times if time is not None)
         if due > self.now:
             return _Outcome(memory=memory, skip=f"starts again at {due:%H:%M:%S} UTC")
         cause = lives[last.run_id].why if last.run_id in lives else f"run {last.run_id} ended"
         return self._start(memory, number, starts, cause)
+
+    def _refused(
+        self, memory: GroupMemory, kind: str, why: str, blamed: Sequence[Heartbeat]
+    ) -> _Outcome:
+        alert = replace(self._alert(kind, why), blamed=tuple(beat.stream for beat in blamed))
+        return _Outcome(memory=memory, skip=why, alerts=(alert,))
 
     def _next_starts(
         self, streams: Sequence[str], starts: Sequence[datetime], died_at: datetime
@@ -237,7 +271,7 @@ class _Decision:
                 continue
             alerts.append(
                 Alert(
-                    incident=f"failed:{beat.stream}",
+                    incident=_failure_of(beat.stream),
                     group=self.group.name,
                     stream=beat.stream,
                     message=f"stream '{beat.stream}' failed with: {beat.error}; {then}",

@@ -36,8 +36,9 @@ class Heartbeat:
     `pid` is the Python process that hosts the stream and `jvm_pid` its Spark session, both on
     `host`. `error` is the last failure, until a batch is finished: in state `starting` the run
     starts the stream again, in state `failed` it has given the stream up. `restartable` is False
-    where another start would fail the same way (lost data, an incompatible checkpoint). `numbers`
-    are the stream's own figures, for people and for the stall rule.
+    where another start would fail the same way (lost data, an incompatible checkpoint), `given_up`
+    True where its restart strategy allowed no further start within the run. `numbers` are the
+    stream's own figures, for people and for the stall rule.
     """
 
     stream: str
@@ -53,6 +54,7 @@ class Heartbeat:
     watermark: datetime | None = None
     error: str | None = None
     restartable: bool = True
+    given_up: bool = False
     numbers: dict[str, int | float] = field(default_factory=dict)
 
 

@@ -52,6 +52,14 @@ class StreamRun:
         """Whether it was drained, stopped, or failed for good."""
         return self.state in ENDED
 
+    @property
+    def given_up(self) -> bool:
+        """Whether its strategy allowed no further start after a failure that might have passed."""
+        fault = self.fault
+        if self.state != "failed" or fault is None:
+            return False
+        return fault.restartable and not (fault.needs_new_run or fault.session_lost)
+
     def attempt(self, now: datetime) -> None:
         """Record a start."""
         self.start_at = None

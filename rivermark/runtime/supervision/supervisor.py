@@ -293,6 +293,7 @@ class Supervisor:
             watermark=summary.watermark,
             error=summary.error,
             restartable=run.fault is None or run.fault.restartable,
+            given_up=run.given_up,
             numbers={
                 "rows_in": summary.rows_in,
                 "rows_out": summary.rows_out,

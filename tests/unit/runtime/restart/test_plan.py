@@ -3,11 +3,17 @@
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from rivermark.model.restart_strategy import FixedDelay, NoRestart, RestartStrategy
+from rivermark.model.restart_strategy import (
+    DEFAULT_STRATEGY,
+    FixedDelay,
+    NoRestart,
+    RestartStrategy,
+)
 from rivermark.runtime.restart.history import RestartHistory
 from rivermark.runtime.restart.liveness import LaunchedRun
 from rivermark.runtime.restart.plan import Group, Plan, plan_restarts
@@ -117,6 +123,15 @@ def test_b065_a_beat_of_a_moment_ago_is_believed_even_when_the_process_is_gone()
 
     assert plan.dead_runs == {}
     assert plan.requests == ()
+
+
+@pytest.mark.parametrize(("state", "seconds"), [("running", 2), ("stopped", 10)])
+def test_a_process_that_is_gone_is_believed_dead_soon_unless_it_said_goodbye(
+    state: str, seconds: int
+) -> None:
+    for silence, replaced in ((seconds, False), (seconds + 1, True)):
+        beat = a_beat(state=state, at=NOON - silence * SECOND)
+        assert bool(look(beat, runs=[a_run()], alive=False).dead_runs) is replaced
 
 
 @pytest.mark.parametrize(("silence", "replaced"), [(90 * SECOND, False), (150 * SECOND, True)])
@@ -379,6 +394,56 @@ def test_a_stream_that_failed_for_good_does_not_keep_its_neighbours_down(
     runs = [a_run(status="failure", ended_at=NOON - ONE_MINUTE)]
 
     assert keys(look(failed, neighbour, runs=runs, groups=(group,))) == ["taxi:1"]
+
+
+def test_a_stream_that_its_run_has_given_up_is_not_begun_over_in_another_run() -> None:
+    broken = a_beat(state="starting", error="poisoned", numbers={FAILURES: 3})
+    during = look(broken, runs=[a_run()])
+    ended = [a_run(status="failure", ended_at=NOON)]
+    last = a_beat(state="failed", error="poisoned", given_up=True, numbers={FAILURES: 6})
+
+    after = look(last, runs=ended, history=during.history, now=NOON + ONE_HOUR)
+
+    assert [(a.incident, a.notify) for a in during.alerts] == [("failed:taxi/rides", True)]
+    assert after.requests == ()
+    assert [(a.incident, a.notify) for a in after.alerts] == [("given_up:taxi", False)]
+    assert "failed 6 times in a row in run taxi-run, the last time with: poisoned" in (
+        after.alerts[0].message
+    )
+
+
+def test_a_restart_storm_has_six_starts_longer_and_longer_apart_and_one_notification() -> None:
+    """Newest checksum damaged, its run killed: each start fails after 25 s (F15)."""
+    group = Group("taxi", {"taxi/rides": DEFAULT_STRATEGY, "taxi/fares": DEFAULT_STRATEGY})
+    history, starts, notifications = RestartHistory(), [], []
+    runs: list[LaunchedRun] = []
+    for tick in range(0, 3_600, 5):
+        now = NOON + tick * SECOND
+        settled = [
+            replace(run, status="failure" if run.ended_at and run.ended_at <= now else "queued")
+            for run in runs
+        ]
+        plan = look(runs=settled, groups=(group,), history=history, now=now)
+        history = plan.history
+        notifications += [a.incident for a in plan.alerts if a.notify]
+        for start in plan.requests:
+            starts.append(tick)
+            ended = now + 25 * SECOND
+            runs.append(
+                a_run(
+                    run_id=start.run_key,
+                    created_at=now,
+                    started_at=now,
+                    ended_at=ended,
+                    incarnation=start.number,
+                )
+            )
+
+    pauses = [following - before - 25 for before, following in pairwise(starts)]
+    assert len(starts) == 6
+    assert pauses == sorted(pauses)
+    assert (pauses[0], pauses[-1]) == (5, 300)
+    assert notifications == ["given_up:taxi"]
 
 
 @pytest.mark.parametrize(

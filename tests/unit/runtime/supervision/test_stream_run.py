@@ -102,3 +102,12 @@ def test_many_starts_are_not_remembered_for_ever() -> None:
         run.attempt(NOON + nth * SECOND)
 
     assert len(run.starts) == 50
+
+
+def test_a_strategy_that_gives_up_is_told_from_a_fault_that_no_restart_mends() -> None:
+    never, later, lost = stream_run(NoRestart()), stream_run(), stream_run()
+    fail(never, BROKEN)
+    fail(later, BROKEN)
+    fail(lost, LOST)
+
+    assert (never.given_up, later.given_up, lost.given_up) == (True, False, False)
