@@ -144,6 +144,12 @@ def check_checkpoint(lake: Lake, stream: AnyStream, origin: Origin) -> str:
     return folder
 
 
+def newest_batch(lake: Lake, stream: AnyStream, origin: Origin) -> int | None:
+    """The newest batch of this generation that any table of the stream holds."""
+    writers = (TableWriter(lake, table, origin) for table in stream.tables if lake.exists(table))
+    return max((int(w.last.metadata["batch"]) for w in writers if w.last), default=None)
+
+
 @dataclass(frozen=True)
 class _Held:
     """The newest batch of a stream in a table, or (`by` refresh) its newest replacing of days."""

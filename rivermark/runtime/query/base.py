@@ -17,7 +17,12 @@ from rivermark.lake.lake import Lake
 from rivermark.model.sink import owned
 from rivermark.model.stream import AnyStream
 from rivermark.runtime.batch_metrics import BatchMetrics, BatchResult, batch_metrics
-from rivermark.runtime.checkpoint.generation import check_checkpoint, open_generation
+from rivermark.runtime.checkpoint.generation import (
+    check_checkpoint,
+    newest_batch,
+    open_generation,
+)
+from rivermark.runtime.checkpoint.power_failure import CheckpointSync, drop_torn_batches
 from rivermark.runtime.query.trigger_policy import Trigger
 from rivermark.runtime.spark.foreach_batch import take_batches
 from rivermark.runtime.spark.manual_clock import QueryClock, start_clocked
@@ -90,7 +95,10 @@ class QueryHost(ABC):
         self.run_id = run_id
         self.generation = open_generation(self.lake, stream, settings.shuffle_partitions)
         self.origin = self.generation.origin(stream, run_id, check)
+        folder = self.lake.checkpoint(stream.name, self.generation.number)
+        drop_torn_batches(stream.name, folder, lambda: newest_batch(self.lake, stream, self.origin))
         self.checkpoint = check_checkpoint(self.lake, stream, self.origin)
+        self._checkpoint_sync = CheckpointSync(self.checkpoint)
         self.conf = {"spark.sql.shuffle.partitions": str(self.generation.shuffle_partitions)}
         self.trigger = Trigger(settings.trigger_seconds)
         self.watermark = Watermark()
@@ -162,6 +170,7 @@ class QueryHost(ABC):
         try:
             self.origin.check()
             self._check_inputs()
+            self._checkpoint_sync.sync()
             written = self.write(frame, batch)
             if self.clock:
                 written.duration_ms = round(1000 * (time.monotonic() - began))
