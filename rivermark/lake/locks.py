@@ -40,7 +40,7 @@ def newest_version(table_path: str) -> int:
 
 
 def sync_commits(table_path: str, after: int) -> None:
-    """Sync the commits behind that version with what they add to the table."""
+    """Sync the commits behind that version with what they add, and a table checkpoint of them."""
     if not (is_durable() and is_local(table_path)):
         return
     entries = [path for version, path in _entries(table_path).items() if version > after]
@@ -49,16 +49,19 @@ def sync_commits(table_path: str, after: int) -> None:
         lines = (line for entry in entries for line in entry.read_bytes().split(b"\n"))
         adds = (json.loads(line)["add"] for line in lines if line.startswith(b'{"add":'))
         files = {table / unquote(add["path"]) for add in adds}
-        sync([*files, *{file.parent for file in files}, *entries, table, entries[0].parent])
+        sync([*files, *{file.parent for file in files}, *entries, table])
+        sync_checkpoint(table_path)
 
 
 def sync_checkpoint(table_path: str) -> None:
-    """Sync the newest table checkpoint, before entries that it stands for may go."""
+    """Sync the newest table checkpoint and the names of the log."""
     if not (is_durable() and is_local(table_path)):
         return
     log = Path(filesystem(table_path)[1], "_delta_log")
-    newest = max((p.name[:20] for p in log.glob("*.checkpoint*")), default="")
-    sync([*(log.glob(f"{newest}*.checkpoint*") if newest else ()), log / "_last_checkpoint", log])
+    names = [path.name for path in log.glob("*.checkpoint*")]
+    newest = max((name[:20] for name in names), default="")
+    made = [log / name for name in names if name[:20] == newest]
+    sync([*made, *([log / "_last_checkpoint"] if made else []), log])
 
 
 def _entries(table_path: str) -> dict[int, Path]:

@@ -30,13 +30,13 @@ from rivermark.lake.append.version_checksum import (
     checksum_of,
     put_checksum,
 )
+from rivermark.lake.checkpoint import make_checkpoint
 from rivermark.lake.commit_metadata import user_metadata
-from rivermark.lake.delta import delta_table
 from rivermark.lake.durable import sync
 from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.integrity.log_entry import Actions
 from rivermark.lake.integrity.version_sums import Checksum
-from rivermark.lake.locks import sync_checkpoint, sync_commits
+from rivermark.lake.locks import sync_commits
 from rivermark.lake.log import CommitLog
 from rivermark.model.sink import owned
 
@@ -111,8 +111,7 @@ class DeltaCommitter:
             if made.checksum is not None:
                 put_checksum(self._store, self._folder, made.version, made.checksum)
             if made.version % features.checkpoint_each == 0:
-                delta_table(self._path).create_checkpoint()
-                sync_checkpoint(self._path)
+                make_checkpoint(self._path)
         except (OSError, DeltaError) as error:
             LOG.warning(
                 "%s: version %d is committed, but its checksum or table checkpoint could not be "

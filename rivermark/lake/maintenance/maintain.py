@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+from rivermark.lake.checkpoint import make_checkpoint
 from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
-from rivermark.lake.locks import commit_lock, sync_checkpoint, try_days_lock
+from rivermark.lake.locks import commit_lock, try_days_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.compaction import TARGET_BYTES, compact
 from rivermark.lake.maintenance.reader_positions import Reader
@@ -96,15 +97,13 @@ def delete_before(path: str, column: str, moment: datetime, *, run_id: str) -> i
 
 def _checkpoint(path: str, now: datetime, each: timedelta) -> None:
     """A table checkpoint where there was none for so long: the log can be cut off at one only."""
-    delta = delta_table(path)
     log = CommitLog(path)
     newest = log.versions()[-1]
     last = max(log.checkpoints(), default=-1)
     at = log.read(last) if last >= 0 else None
     old = at is None or now - at.at > each
     if newest - last >= 50 or (newest > max(last, 0) and old):
-        delta.create_checkpoint()
-        sync_checkpoint(path)
+        make_checkpoint(path)
 
 
 def _note(done: MaintenanceResult, why: str) -> None:

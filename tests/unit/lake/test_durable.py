@@ -17,10 +17,12 @@ from deltalake import DeltaTable, write_deltalake
 from rivermark.lake import durable
 from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.batch_writer import TableWriter
+from rivermark.lake.checkpoint import make_checkpoint
 from rivermark.lake.delta import dataset_of
 from rivermark.lake.filesystem import replacing, write_file
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
+from rivermark.lake.log import CommitLog
 from rivermark.lake.schema import create_table
 from rivermark.settings import Settings
 from tests.unit.lake.conftest import RIDES, rides
@@ -120,6 +122,27 @@ def test_an_acknowledged_append_is_there_and_none_is_by_half(disk: Disk) -> None
     assert committer.append(rides(4), {})
     disk.check = lambda image: _equal(held(image), [0, 1, 2, 3])
     disk.fail()  # Without syncing it is gone, and the model sees it.
+
+
+def test_a_table_checkpoint_is_there_whole_or_not_at_all(disk: Disk) -> None:
+    lake = Lake(str(disk.root))
+    create_table(lake, RIDES)
+    path = lake.path(RIDES)
+    committer = DeltaCommitter(path)
+    for n in range(3):
+        assert committer.append(rides(n), {})
+
+    disk.check = lambda image: _equal(held(image), [0, 1, 2])
+    make_checkpoint(path)
+    disk.fail()
+    assert CommitLog(path).checkpoints() == [3]
+    disk.check = None
+    assert committer.append(rides(3), {})
+    disk.check = lambda image: _equal(held(image), [0, 1, 2, 3])
+    make_checkpoint(path)
+    Path(path, "_delta_log", f"{1:020d}.json").unlink()
+    disk.fail()
+    assert not list(Path(path).glob("_checkpoint*"))
 
 
 @pytest.mark.parametrize("by", ["delta-rs", "a checkpoint each"])

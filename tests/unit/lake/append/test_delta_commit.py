@@ -173,7 +173,7 @@ def test_a_table_that_is_not_there_and_an_object_store_are_left_to_delta_rs(
     assert not DeltaCommitter(place.format(folder=tmp_path)).append(rides(1), {})
 
 
-@pytest.mark.parametrize("helper", ["put_checksum", "delta_table"])
+@pytest.mark.parametrize("helper", ["put_checksum", "make_checkpoint"])
 def test_a_commit_is_made_whatever_becomes_of_its_checksum_and_checkpoint(
     lake: Lake,
     path: str,

@@ -1,0 +1,72 @@
+"""Table checkpoints that are there whole or not at all.
+
+delta-rs writes one under its name and then the hint that points to it, and syncs neither: after a
+power failure both may be empty, and the table cannot be read. So it is made beside the table, from
+links to the log, and gets its name when it is on the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final
+
+from deltalake import DeltaTable
+
+from rivermark.lake.delta import delta_table
+from rivermark.lake.durable import sync
+from rivermark.lake.filesystem import filesystem, is_local, put_file
+from rivermark.lake.integrity.log_check import LAST_CHECKPOINT, check_log, listing_of
+from rivermark.lake.locks import sync_checkpoint
+
+SHADOW: Final = "_checkpoint."
+"""Beginning of the folder's name; readers of the table and its maintenance pass over it."""
+LEFT_OVER: Final = 3600.0
+"""Seconds after which such a folder is one of a killed process."""
+
+
+def make_checkpoint(table_path: str) -> None:
+    """Make a table checkpoint of the newest version."""
+    store, folder = filesystem(table_path)
+    if not is_local(table_path):
+        delta_table(table_path).create_checkpoint()
+        return
+    check_log(table_path)
+    for old in Path(folder).glob(f"{SHADOW}*"):
+        if time.time() - old.stat().st_mtime > LEFT_OVER:
+            shutil.rmtree(old, ignore_errors=True)
+    shadow = Path(mkdtemp(prefix=SHADOW, dir=folder))
+    try:
+        linked = _link_log(table_path, shadow / "_delta_log")
+        if linked is None:
+            DeltaTable(table_path).create_checkpoint()
+            sync_checkpoint(table_path)
+            return
+        DeltaTable(str(shadow)).create_checkpoint()
+        made = [p for p in (shadow / "_delta_log").iterdir() if p.name not in linked]
+        hint = next(path for path in made if path.name == LAST_CHECKPOINT)
+        made.remove(hint)
+        sync(made)
+        for path in made:
+            path.replace(Path(folder, "_delta_log", path.name))
+        put_file(store, f"{folder}/_delta_log/{LAST_CHECKPOINT}", hint.read_bytes())
+    finally:
+        shutil.rmtree(shadow, ignore_errors=True)
+
+
+def _link_log(table_path: str, target: Path) -> set[str] | None:
+    """Link what the newest version follows from; None on a disk without links."""
+    target.mkdir()
+    listing = listing_of(table_path)
+    start = listing.start_for(listing.newest)
+    names = [f"{v:020d}.json" for v in listing.entries if start is None or v >= start]
+    names += [] if start is None else listing.checkpoints[start]
+    for name in names:
+        try:
+            os.link(Path(listing.folder, name), target / name)
+        except OSError:
+            return None
+    return set(names)
