@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -39,7 +39,8 @@ WAIT_SECONDS: Final = 60.0
 CODE_SERVER_SECONDS: Final = 10.0
 """How long the code server may take: one whose runs live on stays until the last of them ends."""
 DEPUTY: Final = "deputy"
-STRATEGY: Final[RestartStrategy] = GrowingDelay()
+STRATEGY: Final[RestartStrategy] = GrowingDelay(reset_after=timedelta(minutes=1))
+"""Six starts in a row of a service that does not live for a minute; then it is given up."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pyarrow import fs
 
 from rivermark.lake.durable import sync, sync_in
+from rivermark.lake.full_disk import naming
 
 
 def filesystem(uri: str) -> tuple[fs.FileSystem, str]:
@@ -42,11 +43,17 @@ def put_file(store: fs.FileSystem, path: str, content: bytes, *, durable: bool =
     """As `write_file`, into a folder that exists."""
     folder, name = path.rsplit("/", 1)
     draft = f"{folder}/{draft_name(name)}"
-    with store.open_output_stream(draft) as file:
-        file.write(content)
-    if durable:
-        sync_in(store, [draft])
-    store.move(draft, path)
+    try:
+        with naming(path), store.open_output_stream(draft) as file:
+            file.write(content)
+        if durable:
+            sync_in(store, [draft])
+        store.move(draft, path)
+    except BaseException:
+        # On a full disk a draft would keep the space that is missing.
+        with suppress(OSError):
+            store.delete_file(draft)
+        raise
     if durable:
         sync_in(store, [folder])
 
@@ -60,7 +67,8 @@ def replacing(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(draft_name(path.name))
     try:
-        yield draft
+        with naming(path):
+            yield draft
         sync([draft])
         draft.replace(path)
         sync([path.parent])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import math
 import os
 import random
 import shutil
@@ -11,13 +13,19 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final, Literal
 
 import psutil
 
+from platform_defs.ui.code_server import code_server_is_gone
+from platform_defs.ui.minder import Record, RecordFile
+from platform_defs.ui.processes import Living
+from platform_defs.ui.services import CODE_SERVER
 from rivermark.lake.log import CommitLog
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
@@ -26,6 +34,17 @@ from rivermark.testing import wait_until
 
 ROOT = Path(__file__).parents[2]
 
+Victim = Literal["run", "JVM", "daemon", "page", "code server", "UI", "all at once"]
+VICTIMS: Final[tuple[Victim, ...]] = (
+    "run",
+    "daemon",
+    "JVM",
+    "page",
+    "code server",
+    "UI",
+    "all at once",
+)
+
 
 @dataclass
 class Deployment:
@@ -33,8 +52,9 @@ class Deployment:
 
     folder: Path
     settings: Settings
-    daemon: subprocess.Popen[str]
-    recoveries: list[float] = field(default_factory=list)
+    ui: subprocess.Popen[str]
+    port: int
+    recoveries: dict[str, list[float]] = field(default_factory=dict)
 
     def set_desired(self, group: str, state: str) -> None:
         """Record that a group should run or be paused."""
@@ -66,42 +86,125 @@ class Deployment:
                 return commit.version, str(commit.metadata["run"])
         return -1, None
 
-    def kill(self, pid: int, group: str, table: str) -> float:
-        """Kill a process with signal 9; returns the seconds until another run has committed."""
-        _, before = self.last_commit(table)
-        began = time.monotonic()
-        os.kill(pid, signal.SIGKILL)
-        wait_until(
-            lambda: self.last_commit(table)[1] not in (before, None),
-            240,
-            reason=f"another run commits to {table} after the kill of {pid}",
-        )
-        self.recoveries.append(time.monotonic() - began)
-        wait_until(lambda: self.living(group) is not None, 120, reason="the new run lives")
-        return self.recoveries[-1]
+    def targets(self, victim: Victim, group: str) -> list[int]:
+        """The processes that a victim is made of; those of the run must be alive."""
+        record = self.record()
+        proxy = record.services[CODE_SERVER]
+        code = [p.pid for p in psutil.Process(proxy.pid).children() if "grpc" in command_line(p)]
+        run = self.living(group)
+        assert run is not None, "killing what is dead proves nothing"
+        assert run.jvm_pid is not None
+        found = {
+            "run": [run.pid],
+            "JVM": [run.jvm_pid],
+            "daemon": [record.services["daemon"].pid],
+            "page": [record.services["page"].pid],
+            "code server": code,
+            "UI": [record.minder.pid],
+        }
+        if victim != "all at once":
+            return found[victim]
+        return [pid for pids in found.values() for pid in pids] + [proxy.pid]
 
-    def code_servers(self) -> list[psutil.Process]:
-        """The processes that load the code for the daemon."""
-        children = psutil.Process(self.daemon.pid).children(recursive=True)
-        return [p for p in children if "grpc" in command_line(p)]
+    def kill(self, victim: Victim, group: str, table: str) -> float:
+        """Kill a victim with signal 9; returns the seconds until its work goes on without a hand.
+
+        Of a run that is the commit of another one. What kills no run leaves the run alive.
+        """
+        pids, before = self.targets(victim, group), self.record()
+        _, run = self.last_commit(table)
+        moment, began = time.time(), time.monotonic()
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        hosts = victim in ("run", "JVM", "all at once")
+        if hosts:
+            wait_until(
+                lambda: self.last_commit(table)[1] not in (run, None),
+                300,
+                reason=f"another run commits to {table} after the kill of {victim}",
+            )
+        else:
+            wait_until(
+                lambda: self._is_back(victim, before, moment),
+                180,
+                reason=f"the {victim} is back after its kill",
+                interval=0.5,
+            )
+        seconds = time.monotonic() - began
+        self.recoveries.setdefault(victim, []).append(seconds)
+        if not hosts:
+            assert self.last_commit(table)[1] == run, f"the kill of the {victim} ended the run"
+        wait_until(
+            lambda: self.living(group) is not None and self._serves(0),
+            180,
+            reason=f"run and page live after the kill of {victim}",
+            interval=0.5,
+        )
+        return seconds
+
+    def record(self) -> Record:
+        """What is minded now."""
+        record = RecordFile(self.settings.state).read()
+        assert record is not None
+        return record
+
+    def _is_back(self, victim: Victim, before: Record, moment: float) -> bool:
+        now = self.record()
+        if victim == "UI" and (now.minder == before.minder or not now.minder.runs()):
+            return False
+        if victim in now.services and now.services[victim] == before.services[victim]:
+            return False
+        if victim == "code server" and code_server_is_gone(now.services[CODE_SERVER].pid):
+            return False
+        return self._serves(moment if victim == "daemon" else 0)
+
+    def _serves(self, since: float) -> bool:
+        """Whether page and code server answer, and the sensors' daemon has beaten since then."""
+        query = (
+            "{ workspaceOrError { ... on Workspace { locationEntries { locationOrLoadError "
+            "{ __typename } } } } instance { daemonHealth { allDaemonStatuses { daemonType "
+            "lastHeartbeatTime } } } }"
+        )
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}/graphql",
+            json.dumps({"query": query}).encode(),
+            {"Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+                data = json.load(answer)["data"]
+        except (OSError, ValueError):
+            return False
+        entries = data["workspaceOrError"].get("locationEntries") or []
+        loaded = [(entry["locationOrLoadError"] or {}).get("__typename") for entry in entries]
+        beats = {
+            status["daemonType"]: status["lastHeartbeatTime"] or 0
+            for status in data["instance"]["daemonHealth"]["allDaemonStatuses"]
+        }
+        return loaded == ["RepositoryLocation"] and beats.get("SENSOR", 0) > since
 
     def stop(self) -> None:
-        """End the daemon as a terminal does, and all that it leaves behind."""
-        family = psutil.Process(self.daemon.pid).children(recursive=True)
-        self.daemon.send_signal(signal.SIGINT)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.daemon.wait(60)
-        for process in [*family, psutil.Process(os.getpid())]:
-            if process.pid != os.getpid() and process.is_running():
-                with contextlib.suppress(psutil.Error):
-                    process.kill()
-        if self.daemon.poll() is None:
-            self.daemon.kill()
+        """End whoever minds the page now, and all that is left behind."""
+        record = RecordFile(self.settings.state).read()
+        minder = record.minder if record else Living.of(self.ui.pid)
+        services = list(record.services.values()) if record else []
+        minder.end(signal.SIGINT)
+        with contextlib.suppress(AssertionError):
+            wait_until(lambda: not minder.runs(), 90, reason="the minder ends")
+        hosts = [beat.pid for beat in HeartbeatStore(self.settings.state).latest().values()]
+        for process in [minder, *services, *map(Living.of, hosts)]:
+            process.end(signal.SIGKILL)
+        self.ui.wait(10)
+
+
+def percentile(seconds: Sequence[float], share: float) -> float:
+    """The smallest of these times that at least this share of them does not exceed."""
+    return sorted(seconds)[max(math.ceil(share * len(seconds)) - 1, 0)]
 
 
 @contextlib.contextmanager
 def deployed(folder: Path) -> Iterator[Deployment]:
-    """Start the platform on a fresh instance; its log lies in `<folder>/daemon.log`."""
+    """Start the platform on a fresh instance; its log lies in `<folder>/ui.log`."""
     home, dagster_home = folder / "home", folder / "dagster"
     dagster_home.mkdir(parents=True)
     shutil.copy(ROOT / "instance" / "dagster.yaml", dagster_home / "dagster.yaml")
@@ -112,17 +215,18 @@ def deployed(folder: Path) -> Iterator[Deployment]:
         "RIVERMARK_TRIGGER_SECONDS": "1",
         "PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}",
     }
-    with (folder / "daemon.log").open("w") as log:
-        daemon = subprocess.Popen(
+    port = free_port()
+    with (folder / "ui.log").open("w") as log:
+        ui = subprocess.Popen(
             # What `make ui` runs: page, daemon and code server, minded by one process.
-            [sys.executable, "-m", "platform_defs.ui", "--port", str(free_port())],
+            [sys.executable, "-m", "platform_defs.ui", "--port", str(port)],
             cwd=ROOT,
             env=environment,
             stdout=log,
             stderr=subprocess.STDOUT,
             text=True,
         )
-        deployment = Deployment(folder, Settings(home=home), daemon)
+        deployment = Deployment(folder, Settings(home=home), ui, port)
         try:
             yield deployment
         finally:

@@ -1,4 +1,4 @@
-"""The generator drips; the run, its JVM and the code server are killed; the tables are right.
+"""The generator drips; run, JVM, daemon, page, code server and UI are killed; the tables are right.
 
 The oracle is plain Python over the landed files. Nothing is started by hand after `resume`.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,14 @@ from simulator.disorder import Disorder
 from simulator.taxi.drip import drip
 from simulator.taxi.drip_plan import DripPlan
 from tests.oracles.rides import TaxiOracle, by_id
-from tests.stories.deployment import Deployment, deployed, pause
+from tests.stories.deployment import (
+    VICTIMS,
+    Deployment,
+    Victim,
+    deployed,
+    pause,
+    percentile,
+)
 
 GROUP = "taxi_events"
 WATCHED = "taxi/fare_events_raw"
@@ -54,7 +62,9 @@ def raw_rows(deployment: Deployment) -> int:
     )
 
 
-def run_the_story(folder: Path, *, rate: float, victims: list[str]) -> tuple[Deployment, list[str]]:
+def run_the_story(
+    folder: Path, *, rate: float, victims: Sequence[Victim]
+) -> tuple[Deployment, list[str]]:
     """Drip while victims are killed one after the other, then wait until all is read, and pause."""
     story: list[str] = []
     dice = random.Random(SEED)  # seeded: the moments are the same each time
@@ -85,21 +95,11 @@ def run_the_story(folder: Path, *, rate: float, victims: list[str]) -> tuple[Dep
             wait_until(lambda: deployment.living(GROUP) is not None, 60, reason="the run lives")
             record(story, "first commit")
             for victim in victims:
-                waited = pause(dice, 1, 12)
-                beat = deployment.living(GROUP)
-                assert beat is not None, "killing what is dead proves nothing"
-                if victim == "code server":
-                    for server in deployment.code_servers():
-                        server.kill()
-                    record(story, f"killed the code server after {waited:.1f} s")
-                    continue
-                pid = beat.pid if victim == "run" else beat.jvm_pid
-                assert pid is not None
-                seconds = deployment.kill(pid, GROUP, WATCHED)
-                record(
-                    story,
-                    f"killed the {victim} after {waited:.1f} s: committed after {seconds:.1f} s",
-                )
+                waited = pause(dice, 1, 8)
+                seconds = deployment.kill(victim, GROUP, WATCHED)
+                record(story, f"killed {victim} after {waited:.1f} s: back after {seconds:.1f} s")
+                # As `rivermark resume`: kills by hand are no storm, which would be given up.
+                deployment.set_desired(GROUP, "run")
             pause(dice, 2, 5)
             stop.set()
             dripping.join(60)
@@ -192,24 +192,31 @@ def in_utc(value: Any) -> Any:
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
+def table_of(deployment: Deployment) -> str:
+    """What each kind of kill cost until its work went on, in seconds."""
+    lines = ["| killed | times | p50 | p95 | max |", "| --- | ---: | ---: | ---: | ---: |"]
+    for victim, seconds in deployment.recoveries.items():
+        p50, p95, most = percentile(seconds, 0.5), percentile(seconds, 0.95), max(seconds)
+        lines.append(f"| {victim} | {len(seconds)} | {p50:.1f} | {p95:.1f} | {most:.1f} |")
+    return "\n".join([*lines, "0 rows lost, 0 doubled"])
+
+
 @pytest.mark.story
-def test_a_killed_run_and_a_killed_jvm_lose_and_double_nothing(tmp_path: Path) -> None:
-    deployment, story = run_the_story(tmp_path, rate=60, victims=["run", "JVM"])
+@pytest.mark.timeout(1_500)
+def test_whatever_is_killed_comes_back_without_a_hand_and_loses_and_doubles_nothing(
+    tmp_path: Path,
+) -> None:
+    deployment, story = run_the_story(tmp_path, rate=60, victims=VICTIMS)
 
     check_tables(deployment)
-    print("\n".join(story))  # noqa: T201 - the recovery times belong to the report
+    print("\n".join([*story, table_of(deployment)]))  # noqa: T201 - the times belong to the report
 
 
 @pytest.mark.story
 @pytest.mark.slow
-def test_three_killed_runs_a_killed_jvm_and_code_server_lose_and_double_nothing(
-    tmp_path: Path,
-) -> None:
-    deployment, story = run_the_story(
-        tmp_path,
-        rate=60,
-        victims=["run", "JVM", "run", "code server", "run"],
-    )
+@pytest.mark.timeout(9_000)
+def test_ten_kills_of_each_lose_and_double_nothing(tmp_path: Path) -> None:
+    deployment, story = run_the_story(tmp_path, rate=60, victims=VICTIMS * 10)
 
     check_tables(deployment)
-    print("\n".join(story))  # noqa: T201
+    print("\n".join([*story, table_of(deployment)]))  # noqa: T201

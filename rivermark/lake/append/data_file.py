@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rivermark.lake.full_disk import naming
+
 TEXT: Final = 32
 """Characters of a text that its bounds keep, as with Delta on Spark."""
 MANY: Final = 10_000
@@ -35,18 +37,19 @@ def write_data_file(folder: Path, rows: pa.Table, skipped_by: list[tuple[str, ..
     name = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
     path = folder / name
     try:
-        pq.write_table(
-            rows,
-            path,
-            # Spark reads decimals of up to 18 digits faster so.
-            store_decimal_as_integer=True,
-            # Delta keeps it itself.
-            store_schema=False,
-            use_dictionary=repeating(rows),
-            write_statistics=_without_nan(rows),
-            # Of bits flipped one by one 63 % gave other rows and no error without them.
-            write_page_checksum=True,
-        )
+        with naming(path):
+            pq.write_table(
+                rows,
+                path,
+                # Spark reads decimals of up to 18 digits faster so.
+                store_decimal_as_integer=True,
+                # Delta keeps it itself.
+                store_schema=False,
+                use_dictionary=repeating(rows),
+                write_statistics=_without_nan(rows),
+                # Of bits flipped one by one 63 % gave other rows and no error without them.
+                write_page_checksum=True,
+            )
     except BaseException:
         path.unlink(missing_ok=True)
         raise

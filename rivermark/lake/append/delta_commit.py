@@ -34,6 +34,7 @@ from rivermark.lake.checkpoint import make_checkpoint
 from rivermark.lake.commit_metadata import user_metadata
 from rivermark.lake.durable import sync
 from rivermark.lake.filesystem import filesystem, is_local
+from rivermark.lake.full_disk import naming
 from rivermark.lake.integrity.log_entry import Actions
 from rivermark.lake.integrity.version_sums import Checksum
 from rivermark.lake.locks import sync_commits
@@ -160,13 +161,14 @@ class DeltaCommitter:
         # As UTF-8: arrow-json takes an escaped pair of surrogates for another character.
         lines = (json.dumps(a, ensure_ascii=False, separators=(",", ":")) for a in actions)
         draft = Path(self._folder) / f".{uuid.uuid4().hex}.tmp"
+        table = Path(self._folder).parent
+        added = [table / a["add"]["path"] for a in actions if "add" in a]
+        linked = False
         try:
-            draft.write_bytes("".join(f"{line}\n" for line in lines).encode())
+            with naming(draft):
+                draft.write_bytes("".join(f"{line}\n" for line in lines).encode())
             written = draft.stat()
-            table = Path(self._folder).parent
-            added = [table / a["add"]["path"] for a in actions if "add" in a]
             sync([*added, table, draft] if added else [draft])
-            # No entry refers to the data file where another writer changed the columns meanwhile.
             while (known := self._newest()) is not None and known.features is features:
                 try:
                     # A link, unlike a renaming, fails where the version exists.
@@ -176,12 +178,16 @@ class DeltaCommitter:
                 except OSError:
                     self._able = False  # A disk without links.
                     return None
+                linked = True
                 sync([self._folder])
                 self._known = self._next(known, (written.st_ino, written.st_mtime_ns), actions)
                 return self._known
             return None
         finally:
             draft.unlink(missing_ok=True)
+            # No entry refers to them: the disk was full, or the columns have changed meanwhile.
+            for file in [] if linked else added:
+                file.unlink(missing_ok=True)
 
 
 def known_at(

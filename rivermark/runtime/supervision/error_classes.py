@@ -9,6 +9,7 @@ from typing import Final
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException
 
+from rivermark.lake.full_disk import full_path, is_disk_full
 from rivermark.model.errors import (
     CheckpointIncompatible,
     DeclarationError,
@@ -124,6 +125,13 @@ def explain(
 ) -> Fault:
     """The fault behind an exception of a query, of Spark's bridge, or of our own."""
     text = str(error)
+    if is_disk_full(error):
+        path = full_path(error, checkpoint)
+        return Fault(
+            f"the disk of {path} is full; what was not committed is repeated. Free space there: "
+            "the restart strategy starts it again, and when that has given up, rivermark resume",
+            True,
+        )
     if isinstance(error, REFUSALS):
         return Fault(text, False)
     # Of a chain the cause comes first, and the last one names key and event.

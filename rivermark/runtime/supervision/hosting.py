@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
+from rivermark.lake.full_disk import is_disk_full
+from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.desired_state import Desired, DesiredStore
@@ -62,21 +64,29 @@ class Hosting:
 
         Only a live run ends by a pause, and with `paused_since` only by one that came after that
         moment (UTC). Raises StreamFailed with the first failed stream's own error, when all others
-        have ended, and StreamAlreadyRunning.
+        have ended, StreamAlreadyRunning, and RivermarkError where a full disk ends the run itself.
         """
+        from rivermark.runtime.supervision.error_classes import explain
         from rivermark.runtime.supervision.run import run_bounded, run_continuous
 
         hosted = (spark, self.settings, self.topology, self.streams)
-        if not self.continuous:
-            return run_bounded(*hosted, run_id=self.run_id, on_report=on_report, stop=stop)
-        with self._stop_on_pause(stop, paused_since, on_pause):
-            return run_continuous(
-                *hosted,
-                run_id=self.run_id,
-                stop=stop,
-                on_report=on_report,
-                report_every=report_every,
-            )
+        try:
+            if not self.continuous:
+                return run_bounded(*hosted, run_id=self.run_id, on_report=on_report, stop=stop)
+            with self._stop_on_pause(stop, paused_since, on_pause):
+                return run_continuous(
+                    *hosted,
+                    run_id=self.run_id,
+                    stop=stop,
+                    on_report=on_report,
+                    report_every=report_every,
+                )
+        except OSError as error:
+            if not is_disk_full(error):
+                raise
+            raise RivermarkError(
+                explain(error, checkpoint=self.settings.lake_root).message
+            ) from error
 
     @contextmanager
     def _stop_on_pause(

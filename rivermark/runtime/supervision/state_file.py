@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from rivermark.lake.filesystem import write_file
+from rivermark.lake.full_disk import is_disk_full
 from rivermark.model.errors import UnknownStream
 
 T = TypeVar("T")
@@ -37,9 +38,21 @@ def name_of(path: Path) -> str:
 
 
 def write(path: Path, value: object, *, durable: bool = True) -> None:
-    """Put `value` into the file in one step: a reader sees the old content or the new."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    write_file(str(path), msgspec.json.encode(value), durable=durable)
+    """Put `value` into the file in one step: a reader sees the old content or the new.
+
+    On a full disk a file that need not be durable is written over, which takes no space: a
+    heartbeat has to say that the disk is full.
+    """
+    content = msgspec.json.encode(value)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_file(str(path), content, durable=durable)
+    except OSError as error:
+        if durable or not is_disk_full(error) or not path.exists():
+            raise
+        with path.open("r+b", buffering=0) as file:
+            # One write, and none less: spaces behind the value mean nothing.
+            file.write(content.ljust(path.stat().st_size))
 
 
 def read(path: Path, kind: type[T]) -> T | None:

@@ -24,7 +24,7 @@ from rivermark.runtime.query.base import QueryHost
 from rivermark.runtime.query.factory import host_for
 from rivermark.runtime.spark.progress_reports import Reports
 from rivermark.runtime.spark.session import jvm_pid_of
-from rivermark.runtime.supervision.error_classes import explain
+from rivermark.runtime.supervision.error_classes import Fault, explain
 from rivermark.runtime.supervision.file_poller import Poller
 from rivermark.runtime.supervision.heartbeat import FAILURES, WAITING, Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.lease import Lease
@@ -102,11 +102,13 @@ class Supervisor:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop what runs, write down what was counted, release the leases."""
+        """Stop what runs, write down what was counted and what ended it, release the leases."""
         try:
-            for run in self.runs.values():
+            for name, run in self.runs.items():
                 if not run.ended:
                     run.state = "stopping"
+                    if isinstance(error, Exception) and not isinstance(error, StreamFailed):
+                        self.summaries[name].error = self._explain(name, error).message
             self._quietly(self.stop_all)
             self._quietly(self.count)
             self._quietly(self._log.flush)
@@ -178,7 +180,8 @@ class Supervisor:
                 self._progressed[name] = datetime.now(UTC)
         if time.monotonic() - self._last_flush > FLUSH_SECONDS:
             self._last_flush = time.monotonic()
-            self._log.flush()
+            # A disk that is full must not end streams that it does not stop; it is tried again.
+            self._quietly(self._log.flush)
 
     def beat(self, *, force: bool = False) -> None:
         """Write every stream's heartbeat, every few seconds."""
@@ -256,7 +259,7 @@ class Supervisor:
     def _fail(self, name: str, error: BaseException) -> None:
         """Record a failure: the stream is started again later, or has failed for good."""
         run, host = self.runs[name], self.hosts.get(name)
-        fault = explain(error, stream=name, checkpoint=host.checkpoint if host else "of the stream")
+        fault = self._explain(name, error)
         run.failed(error, fault, datetime.now(UTC))
         self.summaries[name].error = fault.message
         if host is not None:
@@ -272,6 +275,10 @@ class Supervisor:
             self._failures.append(StreamFailed(name, fault.message))
         if fault.session_lost or (fault.needs_new_run and not self.bounded):
             raise self._failures[-1] from error
+
+    def _explain(self, name: str, error: BaseException) -> Fault:
+        host = self.hosts.get(name)
+        return explain(error, stream=name, checkpoint=host.checkpoint if host else "of the stream")
 
     def _beat(self, name: str, run: StreamRun) -> None:
         """Write a stream's heartbeat, unless another run has taken the stream over."""
@@ -316,8 +323,8 @@ class Supervisor:
 
     @staticmethod
     def _quietly(step: Callable[[], object]) -> None:
-        """Do a step of the way out; a session that is gone must not hide the first error."""
+        """Do a step whose failure must not hide another error, or end what goes on."""
         try:
             step()
         except Exception as error:
-            LOG.warning("while stopping: %s", explain(error).message)
+            LOG.warning("%s: %s", getattr(step, "__qualname__", step), explain(error).message)

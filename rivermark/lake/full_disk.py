@@ -1,0 +1,70 @@
+"""A full disk, told from other errors, with the path that it is about."""
+
+from __future__ import annotations
+
+import errno
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+NUMBERS: Final = (errno.ENOSPC, errno.EDQUOT)
+SIGNS: Final = ("No space left on device", "Disk quota exceeded", "(os error 28)", "(os error 122)")
+"""How the kernel's two errors read in what Java, Rust and Arrow say of them."""
+PATH: Final = re.compile(r"(?<![\w/.])(?:file:)?(/[^\s'\":,;]+)")
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether an error, or one that it came from, says that there is no space left."""
+    return any(_is_full(each) for each in _chain(error))
+
+
+def full_path(error: BaseException, *written: str | Path) -> str:
+    """The path whose disk is full: the one that the error names, or of `written` the fullest.
+
+    Spark's own temporary files are always among what was written.
+    """
+    for each in _chain(error):
+        if isinstance(each, OSError) and each.filename and _is_full(each):
+            return str(each.filename)
+    for line in str(error).splitlines():
+        if any(sign in line for sign in SIGNS) and (found := PATH.search(line)):
+            return found[1]
+    free = {}
+    for place in (*written, tempfile.gettempdir()):
+        path = Path(str(place).removeprefix("file://"))
+        try:
+            there = next(each for each in (path, *path.parents) if each.exists())
+            free[str(path)] = shutil.disk_usage(there).free
+        except (OSError, StopIteration):
+            continue
+    return min(free, key=free.__getitem__)
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Let an error of a full disk name the path that was being written."""
+    try:
+        yield
+    except OSError as error:
+        if not _is_full(error) or error.filename:
+            raise
+        raise OSError(error.errno or errno.ENOSPC, "No space left on device", str(path)) from error
+
+
+def _is_full(error: BaseException) -> bool:
+    if isinstance(error, OSError) and error.errno in NUMBERS:
+        return True
+    return any(sign in str(error) for sign in SIGNS)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    following: BaseException | None = error
+    while following is not None and id(following) not in seen:
+        seen.add(id(following))
+        yield following
+        following = following.__cause__ or following.__context__
