@@ -31,14 +31,14 @@ def full_path(error: BaseException, *written: str | Path) -> str:
         if isinstance(each, OSError) and each.filename and _is_full(each):
             return str(each.filename)
     for line in str(error).splitlines():
-        if any(sign in line for sign in SIGNS) and (found := PATH.search(line)):
-            return found[1]
+        if any(sign in line for sign in SIGNS) and (named := PATH.search(line)):
+            return named[1]
     free = {}
     for place in (*written, tempfile.gettempdir()):
         path = Path(str(place).removeprefix("file://"))
         try:
-            there = next(each for each in (path, *path.parents) if each.exists())
-            free[str(path)] = shutil.disk_usage(there).free
+            existing = next(each for each in (path, *path.parents) if each.exists())
+            free[str(path)] = shutil.disk_usage(existing).free
         except (OSError, StopIteration):
             continue
     return min(free, key=free.__getitem__)
