@@ -7,6 +7,7 @@ its last sync, or at the worst all that it was given since.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,15 +39,17 @@ class Disk:
         self.names: dict[Path, dict[str, int]] = {}
         self.check: Callable[[Path], None] | None = None
         self.failures = 0
+        self._lock = threading.RLock()
 
     def sync(self, path: str | Path) -> None:
         """Take up a file's content or a folder's names."""
         place = Path(path)
-        if place.is_dir():
-            self.names[place] = {child.name: child.stat().st_ino for child in place.iterdir()}
-        elif place.exists():
-            self.contents[place.stat().st_ino] = place.read_bytes()
-        self.fail()
+        with self._lock:  # Several files are synced at a time, in any order.
+            if place.is_dir():
+                self.names[place] = {child.name: child.stat().st_ino for child in place.iterdir()}
+            elif place.exists():
+                self.contents[place.stat().st_ino] = place.read_bytes()
+            self.fail()
 
     def fail(self) -> None:
         """Look at what is left, if the power fails now."""
