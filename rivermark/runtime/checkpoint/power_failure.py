@@ -14,6 +14,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 from typing import Final
@@ -27,6 +28,8 @@ LOG: Final = logging.getLogger("rivermark")
 
 WRITTEN_BACK: Final = 600.0
 """Seconds after which the kernel has long written back whatever was not synced."""
+TICK: Final = 20_000_000
+"""Nanoseconds within which a folder may change again under the same time of modification."""
 SNAPSHOT: Final = frozenset({"snapshot", "zip"})
 CHANGES: Final = frozenset({"delta", "changelog"})
 STATE: Final = re.compile(r"(\d+)(?:_[0-9a-f-]+)?\.(\w+)")
@@ -34,27 +37,56 @@ STATE: Final = re.compile(r"(\d+)(?:_[0-9a-f-]+)?\.(\w+)")
 
 
 class CheckpointSync:
-    """Syncs what is new in a checkpoint on this machine's disk."""
+    """Syncs what is new in a checkpoint on this machine's disk.
+
+    Not Hadoop's checksum files beside it: those that come back empty are removed.
+    """
 
     def __init__(self, folder: str) -> None:
-        self._root = Path(filesystem(folder)[1]) if is_local(folder) else None
-        self._seen: dict[str, set[str]] = {}
+        self._root = filesystem(folder)[1] if is_local(folder) else None
+        self._seen: dict[str, _Folder] = {}
 
     def sync(self) -> None:
         """Return when all that Spark has written of the checkpoint is on the disk."""
         if self._root is not None and is_durable():
-            sync([path for folder in _folders(self._root) for path in self._new_in(folder)])
+            sync(self._new_below(self._root))
 
-    def _new_in(self, folder: str) -> list[str]:
-        names = {entry.name for entry in os.scandir(folder)}
+    def _new_below(self, folder: str) -> Iterator[str]:
+        try:
+            modified = os.stat(folder).st_mtime_ns  # noqa: PTH116 - once a batch and folder
+        except FileNotFoundError:
+            return
         before = self._seen.get(folder)
-        self._seen[folder] = names
-        if before is None:
-            limit = time.time() - WRITTEN_BACK
-            new = {n for n in names if _modified(f"{folder}/{n}") > limit}
-        else:
-            new = names - before
-        return [*(f"{folder}/{name}" for name in new), folder] if new else []
+        if before is None or before.modified != modified:
+            settled = time.time_ns() - modified > TICK
+            now = self._seen[folder] = _Folder.of(folder, modified if settled else -1)
+            if before is None:
+                limit = time.time() - WRITTEN_BACK
+                new = [n for n in now.names if _modified(f"{folder}/{n}") > limit]
+            else:
+                new = [n for n in now.names if n not in before.names]
+            yield from (f"{folder}/{name}" for name in new)
+            if new:
+                yield folder
+        for name in self._seen[folder].folders:
+            yield from self._new_below(f"{folder}/{name}")
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """What a folder held when it was last modified (nanoseconds)."""
+
+    modified: int
+    names: frozenset[str]
+    folders: list[str]
+
+    @classmethod
+    def of(cls, folder: str, modified: int) -> _Folder:
+        """Read a folder, without hidden names."""
+        with os.scandir(folder) as entries:
+            seen = [(e.name, e.is_dir()) for e in entries if not e.name.startswith(".")]
+        names = frozenset(name for name, _ in seen)
+        return cls(modified, names, [name for name, is_folder in seen if is_folder])
 
 
 def drop_torn_batches(stream: str, folder: str, held: Callable[[], int | None]) -> int | None:
@@ -69,6 +101,8 @@ def drop_torn_batches(stream: str, folder: str, held: Callable[[], int | None]) 
     root = Path(filesystem(folder)[1])
     if not is_local(folder) or not root.is_dir():
         return None
+    for sums in [p for p in root.rglob(".*.crc") if not p.stat().st_size]:
+        sums.unlink()  # It tells nothing, and Hadoop may take it for a checksum that fails.
     # Spark goes back to an older snapshot and the changes since.
     _drop(path for _, path in _state_of(root, SNAPSHOT) if _is_torn_state(path))
     metadata = root / "metadata"
@@ -109,11 +143,6 @@ def drop_torn_batches(stream: str, folder: str, held: Callable[[], int | None]) 
         *(stream, first, again),
     )
     return again
-
-
-def _folders(root: Path) -> Iterator[str]:
-    for folder, _, _ in os.walk(root):
-        yield folder
 
 
 def _modified(path: str) -> float:

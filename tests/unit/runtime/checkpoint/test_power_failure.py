@@ -124,6 +124,13 @@ def test_what_no_batch_reads_again_stops_nothing(checkpoint: Path, torn: str) ->
     assert drop_torn_batches("test/x", str(checkpoint), lambda: 3) is None
 
 
+def test_an_empty_checksum_file_is_removed(checkpoint: Path) -> None:
+    sums = sidecar_of(checkpoint / "offsets" / "3")
+    sums.write_bytes(b"")
+    assert drop_torn_batches("test/x", str(checkpoint), lambda: 3) is None
+    assert not sums.exists()
+
+
 def test_a_torn_snapshot_is_no_loss(checkpoint: Path) -> None:
     before = whole(checkpoint)
     put(checkpoint / "state" / "0" / "0" / "2.snapshot", "")
@@ -144,7 +151,7 @@ def test_each_batch_syncs_what_is_new_and_what_names_it(
 
     syncing.sync()
     assert str(checkpoint / "offsets" / "3") in synced
-    assert str(checkpoint / "offsets" / ".3.crc") in synced
+    assert str(checkpoint / "offsets" / ".3.crc") not in synced
     assert str(checkpoint / "state" / "0" / "1" / "3.delta") in synced
     assert str(old) not in synced
 
@@ -154,6 +161,4 @@ def test_each_batch_syncs_what_is_new_and_what_names_it(
 
     put(checkpoint / "commits" / "3", "v1\n{}")
     syncing.sync()
-    assert sorted(synced) == sorted(
-        str(checkpoint / "commits" / name) for name in ("", "3", ".3.crc")
-    )
+    assert sorted(synced) == [str(checkpoint / "commits"), str(checkpoint / "commits" / "3")]
