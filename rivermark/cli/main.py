@@ -12,6 +12,7 @@ from rivermark.cli.dead_letters import dead_letters
 from rivermark.cli.demo import demo
 from rivermark.cli.desired_state import pause, resume
 from rivermark.cli.files import files
+from rivermark.cli.fsck import fsck
 from rivermark.cli.group import CommandGroup, add_command
 from rivermark.cli.maintenance import upkeep
 from rivermark.cli.merge_late import merge_late
@@ -69,3 +70,4 @@ add_command(app, merge_late, "merge-late", panel=REPAIR, former_name="fold-late"
 add_command(app, replay_ingest, "replay-ingest", panel=REPAIR, former_name="readmit")
 add_command(app, reset, "reset", panel=REPAIR)
 add_command(app, upkeep, "upkeep", panel=REPAIR)
+add_command(app, fsck, "fsck", panel=REPAIR)

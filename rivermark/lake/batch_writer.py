@@ -19,6 +19,7 @@ from rivermark.lake.integrity.log_check import check_log
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock, newest_version, sync_commits
 from rivermark.lake.log import Commit, CommitLog
+from rivermark.lake.written import note_written
 from rivermark.model.errors import ReplayUnprovable
 from rivermark.model.sink import Origin
 from rivermark.model.table import Table
@@ -41,6 +42,7 @@ class TableWriter:
 
     def __init__(self, lake: Lake, table: Table, origin: Origin) -> None:
         """Look up the newest batch of this origin in the table's log."""
+        self._lake = lake
         self.table = table
         self.path = lake.path(table)
         self.origin = origin
@@ -129,6 +131,7 @@ class TableWriter:
                 self._append_by_library(rows, described)
                 sync_commits(self.path, before)
         self._last, self._unsure = Commit(-1, datetime.now(UTC), "WRITE", described), False
+        note_written(self._lake, self.table, self.origin, batch)
         return True
 
     def rows_written(self, batch: int) -> int:

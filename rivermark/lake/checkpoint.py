@@ -16,10 +16,11 @@ from typing import Final
 
 from deltalake import DeltaTable
 
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import delta_table, sum_up_checkpoint
 from rivermark.lake.durable import sync
 from rivermark.lake.filesystem import filesystem, is_local, put_file
 from rivermark.lake.integrity.log_check import LAST_CHECKPOINT, check_log, listing_of
+from rivermark.lake.integrity.sidecar import sidecar_of, write_sidecar
 from rivermark.lake.locks import sync_checkpoint
 
 SHADOW: Final = "_checkpoint."
@@ -43,12 +44,16 @@ def make_checkpoint(table_path: str) -> None:
         linked = _link_log(table_path, shadow / "_delta_log")
         if linked is None:
             DeltaTable(table_path).create_checkpoint()
+            sum_up_checkpoint(table_path, check_log(table_path))
             sync_checkpoint(table_path)
             return
         DeltaTable(str(shadow)).create_checkpoint()
         made = [p for p in (shadow / "_delta_log").iterdir() if p.name not in linked]
         hint = next(path for path in made if path.name == LAST_CHECKPOINT)
         made.remove(hint)
+        for path in [*made]:
+            write_sidecar(path)
+            made.append(sidecar_of(path))
         sync(made)
         for path in made:
             path.replace(Path(folder, "_delta_log", path.name))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.integrity.log_check import check_log
+from rivermark.lake.integrity.sidecar import sidecar_of, write_sidecar
 from rivermark.lake.skipping import skipping_columns
 
 if TYPE_CHECKING:
@@ -15,8 +18,6 @@ if TYPE_CHECKING:
     from pyarrow import dataset
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamReader
-
-UNREADABLE: Final = ("Parquet", "page integrity", "Corrupt", "too short", "LocalFileSystem error")
 
 
 def delta_table(path: str, version: int | None = None) -> DeltaTable:
@@ -36,10 +37,26 @@ def dataset_of(table: DeltaTable) -> dataset.Dataset:
     from pyarrow.dataset import ParquetFragmentScanOptions
 
     rows = table.to_pyarrow_dataset(schema=skipping_columns(table))
+    # Errors of a read name no file; who looks for it has the folder from here (lake/sql.py).
+    rows.filesystem.handler.table_path = table.table_uri.removeprefix("file://").rstrip("/")
     rows.format.default_fragment_scan_options = ParquetFragmentScanOptions(
         pre_buffer=True, page_checksum_verification=True
     )
     return rows.replace_schema(pa.schema(table.schema().to_arrow()))
+
+
+def sum_up_checkpoint(path: str, version: int) -> None:
+    """Write the checksum file of a version's table checkpoint, where there is one without.
+
+    delta-rs writes none, and a changed byte in a table checkpoint may be other statistics, by which
+    readers skip rows.
+    """
+    if not is_local(path):
+        return
+    folder = filesystem(f"{path}/_delta_log")[1]
+    checkpoint = Path(folder, f"{version:020d}.checkpoint.parquet")
+    if checkpoint.exists() and not sidecar_of(checkpoint).exists():
+        write_sidecar(checkpoint)
 
 
 def read_delta(spark: SparkSession, path: str, version: int | None = None) -> DataFrame:

@@ -76,13 +76,15 @@ class CommitLog:
         is empty or cut.
         """
         newer: int | None = None
-        for version in reversed(self.versions()):
-            if newer is not None and version < newer - 1:
-                raise damaged(entry_path(self._folder, newer - 1), f"is missing, {newer} is there")
-            newer = version
-            commit = self.read(version)
-            if commit is not None:
-                yield commit
+        for listed in reversed(self.versions()):
+            # A listing is no snapshot: what it lacks between two others may be there.
+            for version in range(newer - 1 if newer is not None else listed, listed - 1, -1):
+                commit = self.read(version)
+                if commit is not None:
+                    yield commit
+                elif version != listed:
+                    raise damaged(entry_path(self._folder, version), f"is missing, {newer} is not")
+            newer = listed
 
     def history(self) -> Iterator[Commit]:
         """The commits of the log, newest first; then those that maintenance recorded.

@@ -7,8 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import duckdb
+import pyarrow as pa
+
+from rivermark.lake.integrity.log_entry import damaged
 
 if TYPE_CHECKING:
     # Arrow's datasets import pandas, which takes a second: not before the first query.
@@ -36,7 +40,8 @@ def connection(tables: Mapping[str, dataset.Dataset]) -> Iterator[duckdb.DuckDBP
     with _duckdb().cursor() as duck:
         for name, table in tables.items():
             duck.register(name, table)
-        yield duck
+        with damage_named(*tables.values()):
+            yield duck
 
 
 @contextmanager
@@ -50,7 +55,40 @@ def spilling_connection(
     ):
         for name, table in tables.items():
             engine.register(name, table)
-        yield engine
+        with damage_named(*tables.values()):
+            yield engine
+
+
+@contextmanager
+def damage_named(*tables: dataset.Dataset) -> Iterator[None]:
+    """Let a read that fails by a damaged data file say which: Arrow and DuckDB do not.
+
+    Raises TableDamaged for the first file of the tables that cannot be read through.
+    """
+    try:
+        yield
+    except (OSError, pa.ArrowException, duckdb.Error) as error:
+        for table in tables:
+            for path, problem in unreadable_files(table):
+                raise damaged(path, problem) from error
+        raise
+
+
+def unreadable_files(table: dataset.Dataset) -> Iterator[tuple[str, str]]:
+    """The data files of a dataset that cannot be read through, each with the reason."""
+    for fragment in table.get_fragments():
+        path = getattr(fragment, "path", None)
+        if path is None:
+            continue  # Rows of this process.
+        folder = getattr(getattr(fragment.filesystem, "handler", None), "table_path", "")
+        try:
+            for _ in fragment.to_batches(batch_readahead=1):
+                pass
+        except FileNotFoundError:
+            yield f"{folder}/{unquote(path)}".lstrip("/"), "is missing"
+        except (OSError, pa.ArrowException) as error:
+            first = str(error).strip().split("\n", 1)[0]
+            yield f"{folder}/{unquote(path)}", f"cannot be read ({first})"
 
 
 @cache

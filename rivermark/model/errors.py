@@ -14,7 +14,15 @@ class TableSchemaMismatch(RivermarkError):
 
 
 class TableDamaged(RivermarkError):
-    """A file of a table or of its log is empty, cut, changed or missing."""
+    """A file of a table or of its log (`path`) is empty, cut, changed or missing."""
+
+    def __init__(self, table: str, path: str, problem: str) -> None:
+        super().__init__(
+            f"table '{table}': {path} {problem}. Nothing of the table was read. "
+            f"See what can be done: rivermark fsck {table}"
+        )
+        self.path = path
+        self.problem = problem
 
 
 class VersionNotAvailable(RivermarkError):

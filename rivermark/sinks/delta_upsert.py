@@ -28,6 +28,7 @@ from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.schema import arrow_schema, create_table
 from rivermark.lake.sql import connection, quoted
+from rivermark.lake.written import note_written
 from rivermark.model.errors import DeclarationError, RivermarkError
 from rivermark.model.sink import (
     BatchIdentity,
@@ -108,11 +109,12 @@ class _Writer(SinkWriter):
         self._sink = sink
         self._table = context.table
         self._origin = context.origin
-        self._path = _lake(context).path(context.table)
+        self._lake = _lake(context)
+        self._path = self._lake.path(context.table)
         self._tombstones: str | None = None
         for tombstones in sink.tables(context.table):
-            create_table(_lake(context), tombstones)
-            self._tombstones = _lake(context).path(tombstones)
+            create_table(self._lake, tombstones)
+            self._tombstones = self._lake.path(tombstones)
 
     def last(self) -> BatchIdentity | None:
         return self._last
@@ -252,6 +254,8 @@ class _Writer(SinkWriter):
             merge = merge.when_matched_update(updates).when_not_matched_insert(updates)
         merge.execute()
         write_checksum(path, table.version())
+        if path == self._path and "batch" in metadata:
+            note_written(self._lake, self._table, self._origin, int(metadata["batch"]))
 
 
 def in_memory(rows: pa.Table) -> dataset.Dataset:

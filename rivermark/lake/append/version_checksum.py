@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from pyarrow import fs
 
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import delta_table, sum_up_checkpoint
 from rivermark.lake.filesystem import filesystem, put_file
 from rivermark.lake.integrity.log_check import entry_path
 from rivermark.lake.integrity.log_entry import Actions, actions_in
@@ -34,6 +34,8 @@ def write_checksum(table_path: str, version: int) -> bool:
     of that version.
     """
     store, folder = filesystem(f"{table_path}/_delta_log")
+    # delta-rs writes one with a commit of its own, and no checksum file for it.
+    sum_up_checkpoint(table_path, version)
     if _checksum(store, folder, version) is not None:
         return True
     checksum = _summed_up(table_path, store, folder, version)
@@ -47,7 +49,7 @@ def put_checksum(store: fs.FileSystem, folder: str, version: int, sums: Checksum
     """Write the sums of a version beside its commit."""
     entry = _content(store, entry_path(folder, version))
     # Whole or not at all: a reader that finds half a file would have to distrust the version.
-    put_file(store, _place(folder, version), sums_text(sums, entry), durable=False)
+    put_file(store, _place(folder, version), sums_text(sums, version, entry), durable=False)
 
 
 def checksum_of(table_path: str, version: int) -> Checksum | None:
@@ -99,7 +101,7 @@ def _checksum(store: fs.FileSystem, folder: str, version: int) -> Checksum | Non
     if version < 0:
         return _sums(0, 0, None, None)
     content = _content(store, _place(folder, version))
-    sums = None if content is None else sums_in(content)
+    sums = None if content is None else sums_in(content, version)
     if sums is None:
         return None
     return _sums(*(sums[name] for name in REQUIRED))

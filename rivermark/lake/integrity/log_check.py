@@ -11,6 +11,7 @@ store shows a file whole or not at all, and each look costs a request.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -19,17 +20,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyarrow import fs
 
 from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.integrity.log_entry import Actions, actions_in, complete, damaged
 from rivermark.lake.integrity.sidecar import agrees
 from rivermark.lake.integrity.version_sums import Checksum, entry_agrees, sums_in
+from rivermark.model.errors import TableDamaged
 
 LOG = logging.getLogger("rivermark")
 
 NAME: Final = re.compile(r"(\d{20})\.(json|crc|checkpoint(?:\..+)?\.(?:parquet|json))")
 PARQUET: Final = b"PAR1"
+ATTEMPTS: Final = 3
 LAST_CHECKPOINT: Final = "_last_checkpoint"
 
 Stamp = tuple[int, int]
@@ -47,6 +53,7 @@ class LogListing:
     entries: dict[int, int | None] = field(default_factory=dict)
     sums: set[int] = field(default_factory=set)
     checkpoints: dict[int, list[str]] = field(default_factory=dict)
+    hinted: int | None = None
 
     @property
     def newest(self) -> int:
@@ -95,6 +102,19 @@ def check_log(table_path: str, version: int | None = None) -> int:
     Raises TableDamaged, naming the file. A table or version that is not there is left to
     the reader that opens it.
     """
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return _check_listed(table_path, version)
+        except FileNotFoundError:
+            pass  # Maintenance took it away behind the listing.
+        except TableDamaged as damage:
+            if "missing" not in damage.problem:
+                raise
+            # A listing is no snapshot: it may show a new entry and not the one before.
+    return _check_listed(table_path, version)
+
+
+def _check_listed(table_path: str, version: int | None) -> int:
     listing = listing_of(table_path)
     newest = listing.newest
     if newest < 0:
@@ -111,6 +131,7 @@ def check_log(table_path: str, version: int | None = None) -> int:
             f"is missing: the log begins at version {oldest} and no table checkpoint begins it",
         )
     if is_local(table_path):
+        _check_hint(listing)
         for name in [] if start is None else listing.checkpoints[start]:
             check_checkpoint_file(Path(listing.folder, name))
     for each in range(first, last + 1):
@@ -177,7 +198,7 @@ def read_sums(folder: str, version: int) -> Checksum | None:
         content = path.read_bytes()
     except FileNotFoundError:
         return None
-    sums = sums_in(content)
+    sums = sums_in(content, version)
     if sums is None or agrees(path, content) is False:
         tell_damaged_sums(path)
         return None
@@ -196,16 +217,61 @@ def tell_damaged_sums(path: Path) -> None:
 
 
 def check_checkpoint_file(path: Path) -> None:
-    """Check a table checkpoint: its ends, and its checksum file where there is one."""
+    """Check a table checkpoint: by its checksum file, else by that of its version."""
     if path.suffix != ".parquet" or _is_known(path):
         return
     stamp = _stamp(path)
     content = path.read_bytes()
     if content[:4] != PARQUET or content[-4:] != PARQUET:
         raise damaged(str(path), "is no whole Parquet file" if content else "is empty")
-    if agrees(path, content) is False:
+    agreed = agrees(path, content)
+    if agreed is False:
         raise damaged(str(path), f"does not agree with its checksum file .{path.name}.crc")
+    if agreed is None and path.name == f"{path.name[:20]}.checkpoint.parquet":
+        _check_state(path)
     _remember(path, stamp)
+
+
+def _check_state(path: Path) -> None:
+    """Whether a table checkpoint holds the files that the checksum file of its version counts."""
+    try:
+        with pq.ParquetFile(path) as file:
+            adds = file.read(columns=["add.path", "add.size"], use_threads=False)["add"]
+        sizes = pc.struct_field(adds.drop_null(), "size")
+        state = (len(sizes), pc.sum(sizes).as_py() or 0)
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise damaged(str(path), f"cannot be read ({error})") from error
+    sums = read_sums(str(path.parent), int(path.name[:20]))
+    if sums is not None and state != (sums["numFiles"], sums["tableSizeBytes"]):
+        raise damaged(
+            str(path),
+            f"holds {state[0]} files of {state[1]} bytes, {path.name[:20]}.crc counts "
+            f"{sums['numFiles']} of {sums['tableSizeBytes']}",
+        )
+
+
+def _check_hint(listing: LogListing) -> None:
+    """Whether `_last_checkpoint` names one that is there: delta-rs reads nothing otherwise.
+
+    One that cannot be read is passed over by every reader, which then lists the log.
+    """
+    problem = hint_problem(listing)
+    if problem is not None and listing.hinted is not None:
+        raise damaged(f"{listing.folder}/{LAST_CHECKPOINT}", problem)
+
+
+def hint_problem(listing: LogListing) -> str | None:
+    """What is wrong with `_last_checkpoint`; sets the version that it names in the listing."""
+    try:
+        hint = json.loads(Path(listing.folder, LAST_CHECKPOINT).read_bytes())
+        listing.hinted = int(hint["version"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        return "is damaged"
+    if any(Path(listing.folder).glob(f"{listing.hinted:020d}.checkpoint*")):
+        return None
+    return f"names {listing.folder}/{listing.hinted:020d}.checkpoint.parquet, which is missing"
 
 
 def entry_path(folder: str, version: int) -> str:

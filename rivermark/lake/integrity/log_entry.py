@@ -67,10 +67,7 @@ def _rows(adds: Iterable[dict[str, Any]]) -> int | None:
 
 def damaged(path: str, what: str) -> TableDamaged:
     """The refusal of a file of a table: names it, and the command that looks into it."""
-    return TableDamaged(
-        f"table '{table_in(path)}': {path} {what}. Nothing of the table was read. "
-        f"See what can be done: rivermark fsck {table_in(path)}"
-    )
+    return TableDamaged(table_in(path), path, what)
 
 
 def table_in(path: str) -> str:

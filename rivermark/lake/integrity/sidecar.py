@@ -9,6 +9,7 @@ Format: `crc` and a zero byte, the bytes of a chunk, then the CRC-32 of each chu
 from __future__ import annotations
 
 import struct
+import uuid
 import zlib
 from pathlib import Path
 from typing import Final
@@ -26,6 +27,14 @@ def chunk_sums(content: bytes) -> bytes:
     """The content of the checksum file."""
     sums = [zlib.crc32(content[at : at + CHUNK]) for at in range(0, len(content), CHUNK)]
     return MAGIC + struct.pack(f">I{len(sums)}I", CHUNK, *sums)
+
+
+def write_sidecar(path: Path) -> None:
+    """Write the checksum file of a file that is written."""
+    sums, place = chunk_sums(path.read_bytes()), sidecar_of(path)
+    draft = place.with_name(f"{place.name}.{uuid.uuid4().hex}.tmp")
+    draft.write_bytes(sums)
+    draft.replace(place)
 
 
 def agrees(path: Path, content: bytes | None = None) -> bool | None:

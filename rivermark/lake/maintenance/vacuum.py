@@ -22,7 +22,10 @@ from rivermark.model.table import Table
 DRAFT: Final = re.compile(r"\..*[0-9a-f]{32}\.tmp")
 """What a killed writer leaves of an entry that it had not named yet."""
 DRAFTS_KEPT: Final = timedelta(hours=1)
-ENTRY: Final = re.compile(r"(\d{20})\.(json|crc|checkpoint(\..+)?\.parquet|checkpoint\..+\.json)")
+ENTRY: Final = re.compile(
+    r"(\d{20})\.(json|crc|checkpoint(\..+)?\.parquet|checkpoint\..+\.json)|\.(\d{20})\..+\.crc"
+)
+"""Files of a version, those in which Hadoop keeps its checksums too."""
 
 
 def vacuum(
@@ -70,7 +73,8 @@ def clean_log(
     oldest = oldest_retained(lake, table, now)
     store, folder = filesystem(f"{path}/_delta_log")
     entries = _entries(store, folder)
-    begin = max((v for v, name in entries if ".checkpoint" in name and v <= oldest), default=0)
+    checkpoints = (v for v, name in entries if ".checkpoint" in name and not name.startswith("."))
+    begin = max((v for v in checkpoints if v <= oldest), default=0)
     old = [name for v, name in entries if v < begin]
     if not old:
         return 0, ""
@@ -101,7 +105,7 @@ def remove_drafts(lake: Lake, table: Table, now: datetime, *, dry_run: bool = Fa
 def _entries(store: fs.FileSystem, folder: str) -> list[tuple[int, str]]:
     files = store.get_file_info(fs.FileSelector(folder))
     names = [f.base_name for f in files if f.type == fs.FileType.File]
-    return [(int(m[1]), name) for name in names if (m := ENTRY.fullmatch(name))]
+    return [(int(m[1] or m[4]), name) for name in names if (m := ENTRY.fullmatch(name))]
 
 
 def _held(reader: Reader, before: int) -> str:

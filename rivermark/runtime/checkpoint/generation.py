@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,9 +15,11 @@ from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.filesystem import filesystem, write_file
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
+from rivermark.lake.written import check_not_behind, noted
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.sink import Origin, owned
-from rivermark.model.stream import AnyStream
+from rivermark.model.stream import AnyStream, Stream
+from rivermark.runtime.checkpoint.integrity import check_files
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,15 @@ def reset_generation(
     again: with old tables and a new checkpoint it would write every row twice, with new tables and
     the old checkpoint it would leave out all that came before.
     """
-    before = read_generation(lake, stream, unfinished=True)
+    try:
+        before = read_generation(lake, stream, unfinished=True)
+    except CheckpointIncompatible:
+        before = None  # A damaged file; the folders say which numbers were used.
     held = _newest_generation(lake, stream)
     # Where the checkpoints are lost, the tables still know which numbers were used.
-    number = 1 + max(before.number if before else -1, held.generation if held else -1)
+    used = newest_entry(*filesystem(f"{lake.root}/checkpoints/{stream.name}"))
+    numbers = [before.number if before else -1, held.generation if held else -1]
+    number = 1 + max(*numbers, -1 if used is None else used)
     after = Generation(number, datetime.now(UTC), shuffle_partitions)
     write_generation(lake, stream, after, unfinished=True)
     clear()
@@ -82,21 +90,43 @@ def read_generation(
 ) -> Generation | None:
     """The generation in use; None before the first start. An unfinished reset only where allowed.
 
-    Raises CheckpointIncompatible for a reset that was broken off.
+    Raises CheckpointIncompatible for a reset that was broken off, and for a damaged file.
     """
-    store, path = filesystem(f"{lake.root}/checkpoints/{stream.name}/generation.json")
+    store, path = filesystem(generation_path(lake, stream))
     try:
         with store.open_input_stream(path) as file:
-            content: dict[str, Any] = json.loads(file.read())
+            text = file.read()
     except FileNotFoundError:
         return None
+    try:
+        content: dict[str, Any] = json.loads(text)
+        check = content.pop("check", None)
+        if check not in (None, _check_of(content)):
+            raise ValueError("it was changed")
+        since = datetime.fromisoformat(content["since"])
+        made = Generation(int(content["number"]), since, int(content["shuffle_partitions"]))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckpointIncompatible(
+            f"stream '{stream.name}': {path} is damaged ({error}). Put it back from a copy, or "
+            f"start over on purpose: rivermark reset {stream.name} (new checkpoint, tables "
+            "rebuilt from their inputs)."
+        ) from error
     if content.get("resetting") and not unfinished:
         raise CheckpointIncompatible(
             f"stream '{stream.name}': a reset was broken off; finish it: "
             f"rivermark reset {stream.name}"
         )
-    since = datetime.fromisoformat(content["since"])
-    return Generation(int(content["number"]), since, int(content["shuffle_partitions"]))
+    return made
+
+
+def generation_path(lake: Lake, stream: AnyStream) -> str:
+    """The file that says which generation is in use."""
+    return f"{lake.root}/checkpoints/{stream.name}/generation.json"
+
+
+def _check_of(content: dict[str, Any]) -> int:
+    """A checksum of what the file says: a changed digit would name another checkpoint."""
+    return zlib.crc32(json.dumps(content, sort_keys=True).encode())
 
 
 def write_generation(
@@ -109,17 +139,19 @@ def write_generation(
         "shuffle_partitions": made.shuffle_partitions,
         **({"resetting": True} if unfinished else {}),
     }
-    path = f"{lake.root}/checkpoints/{stream.name}/generation.json"
-    write_file(path, json.dumps(content).encode())
+    content["check"] = _check_of(content)
+    write_file(generation_path(lake, stream), json.dumps(content).encode())
 
 
 def check_checkpoint(lake: Lake, stream: AnyStream, origin: Origin) -> str:
     """The checkpoint's folder, checked against the batches that the tables hold.
 
-    Raises CheckpointIncompatible where parts were deleted: Spark would start from nothing and write
-    what is in the tables already, or build on state that belongs to other offsets.
+    Raises CheckpointIncompatible where parts were deleted or are damaged: Spark would start from
+    nothing and write what is in the tables already, or build on state that belongs to other
+    offsets. And where a table is an older copy: what it lost would not come again.
     """
     folder = lake.checkpoint(stream.name, origin.generation)
+    check_files(folder, stream.name)
     store, path = filesystem(folder)
     offsets = newest_entry(store, f"{path}/offsets")
     state = store.get_file_info(f"{path}/state").type == fs.FileType.Directory
@@ -141,6 +173,10 @@ def check_checkpoint(lake: Lake, stream: AnyStream, origin: Origin) -> str:
                 f"{'none' if offsets is None else offsets}; it was deleted or is an older copy. "
                 f"{reset}"
             )
+        if lake.exists(table) or noted(lake, table, origin) is not None:
+            by = "refresh" if isinstance(stream, Stream) and stream.kind == "refresh" else "batch"
+            batch = None if last is None else int(last.metadata["batch"])
+            check_not_behind(lake, table, origin, batch, by)
     return folder
 
 

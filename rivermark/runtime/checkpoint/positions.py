@@ -12,6 +12,7 @@ from rivermark.lake.delta import delta_table
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.maintenance.reader_positions import Reader
+from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import AnyStream, Ingest, table_of
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
@@ -77,6 +78,33 @@ def position(lake: Lake, stream: AnyStream, table_id: str) -> Reader | None:
     return Reader(
         stream.name, int(slowest["reservoirVersion"]), snapshot=bool(slowest["isStartingVersion"])
     )
+
+
+def check_positions(lake: Lake, stream: AnyStream, generation: int) -> None:
+    """Refuse a checkpoint that has read versions of an input which the input does not have.
+
+    The table is an older copy, or lost commits: Spark would wait for it to grow past the place that
+    was read, and pass over all that comes until then. Raises CheckpointIncompatible.
+    """
+    folder = lake.checkpoint(stream.name, generation)
+    store, path = filesystem(folder)
+    planned = newest_entry(store, f"{path}/offsets")
+    places = [] if planned is None else _offsets(store, f"{path}/offsets/{planned}")
+    tables = (plan_table(stream),) if isinstance(stream, Ingest) else read_by_stream(stream)
+    for table in tables if places else ():
+        if not lake.exists(table):
+            continue
+        delta = delta_table(lake.path(table))
+        identity, newest = str(delta.metadata().id), delta.version()
+        for place in places:
+            version = int(place["reservoirVersion"])
+            if place["reservoirId"] == identity and version > newest + 1:
+                raise CheckpointIncompatible(
+                    f"stream '{stream.name}': checkpoint {folder} has read version {version - 1} "
+                    f"of table '{table.name}', whose newest is {newest}: {lake.path(table)} lost "
+                    "commits, or is an older copy. Put the table back, or start over on purpose: "
+                    f"rivermark reset {stream.name}. rivermark fsck {table.name} says more."
+                )
 
 
 def _offsets(store: fs.FileSystem, path: str) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from rivermark.runtime.checkpoint.generation import (
     newest_batch,
     open_generation,
 )
+from rivermark.runtime.checkpoint.positions import check_positions
 from rivermark.runtime.checkpoint.power_failure import CheckpointSync, drop_torn_batches
 from rivermark.runtime.query.trigger_policy import Trigger
 from rivermark.runtime.spark.foreach_batch import take_batches
@@ -99,6 +100,7 @@ class QueryHost(ABC):
         drop_torn_batches(stream.name, folder, lambda: newest_batch(self.lake, stream, self.origin))
         self.checkpoint = check_checkpoint(self.lake, stream, self.origin)
         self._checkpoint_sync = CheckpointSync(self.checkpoint)
+        check_positions(self.lake, stream, self.generation.number)
         self.conf = {"spark.sql.shuffle.partitions": str(self.generation.shuffle_partitions)}
         self.trigger = Trigger(settings.trigger_seconds)
         self.watermark = Watermark()

@@ -17,6 +17,7 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
 from rivermark.lake.replace import replace_days
 from rivermark.lake.schema import create_table
+from rivermark.lake.written import note_written
 from rivermark.model.errors import RivermarkError
 from rivermark.model.sink import Origin, owned
 from rivermark.model.stream import Stream, table_of
@@ -186,4 +187,10 @@ def write_days(
         name = f"{origin.generation:04d}-{metadata['refresh']:010d}"
         for output, (_, rows) in zip(stream.outputs, parts, strict=True):
             replace_in_others(lake, output, origin, rows, days, name)
-        return sum(replace_days(lake, table, rows, days, metadata) for table, rows in parts)
+        total = 0
+        for table, rows in parts:
+            count = replace_days(lake, table, rows, days, metadata)
+            total += count
+            if count:
+                note_written(lake, table, origin, int(str(metadata["refresh"])))
+        return total

@@ -129,4 +129,6 @@ def test_the_earlier_release_can_read_what_is_written_now(
 ) -> None:
     rewrite(BEFORE, tmp_path)
 
-    assert json.loads((tmp_path / file).read_text()) == json.loads((BEFORE / file).read_text())
+    written = json.loads((tmp_path / file).read_text())
+    written.pop("check", None)  # The earlier release reads what it knows by name.
+    assert written == json.loads((BEFORE / file).read_text())

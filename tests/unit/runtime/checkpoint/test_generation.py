@@ -13,15 +13,18 @@ import pytest
 from deltalake import DeltaTable
 
 from rivermark.lake.batch_writer import TableWriter
+from rivermark.lake.integrity.sidecar import chunk_sums, sidecar_of
 from rivermark.lake.lake import Lake
 from rivermark.lake.replace import replace_days
 from rivermark.lake.schema import create_table
+from rivermark.lake.written import note_path, noted
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import Stream
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.checkpoint.closed_days import ClosedDays, last_closed
 from rivermark.runtime.checkpoint.generation import (
     check_checkpoint,
+    generation_path,
     open_generation,
     reset_generation,
 )
@@ -143,6 +146,117 @@ def test_a_checkpoint_older_than_the_table_is_refused(lake: Lake) -> None:
         check_checkpoint(lake, HOURS, origin)
     entry(lake, HOURS, "offsets", 5, batchWatermarkMs=0)
     assert check_checkpoint(lake, HOURS, origin)
+
+
+def appended(lake: Lake, batch: int) -> Path:
+    """A batch in the table of HOURS, by a stream whose checkpoint is as far; returns the log."""
+    origin = open_generation(lake, HOURS, 2).origin(HOURS, "run")
+    create_table(lake, HOURS.tables[0])
+    empty = DeltaTable(lake.path(HOURS.tables[0])).to_pyarrow_table()
+    TableWriter(lake, HOURS.tables[0], origin).append_once(empty, batch)
+    finish(lake, HOURS, batch, None, MIDNIGHT)
+    return Path(lake.path(HOURS.tables[0]), "_delta_log")
+
+
+def test_a_table_behind_its_checkpoint_is_refused(lake: Lake) -> None:
+    for batch in range(3):
+        log = appended(lake, batch)
+    finish(lake, HOURS, 3, None, MIDNIGHT)
+    origin = open_generation(lake, HOURS, 2).origin(HOURS, "run")
+    assert check_checkpoint(lake, HOURS, origin), "a batch without rows makes no commit"
+
+    for file in log.glob(f"{3:020d}.*"):
+        file.unlink()
+    with pytest.raises(CheckpointIncompatible, match=r"'test/hours' in .* lacks batch 2") as lost:
+        check_checkpoint(lake, HOURS, origin)
+    assert "rivermark fsck test/hours" in str(lost.value)
+
+    shutil.rmtree(log.parent)
+    with pytest.raises(CheckpointIncompatible, match="lacks batch 2"):
+        check_checkpoint(lake, HOURS, origin)
+
+
+def test_a_damaged_note_of_what_was_written_is_a_help_that_is_gone(lake: Lake) -> None:
+    appended(lake, 0)
+    origin = open_generation(lake, HOURS, 2).origin(HOURS, "run")
+    path = Path(note_path(lake, HOURS.tables[0], origin))
+    path.write_text(path.read_text().replace('"batch": 0', '"batch": 9'))
+    assert check_checkpoint(lake, HOURS, origin)
+
+    appended(lake, 1)
+    assert noted(lake, HOURS.tables[0], origin) == 1
+
+
+@pytest.mark.parametrize("text", ["", '{"numb', "{}", '{"number": 1, "since": "yes"}'])
+def test_a_damaged_generation_file_is_named(lake: Lake, text: str) -> None:
+    open_generation(lake, HOURS, 2)
+    path = Path(generation_path(lake, HOURS))
+    path.write_text(text)
+    with pytest.raises(CheckpointIncompatible, match=rf"{path} is damaged .* rivermark reset"):
+        open_generation(lake, HOURS, 2)
+
+
+def test_a_flipped_digit_in_the_generation_file_names_no_other_checkpoint(lake: Lake) -> None:
+    open_generation(lake, HOURS, 2)
+    path = Path(generation_path(lake, HOURS))
+    path.write_text(path.read_text().replace('"number": 0', '"number": 1'))
+    with pytest.raises(CheckpointIncompatible, match="it was changed"):
+        open_generation(lake, HOURS, 2)
+
+    assert reset_generation(lake, HOURS, 2, lambda: None).number == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("metadata", "", "is empty"),
+        ("metadata", '{"id":"no id"}', "holds no name of a query"),
+        ("offsets/4", "", "is empty"),
+        ("offsets/4", "v1\n{", "cannot be read"),
+        ("offsets/3", "v1", "is cut"),
+        ("commits/3", "", "is empty"),
+        ("commits/3", "what", "is cut"),
+    ],
+)
+def test_a_damaged_file_of_a_checkpoint_is_named(
+    lake: Lake, name: str, text: str, problem: str
+) -> None:
+    origin = open_generation(lake, HOURS, 2).origin(HOURS, "run")
+    finish(lake, HOURS, 3, None, MIDNIGHT)
+    entry(lake, HOURS, "offsets", 4, batchWatermarkMs=0)
+    path = Path(lake.checkpoint(HOURS.name, 0), name)
+    path.write_text(text)
+
+    with pytest.raises(CheckpointIncompatible, match=rf"{path} {problem}") as refused:
+        check_checkpoint(lake, HOURS, origin)
+    assert "rivermark reset test/hours" in str(refused.value)
+
+
+def test_what_hadoop_summed_up_is_held_to_it(lake: Lake) -> None:
+    origin = open_generation(lake, HOURS, 2).origin(HOURS, "run")
+    finish(lake, HOURS, 3, None, MIDNIGHT)
+    path = Path(lake.checkpoint(HOURS.name, 0), "offsets", "3")
+    sidecar_of(path).write_bytes(chunk_sums(path.read_bytes()))
+    assert check_checkpoint(lake, HOURS, origin)
+
+    path.write_bytes(path.read_bytes().replace(b"v1", b"v2"))
+    with pytest.raises(CheckpointIncompatible, match=f"{path} does not agree"):
+        check_checkpoint(lake, HOURS, origin)
+
+
+def test_finished_batches_without_their_plan_are_refused(lake: Lake) -> None:
+    origin = open_generation(lake, HOURS, 2).origin(HOURS, "run")
+    for batch in range(3):
+        finish(lake, HOURS, batch, None, MIDNIGHT)
+    folder = Path(lake.checkpoint(HOURS.name, 0))
+    (folder / "offsets" / "2").unlink()
+    with pytest.raises(CheckpointIncompatible, match=r"offsets/2 is missing"):
+        check_checkpoint(lake, HOURS, origin)
+    entry(lake, HOURS, "offsets", 2, batchWatermarkMs=0)
+    for batch in (1, 2):
+        (folder / "commits" / str(batch)).unlink()
+    with pytest.raises(CheckpointIncompatible, match=r"commits/1 is missing"):
+        check_checkpoint(lake, HOURS, origin)
 
 
 def test_a_table_of_another_generation_does_not_bind_a_checkpoint(lake: Lake) -> None:

@@ -14,9 +14,9 @@ from rivermark.backfill.maintenance import upkeep
 from rivermark.lake.lake import Lake
 from rivermark.lake.maintenance.reader_positions import Reader
 from rivermark.lake.schema import create_table
-from rivermark.model.errors import UnknownStream
+from rivermark.model.errors import CheckpointIncompatible, UnknownStream
 from rivermark.runtime.batch_metrics import BatchMetrics
-from rivermark.runtime.checkpoint.positions import readers_of
+from rivermark.runtime.checkpoint.positions import check_positions, readers_of
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS, ProgressLog
 from rivermark.settings import Settings
 from tests.unit.runtime.checkpoints import read
@@ -102,3 +102,12 @@ def test_old_rows_leave_the_log_of_batches(settings: Settings) -> None:
 def test_a_table_that_nobody_knows_is_refused_with_those_there_are(settings: Settings) -> None:
     with pytest.raises(UnknownStream, match=r"no table is named 'test/x'; .*test/long"):
         upkeep(settings, TOPOLOGY, ["test/x"], run_id="u")
+
+
+def test_an_input_that_lies_behind_what_was_read_of_it_is_refused(lake: Lake) -> None:
+    read(lake, READER, 0, 1)
+    check_positions(lake, READER, 0)  # Version 0 is read, 1 comes next.
+
+    read(lake, READER, 1, 9)
+    with pytest.raises(CheckpointIncompatible, match=r"read version 8 of .*rides', whose newest"):
+        check_positions(lake, READER, 0)

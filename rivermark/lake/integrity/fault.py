@@ -1,0 +1,32 @@
+"""What a walk over the files of a lake finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Repair = Literal[
+    "rewrite checksum",
+    "drop checksum",
+    "drop checkpoint",
+    "drop hint",
+    "drop draft",
+    "drop entry",
+    "drop offsets",
+]
+"""What can be done about a fault without a guess."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A file that is not as it was written: where, what is wrong, what to do.
+
+    `repair` names what `--repair` does; None where somebody has to decide. A `note` alone is no
+    fault: nothing is wrong with the table.
+    """
+
+    path: str
+    problem: str
+    remedy: str
+    repair: Repair | None = None
+    note: bool = False

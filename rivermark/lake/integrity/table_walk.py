@@ -1,0 +1,220 @@
+"""Every file of a table looked at: log entries, checksums, table checkpoints, data files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+
+from rivermark.lake.filesystem import filesystem
+from rivermark.lake.integrity.fault import Fault
+from rivermark.lake.integrity.log_check import (
+    LAST_CHECKPOINT,
+    LogListing,
+    check_checkpoint_file,
+    check_entry,
+    entry_path,
+    hint_problem,
+    listing_of,
+    read_sums,
+)
+from rivermark.lake.integrity.sidecar import agrees
+from rivermark.model.errors import TableDamaged
+
+DRAFT_AGE: Final = timedelta(hours=1)
+RESTORE: Final = "Put the file back from a copy of the lake"
+
+OnFile = Callable[[int], None]
+"""Takes the bytes of each file that was looked at."""
+
+
+def passed(_: int) -> None:
+    """Report no progress."""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file of the newest version, with the size and the rows that the log has for it."""
+
+    path: Path
+    size: int
+    rows: int | None
+
+
+def faults_of_log(table_path: str, on_file: OnFile = passed) -> Iterator[Fault]:
+    """Faults in the log of a table on this machine's disk."""
+    listing = listing_of(table_path)
+    folder = Path(listing.folder)
+    yield from _faults_of_entries(listing, on_file)
+    for version in sorted(listing.sums):
+        on_file(0)
+        if (folder / f"{version:020d}.crc").exists() and read_sums(listing.folder, version) is None:
+            yield Fault(
+                f"{folder}/{version:020d}.crc",
+                "is damaged",
+                "It is only a help to readers; --repair writes it again from the log.",
+                "rewrite checksum" if version == listing.newest else "drop checksum",
+            )
+    for version in sorted(listing.checkpoints):
+        for name in listing.checkpoints[version]:
+            yield from _faults_of_checkpoint(listing, version, folder / name, on_file)
+    hint = folder / LAST_CHECKPOINT
+    if hint.exists():
+        problem = hint_problem(listing)
+        if problem:
+            remedy = "It is only a help to readers; --repair takes it away."
+            yield Fault(str(hint), problem, remedy, "drop hint")
+    oldest = datetime.now(UTC) - DRAFT_AGE
+    for draft in sorted(folder.glob(".*.tmp")):
+        if datetime.fromtimestamp(draft.stat().st_mtime, UTC) < oldest:
+            yield Fault(
+                str(draft),
+                "is a draft that a killed writer left",
+                "No reader opens it; --repair and maintenance (rivermark upkeep) delete it.",
+                "drop draft",
+                note=True,
+            )
+
+
+def _faults_of_entries(listing: LogListing, on_file: OnFile) -> Iterator[Fault]:
+    if not listing.entries:
+        yield Fault(listing.folder, "holds no entry", f"{RESTORE}.")
+        return
+    oldest, newest = min(listing.entries), listing.newest
+    start = listing.start_for(newest)
+    if oldest > 0 and start is None:
+        yield Fault(
+            entry_path(listing.folder, oldest - 1),
+            f"is missing: the log begins at {oldest}, and no table checkpoint begins it",
+            f"{RESTORE}.",
+        )
+    needed = -1 if start is None else start
+    problems: dict[int, str] = {}
+    for version in range(oldest, newest + 1):
+        path = entry_path(listing.folder, version)
+        try:
+            if version not in listing.entries:
+                raise TableDamaged("", path, f"is missing, and versions up to {newest} follow it")
+            check_entry(listing.folder, version)
+            on_file(Path(path).stat().st_size)
+        except FileNotFoundError:
+            continue  # Maintenance took it away meanwhile.
+        except TableDamaged as damage:
+            problems[version] = damage.problem
+    last = newest
+    while last > needed and _is_unreadable(problems.get(last, "")):
+        last -= 1
+    for version, problem in problems.items():
+        remedy = f"Nothing is read of the table meanwhile. {RESTORE}."
+        if version <= needed:
+            remedy = (
+                f"The table checkpoint of version {needed} stands for it: rows are read as they "
+                f"are, and only streams that are behind it and the history miss it. {RESTORE}."
+            )
+        path = entry_path(listing.folder, version)
+        yield Fault(path, problem, remedy, "drop entry" if version > last else None)
+
+
+def _is_unreadable(problem: str) -> bool:
+    """Whether nothing at all can be known of what an entry held."""
+    return problem.startswith(("is empty", "holds nothing", "cannot be read"))
+
+
+def _faults_of_checkpoint(
+    listing: LogListing, version: int, path: Path, on_file: OnFile
+) -> Iterator[Fault]:
+    try:
+        check_checkpoint_file(path)
+        if path.suffix == ".parquet":
+            _read_all(path)
+        on_file(path.stat().st_size)
+        return
+    except FileNotFoundError:
+        return
+    except TableDamaged as damage:
+        problem = damage.problem
+    except (OSError, pa.ArrowException) as error:
+        problem = f"cannot be read ({_first_line(error)})"
+    before = max((v for v in listing.checkpoints if v < version), default=None)
+    first = 0 if before is None else before + 1
+    if all(v in listing.entries for v in range(first, version + 1)):
+        remedy = "The entries from before it are all there; --repair deletes it: it can be rebuilt."
+        yield Fault(str(path), problem, remedy, "drop checkpoint")
+    else:
+        remedy = f"The entries that it stands for are cleaned away. {RESTORE}."
+        yield Fault(str(path), problem, remedy)
+
+
+def data_files(table_path: str) -> list[DataFile]:
+    """The files of the newest version. Raises TableDamaged or DeltaError where the log is not."""
+    table = DeltaTable(table_path)
+    root = Path(filesystem(table_path)[1])
+    actions = pa.table(table.get_add_actions())
+    names = ("path", "size_bytes", "num_records")
+    columns = [
+        actions[n].to_pylist() if n in actions.column_names else [None] * actions.num_rows
+        for n in names
+    ]
+    return [
+        DataFile(root / unquote(path), size, rows)
+        for path, size, rows in zip(*columns, strict=True)
+    ]
+
+
+def sums_problem(table_path: str) -> Fault | None:
+    """Whether the newest version's checksum file counts other files than the log has."""
+    table = DeltaTable(table_path)
+    folder = filesystem(f"{table_path}/_delta_log")[1]
+    sums = read_sums(folder, table.version())
+    if sums is None:
+        return None
+    sizes = pa.table(table.get_add_actions())["size_bytes"].to_pylist()
+    stated = (sums["numFiles"], sums["tableSizeBytes"])
+    if stated == (len(sizes), sum(sizes)):
+        return None
+    return Fault(
+        f"{folder}/{table.version():020d}.crc",
+        f"counts {stated[0]} files of {stated[1]} bytes, the log {len(sizes)} of {sum(sizes)}",
+        "Where the entries are whole it is the checksum file: --repair writes it again.",
+        "rewrite checksum",
+    )
+
+
+def data_file_problem(file: DataFile, *, quick: bool = False) -> str | None:
+    """What is wrong with a data file; `quick` leaves out what would read all of it."""
+    try:
+        size = file.path.stat().st_size
+        if size != file.size:
+            return f"has {size} bytes, the log says {file.size}"
+        rows = pq.read_metadata(file.path).num_rows
+        if file.rows is not None and rows != file.rows:
+            return f"holds {rows} rows, the log says {file.rows}"
+        if quick:
+            return None
+        if agrees(file.path) is False:
+            return "does not agree with its checksum file"
+        _read_all(file.path)
+    except FileNotFoundError:
+        return "is missing"
+    except (OSError, pa.ArrowException) as error:
+        return f"cannot be read ({_first_line(error)})"
+    return None
+
+
+def _read_all(path: Path) -> None:
+    """Read a Parquet file through, with the checksums of its pages where it has some."""
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        for group in range(file.num_row_groups):
+            for _ in file.iter_batches(row_groups=[group], batch_size=65_536):
+                pass
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0]

@@ -1,0 +1,82 @@
+"""Which batch each stream wrote last to a table, noted beside its checkpoint.
+
+A batch without rows makes no commit, so that the log alone cannot say whether commits are lost: a
+table that was restored from an older copy, or whose newest entries are lost with the power, looks
+like one for which nothing came. The note is written behind each commit and read at the start of a
+run.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import zlib
+
+from rivermark.lake.filesystem import filesystem, write_file
+from rivermark.lake.lake import Lake
+from rivermark.lake.log import CommitLog
+from rivermark.model.errors import CheckpointIncompatible
+from rivermark.model.sink import Origin
+from rivermark.model.table import Table
+
+LOG = logging.getLogger("rivermark")
+
+
+def note_written(lake: Lake, table: Table, origin: Origin, batch: int) -> None:
+    """Note a committed batch. Origins beside a stream's own have no checkpoint to lie by."""
+    if ":" in origin.stream:
+        return
+    text = str(batch)
+    content = json.dumps({"batch": batch, "check": zlib.crc32(text.encode())})
+    write_file(note_path(lake, table, origin), content.encode(), durable=False)
+
+
+def noted(lake: Lake, table: Table, origin: Origin) -> int | None:
+    """The newest batch that was noted; None without a note that can be read."""
+    path = note_path(lake, table, origin)
+    store, place = filesystem(path)
+    try:
+        with store.open_input_stream(place) as file:
+            content = json.loads(file.read())
+        batch = int(content["batch"])
+        if content["check"] == zlib.crc32(str(batch).encode()):
+            return batch
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        pass
+    LOG.warning("%s is damaged; the next batch writes it again", path)
+    return None
+
+
+def check_not_behind(
+    lake: Lake, table: Table, origin: Origin, last: int | None, by: str = "batch"
+) -> None:
+    """Refuse a table that lacks the batch which was noted; `last` is the newest one known of it.
+
+    Raises CheckpointIncompatible.
+    """
+    batch = None if ":" in origin.stream else noted(lake, table, origin)
+    if batch is None or (last is not None and last >= batch):
+        return
+    log = CommitLog(lake.path(table))
+    for commit in log.history():
+        # The search for the newest batch may have stopped at a bound in time.
+        metadata = commit.metadata
+        ours = (metadata.get("stream"), metadata.get("generation"))
+        if ours == (origin.stream, origin.generation) and int(metadata.get(by, -1)) >= batch:
+            return
+    if not log.knows_all():
+        return
+    raise CheckpointIncompatible(
+        f"stream '{origin.stream}': table '{table.name}' in {lake.path(table)} lacks batch "
+        f"{batch}, which was committed ({note_path(lake, table, origin)}): it lost commits, or is "
+        f"an older copy. Put the table back, or start over on purpose: rivermark reset "
+        f"{origin.stream}. rivermark fsck {table.name} says more."
+    )
+
+
+def note_path(lake: Lake, table: Table, origin: Origin) -> str:
+    """Where the note of a table lies."""
+    folder = lake.checkpoint(origin.stream, origin.generation)
+    return f"{folder}/written/{table.name.replace('/', '.')}.json"

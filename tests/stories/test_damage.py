@@ -1,0 +1,207 @@
+"""One file of a lake is damaged at a time: told by name, or without effect. Never other rows.
+
+Seeded, and without a JVM: what Spark does with such files is in tests/spark/runtime.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from rivermark.model.table import Table
+from rivermark.monitor.fsck import fsck
+from tests.damaged_lake import LONG, RIDES, TOPOLOGY, DamagedLake
+
+pytestmark = pytest.mark.story
+
+SEED: Final = 20261129
+COMMITS: Final = 11
+
+Mutation = Callable[[Path, random.Random], None]
+
+
+def flip(path: Path, dice: random.Random) -> None:
+    """One bit is another one."""
+    content = bytearray(path.read_bytes())
+    content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
+    path.write_bytes(bytes(content))
+
+
+def cut(path: Path, dice: random.Random) -> None:
+    """The end is gone."""
+    content = path.read_bytes()
+    path.write_bytes(content[: dice.randrange(1, len(content))])
+
+
+def cut_at_a_line(path: Path, dice: random.Random) -> None:
+    """What is left ends with a line, where there are some."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[: max(1, len(lines) - 1)])[: max(1, path.stat().st_size - 1)])
+
+
+def empty(path: Path, dice: random.Random) -> None:
+    """No byte is left, as after a power loss."""
+    path.write_bytes(b"")
+
+
+def zeros(path: Path, dice: random.Random) -> None:
+    """As long as it was, of zeros."""
+    path.write_bytes(b"\0" * path.stat().st_size)
+
+
+def delete(path: Path, dice: random.Random) -> None:
+    """The file is gone; its checksum file, where there is one, is not."""
+    path.unlink()
+
+
+def duplicate(path: Path, dice: random.Random) -> None:
+    """It stands for another file of its kind, or for the one that would come next."""
+    others = [p for p in path.parent.glob(f"*{path.suffix}") if p != path and p.is_file()]
+    if path.stem.isdigit():
+        following = path.with_name(f"{int(path.stem) + 1:0{len(path.stem)}d}{path.suffix}")
+        others += [] if following.exists() else [following]
+    if others:
+        shutil.copyfile(path, dice.choice(sorted(others)))
+
+
+MUTATIONS: Final[tuple[Mutation, ...]] = (
+    *(flip, flip, cut, cut_at_a_line),
+    *(empty, zeros, delete, duplicate),
+)
+KINDS: Final = {
+    "entry": "tables/*/*/_delta_log/*[0-9].json",
+    "checksum": "tables/*/*/_delta_log/*.crc",
+    "table checkpoint": "tables/*/*/_delta_log/*.checkpoint.parquet",
+    "hint": "tables/*/*/_delta_log/_last_checkpoint",
+    "data": "tables/*/*/*.parquet",
+    "offsets, commits": "checkpoints/*/*/*/[oc]*/[0-9]*",
+    "metadata": "checkpoints/*/*/*/metadata",
+    "generation": "checkpoints/*/*/generation.json",
+    "note": "checkpoints/*/*/*/written/*.json",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutation: `kind` of file, by what, and the outcome in a word."""
+
+    seed: int
+    kind: str
+    mutation: str
+    outcome: str
+    said: str
+
+
+def judged(whole: DamagedLake, home: Path, seed: int) -> Verdict:
+    """Copy the lake, damage one file, let readers read and the stream go on; then put it back."""
+    dice = random.Random(SEED + seed)
+    shutil.copytree(whole.settings.home, home)
+    world = DamagedLake(home, whole.commits)
+    lake = home / "lake"
+    before = contents(lake)
+    kind = dice.choice(sorted(KINDS))
+    path = dice.choice(sorted(lake.glob(KINDS[kind])))
+    mutation = dice.choice(MUTATIONS)
+    mutation(path, dice)
+    names = {p for p in before.keys() | contents(lake).keys() if before.get(p) != content_of(p)}
+    walked = fsck(world.settings, TOPOLOGY)
+
+    def verdict(outcome: str, said: str = "") -> Verdict:
+        return Verdict(seed, kind, mutation.__name__, outcome, f"{path.relative_to(lake)} {said}")
+
+    try:
+        live_on(world)
+    except OtherRows as other:
+        return verdict("silent", str(other))
+    except Exception as refused:
+        said = f"{type(refused).__name__}: {refused}"
+        if not any(str(p) in said for p in names):
+            return verdict("unnamed", said)
+        if not any(str(p) in f.fault.path + f.fault.problem for f in walked.faults for p in names):
+            return verdict("not seen by fsck", said)
+        for p in names:
+            p.unlink(missing_ok=True)
+            if p in before:
+                p.write_bytes(before[p])
+        try:
+            live_on(world)
+        except Exception as after:
+            return verdict("not healed", f"{type(after).__name__}: {after}")
+        return verdict("refused", said)
+    return verdict("equal")
+
+
+def live_on(world: DamagedLake) -> None:
+    """Readers read, the stream starts again, new rows come, readers read."""
+    for table in (RIDES, LONG):
+        check_rows(world, table)
+    world.run()
+    world.feed()
+    world.run()
+    for table in (RIDES, LONG):
+        check_rows(world, table)
+
+
+class OtherRows(Exception):
+    """Readers have other rows than were sent, and nothing was said."""
+
+
+def check_rows(world: DamagedLake, table: Table) -> None:
+    """Raise OtherRows where the table does not hold what was sent."""
+    rows, expected = world.rows(table), world.expected()
+    if rows != expected:
+        raise OtherRows(f"{table.name}: {len(rows)} rows instead of {len(expected)}")
+
+
+def contents(root: Path) -> dict[Path, bytes]:
+    """Every file below a folder."""
+    return {p: p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+def content_of(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> DamagedLake:
+    world = DamagedLake(tmp_path_factory.mktemp("whole"))
+    world.grow(COMMITS)
+    check_rows(world, RIDES)
+    check_rows(world, LONG)
+    assert not fsck(world.settings, TOPOLOGY).findings
+    return world
+
+
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(range(100), id="100"),
+        pytest.param(range(100, 500), id="400 more", marks=pytest.mark.slow),
+    ],
+)
+def test_one_damaged_file_is_named_or_without_effect(
+    whole: DamagedLake,
+    tmp_path: Path,
+    seeds: range,
+    record_property: Callable[[str, object], None],
+) -> None:
+    verdicts = []
+    for seed in seeds:
+        home = tmp_path / str(seed)
+        verdicts.append(judged(whole, home, seed))
+        shutil.rmtree(home)
+    report = Counter((v.kind, v.outcome) for v in verdicts)
+    for (kind, outcome), number in sorted(report.items()):
+        record_property(f"{kind}, {outcome}", number)
+
+    bad = [v for v in verdicts if v.outcome not in ("equal", "refused")]
+    assert not bad, "\n".join(f"{v.seed} {v.kind} {v.mutation} {v.outcome}: {v.said}" for v in bad)
+    refused = sum(v.outcome == "refused" for v in verdicts)
+    assert refused > len(verdicts) // 4, "a harness that damages nothing proves nothing"

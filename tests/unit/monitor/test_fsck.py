@@ -1,0 +1,231 @@
+"""`fsck` finds what is damaged, names it, and repairs what needs no guess."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rivermark.model.errors import UnknownStream
+from rivermark.monitor.fsck import Finding, FsckResult, fsck
+from rivermark.runtime.supervision.lease import Lease
+from tests.damaged_lake import LONG, READER, RIDES, TOPOLOGY, DamagedLake
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> DamagedLake:
+    found = DamagedLake(tmp_path)
+    found.grow(6)
+    return found
+
+
+def log_file(world: DamagedLake, name: str, table: str = LONG.name) -> Path:
+    """A file of a table's log."""
+    return Path(world.lake.path(table), "_delta_log", name)
+
+
+def checkpoint(world: DamagedLake) -> Path:
+    """The folder of the stream's checkpoint."""
+    return Path(world.lake.checkpoint(READER.name, 0))
+
+
+def walk(world: DamagedLake, *, repair: bool = False) -> FsckResult:
+    """A walk over everything."""
+    return fsck(world.settings, TOPOLOGY, repair=repair)
+
+
+def only(result: FsckResult) -> Finding:
+    """The one finding."""
+    (finding,) = result.findings
+    return finding
+
+
+def test_a_whole_lake_has_no_fault(world: DamagedLake) -> None:
+    steps: list[str] = []
+    result = fsck(world.settings, TOPOLOGY, on_step=steps.append)
+
+    assert result.findings == []
+    assert result.tables == [LONG.name, RIDES.name]
+    assert result.streams == [READER.name]
+    assert result.files > 40
+    assert steps == [f"table {LONG.name}", f"table {RIDES.name}", f"stream {READER.name}"]
+
+
+def test_one_table_is_walked_with_its_stream(world: DamagedLake) -> None:
+    assert fsck(world.settings, TOPOLOGY, [RIDES.name]).streams == []
+    assert fsck(world.settings, TOPOLOGY, [LONG.name]).streams == [READER.name]
+    with pytest.raises(UnknownStream, match="no table is named 'test/lnog'"):
+        fsck(world.settings, TOPOLOGY, ["test/lnog"])
+
+
+def test_a_damaged_checksum_file_is_written_again(world: DamagedLake) -> None:
+    sums = log_file(world, f"{6:020d}.crc")
+    whole = sums.read_bytes()
+    sums.write_bytes(whole[:50])
+
+    finding = only(walk(world))
+    assert (finding.of, finding.fault.path) == (LONG.name, str(sums))
+    assert finding.fault.repair == "rewrite checksum"
+    assert only(walk(world, repair=True)).repaired
+    assert sums.read_bytes() == whole
+    assert walk(world).findings == []
+
+
+def test_a_damaged_table_checkpoint_is_deleted_where_its_entries_are_there(
+    world: DamagedLake,
+) -> None:
+    path = log_file(world, f"{4:020d}.checkpoint.parquet")
+    path.write_bytes(path.read_bytes()[:-9])
+
+    assert only(walk(world, repair=True)).repaired
+    assert walk(world).findings == []
+    assert world.rows(LONG) == world.expected()
+    world.feed()
+    world.run()
+    assert world.rows(LONG) == world.expected()
+
+
+def test_a_table_checkpoint_whose_entries_are_gone_is_no_matter_of_repair(
+    world: DamagedLake,
+) -> None:
+    path = log_file(world, f"{4:020d}.checkpoint.parquet")
+    path.write_bytes(b"")
+    for version in range(4):
+        log_file(world, f"{version:020d}.json").unlink()
+
+    result = walk(world, repair=True)
+    assert [f.fault.path for f in result.faults] == [str(path)]
+    assert "Put the file back from a copy" in result.faults[0].fault.remedy
+
+
+def test_a_hint_to_a_table_checkpoint_that_is_not_there_is_taken_away(world: DamagedLake) -> None:
+    path = log_file(world, f"{4:020d}.checkpoint.parquet")
+    path.unlink()
+
+    finding = only(walk(world))
+    assert finding.fault.path.endswith("_last_checkpoint")
+    assert str(path) in finding.fault.problem
+    walk(world, repair=True)
+    assert walk(world).findings == []
+    assert world.rows(LONG) == world.expected()
+
+
+def empty_entries_of_an_unfinished_batch(world: DamagedLake) -> Path:
+    """As a power loss leaves them: the newest entry is empty, and its batch is not finished."""
+    for name in ("commits", "offsets"):
+        (checkpoint(world) / name / "5").unlink()
+        (checkpoint(world) / name / ".5.crc").unlink()
+    shutil.rmtree(checkpoint(world) / "written")
+    path = log_file(world, f"{6:020d}.json")
+    path.write_bytes(b"")
+    return path
+
+
+def test_an_empty_last_entry_that_no_checkpoint_acknowledges_goes(world: DamagedLake) -> None:
+    path = empty_entries_of_an_unfinished_batch(world)
+
+    assert only(walk(world)).fault.problem == "is empty"
+    assert only(walk(world, repair=True)).repaired
+    assert not path.exists()
+    world.run()
+    assert world.rows(LONG) == world.expected()
+    assert walk(world).findings == []
+
+
+def test_an_empty_last_entry_of_a_finished_batch_stays(world: DamagedLake) -> None:
+    path = log_file(world, f"{6:020d}.json")
+    path.write_bytes(b"")
+
+    finding = only(walk(world, repair=True))
+    assert not finding.repaired
+    assert "batch 5 is finished" in finding.why
+    assert f"rivermark reset {READER.name}" in finding.why
+    assert path.exists()
+
+
+def test_nothing_is_repaired_under_a_run(world: DamagedLake) -> None:
+    path = empty_entries_of_an_unfinished_batch(world)
+    with Lease(world.settings.state, READER.name).acquire("run"):
+        finding = only(walk(world, repair=True))
+
+    assert not finding.repaired
+    assert "not repaired" in finding.why
+    assert path.exists()
+
+
+def test_an_empty_plan_of_which_nothing_was_made_goes(world: DamagedLake) -> None:
+    plan = checkpoint(world) / "offsets" / "6"
+    plan.write_bytes(b"")
+
+    assert only(walk(world)).fault.repair == "drop offsets"
+    assert only(walk(world, repair=True)).repaired
+    world.feed()
+    world.run()
+    assert world.rows(LONG) == world.expected()
+
+
+def test_old_drafts_are_a_note_and_deleted(world: DamagedLake) -> None:
+    draft = log_file(world, ".0123456789abcdef.tmp")
+    draft.write_text("half")
+    os.utime(draft, (0, 0))
+
+    result = walk(world)
+    assert (only(result).fault.note, result.faults) == (True, [])
+    walk(world, repair=True)
+    assert not draft.exists()
+
+
+def data_file(world: DamagedLake) -> Path:
+    return min(Path(world.lake.path(LONG)).glob("*.parquet"))
+
+
+def state_file(world: DamagedLake) -> Path:
+    """A file of state with a checksum file that is not its own."""
+    path = checkpoint(world) / "state" / "0" / "0" / "1.delta"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"state")
+    shutil.copy(checkpoint(world) / ".metadata.crc", path.with_name(".1.delta.crc"))
+    return path
+
+
+DAMAGES: dict[str, tuple[Callable[[DamagedLake], Path], str]] = {
+    "an entry below a checkpoint": (lambda w: log_file(w, f"{2:020d}.json"), "stands for it"),
+    "an entry": (lambda w: log_file(w, f"{5:020d}.json"), "Put the file back"),
+    "a data file": (data_file, "rivermark reprocess"),
+    "the query's name": (lambda w: checkpoint(w) / "metadata", "rivermark reset test/long"),
+    "a finished batch": (lambda w: checkpoint(w) / "commits" / "5", "rivermark reset test/long"),
+    "an older plan": (lambda w: checkpoint(w) / "offsets" / "2", "No start reads it"),
+    "state": (state_file, "rivermark reset test/long"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_what_needs_a_decision_is_named_with_the_ways_out(world: DamagedLake, name: str) -> None:
+    place, remedy = DAMAGES[name]
+    path = place(world)
+    path.write_bytes(path.read_bytes()[:-3])
+
+    result = walk(world, repair=True)
+    assert str(path) in {f.fault.path for f in result.faults}
+    assert any(remedy in f.fault.remedy for f in result.faults)
+
+
+def test_a_missing_data_file_is_named(world: DamagedLake) -> None:
+    path = data_file(world)
+    path.unlink()
+    assert (only(walk(world)).fault.path, only(walk(world)).fault.problem) == (
+        str(path),
+        "is missing",
+    )
+
+
+def test_a_table_that_lost_its_newest_commits_is_a_fault_of_its_stream(world: DamagedLake) -> None:
+    for file in log_file(world, "").glob(f"{6:020d}.*"):
+        file.unlink()
+
+    finding = only(walk(world))
+    assert finding.of == READER.name
+    assert "lacks batch 5" in finding.fault.problem
