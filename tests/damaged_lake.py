@@ -28,8 +28,14 @@ from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query
 from rivermark.model.errors import TableDamaged
 from rivermark.model.sink import Origin
-from rivermark.runtime.checkpoint.generation import check_checkpoint, newest_entry, open_generation
+from rivermark.runtime.checkpoint.generation import (
+    check_checkpoint,
+    newest_batch,
+    newest_entry,
+    open_generation,
+)
 from rivermark.runtime.checkpoint.positions import check_positions, position
+from rivermark.runtime.checkpoint.power_failure import drop_torn_batches
 from rivermark.settings import Settings
 from tests.unit.runtime.checkpoints import read as write_entries
 
@@ -104,6 +110,8 @@ class DamagedLake:
         """A run of the stream: what its host checks, then a batch of all that is new."""
         generation = open_generation(self.lake, READER, 2)
         origin = generation.origin(READER, "run")
+        folder = self.lake.checkpoint(READER.name, generation.number)
+        drop_torn_batches(READER.name, folder, lambda: newest_batch(self.lake, READER, origin))
         checkpoint = Path(check_checkpoint(self.lake, READER, origin))
         check_positions(self.lake, READER, generation.number)
         create_table(self.lake, LONG)
@@ -142,7 +150,7 @@ class DamagedLake:
             try:
                 read = pq.read_table(folder / name, page_checksum_verification=True)
             except (OSError, pa.ArrowException) as error:
-                raise TableDamaged(RIDES.name, str(folder / name), str(error)) from error
+                raise TableDamaged.of(RIDES.name, str(folder / name), str(error)) from error
             tables.append(read.cast(schema))
         return pa.concat_tables(tables)
 

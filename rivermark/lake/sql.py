@@ -12,7 +12,8 @@ from urllib.parse import unquote
 import duckdb
 import pyarrow as pa
 
-from rivermark.lake.integrity.log_entry import damaged
+from rivermark.lake.integrity.log_entry import first_line, table_in
+from rivermark.model.errors import TableDamaged
 
 if TYPE_CHECKING:
     # Arrow's datasets import pandas, which takes a second: not before the first query.
@@ -69,26 +70,26 @@ def damage_named(*tables: dataset.Dataset) -> Iterator[None]:
         yield
     except (OSError, pa.ArrowException, duckdb.Error) as error:
         for table in tables:
-            for path, problem in unreadable_files(table):
-                raise damaged(path, problem) from error
+            for damage in unreadable_files(table):
+                raise damage from error
         raise
 
 
-def unreadable_files(table: dataset.Dataset) -> Iterator[tuple[str, str]]:
+def unreadable_files(table: dataset.Dataset) -> Iterator[TableDamaged]:
     """The data files of a dataset that cannot be read through, each with the reason."""
     for fragment in table.get_fragments():
         path = getattr(fragment, "path", None)
         if path is None:
             continue  # Rows of this process.
         folder = getattr(getattr(fragment.filesystem, "handler", None), "table_path", "")
+        named = (table_in(folder), f"{folder}/{unquote(path)}")
         try:
             for _ in fragment.to_batches(batch_readahead=1):
                 pass
         except FileNotFoundError:
-            yield f"{folder}/{unquote(path)}".lstrip("/"), "is missing"
+            yield TableDamaged.of(*named, "is missing")
         except (OSError, pa.ArrowException) as error:
-            first = str(error).strip().split("\n", 1)[0]
-            yield f"{folder}/{unquote(path)}", f"cannot be read ({first})"
+            yield TableDamaged.of(*named, f"cannot be read ({first_line(error)})")
 
 
 @cache

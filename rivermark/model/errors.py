@@ -1,5 +1,7 @@
 """The errors of the platform: each names the thing it is about and says what to do next."""
 
+from __future__ import annotations
+
 
 class RivermarkError(Exception):
     """Anything the platform refuses or cannot do, with a message for the person who must act."""
@@ -16,13 +18,20 @@ class TableSchemaMismatch(RivermarkError):
 class TableDamaged(RivermarkError):
     """A file of a table or of its log (`path`) is empty, cut, changed or missing."""
 
-    def __init__(self, table: str, path: str, problem: str) -> None:
-        super().__init__(
-            f"table '{table}': {path} {problem}. Nothing of the table was read. "
-            f"See what can be done: rivermark fsck {table}"
-        )
+    def __init__(self, message: str, path: str = "", problem: str = "") -> None:
+        super().__init__(message)
         self.path = path
         self.problem = problem
+
+    @classmethod
+    def of(cls, table: str, path: str, problem: str) -> TableDamaged:
+        """The refusal of a file of a table."""
+        return cls(
+            f"table '{table}': {path} {problem}. Nothing of the table was read. "
+            f"See what can be done: rivermark fsck {table}",
+            path,
+            problem,
+        )
 
 
 class VersionNotAvailable(RivermarkError):

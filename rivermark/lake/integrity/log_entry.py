@@ -67,10 +67,15 @@ def _rows(adds: Iterable[dict[str, Any]]) -> int | None:
 
 def damaged(path: str, what: str) -> TableDamaged:
     """The refusal of a file of a table: names it, and the command that looks into it."""
-    return TableDamaged(table_in(path), path, what)
+    return TableDamaged.of(table_in(path), path, what)
 
 
 def table_in(path: str) -> str:
     """The name of the table that a file belongs to; its folder for one outside of a lake."""
     folder = path.split("/_delta_log", 1)[0]
     return folder.rsplit("/tables/", 1)[-1]
+
+
+def first_line(error: Exception) -> str:
+    """What Arrow says of a file, without the lines that follow."""
+    return str(error).strip().split("\n", 1)[0]

@@ -25,6 +25,7 @@ from rivermark.lake.integrity.log_check import (
     listing_of,
     read_sums,
 )
+from rivermark.lake.integrity.log_entry import first_line
 from rivermark.lake.integrity.sidecar import agrees
 from rivermark.model.errors import TableDamaged
 
@@ -101,7 +102,9 @@ def _faults_of_entries(listing: LogListing, on_file: OnFile) -> Iterator[Fault]:
         path = entry_path(listing.folder, version)
         try:
             if version not in listing.entries:
-                raise TableDamaged("", path, f"is missing, and versions up to {newest} follow it")
+                raise TableDamaged.of(
+                    "", path, f"is missing, and versions up to {newest} follow it"
+                )
             check_entry(listing.folder, version)
             on_file(Path(path).stat().st_size)
         except FileNotFoundError:
@@ -141,7 +144,7 @@ def _faults_of_checkpoint(
     except TableDamaged as damage:
         problem = damage.problem
     except (OSError, pa.ArrowException) as error:
-        problem = f"cannot be read ({_first_line(error)})"
+        problem = f"cannot be read ({first_line(error)})"
     before = max((v for v in listing.checkpoints if v < version), default=None)
     first = 0 if before is None else before + 1
     if all(v in listing.entries for v in range(first, version + 1)):
@@ -204,7 +207,7 @@ def data_file_problem(file: DataFile, *, quick: bool = False) -> str | None:
     except FileNotFoundError:
         return "is missing"
     except (OSError, pa.ArrowException) as error:
-        return f"cannot be read ({_first_line(error)})"
+        return f"cannot be read ({first_line(error)})"
     return None
 
 
@@ -214,7 +217,3 @@ def _read_all(path: Path) -> None:
         for group in range(file.num_row_groups):
             for _ in file.iter_batches(row_groups=[group], batch_size=65_536):
                 pass
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0]
