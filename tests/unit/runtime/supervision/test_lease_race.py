@@ -59,7 +59,7 @@ class World:
         self.monkeypatch.setattr(leases, "gethostname", lambda: self.host)
         self.monkeypatch.setattr(fcntl, "flock", lambda *_: None)
         for module in (batch_writer, fence):
-            self.monkeypatch.setattr(module, "commit_lock", nullcontext)
+            self.monkeypatch.setattr(module, "commit_lock", lambda *_, **__: nullcontext())
         write, link = write_data_file, os.link
 
         def written(*args: Any, **options: Any) -> Any:
