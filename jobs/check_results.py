@@ -24,11 +24,13 @@ SEVERITIES: Final[dict[Severity, dg.AssetCheckSeverity]] = {
 Evaluate = Callable[[], dg.AssetCheckResult]
 
 
-def every_result(checks: Mapping[str, Evaluate]) -> Iterator[dg.AssetCheckResult]:
-    """Every result that there is; then an error if a check could not be evaluated.
+def every_result(
+    checks: Mapping[str, Evaluate], keys: Mapping[str, dg.AssetCheckKey] | None = None
+) -> Iterator[dg.AssetCheckResult]:
+    """Every result; then an error if a check could not be evaluated.
 
-    A check that crashes says nothing about the data, so it never becomes a failed one, and it never
-    keeps the others from being evaluated.
+    A check that crashes keeps no other from being evaluated. Where `keys` has its asset check, it
+    has failed there: what nothing is known of must not stay as it was.
 
     Raises:
         dg.Failure: Checks crashed; the first of them is its cause.
@@ -40,7 +42,9 @@ def every_result(checks: Mapping[str, Evaluate]) -> Iterator[dg.AssetCheckResult
         except (Exception, SystemExit) as error:
             # SystemExit: a library that ends the process would make a success of no result.
             crashed[name] = error
-            continue
+            if keys is None:
+                continue
+            result = unanswered(keys[name], error)
         yield result
     if crashed:
         reasons = "; ".join(f"{name}: {error}" for name, error in crashed.items())
@@ -48,6 +52,21 @@ def every_result(checks: Mapping[str, Evaluate]) -> Iterator[dg.AssetCheckResult
             description=f"{len(crashed)} of {len(checks)} checks could not be evaluated: {reasons}",
             allow_retries=False,
         ) from next(iter(crashed.values()))
+
+
+def unanswered(
+    key: dg.AssetCheckKey, error: BaseException, prefix: str = ""
+) -> dg.AssetCheckResult:
+    """The failed result of a check that could not be evaluated, with the reason."""
+    reason = str(error) or type(error).__name__
+    return dg.AssetCheckResult(
+        asset_key=key.asset_key,
+        check_name=key.name,
+        passed=False,
+        severity=dg.AssetCheckSeverity.ERROR,
+        description=f"{prefix}could not be evaluated: {reason}",
+        metadata={"error": dg.MetadataValue.text(f"{type(error).__name__}: {error}")},
+    )
 
 
 def evaluated(check: StreamCheck, settings: Settings, now: datetime) -> dg.AssetCheckResult:

@@ -9,6 +9,7 @@ from datetime import date
 import dagster as dg
 
 from jobs import metadata
+from jobs.check_results import unanswered
 from jobs.live_checks import Crash, LiveChecks
 from jobs.names import by_days, in_order, progress_key, table_key
 from rivermark.model.stream import AnyStream, Ingest
@@ -83,13 +84,13 @@ class Reporter:
         )
 
     def _report_checks(self) -> None:
-        """Results of the checks beside the streams; a crash is shown and is no result."""
+        """Results of the checks beside the streams; one that crashed has failed."""
         for result in self.checks.take() if self.checks else []:
             if isinstance(result, Crash):
                 self.context.log.error(
                     f"check {result.name} could not be evaluated: {result.error}"
                 )
-                continue
+                result = unanswered(result.key, result.error)
             self.context.log_event(evaluation(result))
 
     def _group_event(self, group: str) -> dg.AssetMaterialization:

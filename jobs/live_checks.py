@@ -20,7 +20,8 @@ import dagster as dg
 from pyspark.sql import SparkSession
 
 from jobs.check_results import Evaluate, evaluated
-from jobs.suites import suite_result
+from jobs.names import table_key
+from jobs.suites import SUITE_CHECK, suite_result
 from rivermark.model.stream import AnyStream
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.monitor.checks.registry import checks_of_stream
@@ -37,13 +38,14 @@ class Crash:
 
     name: str
     error: BaseException
+    key: dg.AssetCheckKey
 
 
 @dataclass
 class _Round:
     """Checks that are evaluated together, and when they are due."""
 
-    checks: dict[str, Evaluate]
+    checks: dict[dg.AssetCheckKey, Evaluate]
     every: timedelta
     due: float
 
@@ -83,15 +85,16 @@ class LiveChecks:
                     self._evaluate(each.checks)
                     each.due = time.monotonic() + each.every.total_seconds()
 
-    def _evaluate(self, checks: dict[str, Evaluate]) -> None:
-        for name, evaluate in checks.items():
+    def _evaluate(self, checks: dict[dg.AssetCheckKey, Evaluate]) -> None:
+        for key, evaluate in checks.items():
             if self._done.is_set():
                 return
             try:
                 self._results.put(evaluate())
             except (Exception, SystemExit) as error:
                 # SystemExit: in a thread it would end the evaluation silently.
-                self._results.put(Crash(name, error))
+                name = f"{key.asset_key.to_user_string()} {key.name}"
+                self._results.put(Crash(name, error, key))
 
 
 def live_checks(
@@ -104,14 +107,16 @@ def live_checks(
 ) -> LiveChecks:
     """The checks of these streams: their own soon and often, suites seldom or (None) never."""
     checks = {
-        f"{check.table.name} {check.name}": _evaluate(check, settings)
+        dg.AssetCheckKey(table_key(check.table), check.name): _evaluate(check, settings)
         for stream in streams
         for check in checks_of_stream(stream)
     }
     # Half a minute: the first batches of a start have the cores for themselves.
     rounds = [_Round(checks, checks_every, time.monotonic() + 30)]
-    suites: dict[str, Evaluate] = {
-        f"{table.name} suite": partial(suite_result, spark, settings, table, suite)
+    suites: dict[dg.AssetCheckKey, Evaluate] = {
+        dg.AssetCheckKey(table_key(table), SUITE_CHECK): partial(
+            suite_result, spark, settings, table, suite
+        )
         for stream in streams
         for table, suite in suites_of(stream)
     }

@@ -9,6 +9,7 @@ from datetime import date
 import dagster as dg
 
 from jobs.backfill import failing_step
+from jobs.day_results import day_results
 from jobs.names import catch_up_job_name, table_key
 from jobs.reprocessing_report import of_table
 from jobs.run_config import RecomputeConfig
@@ -67,3 +68,6 @@ class Recomputing:
                 yield dg.MaterializeResult(
                     asset_key=table_key(table), metadata=of_table(done, table, lake)
                 )
+            settings = platform.settings()
+            for result in day_results(settings, self.topology, stream, tables, first, last):
+                context.log_event(result)

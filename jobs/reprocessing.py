@@ -7,6 +7,7 @@ import dagster as dg
 from pydantic import Field
 
 from jobs.backfill import backfill_context, failing_step
+from jobs.day_results import day_results
 from jobs.names import days_pool, stem, table_key
 from jobs.reprocessing_report import of_run, of_table
 from jobs.run_config import DayText, RecomputeConfig, optional_day
@@ -108,6 +109,15 @@ def reprocess_job(topology: Topology, group: str) -> dg.JobDefinition:
             if done.stream == config.stream:
                 context.add_output_metadata({**of_run(done)})
             log_events(context, topology, done, lake)
+            written = [topology.table(n) for n, o in done.tables.items() if o.version_after]
+            stream = topology.named(done.stream)
+            if written and isinstance(stream, Stream):
+                settings = platform.settings()
+                for result in day_results(
+                    settings, topology, stream, written, done.first, done.last
+                ):
+                    # Taken by Dagster, though the context of an op does not declare it.
+                    context.log_event(result)  # type: ignore[arg-type]
 
         with failing_step():
             if config.stream not in derived:

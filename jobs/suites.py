@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Final
 
 import dagster as dg
+from dagster._core.event_api import PartitionKeyFilter
 from pyspark.sql import SparkSession
 
-from jobs.check_results import SEVERITIES
+from jobs.check_results import SEVERITIES, unanswered
 from jobs.names import table_key
 from rivermark.lake.delta import dataset_of, delta_table, read_delta
 from rivermark.model.suite import Suite
@@ -27,6 +29,8 @@ SUITE_CHECK: Final = "meets_expectations"
 DAY_SUITE_CHECK: Final = "day_meets_expectations"
 """The same of one day of a table, which Dagster keeps by partition."""
 DAYS_SHOWN: Final = 100
+RULES: Final = "rules_of"
+"""Key of a day's result for the identity of the rules that it was evaluated by."""
 
 
 def suite_result(
@@ -63,32 +67,60 @@ def suite_results_of_days(
         return [no_table(table, DAY_SUITE_CHECK)]
     newest = delta_table(lake.path(table))
     evaluator = DuckDbEvaluator(dataset_of(newest), table, newest.version())
-    return [
-        result_of_suite(
-            table, evaluator.evaluate(suite, day), check=DAY_SUITE_CHECK, prefix=f"{day}: "
-        )
-        for day in days
-    ]
+    results = []
+    for day in days:
+        prefix = f"{day}: "
+        try:
+            result = evaluator.evaluate(suite, day)
+        except Exception as error:
+            key = dg.AssetCheckKey(table_key(table), DAY_SUITE_CHECK)
+            results.append(unanswered(key, error, prefix))
+            continue
+        of_day = result_of_suite(table, result, check=DAY_SUITE_CHECK, prefix=prefix)
+        results.append(of_day._replace(metadata={**of_day.metadata, RULES: identity_of(suite)}))
+    return results
 
 
 def days_to_evaluate(
-    instance: dg.DagsterInstance, table: Table, days: Sequence[date]
+    instance: dg.DagsterInstance, table: Table, days: Sequence[date], suite: Suite | None = None
 ) -> list[date]:
-    """Those of the days without a result in Dagster, or with one from before they were written."""
+    """Those of the days without a result in Dagster, or with one from before they were written.
+
+    With the suite, also those whose result is of other rules: a day that was green by yesterday's
+    rules says nothing of today's.
+    """
     key = dg.AssetCheckKey(table_key(table), DAY_SUITE_CHECK)
+    storage = instance.event_log_storage
     evaluated = {
         info.partition_key
-        for info in instance.event_log_storage.get_asset_check_partition_info([key])
+        for info in storage.get_asset_check_partition_info([key])
         if info.latest_check_event_storage_id > (info.latest_materialization_storage_id or 0)
     }
-    return [day for day in days if day.isoformat() not in evaluated]
+    wanted = None if suite is None else identity_of(suite)
+
+    def stands(day: str) -> bool:
+        if day not in evaluated or wanted is None:
+            return day in evaluated
+        records = storage.get_asset_check_execution_history(
+            key, limit=1, partition_filter=PartitionKeyFilter(key=day)
+        )
+        event = records[0].event if records else None
+        result = event.asset_check_evaluation if event is not None else None
+        return result is not None and result.metadata.get(RULES) == wanted
+
+    return [day for day in days if not stands(day.isoformat())]
+
+
+def identity_of(suite: Suite) -> dg.MetadataValue:
+    """What tells the rules of a suite from those that it had before."""
+    return dg.MetadataValue.text(hashlib.sha256(repr(suite.rules).encode()).hexdigest()[:16])
 
 
 def evidence_of_failures(
     settings: Settings, table: Table, suite: Suite, result: SuiteResult
 ) -> Evidence | None:
     """The rows that break the failed rules, by day, at the version that was evaluated."""
-    failed = {failure.name for failure in result.failures}
+    failed = {failure.name for failure in result.failures if failure.error is None}
     rules = [rule for rule in suite.rules if rule.name in failed]
     if not rules or not result.rows:
         return None

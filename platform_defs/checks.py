@@ -145,8 +145,8 @@ def _results(
     context: dg.AssetCheckExecutionContext, checks: Mapping[dg.AssetCheckKey, Evaluate]
 ) -> Results:
     """The results of the selected checks, in the order of their names."""
-    by_name = {
-        f"{key.asset_key.to_user_string()} {key.name}": checks[key]
-        for key in context.selected_asset_check_keys
+    keys = {
+        f"{key.asset_key.to_user_string()} {key.name}": key
+        for key in sorted(context.selected_asset_check_keys)
     }
-    return every_result(dict(sorted(by_name.items())))
+    return every_result({name: checks[key] for name, key in keys.items()}, keys)

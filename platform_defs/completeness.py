@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 
 import dagster as dg
 
-from jobs.check_results import asset_check_result
+from jobs.check_results import asset_check_result, unanswered
 from jobs.dashboard import DASHBOARD, LATENESS, TRUST_GROUP, chart_of, proposals_table
 from jobs.events import evaluation
 from jobs.names import by_days, progress_key, table_key
@@ -112,7 +112,12 @@ def _completeness_results(
     for each in drawn.evaluations:
         if each.result is None:
             context.log.error(f"check {each.check.name}: {each.problem}")
-        elif (each.check.table.name, each.check.name) in reported:
+        if (each.check.table.name, each.check.name) not in reported:
+            continue
+        if each.result is None:
+            key = dg.AssetCheckKey(table_key(each.check.table), each.check.name)
+            yield evaluation(unanswered(key, RuntimeError(each.problem)))
+        else:
             yield evaluation(asset_check_result(each.check.table, each.result))
 
 
@@ -133,14 +138,14 @@ def _day_suite_results(
         for table, suite in suites_of(stream) if finished else ():
             if not by_days(stream, table):
                 continue
-            for day in days_to_evaluate(context.instance, table, finished):
+            for day in days_to_evaluate(context.instance, table, finished, suite):
                 try:
                     [result] = suite_results_of_days(platform.settings(), table, suite, [day])
                 except Exception as error:
-                    # It says nothing about the day, and must not keep the page from being drawn.
-                    name = f"{DAY_SUITE_CHECK} of {table.name}, {day}"
-                    context.log.error(f"check {name} could not be evaluated: {error}")
-                    continue
+                    # It must not keep the page from being drawn.
+                    key = dg.AssetCheckKey(table_key(table), DAY_SUITE_CHECK)
+                    context.log.error(f"{key.to_user_string()}, {day}: {error}")
+                    result = unanswered(key, error, f"{day}: ")
                 yield evaluation(result, day.isoformat())
 
 

@@ -30,8 +30,8 @@ class CheckResult:
     `observed` is what was measured and `bound` its limit, both in words; `numbers` are measurements
     worth a plot. `evaluated_count` is the number of rows (or given values) that a rule of rows
     compared, None for checks of the table as a whole; `unexpected_count` of them do not comply.
-    `examples` are a few of the failures, none where a personal column is involved. A check that
-    cannot be evaluated raises: it says nothing about the data.
+    `examples` are a few of the failures, none where a personal column is involved. `error` is why a
+    rule of a suite could not be evaluated: nothing is known about the data then, so it has failed.
     """
 
     name: str
@@ -43,6 +43,7 @@ class CheckResult:
     evaluated_count: int | None = None
     unexpected_count: int | None = None
     examples: tuple[Example, ...] = ()
+    error: str | None = None
 
     @property
     def example_texts(self) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from rivermark.model.suite import Suite
 from rivermark.model.table import Table
 from rivermark.quality.duckdb_sql import (
     BATCH,
+    Condition,
     Search,
     condition_of,
     counting,
@@ -31,7 +32,7 @@ from rivermark.quality.duckdb_sql import (
     on_days,
     search_of,
 )
-from rivermark.quality.errors import CheckCrashed
+from rivermark.quality.errors import CheckCrashed, SuiteDoesNotFit
 from rivermark.quality.result import (
     SuiteResult,
     not_evaluated,
@@ -39,6 +40,7 @@ from rivermark.quality.result import (
     result_of_row_count,
     result_of_rows,
     result_of_search,
+    unanswered,
 )
 
 if TYPE_CHECKING:
@@ -73,30 +75,35 @@ class DuckDbEvaluator:
         """Results of all rules, for all rows or for those of one day.
 
         For a day, rules that compare rows (keys, windows, usual numbers) are evaluated on the whole
-        table, and their failures on that day count.
-
-        Raises:
-            CheckCrashed: A rule could not be evaluated; this is no fault of the data.
-            SuiteDoesNotFit: The suite needs a column or a comparison that the table lacks.
+        table, and their failures on that day count. A rule that cannot be evaluated has a result
+        that says so.
         """
         started = time.monotonic()
         where = EVERY_ROW if day is None else on_days(self.table, [day])
-        conditions = {
-            rule.name: condition
-            for rule in suite.rules
-            if (condition := condition_of(rule, self.rows.schema)) is not None
-        }
-        select, values = counting(conditions.values())
-        [(total, *counts)] = self._query(f"SELECT {select} FROM {BATCH} WHERE {where}", values)  # noqa: S608
-        counted = dict(zip(conditions, zip(counts[::2], counts[1::2], strict=True), strict=True))
+        conditions: dict[SuiteRule, Condition] = {}
+        failed: dict[SuiteRule, CheckResult] = {}
+        for rule in suite.rules:
+            try:
+                condition = condition_of(rule, self.rows.schema)
+            except SuiteDoesNotFit as error:
+                failed[rule] = unanswered(rule, error)
+                continue
+            if condition is not None:
+                conditions[rule] = condition
+        total, counted = self._counted(conditions, where, failed)
         results = []
         for rule in suite.rules:
-            if not total and not isinstance(rule.question, Columns | RowCount | UsualRows):
+            if rule in failed:
+                results.append(failed[rule])
+            elif not total and not isinstance(rule.question, Columns | RowCount | UsualRows):
                 results.append(not_evaluated(rule, passed=suite.may_be_empty))
-            elif rule.name in counted:
-                results.append(_of_rows(rule, *counted[rule.name]))
+            elif rule in counted:
+                results.append(_of_rows(rule, *counted[rule]))
             else:
-                results.append(self._of_table(rule, total, day, where))
+                try:
+                    results.append(self._of_table(rule, total, day, where))
+                except (CheckCrashed, SuiteDoesNotFit) as error:
+                    results.append(unanswered(rule, error))
         return SuiteResult(
             suite=suite.name,
             table=self.table.name,
@@ -106,6 +113,38 @@ class DuckDbEvaluator:
             docs_path=None,
             elapsed=timedelta(seconds=time.monotonic() - started),
         )
+
+    def _counted(
+        self,
+        conditions: Mapping[SuiteRule, Condition],
+        where: str,
+        failed: dict[SuiteRule, CheckResult],
+    ) -> tuple[int, dict[SuiteRule, tuple[int, int]]]:
+        """The number of rows; for each rule of rows to how many it applies, and how many fail.
+
+        In one scan. Where that fails, rule by rule, so that only those are `failed` which do.
+        """
+
+        def count(*rules: SuiteRule) -> list[int]:
+            select, values = counting(conditions[rule] for rule in rules)
+            sql = f"SELECT {select} FROM {BATCH} WHERE {where}"  # noqa: S608
+            [row] = self._query(sql, values, rules[0] if len(rules) == 1 else None)
+            return [*row]
+
+        try:
+            total, *counts = count(*conditions)
+            pairs = zip(counts[::2], counts[1::2], strict=True)
+            return total, dict(zip(conditions, pairs, strict=True))
+        except CheckCrashed:
+            [total], counted = count(), {}
+        for rule in conditions:
+            try:
+                _, applies, breaks = count(rule)
+            except CheckCrashed as error:
+                failed[rule] = unanswered(rule, error)
+            else:
+                counted[rule] = (applies, breaks)
+        return total, counted
 
     def failing_rows(
         self, rule: SuiteRule, *, limit: int = 50, day: date | None = None, personal: bool = False

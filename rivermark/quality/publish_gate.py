@@ -16,7 +16,8 @@ starts. A live stream is not held up; its checks report it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -32,8 +33,8 @@ from rivermark.model.question import NoRowsFrom, NoRowsWhere, Unique, UsualRows
 from rivermark.model.rule import SuiteRule, in_rows
 from rivermark.model.table import Table
 from rivermark.quality.duckdb_evaluator import suite_connection
-from rivermark.quality.duckdb_sql import BATCH, condition_of, counting, on_days
-from rivermark.quality.errors import PublicationBlocked
+from rivermark.quality.duckdb_sql import BATCH, Condition, condition_of, counting, on_days
+from rivermark.quality.errors import CheckCrashed, PublicationBlocked, SuiteDoesNotFit
 from rivermark.quality.suites import suite_of
 
 if TYPE_CHECKING:
@@ -62,16 +63,24 @@ def audit(
     already stored where refused ones are (rivermark.quality.publish_staging). Broken rules of
     severity warning are logged, and reported by the check after the run.
 
+    A rule of either that cannot be evaluated refuses the rows too, since nothing is known of it.
+
     Raises:
-        PublicationBlocked: Rows break critical rules.
+        PublicationBlocked: Rows break critical rules, or a rule could not be evaluated.
     """
     blocked: dict[str, str] = {}
+    errors: set[SuiteRule] = set()
     for table, rows in staged:
-        broken = broken_rules(lake, stream, table, rows, instead_of=instead_of)
+        unanswered: dict[SuiteRule, str] = {}
+        broken = broken_rules(
+            lake, stream, table, rows, instead_of=instead_of, unanswered=unanswered
+        )
         for rule, count in broken.items():
             if rule.severity == "warning":
                 logger.warning("%s: %s are published all the same", table.name, _by(rule, count))
         critical = [_by(r, count) for r, count in broken.items() if r.severity == "critical"]
+        errors |= unanswered.keys()
+        critical += [f"'{r.name}' could not be evaluated: {e}" for r, e in unanswered.items()]
         if critical:
             if not kept:
                 keep(lake, table, rows)
@@ -79,38 +88,94 @@ def audit(
         elif not kept:
             forget(lake, table)
     if blocked:
+        what = "critical rules" if not errors else "critical rules, or rules that have no answer,"
         reasons = " and of ".join(f"'{table}': {broken}" for table, broken in blocked.items())
         raise PublicationBlocked(
-            f"stream '{stream.name}': nothing was published, since rows break critical rules of "
-            f"{reasons}. See them: rivermark show {next(iter(blocked))} --refused. Then correct "
+            f"stream '{stream.name}': nothing was published, since rows break {what} of {reasons}."
+            f" See them: rivermark show {next(iter(blocked))} --refused. Then correct "
             "the stream's code (or, where the rows are right, its suite) and run again: the same "
             "input is read again"
         )
 
 
 def broken_rules(
-    lake: Lake, stream: Stream, table: Table, rows: Rows, *, instead_of: Collection[date] = ()
+    lake: Lake,
+    stream: Stream,
+    table: Table,
+    rows: Rows,
+    *,
+    instead_of: Collection[date] = (),
+    unanswered: dict[SuiteRule, str] | None = None,
 ) -> dict[SuiteRule, int]:
-    """The rules of severity critical or warning that rows alone break, with how many rows do."""
+    """The rules of severity critical or warning that rows alone break, with how many rows do.
+
+    Rules that cannot be evaluated are added to `unanswered`, with the reason; without it, the first
+    of them raises.
+    """
     suite = suite_of(stream, table)
     if suite is None:
         return {}
     rules = [r for r in suite.rules if r.severity != "info" and _of_rows(r)]
-    conditions = {r: c for r in rules if (c := condition_of(r, rows.schema)) is not None}
-    select, values = counting(conditions.values())
+    conditions: dict[SuiteRule, Condition] = {}
+    for rule in rules:
+        with _answering(table, rule, unanswered):
+            if (condition := condition_of(rule, rows.schema)) is not None:
+                conditions[rule] = condition
     published = dataset_of(delta_table(lake.path(table)))
     with suite_connection({BATCH: rows, PUBLISHED: published}) as duck:
-        [(total, *counts)] = _query(duck, f"SELECT {select} FROM {BATCH}", values)  # noqa: S608
+        total, broken = _broken(duck, table, conditions, unanswered)
         if not total:
             return {}
-        broken = {rule: n for rule, n in zip(conditions, counts[1::2], strict=True) if n}
         for rule in rules:
             if isinstance(rule.question, Unique) and not merged_by(
                 stream, table, rule.question.columns
             ):
-                repeated = _repeated(duck, table, rule.question.columns, instead_of)
-                broken |= {rule: repeated} if repeated else {}
+                with _answering(table, rule, unanswered):
+                    repeated = _repeated(duck, table, rule.question.columns, instead_of)
+                    broken |= {rule: repeated} if repeated else {}
         return broken
+
+
+def _broken(
+    duck: duckdb.DuckDBPyConnection,
+    table: Table,
+    conditions: Mapping[SuiteRule, Condition],
+    unanswered: dict[SuiteRule, str] | None,
+) -> tuple[int, dict[SuiteRule, int]]:
+    """The number of rows, and for each rule that some break, how many; in one scan where it can."""
+
+    def count(*rules: SuiteRule) -> list[int]:
+        select, values = counting(conditions[rule] for rule in rules)
+        [row] = _query(duck, f"SELECT {select} FROM {BATCH}", values)  # noqa: S608
+        return [*row]
+
+    try:
+        total, *counts = count(*conditions)
+        return total, {r: n for r, n in zip(conditions, counts[1::2], strict=True) if n}
+    except duckdb.Error:
+        [total] = count()
+    broken: dict[SuiteRule, int] = {}
+    for rule in conditions:
+        with _answering(table, rule, unanswered):
+            breaks = count(rule)[-1]
+            broken |= {rule: breaks} if breaks else {}
+    return total, broken
+
+
+@contextmanager
+def _answering(
+    table: Table, rule: SuiteRule, unanswered: dict[SuiteRule, str] | None
+) -> Iterator[None]:
+    """Take down why a rule could not be evaluated, and go on with the others."""
+    try:
+        yield
+    except (duckdb.Error, SuiteDoesNotFit) as error:
+        # DuckDB's message may quote a value.
+        hidden = table.personal and isinstance(error, duckdb.Error)
+        reason = type(error).__name__ if hidden else str(error).splitlines()[0]
+        if unanswered is None:
+            raise CheckCrashed(f"rule '{rule.name}' could not be evaluated: {reason}") from error
+        unanswered[rule] = reason
 
 
 def merged_by(stream: Stream, table: Table, columns: Sequence[str]) -> bool:

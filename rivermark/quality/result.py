@@ -54,11 +54,10 @@ class Evaluator(Protocol):
     """
 
     def evaluate(self, suite: Suite) -> SuiteResult:
-        """Results of all rules of the suite.
+        """Results of all rules of the suite, each on its own.
 
-        Raises:
-            CheckCrashed: A rule could not be evaluated; this is no fault of the data.
-            SuiteDoesNotFit: The suite needs a column or a comparison that the table lacks.
+        A rule that cannot be evaluated (a column that the table lacks, a query that fails) has a
+        result with its `error`, and keeps no other one from its own.
         """
         ...
 
@@ -111,6 +110,22 @@ def result_of_rows(
 def not_evaluated(rule: SuiteRule, *, passed: bool) -> CheckResult:
     """Result of a rule of rows for a table without rows, of which it cannot say anything."""
     return _result(rule, passed=passed, observed="0 rows evaluated", evaluated_count=0)
+
+
+def unanswered(rule: SuiteRule, error: Exception) -> CheckResult:
+    """Result of a rule that could not be evaluated: failed, however bad its failure would be.
+
+    It is a fault of the suite, or of what evaluates it; no severity of the data's faults applies.
+    """
+    reason = str(error).removeprefix(f"rule '{rule.name}' could not be evaluated: ")
+    return CheckResult(
+        name=rule.name,
+        severity="critical",
+        passed=False,
+        observed=f"could not be evaluated: {reason}",
+        bound=rule.bound,
+        error=reason,
+    )
 
 
 def _result(

@@ -23,7 +23,7 @@ def results_table(result: SuiteResult) -> str:
     lines = ["| | rule | severity | observed | limit | for example |", "|---|---|---|---|---|---|"]
     for r in sorted(result.results, key=lambda r: r.passed):
         cells = (
-            "passed" if r.passed else "**FAILED**",
+            "**ERROR**" if r.error else "passed" if r.passed else "**FAILED**",
             _as_text(r.name),
             r.severity,
             _as_text(r.observed),

@@ -75,7 +75,7 @@ def test_watching_asks_the_lake_about_every_table_and_starts_no_engine(
     assert all(evaluation.passed for evaluation in found.values())
 
 
-def test_a_crash_of_a_check_fails_its_run_and_says_nothing_about_the_data(
+def test_b080_a_crash_of_a_check_fails_its_run_and_the_check_with_the_message(
     tmp_path: Path, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def crash(settings: Settings, now: datetime) -> CheckResult:
@@ -94,7 +94,9 @@ def test_a_crash_of_a_check_fails_its_run_and_says_nothing_about_the_data(
 
     assert not result.success
     found = evaluations(result)
-    assert ("taxi/rides", "every_row_is_accounted_for") not in found
+    crashed = found["taxi/rides", "every_row_is_accounted_for"]
+    assert not crashed.passed
+    assert crashed.description == "could not be evaluated: the log cannot be read"
     assert found["taxi/rides", "is_alive"].passed, "the other questions were answered all the same"
     assert "taxi/rides every_row_is_accounted_for: the log cannot be read" in failure(result)
 
@@ -146,6 +148,39 @@ def test_a_suite_links_its_page_and_the_version_it_looked_at() -> None:
 
     assert metadata["data_docs"] == dg.MetadataValue.url("file:///pages/taxi%20hourly.html")
     assert metadata["version"] == dg.MetadataValue.int(7)
+
+
+def test_b080_a_check_that_crashes_has_failed_with_its_message_beside_the_others() -> None:
+    good = asset_check_result(
+        CHECK.table,
+        CheckResult(name="rows_are_unique", severity="critical", passed=True, observed="all well"),
+    )
+
+    def crash() -> dg.AssetCheckResult:
+        raise ValueError("no such column")
+
+    key = dg.AssetCheckKey(table_key(CHECK.table), "is_alive")
+    results = every_result({"first": crash, "second": lambda: good}, {"first": key, "second": key})
+
+    failed = next(results)
+    assert (failed.check_name, failed.passed) == ("is_alive", False)
+    assert failed.severity is dg.AssetCheckSeverity.ERROR
+    assert failed.description == "could not be evaluated: no such column"
+    assert next(results) is good
+    with pytest.raises(dg.Failure, match="1 of 2 checks could not be evaluated: first: no such"):
+        next(results)
+
+
+def test_b080_a_rule_without_an_answer_fails_its_suite_with_the_message() -> None:
+    rule = EXPECTED.name
+    crashed = replace(EXPECTED, passed=False, severity="critical", error="no column tips",
+                      observed="could not be evaluated: no column tips")  # fmt: skip
+    found = result_of_suite(HOURLY.tables[0], replace(SUITE, results=(crashed,)))
+
+    assert not found.passed
+    assert found.severity is dg.AssetCheckSeverity.ERROR
+    assert f"'{rule}': could not be evaluated: no column tips" in str(found.description)
+    assert "**ERROR**" in str(dict(found.metadata)["results"].value)
 
 
 def test_answers_come_before_the_crash_is_raised() -> None:

@@ -1,5 +1,6 @@
 """Three days with 2 % late rows and a source that is silent for three hours, seen by the checks."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ import pytest
 
 from jobs.names import table_key
 from jobs.suites import DAY_SUITE_CHECK, days_to_evaluate
+from rivermark import Suite, Topology, expect
+from rivermark.quality.suites import suites_of
 from rivermark.settings import Settings
 from tests.oracles.shop import (
     FIRST,
@@ -117,6 +120,42 @@ def test_each_day_warns_or_fails_with_the_numbers_of_the_oracle(
         dg.AssetMaterialization(table_key(PAID.tables[0]), partition=str(SECOND))
     )
     assert days_to_evaluate(instance, PAID.tables[0], days_of_paid) == [SECOND]
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_b080_a_green_day_turns_red_by_rules_that_have_no_answer(
+    tmp_path: Path, instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    write_join(settings, write(settings, ORDERS, sent(2)), write(settings, PAYMENTS, sent(2)))
+    job = definitions_in(SHOP, tmp_path).resolve_job_def("trust")
+    job.execute_in_process(instance=instance)
+    key = dg.AssetCheckKey(table_key(PAID.tables[0]), DAY_SUITE_CHECK)
+    storage = instance.event_log_storage
+    assert {status(i) for i in storage.get_asset_check_partition_info([key])} == {"SUCCEEDED"}
+
+    unanswerable = Suite(
+        expectations=(
+            expect.not_null("nowhere"),
+            expect.no_rows_where("CAST('x' AS INT) > 1", name="a number"),
+            expect.no_rows_where("order_id < 0", name="no order below zero"),
+        )
+    )
+    paid = replace(PAID, suite=unanswerable)
+    defs = definitions_in(Topology([ORDERS, PAYMENTS, paid]), tmp_path)
+    assert defs.resolve_job_def("trust").execute_in_process(instance=instance).success
+
+    assert {status(i) for i in storage.get_asset_check_partition_info([key])} == {"FAILED"}
+    (record,) = storage.get_asset_check_execution_history(key, limit=1)
+    assert record.event is not None
+    result = record.event.asset_check_evaluation
+    assert result is not None
+    assert "could not be evaluated" in str(result.description)
+    table = str(result.metadata["results"].value)
+    assert table.count("**ERROR**") == 2
+    assert "no column nowhere" in table
+    # The rules stand, so the days are not asked about again.
+    days = [FIRST, SECOND]
+    assert days_to_evaluate(instance, PAID.tables[0], days, suites_of(paid)[0][1]) == []
 
 
 @pytest.mark.usefixtures("no_engine")

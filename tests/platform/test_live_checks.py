@@ -143,6 +143,11 @@ def test_a_live_run_tells_what_its_checks_found_and_goes_on_after_a_crash(
     assert record.run_id == result.run_id, "of the same run, so that it stays on the page"
     assert record.event is not None
     alive = dg.AssetCheckKey(dg.AssetKey(["taxi", "hourly"]), "is_alive")
-    assert instance.event_log_storage.get_asset_check_execution_history(alive, limit=5) == []
+    (record,) = instance.event_log_storage.get_asset_check_execution_history(alive, limit=5)
+    assert record.event is not None
+    failed = record.event.asset_check_evaluation
+    assert failed is not None
+    assert not failed.passed
+    assert failed.description == "could not be evaluated: the log cannot be read"
     logged = [e.user_message for e in instance.all_logs(result.run_id)]
     assert any("is_alive could not be evaluated: the log cannot be read" in m for m in logged)

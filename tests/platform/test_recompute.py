@@ -6,8 +6,14 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from jobs.names import table_key
+from jobs.suites import DAY_SUITE_CHECK
+from rivermark.lake.schema import create_table
 from rivermark.model.errors import PartitionStillOpen
+from rivermark.monitor.completeness.checks import DAY_COMPLETE
+from rivermark.settings import Settings
 from tests.platform.conftest import FakeRuntime, failure, shown
+from tests.platform.small_topology import SMALL
 
 pytestmark = pytest.mark.platform
 
@@ -48,6 +54,31 @@ def test_a_range_of_days_is_one_run_and_one_recompute(
         "2026-03-04",
         "2026-03-05",
     }
+
+
+def test_b075_the_days_of_a_range_have_their_results_again_when_it_is_done(
+    defs: dg.Definitions,
+    instance: dg.DagsterInstance,
+    runtime: FakeRuntime,
+    settings: Settings,
+) -> None:
+    table = SMALL.table("taxi/hourly")
+    create_table(settings.lake(), table)
+
+    # The suite of the whole table needs a Spark session, and is not asked here.
+    backfill(defs, instance, last="2026-03-05", raise_on_error=False)
+
+    days = {f"2026-03-0{n}" for n in (2, 3, 4, 5)}
+    for check in (DAY_SUITE_CHECK, DAY_COMPLETE):
+        key = dg.AssetCheckKey(table_key(table), check)
+        infos = instance.event_log_storage.get_asset_check_partition_info([key])
+        # The check of the whole range, in the same run, has a result without a day.
+        of_days = [info for info in infos if info.partition_key is not None]
+        assert {info.partition_key for info in of_days} == days
+        for info in of_days:
+            written = info.latest_materialization_storage_id
+            assert written is not None
+            assert info.latest_check_event_storage_id > written, "of the rows that are there now"
 
 
 def test_every_daily_table_asks_for_one_run_a_range(defs: dg.Definitions) -> None:

@@ -42,11 +42,11 @@ class SparkEvaluator:
     keep: int = 20
 
     def evaluate(self, suite: Suite) -> SuiteResult:
-        """Results of all rules of the suite.
+        """Results of all rules of the suite; of one that cannot be evaluated, that it cannot.
 
         Raises:
-            CheckCrashed: A rule could not be evaluated; this is no fault of the data.
-            SuiteDoesNotFit: The suite needs a column or a comparison that the table lacks.
+            CheckCrashed: Not even the rows could be counted.
+            SuiteDoesNotFit: The rows are those of a stream.
         """
         if self.frame.isStreaming:
             raise SuiteDoesNotFit(

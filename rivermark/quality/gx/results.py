@@ -34,8 +34,10 @@ LONGEST_EXAMPLE: Final = 200
 SPARK_ERROR_CLASS: Final = re.compile(r"\[[A-Z][A-Z0-9_.]+\]")
 
 
-def refuse_crash(rule: SuiteRule, exception_info: Mapping[str, Any], *, withhold: bool) -> None:
-    """Raise what Great Expectations caught: it stores exceptions as failures of the data.
+def crash_of(
+    rule: SuiteRule, exception_info: Mapping[str, Any], *, withhold: bool
+) -> CheckCrashed | None:
+    """What Great Expectations caught: it stores exceptions as failures of the data.
 
     With `withhold` only the class of the error is shown, since Spark's messages quote values.
     """
@@ -44,7 +46,8 @@ def refuse_crash(rule: SuiteRule, exception_info: Mapping[str, Any], *, withhold
         if withhold:
             named = SPARK_ERROR_CLASS.search(message)
             message = f"{named[0] if named else 'message'} withheld: the table has personal columns"
-        raise CheckCrashed(f"rule '{rule.name}' could not be evaluated: {_first_line(message)}")
+        return CheckCrashed(f"rule '{rule.name}' could not be evaluated: {_first_line(message)}")
+    return None
 
 
 def _caught(info: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

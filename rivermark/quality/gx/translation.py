@@ -79,16 +79,27 @@ def condition_with_unknown(search: NoRowsWhere) -> str:
     return f"coalesce(({search.condition}), true)"
 
 
-def _expectation(rule: SuiteRule, types: dict[str, DataType]) -> Expectation:
+def stand_in(rule: SuiteRule) -> Expectation:
+    """What the pages show in place of a rule that could not be evaluated."""
+    return gxe.UnexpectedRowsExpectation(
+        unexpected_rows_query="SELECT * FROM {batch} WHERE false", **_about(rule)
+    )
+
+
+def _about(rule: SuiteRule) -> dict[str, Any]:
     # `description` is what the pages show; their templates do not escape it.
     shown = f"{rule.name} ({rule.bound}; {rule.severity})"
     if isinstance(rule.question, NoRowsWhere):
         shown = f"{shown}: {rule.question.condition}"
-    about: dict[str, Any] = {
+    return {
         "meta": {RULE_KEY: rule.name},
         "description": html.escape(shown),
         "severity": FailureSeverity(rule.severity),
     }
+
+
+def _expectation(rule: SuiteRule, types: dict[str, DataType]) -> Expectation:
+    about = _about(rule)
     match rule.question:
         case Columns(names):
             return gxe.ExpectTableColumnsToMatchSet(

@@ -17,7 +17,7 @@ from rivermark.model.rule import Expectation, SuiteRule
 from rivermark.model.suite import Suite
 from rivermark.monitor.dashboard.failing_rows import draw
 from rivermark.quality.duckdb_evaluator import DuckDbEvaluator
-from rivermark.quality.errors import CheckCrashed, SuiteDoesNotFit
+from rivermark.quality.errors import SuiteDoesNotFit
 from rivermark.quality.failing_rows import Evidence, evidence_of
 from rivermark.quality.time_expectations import no_overlap, usual_rows
 from tests.unit.quality.planted import arrow_schema
@@ -153,14 +153,37 @@ def test_values_and_names_on_the_page_of_failing_rows_stay_text() -> None:
     assert page.count("&lt;script&gt;alert(1)") > 3
 
 
-def test_a_rule_that_cannot_be_evaluated_is_a_crash_and_quotes_no_value() -> None:
-    suite = Suite("taxi/tips", (*[expect.no_rows_where("CAST(driver AS INT) > 1", name="cast")],))
+@pytest.mark.parametrize("day", [None, date(2026, 3, 2)])
+def test_b080_a_rule_that_cannot_be_evaluated_has_failed_beside_the_others(
+    day: date | None,
+) -> None:
+    suite = Suite(
+        "taxi/tips",
+        (
+            expect.no_rows_where("CAST(driver AS INT) > 1", name="cast", severity="info"),
+            expect.between("nowhere", 0),
+            expect.between("tip", 0, 4),
+            expect.no_rows_from("SELECT nothing FROM {batch}", name="query"),
+            expect.not_null("ride_id"),
+        ),
+    )
 
-    with pytest.raises(CheckCrashed) as crash:
-        DuckDbEvaluator(SOME, TIPS, 0).evaluate(suite)
+    result = DuckDbEvaluator(SOME, TIPS, 0).evaluate(suite, day)
 
-    assert "could not be evaluated" in str(crash.value)
-    assert "Ada" not in str(crash.value)
+    answers = {r.name: r for r in result.results}
+    assert [*answers] == [rule.name for rule in suite.rules]
+    errors = {name: r.error for name, r in answers.items() if r.error is not None}
+    assert errors.keys() == {"cast", "nowhere is at least 0", "nowhere is given", "query"}
+    assert "no column nowhere" in str(errors["nowhere is at least 0"])
+    for name in errors:
+        assert answers[name].observed == f"could not be evaluated: {errors[name]}"
+        assert not answers[name].passed
+    assert answers["ride_id is given"].passed
+    assert answers["tip lies from 0 to 4"].error is None
+    assert answers["tip lies from 0 to 4"].evaluated_count
+    assert not result.passed
+    assert result.severity == "critical", "nothing is known, however mild the rule is"
+    assert "Ada" not in str(result), "DuckDB quotes the value, of a column that is personal"
 
 
 COUNTED = Table(

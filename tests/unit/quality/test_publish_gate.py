@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -23,6 +24,7 @@ from rivermark import Daily, Stream, Table
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.model import expectations as expect
+from rivermark.model.check import Severity
 from rivermark.model.suite import Suite
 from rivermark.quality.errors import PublicationBlocked
 from rivermark.quality.publish_gate import audit, broken_rules
@@ -91,6 +93,33 @@ def tips(*rows: tuple[Any, ...]) -> pa.Table:
 
 def refused(lake: Lake) -> list[int]:
     return sorted(DeltaTable(lake.staged(TIPS)).to_pyarrow_table()["ride_id"].to_pylist())
+
+
+@pytest.mark.parametrize("severity", ["critical", "warning"])
+def test_b080_a_rule_without_an_answer_refuses_the_rows_and_is_named(
+    lake: Lake, stream: Stream, severity: Severity
+) -> None:
+    asked = replace(
+        stream,
+        suite=Suite(
+            "taxi/tips",
+            (
+                expect.no_rows_where("CAST(driver AS INT) > 1", name="cast", severity=severity),
+                expect.between("nowhere", 0, severity=severity),
+                expect.between("tip", 0, 100),
+            ),
+        ),
+    )
+
+    with pytest.raises(PublicationBlocked) as blocked:
+        audit(lake, asked, [(TIPS, tips((1, 101), (2, 5)))])
+
+    message = str(blocked.value)
+    assert "or rules that have no answer" in message
+    assert "'tip lies from 0 to 100' by 1 row" in message
+    assert "'cast' could not be evaluated: ConversionException" in message
+    assert "'nowhere is at least 0' could not be evaluated: " in message
+    assert refused(lake) == [1, 2]
 
 
 def test_good_rows_pass_and_leave_no_trace(lake: Lake, stream: Stream) -> None:
