@@ -50,6 +50,8 @@ class LongRides(KeyedProcess[Ride, LongRide]):
 
     key = "ride_id"
     time = "event_time"
+    # By its nature the result depends on no cut, and an alert need not wait for the watermark.
+    hold = False
 
     first: ValueState[Ride]
 

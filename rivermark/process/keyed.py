@@ -59,7 +59,8 @@ class KeyedProcess(Generic[Event, Out]):
       broadcast and control inputs first, then arrival).
     - `hold`: with `order = "event_time"`, events wait until the watermark reaches their time, and
       events and timers are then handled in one order of time. Results are then the same however
-      the arrivals were cut into batches.
+      the arrivals were cut into batches. A class that says neither and sets timers in event time
+      holds its events; `hold = False` is for a rule whose results do not depend on the cut, or may.
     - `dead_letter`: an event whose handler raises becomes a `DeadLetter` with its error, and its
       effects on state, timers and outputs are rolled back; otherwise the batch fails.
     - `version`, `migrations`, `forgets`: how state stored by an earlier declaration is taken over.

@@ -29,6 +29,7 @@ class HourlyTips(KeyedProcess[Fare, Tips]):
 
     key = "driver_id"
     time = "event_time"
+    hold = False  # As the peers, which hand events over as they come.
     sums: MapState[int, float]
 
     def on_event(self, event: Fare, ctx: Context[Tips]) -> None:

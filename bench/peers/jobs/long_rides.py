@@ -30,6 +30,7 @@ class LongRides(KeyedProcess[Ride, LongRide]):
 
     key = "ride_id"
     time = "event_time"
+    hold = False  # As the peers, which hand events over as they come.
     first: ValueState[Ride]
 
     def on_event(self, event: Ride, ctx: Context[LongRide]) -> None:

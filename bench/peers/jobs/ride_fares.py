@@ -57,6 +57,7 @@ class RideFares(KeyedProcess[Start | Paid, RideFare]):
 
     rides = Input(Start, key="ride_id", time="event_time")
     fares = Input(Paid, key="ride_id", time="event_time")
+    hold = False  # As the peers, which hand events over as they come.
     start: ValueState[Start]
     fare: ValueState[Paid]
 

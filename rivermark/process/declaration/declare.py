@@ -8,6 +8,7 @@ from rivermark.model.errors import DeclarationError
 from rivermark.process.api.declaration import Declaration, StateSpec
 from rivermark.process.api.side_outputs import SideOutput, SideSpec
 from rivermark.process.api.state import Collection
+from rivermark.process.declaration.event_order import event_order
 from rivermark.process.declaration.inputs import find_inputs
 from rivermark.process.declaration.states import find_states
 from rivermark.process.declaration.type_arguments import arguments_for
@@ -33,6 +34,7 @@ def declare(cls: Any, base: Any) -> Declaration:
     event, out = arguments
     states = find_states(cls, base)
     inputs, key = find_inputs(cls, base, event)
+    order, hold = event_order(cls, base, inputs)
     declaration = Declaration(
         name=name,
         version=cls.version,
@@ -42,8 +44,8 @@ def declare(cls: Any, base: Any) -> Declaration:
         inputs=inputs,
         sides=_find_sides(cls),
         out=None if out in (None, type(None)) else Storable(out, f"process '{name}': its output"),
-        order=cls.order,
-        hold=cls.hold,
+        order=order,
+        hold=hold,
         dead_letter=cls.dead_letter,
         has_on_timer=cls.on_timer is not base.on_timer,
         migrations=cls.migrations,

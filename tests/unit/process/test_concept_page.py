@@ -37,7 +37,7 @@ def test_the_examples_run_as_they_stand_one_after_the_other(tmp_path: Path) -> N
 
 def test_without_holding_the_second_example_depends_on_the_cut(tmp_path: Path) -> None:
     story = tmp_path / "unheld.py"
-    story.write_text("\n".join(examples()[:2]).replace("    hold = True\n", ""))
+    story.write_text("\n".join(examples()[:2]).replace("hold = True", "hold = False"))
     ran = subprocess.run(
         [sys.executable, str(story)],
         capture_output=True,

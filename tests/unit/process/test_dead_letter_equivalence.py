@@ -32,6 +32,7 @@ class Busy(KeyedProcess[Reading, Note]):
 
     key = "sensor"
     time = "at"
+    hold = False
     dead_letter = True
 
     box: ValueState[Box]

@@ -35,6 +35,7 @@ class Fragile(KeyedProcess[Reading, Note]):
 
     key = "sensor"
     time = "at"
+    hold = False
 
     count: ValueState[Count]
     values: ListState[int]

@@ -87,6 +87,7 @@ class Silence(KeyedProcess[Reading, Note]):
     key = "sensor"
     time = "at"
     order = "event_time"
+    hold = False
     last: ValueState[Reading]
 
     def on_event(self, event: Reading, ctx: Context[Note]) -> None:

@@ -16,6 +16,7 @@ class Wakes(KeyedProcess[Reading, Note]):
 
     key = "sensor"
     time = "at"
+    hold = False
 
     def on_event(self, event: Reading, ctx: Context[Note]) -> None:
         ctx.timers.event.register(NOON + event.value)
@@ -126,6 +127,7 @@ class Both(KeyedProcess[Reading, Note]):
 
     key = "sensor"
     time = "at"
+    hold = False
     alive: ValueState[bool]
 
     def on_event(self, event: Reading, ctx: Context[Note]) -> None:
@@ -174,6 +176,7 @@ class Ticks(KeyedProcess[Reading, Note]):
 
     key = "sensor"
     time = "at"
+    hold = False
     endless: ValueState[bool]
 
     def on_event(self, event: Reading, ctx: Context[Note]) -> None:
@@ -209,6 +212,7 @@ def test_a_process_without_on_timer_cannot_register_timers() -> None:
     class Forgot(KeyedProcess[Reading, Note]):
         key = "sensor"
         time = "at"
+        hold = False
 
         def on_event(self, event: Reading, ctx: Context[Note]) -> None:
             ctx.timers.event.register(event.at)

@@ -111,6 +111,8 @@ def test_state_that_its_owner_clears_is_not_kept_for_its_life() -> None:
 
 def test_a_timer_sees_what_lives_at_its_own_time_however_far_the_watermark_jumps() -> None:
     class Reports(Remembers):
+        hold = False
+
         def on_event(self, event: Reading, ctx: Context[Note]) -> None:
             self.last.value = event.value
             for after in (HOUR - 1, HOUR):

@@ -10,7 +10,7 @@ import pytest
 
 from rivermark.process import Engine, KeyedProcess, Limits, ProcessError, StateTooLarge
 from rivermark.process.api.inputs import Arrivals
-from rivermark.process.instants import BEGINNING
+from rivermark.process.instants import BEGINNING, END_OF_TIME
 from rivermark.testing import ProcessHarness
 from tests.unit.process.pipelines.rides_and_fares import WAIT, Fare, Pair, Ride, RidesWithFares
 from tests.unit.process.pipelines.test_duplicates import Event, FirstOfEachKey
@@ -33,6 +33,7 @@ def test_b010_a_pair_is_never_followed_by_its_ride_alone() -> None:
 def test_b012_a_ride_that_waits_is_to_be_seen_and_the_end_of_input_tells_it() -> None:
     harness = ProcessHarness(RidesWithFares())
     harness.feed(Ride(5, NOON), "rides")
+    harness.advance_watermark(NOON)
 
     assert list(harness.all_keys()) == [5]
     assert harness.timers_of(5).event == (NOON + WAIT,)
@@ -57,6 +58,8 @@ def run_days(
         watermark = newest - delay // timedelta(milliseconds=1)
         bucket = engine.open(engine.close(bucket))
         sizes.append(len(bucket.records))
+    # What is held until the watermark comes in the end.
+    rows += len(engine.advance(bucket, [], END_OF_TIME, 0).main)
     return rows, sizes
 
 

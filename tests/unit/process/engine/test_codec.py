@@ -32,6 +32,7 @@ from tests.unit.process.readings import HOUR, NOON, Note, Reading, reading
 class Last(KeyedProcess[Reading, Note]):
     key = "sensor"
     time = "at"
+    hold = False
     last: ValueState[Reading]
 
     def on_event(self, event: Reading, ctx: Context[Note]) -> None:

@@ -57,6 +57,7 @@ class Empty(KeyedProcess[Reading, Note]):
 
 
 class V1(Empty):
+    hold = False
     trip: ValueState[TripV1]
     trips: ListState[TripV1]
     by_taxi: MapState[int, TripV1]

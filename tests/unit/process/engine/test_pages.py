@@ -40,6 +40,7 @@ class Busy(KeyedProcess[Reading, Note]):
     """Uses all kinds of state and timers; values decide what an event does."""
 
     readings = Input(Reading, key="sensor", time="at")
+    hold = False
     rules = Broadcast(Reading, time="at")
     dead_letter = True
 
@@ -175,6 +176,7 @@ class Last(KeyedProcess[Reading, Note]):
 
     key = "sensor"
     time = "at"
+    hold = False
     last: ValueState[Reading]
 
     def on_event(self, event: Reading, ctx: Context[Note]) -> None:

@@ -81,6 +81,7 @@ def test_timers_of_a_key_of_several_fields_are_found() -> None:
     class Pairs(KeyedProcess[Reading, Note]):
         key = ("sensor", "value")
         time = "at"
+        hold = False
         last: ValueState[int]
 
         def on_event(self, event: Reading, ctx: Context[Note]) -> None:

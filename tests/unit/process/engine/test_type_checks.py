@@ -185,6 +185,7 @@ def failing(event: Item) -> str:
 class Counts(KeyedProcess[Item, Told]):
     key = "name"
     time = "at"
+    hold = False
 
     def on_event(self, event: Item, ctx: Context[Told]) -> None:
         half: Any = 0.5

@@ -59,6 +59,7 @@ class TipsByHand(KeyedProcess[Fare, Tips]):
 
     key = "driver"
     time = "at"
+    hold = False
     late = SideOutput("late_fares", Fare)
 
     sums: MapState[int, Decimal]

@@ -33,6 +33,7 @@ class LongRidesByStart(KeyedProcess[Ride, Ride]):
 
     key = "ride_id"
     time = "event_time"
+    hold = False
 
     first: ValueState[Ride]
 

@@ -39,6 +39,7 @@ class SortedByHand(KeyedProcess[Event, Event]):
 
     key = "stream"
     time = "at"
+    hold = False
     late = SideOutput("late_events", Event)
 
     waiting: MapState[int, list[Event]]

@@ -215,6 +215,7 @@ class Closes(KeyedProcess[Event, Copy]):
 
     key = "key"
     time = "at"
+    hold = False
     dead_letter = True
     fails: ClassVar[bool] = True
     count: ValueState[int]

@@ -258,6 +258,7 @@ class Waits(KeyedProcess[Tick, Tick]):
 
     key = "key"
     time = "at"
+    hold = False
     last: ValueState[Tick]
 
     def on_event(self, event: Tick, ctx: Context[Tick]) -> None:
