@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -58,9 +59,9 @@ def prepare_lines(folder: Path, name: str, size: int, seed: int = 7) -> dict[str
 
 def write_rides(folder: Path, rides: Path) -> dict[str, int]:
     """Write the rides of Parquet files as JSON lines; returns how many there are."""
-    lines = json_lines(pq.read_table(rides))
-    write_lines(folder, in_parts(lines, ROWS_A_FILE))
-    return {"rides": len(lines)}
+    files = sorted(rides.iterdir())
+    write_lines(folder, (json_lines(pq.read_table(file)) for file in files))
+    return {"rides": sum(pq.read_metadata(file).num_rows for file in files)}
 
 
 def write_feed(folder: Path, size: int, seed: int) -> dict[str, int]:
@@ -113,7 +114,7 @@ def in_parts(lines: list[str], most: int) -> list[list[str]]:
     return [lines[first : first + most] for first in range(0, len(lines), most)]
 
 
-def write_lines(folder: Path, files: list[list[str]]) -> None:
+def write_lines(folder: Path, files: Iterable[list[str]]) -> None:
     """One file after the other; names and modification times in the order of arrival."""
     folder.mkdir(parents=True, exist_ok=True)
     began = time.time() - 1_000_000
