@@ -56,7 +56,7 @@ ENGINES: Final = {
     ),
     "pathway": Engine("Pathway", "pathway_rows", ADMITTING, peer="pathway"),
     "spark": Engine("Spark, defaults", "plain_spark", NATIVE, 1_000_000),
-    "spark-two": Engine("Spark, 2 partitions", "plain_spark", NATIVE, options=("2",)),
+    "spark-two": Engine("Spark, 2 partitions", "plain_spark", NATIVE, 1_000_000, options=("2",)),
     "spark-tws-row": Engine(
         "Spark, transformWithState", "spark_state", ("long_rides",), 100_000, options=("rows",)
     ),
