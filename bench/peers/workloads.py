@@ -145,7 +145,7 @@ WORKLOADS: Final = {
         time="window_end_ms",
     ),
     "winners": Workload(
-        "W9 JSON lines, late and broken ones too, to hourly winners",
+        "W9 JSON lines to hourly winners",
         ("feed",),
         WINNERS,
         time="window_end_ms",
