@@ -8,6 +8,7 @@ from typing import Final
 
 import dagster as dg
 
+from rivermark.html.markdown import markdown_text
 from rivermark.lake.lake import Lake
 from rivermark.lake.statistics import row_count
 from rivermark.model.table import Table
@@ -49,8 +50,12 @@ def of_watermark(watermark: datetime | None) -> Metadata:
 
 
 def of_pending(pending: tuple[str, ...]) -> Metadata:
-    """What still waits, in words."""
-    return {PENDING: dg.MetadataValue.md("\n".join(f"- {p}" for p in pending))} if pending else {}
+    """What still waits, in words; a file's name is text there, whatever it holds."""
+    return (
+        {PENDING: dg.MetadataValue.md("\n".join(f"- {markdown_text(p)}" for p in pending))}
+        if pending
+        else {}
+    )
 
 
 def of_error(error: str | None) -> Metadata:
@@ -66,18 +71,13 @@ def of_rows(lake: Lake, table: Table) -> Metadata:
 def markdown(
     head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()
 ) -> str:
-    """A Markdown table; a value can neither end its cell nor start another line.
+    """A Markdown table; a value can neither end its cell nor start another line or markup.
 
     Columns in `right` are aligned to the right.
     """
     marks = ["---:" if name in right else "---" for name in head]
     cells = [head, marks, *rows]
-    return "\n".join(f"| {' | '.join(_cell(text) for text in line)} |" for line in cells)
-
-
-def _cell(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
-    return " ".join(escaped.split())
+    return "\n".join(f"| {' | '.join(markdown_text(value) for value in line)} |" for line in cells)
 
 
 def _number(value: float) -> dg.MetadataValue:

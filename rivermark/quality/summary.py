@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import html
-
+from rivermark.html.markdown import markdown_text
 from rivermark.model.check import HARDEST_FIRST
 from rivermark.quality.result import SuiteResult
 
@@ -24,11 +23,11 @@ def results_table(result: SuiteResult) -> str:
     for r in sorted(result.results, key=lambda r: r.passed):
         cells = (
             "**ERROR**" if r.error else "passed" if r.passed else "**FAILED**",
-            _as_text(r.name),
+            markdown_text(r.name),
             r.severity,
-            _as_text(r.observed),
-            _as_text(r.bound),
-            _as_text("; ".join(r.example_texts)),
+            markdown_text(r.observed),
+            markdown_text(r.bound),
+            markdown_text("; ".join(r.example_texts)),
         )
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -44,12 +43,3 @@ def sentence(result: SuiteResult) -> str:
         f"{subject}{len(result.failures)} of {len(result.results)} rules failed; "
         f"'{first.name}': {first.observed} (limit: {first.bound})"
     )
-
-
-def _as_text(value: str) -> str:
-    # A value from the data must neither break the table nor become markup on the page.
-    one_line = " ".join(value.split())
-    escaped = html.escape(one_line, quote=False)
-    for mark in "\\`*_[]|":
-        escaped = escaped.replace(mark, f"\\{mark}")
-    return escaped

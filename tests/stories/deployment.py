@@ -120,13 +120,13 @@ class Deployment:
         if hosts:
             wait_until(
                 lambda: self.last_commit(table)[1] not in (run, None),
-                300,
+                600,
                 reason=f"another run commits to {table} after the kill of {victim}",
             )
         else:
             wait_until(
                 lambda: self._is_back(victim, before, moment),
-                180,
+                600,
                 reason=f"the {victim} is back after its kill",
                 interval=0.5,
             )
@@ -136,7 +136,7 @@ class Deployment:
             assert self.last_commit(table)[1] == run, f"the kill of the {victim} ended the run"
         wait_until(
             lambda: self.living(group) is not None and self._serves(0),
-            180,
+            600,
             reason=f"run and page live after the kill of {victim}",
             interval=0.5,
         )

@@ -90,9 +90,9 @@ def run_the_story(
         deployment.set_desired(GROUP, "run")
         try:
             wait_until(
-                lambda: deployment.last_commit(WATCHED)[0] >= 0, 240, reason="the first commit"
+                lambda: deployment.last_commit(WATCHED)[0] >= 0, 600, reason="the first commit"
             )
-            wait_until(lambda: deployment.living(GROUP) is not None, 60, reason="the run lives")
+            wait_until(lambda: deployment.living(GROUP) is not None, 240, reason="the run lives")
             record(story, "first commit")
             for victim in victims:
                 waited = pause(dice, 1, 8)
@@ -106,11 +106,11 @@ def run_the_story(
             assert not dripping.is_alive()
             wait_until(
                 lambda: raw_rows(deployment) == landed_rows(deployment),
-                180,
+                600,
                 reason="all files are read",
             )
             wait_until(
-                lambda: all_written(deployment), 180, reason="what follows from them is written"
+                lambda: all_written(deployment), 600, reason="what follows from them is written"
             )
             deployment.set_desired(GROUP, "paused")
             wait_until(

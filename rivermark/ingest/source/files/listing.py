@@ -74,6 +74,7 @@ class LandedFiles:
     def __init__(self, landing_root: str, options: FileOptions) -> None:
         self._options = options
         self._patterns = [p.strip() for p in options.pattern.split(",")]
+        self._landing = landing_root
         self._root = root = f"{landing_root.rstrip('/')}/{options.folder}"
         self._fs, self.folder = filesystem(root)
         self._prefix = self.folder if is_local(root) else root
@@ -107,7 +108,8 @@ class LandedFiles:
 
     def _walk(self, known: Container[str] | None = None) -> Listing:
         listing = Listing()
-        walk = Walk(self.folder, lambda below: not hidden(below) and self._fits(below))
+        landing = filesystem(self._landing)[1]
+        walk = Walk(self.folder, landing, lambda below: not hidden(below) and self._fits(below))
         for path in walk.paths():
             name = printable(path[len(self.folder) + 1 :])
             if known is not None and (name in known or not self._fits(name)):

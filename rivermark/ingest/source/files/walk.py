@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,12 +12,14 @@ from dataclasses import dataclass, field
 class Walk:
     """The paths below a folder that are no folders; hidden ones are left out.
 
-    A link is followed where it leads to what is not walked anyway, and each folder is entered once:
-    a cycle ends, and no file has two names. `closed` are the folders that could not be listed, with
-    the error of each. Paths keep bytes that are no text as surrogates.
+    A link is followed where it leads to what lies within `landing` and is not walked anyway, and
+    each folder is entered once: a cycle ends, no file has two names, and no link makes other files
+    of this machine into rows. `closed` are the folders that could not be listed and the links that
+    lead out, with the error of each. Paths keep bytes that are no text as surrogates.
     """
 
     folder: str
+    landing: str
     is_taken: Callable[[str], bool]
     """Whether a path below the folder is one of those that are wanted."""
     closed: list[tuple[str, OSError]] = field(default_factory=list)
@@ -24,6 +27,8 @@ class Walk:
     def paths(self) -> Iterator[str]:
         """Walk, in the order of names."""
         self._root = os.path.realpath(self.folder)
+        # The folder itself may be a link to another disk.
+        self._within = (self._root, os.path.realpath(self.landing))
         self._entered = {self._root}
         yield from self._below(self.folder, self._root)
 
@@ -44,6 +49,10 @@ class Walk:
             if entry.is_symlink():
                 link, target = target, os.path.realpath(entry.path)
                 if target != link and self._is_walked(target, is_folder):
+                    continue
+                if not any(target.startswith(f"{root}/") for root in self._within):
+                    reason = "a link out of the landing folder is not followed"
+                    self.closed.append((entry.path, PermissionError(errno.EACCES, reason)))
                     continue
             if not is_folder:
                 yield entry.path

@@ -168,6 +168,7 @@ def test_n009_each_file_comes_once_whatever_links_lead_to_it(folder: Path, look:
         "out": outside,
         "out2": outside / "deep",
         "gone.json": folder / "nowhere.json",
+        "passwd.json": Path("/etc/passwd"),
     }
     for name, target in links.items():
         (folder / name).symlink_to(target)
@@ -176,9 +177,22 @@ def test_n009_each_file_comes_once_whatever_links_lead_to_it(folder: Path, look:
 
     for full in (True, False):
         found = look(full=full)
-        names = ["a.json", "out/deep/c.json", "shown.json", "sub/b.json"]
+        names = ["a.json", "shown.json", "sub/b.json"]
         assert sorted(split.name for split in found.ready) == names
-        assert found.waiting == []
+        assert [Path(wait.path).name for wait in found.waiting] == ["out", "out2", "passwd.json"]
+        assert all("out of the landing folder is not followed" in w.reason for w in found.waiting)
+
+
+def test_a_landing_folder_may_be_a_link_and_lead_to_its_neighbours(tmp_path: Path) -> None:
+    disk, landing = tmp_path / "disk", tmp_path / "landing"
+    put(disk, "a.json")
+    put(landing / "shared", "b.json")
+    (landing / "web").symlink_to(disk)
+    (disk / "more").symlink_to(landing / "shared")
+
+    source = FileSource(folder="web", pattern="*.json", settle=timedelta(0))
+    ready = FileReader(str(landing), source).discover(full=True).ready
+    assert [split.name for split in ready] == ["a.json", "more/b.json"]
 
 
 def test_a_link_to_itself_and_a_pipe_stop_nothing(folder: Path, look: Look) -> None:
