@@ -23,6 +23,7 @@ from rivermark.cli.run import run
 from rivermark.cli.show import show
 from rivermark.cli.state import state
 from rivermark.cli.status import status
+from rivermark.cli.verify import verify
 
 app: Final = typer.Typer(
     cls=CommandGroup,
@@ -71,3 +72,4 @@ add_command(app, replay_ingest, "replay-ingest", panel=REPAIR, former_name="read
 add_command(app, reset, "reset", panel=REPAIR)
 add_command(app, upkeep, "upkeep", panel=REPAIR)
 add_command(app, fsck, "fsck", panel=REPAIR)
+add_command(app, verify, "verify", panel=REPAIR)

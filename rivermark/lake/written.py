@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import zlib
+from pathlib import Path
+from typing import Final
 
-from rivermark.lake.filesystem import filesystem, write_file
+from rivermark.lake.filesystem import filesystem, is_local, write_file
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.model.errors import CheckpointIncompatible
@@ -20,15 +23,36 @@ from rivermark.model.sink import Origin
 from rivermark.model.table import Table
 
 LOG = logging.getLogger("rivermark")
+LENGTH: Final = 64
 
 
 def note_written(lake: Lake, table: Table, origin: Origin, batch: int) -> None:
     """Note a committed batch. Origins beside a stream's own have no checkpoint to lie by."""
     if ":" in origin.stream:
         return
-    text = str(batch)
-    content = json.dumps({"batch": batch, "check": zlib.crc32(text.encode())})
-    write_file(note_path(lake, table, origin), content.encode(), durable=False)
+    content = json.dumps({"batch": batch, "check": zlib.crc32(str(batch).encode())})
+    path = note_path(lake, table, origin)
+    if not is_local(path):
+        write_file(path, content.encode(), durable=False)
+        return
+    place = Path(filesystem(path)[1])
+    try:
+        _overwrite(place, content)
+    except FileNotFoundError:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _overwrite(place, content)
+
+
+def _overwrite(path: Path, content: str) -> None:
+    """Write in place, always as many bytes: a new file each time makes the next sync wait for it.
+
+    What is torn by a kill does not agree with its own checksum.
+    """
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+    try:
+        os.pwrite(handle, content.ljust(LENGTH).encode(), 0)
+    finally:
+        os.close(handle)
 
 
 def noted(lake: Lake, table: Table, origin: Origin) -> int | None:

@@ -107,7 +107,9 @@ def judged(whole: DamagedLake, home: Path, seed: int) -> Verdict:
     lake = home / "lake"
     before = contents(lake)
     kind = dice.choice(sorted(KINDS))
-    path = dice.choice(sorted(lake.glob(KINDS[kind])))
+    # Of numbered files mostly the newest: older ones are seldom read.
+    files = sorted(lake.glob(KINDS[kind]), key=lambda p: (p.name[:20].rjust(20, "0"), p))
+    path = dice.choice(files[-4:] if dice.random() < 0.6 else files)
     mutation = dice.choice(MUTATIONS)
     mutation(path, dice)
     names = {p for p in before.keys() | contents(lake).keys() if before.get(p) != content_of(p)}
