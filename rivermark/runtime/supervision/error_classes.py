@@ -53,6 +53,16 @@ MEANINGS: Final = (
         "or start over, with tables filled again from their inputs: rivermark reset {stream}",
     ),
     Meaning(
+        ("Incomplete log file", "Failed to read log file", "Invalid UUID string"),
+        "a file of checkpoint {checkpoint} is damaged; rivermark fsck says which. Put it back, or "
+        "start over: rivermark reset {stream}",
+    ),
+    Meaning(
+        ("is not a Parquet file", "Parquet magic bytes not found", "CRC checksum verification",
+         "Kernel error: Json error", "DELTA_STATE_RECOVER_ERROR"),
+        "a file of a table or of its log is damaged; rivermark fsck says which, and what to do",
+    ),
+    Meaning(
         ("CANNOT_LOAD_STATE_STORE", "CANNOT_READ_DELTA_FILE", "CANNOT_READ_SNAPSHOT",
          "FAILED_READ_STATE", "Error reading delta file", "checksum", "Checksum"),
         "a file of its state in {checkpoint}/state is missing or damaged, and nothing was built "

@@ -30,6 +30,15 @@ def test_what_the_platform_itself_refuses_is_told_as_it_is_and_not_tried_again(
         ("[DELTA_DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE] x", "created again", False),
         ("[DELTA_VERSIONS_NOT_CONTIGUOUS] x", "is gone", False),
         ("[DELTA_SCHEMA_CHANGED] x", "taken up by the next start", True),
+        ("Failed to read log file /c/offsets/4. Incomplete log file", "is damaged", False),
+        ("Invalid UUID string: x", "file of checkpoint its checkpoint is damaged", False),
+        (
+            "file:/t/a.parquet is not a Parquet file. Expected magic number",
+            "table or of its",
+            False,
+        ),
+        ("Kernel error: Json error: Truncated record", "rivermark fsck says which", False),
+        ("CRC checksum verification failed", "a file of a table or of its log is damaged", False),
         ("something else", "something else", True),
     ],
 )
