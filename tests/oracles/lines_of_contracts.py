@@ -96,7 +96,7 @@ def plain(draw: random.Random) -> dict[str, object]:
         "id": draw.randint(-(10**17), 10**17),
         "Number": draw.choice([None, draw.randint(0, 9999)]),
         "little": draw.randint(-30000, 30000),
-        "price": draw.choice([1.5, 12.25, -3, 7]),
+        "price": draw.choice([1.5, 12.25, -3, 7, 0.1 + 0.2, -2.675, 1.0049999]),
         "exact": "123456789.123456789",
         "comma": "12,5",
         "ratio": draw.choice([draw.random(), draw.randint(1, 9), draw.uniform(-180, 180)]),
@@ -173,6 +173,10 @@ def csv_lines(seed: int, count: int) -> Iterator[str]:
         record = {key.lower(): value for key, value in plain(draw).items()} | {"comma": 12}
         values = [str(record.get(name.lower()) or "") for name in CSV_COLUMNS]
         values = [value.replace(",", ";") for value in values]
+        if draw.random() < 0.2:
+            values = [f'"{value}"' if draw.random() < 0.8 else value for value in values]
+        if draw.random() < 0.1:
+            values += draw.choice([[""], ["", ""], ['""'], ["x"], [""] * len(values)])
         if draw.random() < 0.34:
             at = draw.randrange(len(values))
             values[at] = draw.choice(draw.choice([INTEGERS, TIMES, OTHERS]))

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rivermark.ingest.parse.lane.lines import Mask
+from rivermark.ingest.parse.lane.lines import Mask, Places
 from rivermark.ingest.parse.lane.values import Values, read_numbers
 
 LONG_DIGITS: Final = 18
@@ -35,10 +35,34 @@ def integers(values: Values, kind: pa.DataType, *, comma: bool = False) -> tuple
 
 
 def decimals(values: Values, kind: pa.DataType, *, comma: bool = False) -> tuple[pa.Array, Mask]:
-    """Decimals that need no rounding, and which values are plainly such."""
+    """Decimals, rounded half up, and which values are plainly such.
+
+    Those of more than 18 digits only where nothing is rounded.
+    """
     read = read_numbers(values, COMMA) if comma else values.numbers
-    good = read.plain & (read.fraction <= kind.scale) & (read.digits <= kind.precision - kind.scale)
-    return pc.cast(_with_points(values.texts(good), comma), kind), good
+    good = read.plain & (read.digits <= kind.precision - kind.scale)
+    cut = good & (read.fraction > kind.scale)
+    if kind.precision > LONG_DIGITS or not cut.any():
+        good &= ~cut
+        return pc.cast(_with_points(values.texts(good), comma), kind), good
+    last = read.point + (kind.scale + 1 if kind.scale else 0)
+    texts = values.lines.texts(values.starts, np.where(cut, last, values.ends), ~good)
+    data = values.lines.bytes
+    up = cut & (data[np.where(cut, read.point + kind.scale + 1, 0)] >= ord("5"))
+    sign = np.where(data[values.starts] == ord("-"), -1, 1)
+    return _moved(pc.cast(_with_points(texts, comma), kind), np.where(up, sign, 0), good)
+
+
+def _moved(column: pa.Array, by: Places, good: Mask) -> tuple[pa.Array, Mask]:
+    """Decimals with units of their last digit added, and those of the good ones that still fit."""
+    valid, data = column.buffers()
+    words = np.frombuffer(data, np.int64, 2 * len(column), 16 * column.offset).reshape(-1, 2).copy()
+    words[:, 0] += by
+    fits: Mask = np.abs(words[:, 0]) < 10**column.type.precision
+    words[~fits] = 0
+    words[:, 1] = words[:, 0] >> 63
+    moved = pa.Array.from_buffers(column.type, len(column), [valid, pa.py_buffer(words)])
+    return moved, good & fits
 
 
 def doubles(values: Values, kind: pa.DataType, *, comma: bool = False) -> tuple[pa.Array, Mask]:

@@ -151,21 +151,47 @@ def _next(lines: Lines, places: Places, byte: int, word: Words | None = None) ->
 
 
 def cut_csv(lines: Lines, columns: int, delimiter: bytes) -> tuple[list[Values], Mask]:
-    """Split lines without quotes at their delimiters; those with another number are not good."""
+    """Split lines at their delimiters; those with another number of values are not good.
+
+    Nor are lines with quotes elsewhere than around whole values. Some empty values behind the last
+    column are no data, as the cutter has it.
+    """
     places = lines.places_of(delimiter[0])
     first = np.searchsorted(places, lines.starts)
-    good: Mask = np.searchsorted(places, lines.ends) - first == columns - 1
-    quoted = lines.holds(b'"')
-    if quoted is not None:
-        good &= ~quoted
+    more = np.searchsorted(places, lines.ends) - first - (columns - 1)
+    good: Mask = (more >= 0) & (more <= columns)
     # One more, for lines with too few of them.
     places = np.append(places, len(lines.bytes) - 1)
+    last = len(places) - 1
+    tail = good & (more > 0)
+    if tail.any():
+        behind = places[np.minimum(first + columns - 1, last)]
+        good &= ~tail | (lines.ends - behind == more)
     values = []
     start = lines.starts
     for n in range(columns):
         end = lines.ends
-        if n < columns - 1:
-            end = np.where(good, places[np.minimum(first + n, len(places) - 1)], start)
+        if n < columns - 1 or tail.any():
+            end = np.where(good, places[np.minimum(first + n, last)], start)
+        if n == columns - 1 and tail.any():
+            end = np.where(good & ~tail, lines.ends, end)
         values.append(Values(lines, start, end, start == end))
         start = np.where(good, end + 1, start)
-    return values, good
+    quoted = lines.holds(b'"')
+    return (values, good) if quoted is None else _unquoted(lines, values, good, quoted)
+
+
+def _unquoted(
+    lines: Lines, values: Sequence[Values], good: Mask, quoted: Mask
+) -> tuple[list[Values], Mask]:
+    """The values without the quotes around them, where a line has no others."""
+    rest = np.searchsorted(lines.quotes, lines.ends) - np.searchsorted(lines.quotes, lines.starts)
+    inner = []
+    for value in values:
+        both = quoted & good & (value.lengths >= 2)
+        both &= lines.bytes[value.starts] == QUOTE
+        both &= lines.bytes[np.maximum(value.ends - 1, 0)] == QUOTE
+        rest -= 2 * both
+        # An empty value in quotes is a text, where the field has no such word for 'no value'.
+        inner.append(Values(lines, value.starts + both, value.ends - both, value.absent))
+    return inner, good & (rest == 0)

@@ -6,7 +6,7 @@ import json
 import random
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql.types import DecimalType
 
 from rivermark import Contract, Field, readers
 from rivermark.ingest.parse.cutter import MALFORMED, Cutter
@@ -79,9 +80,9 @@ def arrays(
     )
 
 
-def value_in(kind: str, text: str, zone: str) -> Any:
+def value_in(read: readers.NamedReader, text: str) -> Any:
     """What a plain text means, by Python's own readers."""
-    match kind:
+    match read.kind:
         case "text":
             return text
         case "integer":
@@ -89,7 +90,9 @@ def value_in(kind: str, text: str, zone: str) -> Any:
             assert number == number.to_integral_value()
             return int(number)
         case "decimal":
-            return Decimal(text.replace(",", "."))
+            assert isinstance(read.type, DecimalType)
+            unit = Decimal(1).scaleb(-read.type.scale)
+            return Decimal(text.replace(",", ".")).quantize(unit, ROUND_HALF_UP, Context(60))
         case "number":
             return float(text)
         case "boolean":
@@ -100,7 +103,7 @@ def value_in(kind: str, text: str, zone: str) -> Any:
             )
         case _:
             moment = datetime.fromisoformat(text)
-            return moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(zone))
+            return moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(read.zone))
 
 
 def assert_exact(contract: Contract, typed: Typed, cells: pa.StructArray) -> None:
@@ -117,7 +120,7 @@ def assert_exact(contract: Contract, typed: Typed, cells: pa.StructArray) -> Non
                 assert value == text, field.name
             else:
                 assert isinstance(read, readers.NamedReader)
-                wanted = value_in(read.kind, text, read.zone)
+                wanted = value_in(read, text)
                 if field.name == "single":
                     wanted = float(np.float32(wanted))
                 assert value == wanted, (field.name, text)
@@ -239,11 +242,76 @@ def test_wall_clocks_beside_a_change_are_asked_for(wall: str, *, plainly: bool) 
     assert good(json.dumps(GOOD | {"wall": wall})) == [plainly]
 
 
-def test_csv_lines_with_quotes_or_other_values_are_asked_for() -> None:
+def test_csv_lines_with_doubtful_quotes_or_other_values_are_asked_for() -> None:
     columns = ("at", "n", "d", "s", "wall")
     line = "2024-05-01T00:00:00Z,1,2.5,x,2024-05-01 00:00:00"
-    lines = (line, line + ",", line.replace(",x", ""), line.replace("x", '"x"'), line)
-    assert good(*lines, kind="csv", columns=columns) == [True, False, False, False, True]
+    plainly = {
+        line: True,
+        line.replace("x", '"x"'): True,
+        line.replace("x", '""'): True,
+        '"' + line.replace(",", '","') + '"': True,
+        line + ",,": True,
+        line + ",,,,,": True,
+        line + ",,,,,,": False,
+        line + ",y": False,
+        line + ',""': False,
+        line + ",,y": False,
+        line.replace(",x", ""): False,
+        line.replace("x", '"a,b"'): False,
+        line.replace("1,2.5,x", '1,"2.5,x"'): False,
+        line.replace("x", '"a""b"'): False,
+        line.replace("x", '"'): False,
+        line.replace("x", '"x" '): False,
+        line.replace("x", 'a"x"'): False,
+        line.replace("x", '"x'): False,
+        line.replace("1,2.5", '"1,2"'): False,
+    }
+    assert good(*plainly, kind="csv", columns=columns) == [*plainly.values()]
+
+
+def test_what_the_lane_takes_of_csv_the_cutter_takes_too() -> None:
+    columns = ("at", "n", "d", "s", "wall")
+    draw = random.Random(7)
+    parts = ["x", '"x"', '""', "", " ", '"', ",", '",', '"a""b"', "1", '"1"', " x", "é"]
+    ends = ["", ",", ",,", ',""', ',"', " "]
+    wall = "2024-05-01 00:00:00"
+    lines = [
+        ",".join([f'"{wall}"', "1", '"2.5"', *draw.choices(parts, k=draw.randint(1, 2)), wall])
+        + draw.choice(ends)
+        for _ in range(3_000)
+    ]
+    sent = arrays(lines, "csv", columns)
+    typed = lane(ONE).type(*sent)
+    cells = Cutter([spelled(f) for f in ONE.fields], ",").cut(*sent)
+    assert_exact(ONE, typed, cells)
+    assert 0.1 < typed.good.mean() < 0.9
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1.005", "1.01"),
+        ("1.0049999999", "1.00"),
+        ("-1.005", "-1.01"),
+        ("-0.005", "-0.01"),
+        ("-0.004", "0.00"),
+        ("0.995", "1.00"),
+        ("999999.994", "999999.99"),
+        ("999999.995", None),
+        ("-999999.995", None),
+        ("1000000.00", None),
+        ("21.700000000000003", "21.70"),
+    ],
+)
+def test_decimals_are_rounded_half_up(text: str, value: str | None) -> None:
+    contract = Contract(
+        fields=(Field("at", "timestamp", required=True), Field("d", "decimal(8,2)")),
+        event_time="at",
+    )
+    typed = lane(contract).type(*arrays([f'{{"at":"2024-05-01T00:00:00Z","d":{text}}}']))
+    assert typed.good.tolist() == [value is not None]
+    if value is not None:
+        assert typed.columns["d"].to_pylist() == [Decimal(value)]
 
 
 def test_rows_of_several_files_keep_their_order() -> None:
