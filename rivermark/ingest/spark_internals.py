@@ -8,6 +8,7 @@ has the figures). To move to a newer Spark, run tests/spark/ingest and name its 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, Final
 
 import pyarrow as pa
@@ -59,6 +60,7 @@ class PlannedProjection:
         self.usable = False
         if not IS_KNOWN:
             return
+        self._spark = spark
         self._zone = spark.conf.get("spark.sql.session.timeZone")
         session: Any = spark._jsparkSession
         jvm: Any = spark._jvm
@@ -102,6 +104,45 @@ class PlannedProjection:
         while batches.hasNext():
             tables.append(pa.ipc.open_stream(batches.next()).read_all())
         return pa.concat_tables(tables) if tables else None
+
+    def to_json(self) -> str | None:
+        """The projection as Spark has analysed and optimised it; None where that is not one.
+
+        Nor where the same row may give other values next time, or where another zone than UTC is
+        the session's.
+        """
+        if not self.usable or len(self._steps) != 1 or self._zone != "UTC":
+            return None
+        step = self._steps[0]
+        return str(step.toJSON()) if step.deterministic() else None
+
+    def type_of(self, place: Sequence[int]) -> str:
+        """The type of a part: of the n-th column, or of one of its children, as in JSON."""
+        return str(self._part(place).dataType().json()).strip('"')
+
+    def parts(self, places: Sequence[Sequence[int]]) -> PlannedProjection:
+        """The same for parts of the columns."""
+        expressions: Any = self._spark._jvm.org.apache.spark.sql.catalyst.expressions  # type: ignore[union-attr]
+        names = getattr(expressions, "NamedExpression$").__getattr__("MODULE$")
+        columns = [
+            expressions.Alias(
+                self._part(place), f"part_{n}", names.newExprId(), self._sequence([]),
+                self._nothing, self._sequence([]),
+            )
+            for n, place in enumerate(places)
+        ]  # fmt: skip
+        own = copy(self)
+        logical: Any = self._spark._jvm.org.apache.spark.sql.catalyst.plans.logical  # type: ignore[union-attr]
+        own._steps = [logical.Project(self._sequence(columns), self._leaf)]
+        return own
+
+    def _part(self, place: Sequence[int]) -> Any:
+        expression = self._steps[0].projectList().apply(place[0])
+        if expression.nodeName() == "Alias":
+            expression = expression.child()
+        for n in place[1:]:
+            expression = expression.children().apply(n)
+        return expression
 
 
 def hadoop_uri(spark: SparkSession, path: str) -> str:

@@ -8,6 +8,8 @@ one generated method too long for the JVM to compile.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,7 +31,7 @@ class DriverParser:
         self._spark = spark
         self._parser = parser
         self._planned: dict[pa.Schema, PlannedProjection] = {}
-        self._checks = LaneChecks(spark, parser.contract)
+        self._checks = LaneChecks(spark, parser.contract, partial(parser.zone, spark))
 
     def parse(self, lines: pa.Table) -> pa.Table:
         """The lines with what the parser makes of them, in their order."""

@@ -12,19 +12,17 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from rivermark.ingest.parse.lane.lane import Typed
 from rivermark.ingest.parse.lane.lines import Mask
+from rivermark.ingest.parse.own_reader import OwnReader
 from rivermark.ingest.parse.parser import DETAILS, IMPOSSIBLE, PROBLEMS
-from rivermark.ingest.parse.projection import Projection
+from rivermark.ingest.parse.rules.conditions import Conditions
+from rivermark.ingest.parse.rules.moments import ZoneOf
 from rivermark.lake.schema import arrow_schema
 from rivermark.model.contract import FLAGS, Contract, Field, Rule
-from rivermark.model.field_readers import reader_for
 
-TEXT: Final = "text"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICRO: Final = timedelta(microseconds=1)
 
@@ -32,11 +30,12 @@ MICRO: Final = timedelta(microseconds=1)
 class LaneChecks:
     """Completes what the lane typed, against one contract."""
 
-    def __init__(self, spark: SparkSession, contract: Contract) -> None:
+    def __init__(self, spark: SparkSession, contract: Contract, zone_of: ZoneOf) -> None:
         self._contract = contract
         self._types = arrow_schema(contract.columns())
-        self._readers: dict[str, Projection] = {}
-        self._rules: Projection | None = None
+        self._readers: dict[str, OwnReader] = {}
+        self._rules: Conditions | None = None
+        self._zone_of = zone_of
         self._spark = spark
 
     def checked(self, lines: pa.Table, typed: Typed) -> tuple[pa.Table, Mask]:
@@ -61,20 +60,10 @@ class LaneChecks:
         return rows.append_column(DETAILS, pa.repeat("", len(good))), good
 
     def _read(self, field: Field, texts: pa.Array) -> pa.Array:
-        """What the field's own reader makes of texts, each of which is read once.
-
-        Nothing where it looks at other columns too: such rows are left to the parser.
-        """
         if field.name not in self._readers:
-            read = field.read or reader_for(field.type)
-            value = read(F.col(TEXT)).try_cast(field.type)
-            self._readers[field.name] = Projection(self._spark, [(field.name, value)])
-        coded = texts.dictionary_encode()
-        try:
-            values = self._readers[field.name].of(pa.table({TEXT: coded.dictionary}))
-        except AnalysisException:
-            return pa.nulls(len(texts), self._types.field(field.name).type)
-        return values[field.name].combine_chunks().take(coded.indices)
+            kind = self._types.field(field.name).type
+            self._readers[field.name] = OwnReader(self._spark, field, kind)
+        return self._readers[field.name].read(texts)
 
     def _in_time(self, times: pa.Array, landed: pa.ChunkedArray) -> Mask:
         """Which event times are not before all and not ahead of their file."""
@@ -90,11 +79,10 @@ class LaneChecks:
             return {}
         if self._rules is None:
             conditions = [(rule.name, rule.broken()) for rule in self._contract.rules]
-            self._rules = Projection(self._spark, conditions)
+            self._rules = Conditions(self._spark, conditions, self._zone_of)
         for name in lines.column_names:
             rows = rows.append_column(name, lines[name])
-        broken = self._rules.of(rows)
-        return {name: _mask(broken[name]) & good for name in broken.column_names}
+        return self._rules.of(rows, good)
 
 
 def _names(rules: Sequence[Rule], broken: dict[str, Mask], count: int) -> pa.Array:

@@ -53,6 +53,7 @@ class Parser:
         self._delimiter = delimiter
         self.cutter = Cutter([spelled(field) for field in contract.fields], delimiter)
         self._lane: Lane | None = None
+        self._zones: dict[str, Zone] = {}
         self._typing: dict[tuple[tuple[str, ...], frozenset[str]], list[CachedColumns]] = {}
         self._cutting: dict[tuple[str, ...], CachedColumns] = {}
         self._alone: CachedColumns | None = None
@@ -60,10 +61,16 @@ class Parser:
     def lane(self, spark: SparkSession) -> Lane:
         """The lane of the contract, with the time zones of this session's JVM."""
         if self._lane is None:
-            zones = {name: zone_of(spark, name) for name in zones_of(self.contract)}
+            zones = {name: self.zone(spark, name) for name in zones_of(self.contract)}
             fields = [spelled(field) for field in self.contract.fields]
             self._lane = lane_of(self.contract, fields, self._delimiter, zones)
         return self._lane
+
+    def zone(self, spark: SparkSession, name: str) -> Zone:
+        """A time zone by the tables of this session's JVM, fetched once."""
+        if name not in self._zones:
+            self._zones[name] = zone_of(spark, name)
+        return self._zones[name]
 
     def parse(self, raw: DataFrame) -> DataFrame:
         """Add the typed fields, `flags`, `_problems` (why a row is quarantined) and `_details`.

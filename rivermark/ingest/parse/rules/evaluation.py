@@ -1,0 +1,208 @@
+"""Conditions evaluated on a table: known functions here, the parts that are not known by Spark.
+
+A part that is not known depends on few different values most of the time, such as the name of a
+file: Spark is asked about each of them once. Where it depends on too many its rows are in doubt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rivermark.ingest.parse.lane.lines import Mask, Places
+from rivermark.ingest.parse.rules.expression import ATTRIBUTE, LITERAL, Expression
+from rivermark.ingest.parse.rules.functions import apply
+from rivermark.ingest.parse.rules.literals import literal
+from rivermark.ingest.parse.rules.moments import ZoneOf
+from rivermark.ingest.parse.rules.vector import Type, Untranslatable, Vector, type_of, vector_of
+
+ROWS: Final = 16_384
+"""Rows that are evaluated together."""
+FEW: Final = 256
+"""So many different values are asked of Spark in any case, and one in `SHARE` rows."""
+SHARE: Final = 16
+
+Ask = Callable[[Sequence[Expression], pa.Table], pa.Table]
+"""What Spark makes of expressions, a column each, for rows with the columns they refer to."""
+
+
+class Evaluator:
+    """Evaluates named conditions on tables of one schema."""
+
+    def __init__(
+        self,
+        conditions: Mapping[str, Expression],
+        schema: pa.Schema,
+        type_in_spark: Callable[[Expression], str],
+        zone_of: ZoneOf,
+        ask: Ask,
+    ) -> None:
+        """Find out which parts of the conditions are not known, by evaluating them on no rows."""
+        self._conditions = conditions
+        self._schema = schema
+        self._type_in_spark = type_in_spark
+        self._zone_of = zone_of
+        self._ask = ask
+        self._parts: dict[Expression, Type] = {}
+        self._settled: dict[Expression, Vector] = {}
+        for condition in conditions.values():
+            self._settle(condition)
+        reached = self._reached(conditions.values())
+        self._parts = {e: kind for e, kind in self._parts.items() if e in reached}
+
+    def _settle(self, expression: Expression) -> Vector:
+        """The expression on no rows; if that is not known, or not worth it, it is a part.
+
+        Raises:
+            Untranslatable: it is a part, with values that are not held here.
+        """
+        if expression not in self._settled:
+            self._settled[expression] = self._of_no_rows(expression)
+        return self._settled[expression]
+
+    def _of_no_rows(self, expression: Expression) -> Vector:
+        try:
+            children = [self._settle(child) for child in expression.children]
+            if not self._is_better_asked(expression):
+                return self._evaluate(expression, children, self._schema.empty_table())
+        except Untranslatable:
+            pass
+        self._parts[expression] = type_of(self._type_in_spark(expression))
+        return _of_no_rows(self._parts[expression])
+
+    def _is_better_asked(self, expression: Expression) -> bool:
+        """Whether a part of it depends on the same texts: then Spark is asked about all of it."""
+        parts = [child for child in expression.children if child in self._parts]
+        return any(part.inputs == expression.inputs for part in parts) and all(
+            pa.types.is_string(self._schema.field(name).type) for name in expression.inputs
+        )
+
+    def _reached(self, expressions: Iterable[Expression]) -> set[Expression]:
+        """The expressions that are evaluated, here or as parts."""
+        reached: set[Expression] = set()
+        rest = [*expressions]
+        while rest:
+            expression = rest.pop()
+            reached.add(expression)
+            if expression not in self._parts:
+                rest += expression.children
+        return reached
+
+    def evaluate(self, rows: pa.Table) -> tuple[dict[str, Mask], Mask]:
+        """Where each condition is true, and the rows of which Spark has to say it."""
+        answers = self._answers(rows)
+        broken = {name: np.zeros(rows.num_rows, np.bool_) for name in self._conditions}
+        doubtful: Mask = np.zeros(rows.num_rows, np.bool_)
+        for first in range(0, rows.num_rows, ROWS):
+            chunk = rows.slice(first, ROWS)
+            span = slice(first, first + chunk.num_rows)
+            known = {part: _taken(column, codes, span) for part, (column, codes) in answers.items()}
+            for name, condition in self._conditions.items():
+                value = self._value(condition, chunk, known)
+                holds = value.values if value.valid is None else value.values & value.valid
+                broken[name][span] = holds
+                if value.doubtful is not None:
+                    doubtful[span] |= value.doubtful
+        return broken, doubtful
+
+    def _value(
+        self, expression: Expression, rows: pa.Table, known: dict[Expression, Vector]
+    ) -> Vector:
+        if expression not in known:
+            if expression in self._parts:
+                known[expression] = _in_doubt(self._parts[expression])
+            else:
+                children = [self._value(child, rows, known) for child in expression.children]
+                known[expression] = self._evaluate(expression, children, rows)
+        return known[expression]
+
+    def _evaluate(
+        self, expression: Expression, children: Sequence[Vector], rows: pa.Table
+    ) -> Vector:
+        details = expression.details
+        if expression.function == LITERAL:
+            return literal(details["dataType"], details["value"])
+        if expression.function == ATTRIBUTE:
+            type_of(details["dataType"])
+            return vector_of(rows[details["name"]].combine_chunks())
+        return apply(expression, children, self._zone_of)
+
+    def _answers(self, rows: pa.Table) -> dict[Expression, tuple[pa.Array, Places]]:
+        """What Spark says of the parts that depend on few values, and which of them a row has.
+
+        The values of all parts are sent together: a question has its price, a row hardly any.
+        """
+        coded: dict[str, tuple[Places, int]] = {}
+        groups: dict[frozenset[str], tuple[int, Places]] = {}
+        sent, count = [], 0
+        for inputs in {part.inputs for part in self._parts}:
+            codes, first = _different(rows, sorted(inputs), coded)
+            if len(first) <= max(FEW, rows.num_rows // SHARE):
+                groups[inputs] = count, codes
+                some = rows.select(sorted(inputs)).take(pa.array(first))
+                sent.append(some if inputs else pa.table({"_": first}))
+                count += len(first)
+        asked = [part for part in self._parts if part.inputs in groups]
+        if not asked:
+            return {}
+        table = pa.concat_tables([self._schema.empty_table(), *sent], promote_options="default")
+        try:
+            answers = self._ask(asked, table.select(self._schema.names))
+        except Exception:
+            return {}
+        return {part: _of_group(answers[n], *groups[part.inputs]) for n, part in enumerate(asked)}
+
+
+def _of_group(answers: pa.ChunkedArray, offset: int, codes: Places) -> tuple[pa.Array, Places]:
+    """The answers of one group of values, from its place among all."""
+    count = int(codes.max(initial=0)) + 1
+    return answers.slice(offset, count).combine_chunks(), codes
+
+
+def _taken(answers: pa.Array, codes: Places, rows: slice) -> Vector:
+    if len(answers) == 1:
+        return vector_of(answers)
+    return vector_of(answers.take(pa.array(codes[rows])))
+
+
+def _different(
+    rows: pa.Table, names: Sequence[str], coded: dict[str, tuple[Places, int]]
+) -> tuple[Places, Places]:
+    """The different values of columns: which one a row has, and a row that has it."""
+    codes, count = np.zeros(rows.num_rows, np.int64), 1
+    for name in names:
+        if name not in coded:
+            column = rows[name].combine_chunks().dictionary_encode()
+            own = pc.fill_null(column.indices, -1).to_numpy().astype(np.int64) + 1
+            coded[name] = own, len(column.dictionary) + 1
+        own, own_count = coded[name]
+        codes, count = _dense(codes * own_count + own, count * own_count)
+    first: Places = np.zeros(count, np.int64)
+    first[codes] = np.arange(rows.num_rows)
+    return codes, first
+
+
+def _dense(codes: Places, count: int) -> tuple[Places, int]:
+    """Codes without those that no row has."""
+    present: Mask = np.zeros(count, np.bool_)
+    present[codes] = True
+    return (np.cumsum(present) - 1)[codes], int(present.sum())
+
+
+def _of_no_rows(kind: Type) -> Vector:
+    if kind.kind == "text":
+        return Vector(kind, pa.array([], pa.string()))
+    return Vector(kind, np.array([], _dtype(kind)))
+
+
+def _in_doubt(kind: Type) -> Vector:
+    values = pa.array([""]) if kind.kind == "text" else np.zeros(1, _dtype(kind))
+    return Vector(kind, values, None, np.ones(1, np.bool_))
+
+
+def _dtype(kind: Type) -> Any:
+    return {"boolean": np.bool_, "double": np.float64}.get(kind.kind, np.int64)
