@@ -51,20 +51,16 @@ class Projection:
             self._planned = PlannedProjection(self._spark, self._columns.of, like)
         return self._planned
 
-    def parts(self, places: Sequence[tuple[int, ...]], rows: pa.Table) -> pa.Table:
+    def parts(self, places: Sequence[tuple[int, ...]], rows: pa.Table) -> pa.Table | None:
         """Parts of the expressions for each row, by their places among the columns.
 
-        Raises:
-            RuntimeError: Spark does not compute them without a job.
+        None where Spark cannot compute them without a job.
         """
         planned = self.planned(rows.schema)
         key = tuple(places)
         if key not in self._parts:
             self._parts[key] = planned.parts(places)
-        made = self._parts[key].of(self._sent(rows))
-        if made is None:
-            raise RuntimeError("the parts of a projection cannot be computed in the driver")
-        return made
+        return self._parts[key].of(self._sent(rows))
 
     def _sent(self, rows: pa.Table) -> DataFrame:
         place = pa.array(range(rows.num_rows), pa.int64())

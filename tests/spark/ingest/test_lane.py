@@ -67,6 +67,8 @@ def compare(
     parser = Parser(contract, ",")
     driver = DriverParser(spark, parser)
     got, wanted = driver.parse(lines), driver.parse_doubtful(lines)
+    # What was read of one batch is remembered for the next.
+    assert driver.parse(lines).equals(got)
     payloads = lines["payload"].to_pylist()
     assert_same(payloads, got, wanted, ["_record"])
     record = wanted["_record"]

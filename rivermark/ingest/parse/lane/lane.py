@@ -28,8 +28,6 @@ MOST_SHAPES: Final = 16
 """Shapes that are known at a time; lines of more kinds are left to the parser."""
 NEW_SHAPES: Final = 4
 """Shapes that are learned at most from rows that are looked at together."""
-FEW: Final = 64
-"""Of so many rows one may remain: too few for a further shape."""
 
 Read = Callable[[Values], tuple[pa.Array, Mask]]
 
@@ -134,13 +132,14 @@ class Lane:
             if doubtful is not None:
                 rest = rest[~doubtful[rest]]
         cells: list[Values] | None = None
-        few, new = len(lines) // FEW, 0
+        new = 0
         known = iter([*self._shapes])
         while len(rest):
             shape = next(known, None)
             is_new = shape is None
             if shape is None:
-                if new == NEW_SHAPES or len(rest) <= few:
+                # For few rows too: a shape costs a millisecond, to ask the parser many.
+                if new == NEW_SHAPES:
                     break
                 new += 1
                 shape = self._new_shape(lines, rest)
@@ -152,7 +151,7 @@ class Lane:
             if is_new and not count:
                 break
             if is_new or count > len(lines) // 2:
-                self._shapes = [shape, *(s for s in self._shapes if s != shape)][:MOST_SHAPES]
+                self._remember(shape, first=count > len(lines) // 2)
             if not count:
                 continue
             picked = self._picked(own, self._places(shape), cut.values)
@@ -165,6 +164,12 @@ class Lane:
             good[rows] = True
             rest = rest[~cut.good]
         return cells or [no_value(lines) for _ in self._columns], good
+
+    def _remember(self, shape: Shape, *, first: bool) -> None:
+        """Keep a shape; the one that is tried first is that of most lines."""
+        others = [s for s in self._shapes if s != shape]
+        at = 0 if first else min(1, len(others))
+        self._shapes = [*others[:at], shape, *others[at:]][:MOST_SHAPES]
 
     def _new_shape(self, lines: Lines, rest: Places) -> Shape | None:
         """A shape that is not known yet, of the first, the middle or the last of these lines."""

@@ -37,11 +37,14 @@ _VALUE: Final = re.compile(rb'[ \t]*"([^"\\]*)"[ \t]*:[ \t]*("[^"\\]*"|[^",{}\[\
 
 @dataclass(frozen=True)
 class Slot:
-    """A value of a shape: the piece before it, its key, and whether it is a text in quotes."""
+    """A value of a shape: the piece before it, its key, and whether it is a text in quotes.
+
+    None where that is not known, of a line that has null there.
+    """
 
     piece: bytes
     key: str
-    quoted: bool
+    quoted: bool | None
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def shape_of(line: bytes) -> Shape | None:
         value = _VALUE.match(line, at)
         if value is None:
             return None
-        quoted = value[2].startswith(b'"')
+        quoted = value[2].startswith(b'"') if value[2] != b"null" else None
         slots.append(Slot(line[before : value.start(2)], value[1].decode(errors="replace"), quoted))
         before = value.end(2)
         comma = re.compile(rb"[ \t]*,").match(line, before)
@@ -105,7 +108,10 @@ def cut_json(lines: Lines, shape: Shape) -> Cut:
         at = np.where(good, at + len(slot.piece), lines.starts)
         word = lines.windows(at, 1)[0]
         absent = word & HALF == NULL
-        if slot.quoted:
+        quoted = slot.quoted
+        if quoted is None:
+            quoted = bool((good & (word & FIRST == QUOTE)).any())
+        if quoted:
             good &= absent | (word & FIRST == QUOTE)
             start = at + 1
             end = _next(lines, start, QUOTE)
@@ -120,7 +126,7 @@ def cut_json(lines: Lines, shape: Shape) -> Cut:
         at = np.where(good, after, lines.starts)
         has = good & ~absent
         value = Values(lines, np.where(has, start, at), np.where(has, end, at), absent)
-        if not slot.quoted:
+        if not quoted:
             good &= absent | value.numbers.plain | value.equal(b"true") | value.equal(b"false")
         values.append(value)
     else:

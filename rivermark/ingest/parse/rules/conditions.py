@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
 
 from rivermark.ingest.parse.lane.lines import Mask
@@ -45,17 +47,17 @@ class Conditions:
         if self._evaluator is not None:
             some = rows.select(self._projection.used(rows.schema))
             all_wanted = bool(wanted.all())
-            known, doubtful = self._evaluator.evaluate(
+            outcomes = self._evaluator.evaluate(
                 some if all_wanted else some.filter(pa.array(wanted))
             )
-            for name, mask in known.items():
-                holding[name][wanted] = mask
+            for name, outcome in outcomes.items():
+                holding[name][wanted] = outcome.holds
             rest = wanted.copy()
-            rest[wanted] = doubtful
+            rest[wanted] = np.logical_or.reduce([each.doubtful for each in outcomes.values()])
         if rest.any():
-            asked = self._projection.of(rows.filter(pa.array(rest)))
+            evaluated = self._projection.of(rows.filter(pa.array(rest)))
             for name in self._names:
-                said = pc.fill_null(asked[name], False).to_numpy()
+                said = pc.fill_null(evaluated[name], False).to_numpy()
                 holding[name][rest] = said.astype(np.bool_)
         return holding
 
@@ -67,8 +69,11 @@ class Conditions:
         columns = expressions_of(plan)
         places = places_in([*columns.values()])
 
-        def ask(parts: Sequence[Expression], rows: pa.Table) -> pa.Table:
-            return self._projection.parts([places[part] for part in parts], rows)
+        def ask(parts: Sequence[Expression], rows: pa.Table) -> pa.Table | None:
+            try:
+                return self._projection.parts([places[part] for part in parts], rows)
+            except (Py4JJavaError, PySparkException):
+                return None
 
         used = [schema.field(name) for name in self._projection.used(schema)]
         try:

@@ -1,12 +1,13 @@
 """Conditions evaluated on a table: known functions here, the parts that are not known by Spark.
 
 A part that is not known depends on few different values most of the time, such as the name of a
-file: Spark is asked about each of them once. Where it depends on too many its rows are in doubt.
+file: Spark is wanted about each of them once. Where it depends on too many its rows are in doubt.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -23,11 +24,21 @@ from rivermark.ingest.parse.rules.vector import Type, Untranslatable, Vector, ty
 ROWS: Final = 16_384
 """Rows that are evaluated together."""
 FEW: Final = 256
-"""So many different values are asked of Spark in any case, and one in `SHARE` rows."""
+"""So many different values are wanted of Spark in any case, and one in `SHARE` rows."""
 SHARE: Final = 16
 
-Ask = Callable[[Sequence[Expression], pa.Table], pa.Table]
-"""What Spark makes of expressions, a column each, for rows with the columns they refer to."""
+Ask = Callable[[Sequence[Expression], pa.Table], pa.Table | None]
+"""What Spark makes of expressions, a column each, for rows with the columns they refer to.
+
+None where it raises: then it is in doubt for every row."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where a condition is true, and where that is in doubt."""
+
+    holds: Mask
+    doubtful: Mask
 
 
 class Evaluator:
@@ -49,8 +60,9 @@ class Evaluator:
         self._ask = ask
         self._parts: dict[Expression, Type] = {}
         self._settled: dict[Expression, Vector] = {}
-        for condition in conditions.values():
-            self._settle(condition)
+        with np.errstate(all="ignore"):
+            for condition in conditions.values():
+                self._settle(condition)
         reached = self._reached(conditions.values())
         self._parts = {e: kind for e, kind in self._parts.items() if e in reached}
 
@@ -67,15 +79,15 @@ class Evaluator:
     def _of_no_rows(self, expression: Expression) -> Vector:
         try:
             children = [self._settle(child) for child in expression.children]
-            if not self._is_better_asked(expression):
+            if not self._is_left_to_spark(expression):
                 return self._evaluate(expression, children, self._schema.empty_table())
         except Untranslatable:
             pass
         self._parts[expression] = type_of(self._type_in_spark(expression))
         return _of_no_rows(self._parts[expression])
 
-    def _is_better_asked(self, expression: Expression) -> bool:
-        """Whether a part of it depends on the same texts: then Spark is asked about all of it."""
+    def _is_left_to_spark(self, expression: Expression) -> bool:
+        """Whether a part of it depends on the same texts: then Spark is wanted about all of it."""
         parts = [child for child in expression.children if child in self._parts]
         return any(part.inputs == expression.inputs for part in parts) and all(
             pa.types.is_string(self._schema.field(name).type) for name in expression.inputs
@@ -92,22 +104,25 @@ class Evaluator:
                 rest += expression.children
         return reached
 
-    def evaluate(self, rows: pa.Table) -> tuple[dict[str, Mask], Mask]:
+    def evaluate(self, rows: pa.Table) -> dict[str, Outcome]:
         """Where each condition is true, and the rows of which Spark has to say it."""
-        answers = self._answers(rows)
-        broken = {name: np.zeros(rows.num_rows, np.bool_) for name in self._conditions}
-        doubtful: Mask = np.zeros(rows.num_rows, np.bool_)
+        rows = rows.cast(self._schema)
+        values = self._part_values(rows)
+        outcomes = {
+            name: Outcome(*np.zeros((2, rows.num_rows), np.bool_)) for name in self._conditions
+        }
         for first in range(0, rows.num_rows, ROWS):
             chunk = rows.slice(first, ROWS)
             span = slice(first, first + chunk.num_rows)
-            known = {part: _taken(column, codes, span) for part, (column, codes) in answers.items()}
+            known = {part: _taken(column, codes, span) for part, (column, codes) in values.items()}
             for name, condition in self._conditions.items():
-                value = self._value(condition, chunk, known)
+                with np.errstate(all="ignore"):
+                    value = self._value(condition, chunk, known)
                 holds = value.values if value.valid is None else value.values & value.valid
-                broken[name][span] = holds
+                outcomes[name].holds[span] = holds
                 if value.doubtful is not None:
-                    doubtful[span] |= value.doubtful
-        return broken, doubtful
+                    outcomes[name].doubtful[span] = value.doubtful
+        return outcomes
 
     def _value(
         self, expression: Expression, rows: pa.Table, known: dict[Expression, Vector]
@@ -131,7 +146,7 @@ class Evaluator:
             return vector_of(rows[details["name"]].combine_chunks())
         return apply(expression, children, self._zone_of)
 
-    def _answers(self, rows: pa.Table) -> dict[Expression, tuple[pa.Array, Places]]:
+    def _part_values(self, rows: pa.Table) -> dict[Expression, tuple[pa.Array, Places]]:
         """What Spark says of the parts that depend on few values, and which of them a row has.
 
         The values of all parts are sent together: a question has its price, a row hardly any.
@@ -139,40 +154,44 @@ class Evaluator:
         coded: dict[str, tuple[Places, int]] = {}
         groups: dict[frozenset[str], tuple[int, Places]] = {}
         sent, count = [], 0
+        most = max(FEW, rows.num_rows // SHARE)
         for inputs in {part.inputs for part in self._parts}:
-            codes, first = _different(rows, sorted(inputs), coded)
-            if len(first) <= max(FEW, rows.num_rows // SHARE):
+            different = _different(rows, sorted(inputs), coded, most)
+            if different is not None:
+                codes, first = different
                 groups[inputs] = count, codes
                 some = rows.select(sorted(inputs)).take(pa.array(first))
                 sent.append(some if inputs else pa.table({"_": first}))
                 count += len(first)
-        asked = [part for part in self._parts if part.inputs in groups]
-        if not asked:
+        wanted = [part for part in self._parts if part.inputs in groups]
+        if not wanted:
             return {}
         table = pa.concat_tables([self._schema.empty_table(), *sent], promote_options="default")
-        try:
-            answers = self._ask(asked, table.select(self._schema.names))
-        except Exception:
+        values = self._ask(wanted, table.select(self._schema.names))
+        if values is None:
             return {}
-        return {part: _of_group(answers[n], *groups[part.inputs]) for n, part in enumerate(asked)}
+        return {part: _of_group(values[n], *groups[part.inputs]) for n, part in enumerate(wanted)}
 
 
-def _of_group(answers: pa.ChunkedArray, offset: int, codes: Places) -> tuple[pa.Array, Places]:
-    """The answers of one group of values, from its place among all."""
+def _of_group(values: pa.ChunkedArray, offset: int, codes: Places) -> tuple[pa.Array, Places]:
+    """The values of one group of values, from its place among all."""
     count = int(codes.max(initial=0)) + 1
-    return answers.slice(offset, count).combine_chunks(), codes
+    return values.slice(offset, count).combine_chunks(), codes
 
 
-def _taken(answers: pa.Array, codes: Places, rows: slice) -> Vector:
-    if len(answers) == 1:
-        return vector_of(answers)
-    return vector_of(answers.take(pa.array(codes[rows])))
+def _taken(values: pa.Array, codes: Places, rows: slice) -> Vector:
+    if len(values) == 1:
+        return vector_of(values)
+    return vector_of(values.take(pa.array(codes[rows])))
 
 
 def _different(
-    rows: pa.Table, names: Sequence[str], coded: dict[str, tuple[Places, int]]
-) -> tuple[Places, Places]:
-    """The different values of columns: which one a row has, and a row that has it."""
+    rows: pa.Table, names: Sequence[str], coded: dict[str, tuple[Places, int]], most: int
+) -> tuple[Places, Places] | None:
+    """The different values of columns: which one a row has, and a row that has it.
+
+    None where there are too many of them.
+    """
     codes, count = np.zeros(rows.num_rows, np.int64), 1
     for name in names:
         if name not in coded:
@@ -180,7 +199,11 @@ def _different(
             own = pc.fill_null(column.indices, -1).to_numpy().astype(np.int64) + 1
             coded[name] = own, len(column.dictionary) + 1
         own, own_count = coded[name]
+        if own_count > most + 1:
+            return None
         codes, count = _dense(codes * own_count + own, count * own_count)
+        if count > most:
+            return None
     first: Places = np.zeros(count, np.int64)
     first[codes] = np.arange(rows.num_rows)
     return codes, first

@@ -122,11 +122,11 @@ def null_safe_equal(left: Vector, right: Vector) -> Vector:
 
 def is_in(value: Vector, candidates: Sequence[Vector]) -> Vector:
     """IN: true where one equals, else null where one is null."""
-    found = compare("EqualTo", value, candidates[0])
+    outcome = compare("EqualTo", value, candidates[0])
     for candidate in candidates[1:]:
-        found = disjunction(found, compare("EqualTo", value, candidate))
+        outcome = disjunction(outcome, compare("EqualTo", value, candidate))
     # A value that is null is compared with nothing; the doubt of one candidate is that of all.
-    return found
+    return outcome
 
 
 def first_true(branches: Sequence[tuple[Vector, Vector]], otherwise: Vector | None) -> Vector:

@@ -23,10 +23,11 @@ ZoneOf = Callable[[str], Zone]
 
 
 def unix_seconds(value: Vector) -> Vector:
-    """Whole seconds since 1970, rounded down."""
+    """Whole seconds since 1970, rounded towards it."""
     if value.type != TIMESTAMP:
         raise Untranslatable(f"{value.type} as seconds")
-    return Vector(Type("integer", 64), value.values // SECOND, value.valid, value.doubtful)
+    seconds = np.sign(value.values) * (np.abs(value.values) // SECOND)
+    return Vector(Type("integer", 64), seconds, value.valid, value.doubtful)
 
 
 def shifted(name: str, value: Vector, zone: Zone) -> Vector:

@@ -106,9 +106,10 @@ def signed(name: str, value: Vector) -> Vector:
     if value.type.kind not in ("integer", "double", "decimal"):
         raise Untranslatable(f"{name} of {value.type}")
     result = Vector(value.type, operate(value.values), value.valid, value.doubtful)
-    if value.type.kind == "integer":
-        return result.with_doubt(value.values == -(2 ** (value.type.size - 1)))
-    return result
+    if value.type.kind == "double":
+        return result
+    bits = value.type.size if value.type.kind == "integer" else 64
+    return result.with_doubt(value.values == -(2 ** (bits - 1)))
 
 
 def extreme(name: str, values: Sequence[Vector]) -> Vector:
@@ -152,7 +153,7 @@ def cast(value: Vector, to: Type, zone: str | None) -> Vector:
         case "decimal", "double" if to.size == 64 and value.type.scale <= TENS:
             # Both are doubles exactly, so that their quotient is rounded once.
             values = value.values / 10.0**value.type.scale
-            far = np.abs(value.values) > EXACT
+            far = _beyond(value.values, EXACT)
             return Vector(to, values, value.valid, value.doubtful).with_doubt(far)
         case "double", "double" if to.size == 64:
             return Vector(to, value.values, value.valid, value.doubtful)
@@ -177,4 +178,10 @@ def _fitting(value: Vector, to: Type) -> Vector:
     result = Vector(to, value.values, value.valid, value.doubtful)
     if to.size > MOST_DIGITS:
         return result
-    return result.with_doubt(np.abs(value.values) >= 10**to.size)
+    return result.with_doubt(_beyond(value.values, 10**to.size - 1))
+
+
+def _beyond(values: Any, bound: int) -> Mask:
+    """Which values are larger than a bound, or smaller than its opposite."""
+    mask: Mask = (values > bound) | (values < -bound)
+    return mask

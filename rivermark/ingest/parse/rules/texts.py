@@ -67,8 +67,8 @@ def matches(name: str, value: Vector, pattern: Vector) -> Vector:
     wanted = pattern.values[0].as_py()
     if name == "RLike" and not is_portable(wanted):
         raise Untranslatable(f"RLike of {wanted}")
-    found = bools(MATCHES[name](_text(value), wanted))
-    return Vector(BOOLEAN, found, both(value.valid, pattern.valid), value.doubtful)
+    outcome = bools(MATCHES[name](_text(value), wanted))
+    return Vector(BOOLEAN, outcome, both(value.valid, pattern.valid), value.doubtful)
 
 
 def is_portable(pattern: str) -> bool:

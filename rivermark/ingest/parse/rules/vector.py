@@ -62,12 +62,14 @@ def both(left: Mask | None, right: Mask | None) -> Mask | None:
     return left & right
 
 
-def type_of(name: str) -> Type:
-    """A type by Spark's JSON name of it.
+def type_of(name: Any) -> Type:
+    """A type by Spark's JSON of it: a name, or an object for what has parts.
 
     Raises:
         Untranslatable: values of that type are not held here.
     """
+    if not isinstance(name, str):
+        raise Untranslatable(str(name))
     if name in INTEGERS:
         return Type("integer", INTEGERS[name])
     if name in ("boolean", "timestamp", "date"):
@@ -107,6 +109,8 @@ def vector_of(column: pa.Array) -> Vector:
         return Vector(Type("double", kind.bit_width), values, valid)
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         held, column = Type("timestamp"), column.cast(pa.timestamp("us", kind.tz)).view(pa.int64())
+    elif pa.types.is_duration(kind):
+        held, column = Type("interval"), column.cast(pa.duration("us")).view(pa.int64())
     elif pa.types.is_date32(kind):
         held, column = Type("date"), column.view(pa.int32())
     elif pa.types.is_signed_integer(kind):

@@ -352,3 +352,26 @@ def test_any_number_or_time_is_read_exactly_or_not_at_all(text: str, quoted: boo
         typed = lane(EVERYTHING).type(*lines)
         cells = Cutter([spelled(f) for f in EVERYTHING.fields], ",").cut(*lines)
         assert_exact(EVERYTHING, typed, cells)
+
+
+def test_one_shape_serves_lines_with_a_text_or_a_number_or_null_in_the_same_place() -> None:
+    nulls = json.dumps(GOOD | {"n": None, "s": None, "wall": None})
+    texts = [json.dumps(GOOD | {"n": None}), nulls, LINE.replace('"n": 1', '"n": null')]
+    own = lane(ONE)
+    typed = own.type(*arrays([nulls, *texts, nulls]))
+    assert typed.good.all()
+    assert typed.columns["s"].to_pylist() == [None, "x", None, "x", None]
+    typed = own.type(*arrays([LINE, nulls]))
+    assert typed.good.all()
+    assert typed.columns["n"].to_pylist() == [1, None]
+    assert len(own._shapes) == 1
+
+
+def test_a_line_of_a_rare_shape_is_typed_too() -> None:
+    rare = LINE.replace('"n": 1, ', "")
+    own = lane(ONE)
+    for _ in range(2):
+        typed = own.type(*arrays([*[LINE] * 5_000, rare, *[LINE] * 5_000]))
+        assert typed.good.all()
+        assert typed.columns["n"].null_count == 1
+    assert own._shapes[0].keys == tuple(GOOD)
