@@ -45,7 +45,7 @@ def make_checkpoint(table_path: str) -> None:
         if linked is None:
             DeltaTable(table_path).create_checkpoint()
             sum_up_checkpoint(table_path, check_log(table_path))
-            sync_checkpoint(table_path)
+            sync_checkpoint(listing_of(table_path))
             return
         DeltaTable(str(shadow)).create_checkpoint()
         made = [p for p in (shadow / "_delta_log").iterdir() if p.name not in linked]

@@ -16,6 +16,13 @@ from urllib.parse import unquote
 
 from rivermark.lake.durable import is_durable, sync
 from rivermark.lake.filesystem import filesystem, is_local
+from rivermark.lake.integrity.log_check import (
+    LAST_CHECKPOINT,
+    LogListing,
+    entry_path,
+    listing_of,
+)
+from rivermark.lake.integrity.sidecar import sidecar_of
 
 
 @contextmanager
@@ -34,40 +41,31 @@ def commit_lock(table_path: str, *, synced: bool = False) -> Iterator[None]:
 
 def newest_version(table_path: str) -> int:
     """The newest version by the log, where commits need syncing; otherwise, and without one, -1."""
-    if not (is_durable() and is_local(table_path)):
-        return -1
-    return max(_entries(table_path), default=-1)
+    return listing_of(table_path).newest if is_durable() and is_local(table_path) else -1
 
 
 def sync_commits(table_path: str, after: int) -> None:
     """Sync the commits behind that version with what they add, and a table checkpoint of them."""
     if not (is_durable() and is_local(table_path)):
         return
-    entries = [path for version, path in _entries(table_path).items() if version > after]
+    listing = listing_of(table_path)
+    entries = [Path(entry_path(listing.folder, v)) for v in listing.entries if v > after]
     if entries:
-        table = Path(filesystem(table_path)[1])
+        table = Path(listing.folder).parent
         lines = (line for entry in entries for line in entry.read_bytes().split(b"\n"))
         adds = (json.loads(line)["add"] for line in lines if line.startswith(b'{"add":'))
         files = {table / unquote(add["path"]) for add in adds}
-        sync([*files, *{file.parent for file in files}, *entries, table])
-        sync_checkpoint(table_path)
+        # Spark's own have Hadoop's checksums beside them.
+        sums = [sidecar_of(file) for file in (*files, *entries)]
+        sync([*files, *{file.parent for file in files}, *entries, *sums, table])
+        sync_checkpoint(listing)
 
 
-def sync_checkpoint(table_path: str) -> None:
-    """Sync the newest table checkpoint and the names of the log."""
-    if not (is_durable() and is_local(table_path)):
-        return
-    log = Path(filesystem(table_path)[1], "_delta_log")
-    names = [path.name for path in log.glob("*.checkpoint*")]
-    newest = max((name[:20] for name in names), default="")
-    made = [log / name for name in names if name[:20] == newest]
-    sync([*made, *([log / "_last_checkpoint"] if made else []), log])
-
-
-def _entries(table_path: str) -> dict[int, Path]:
-    log = Path(filesystem(table_path)[1], "_delta_log")
-    names = (path.name for path in log.glob("*.json"))
-    return {int(name[:20]): log / name for name in names if name[:20].isdigit()}
+def sync_checkpoint(listing: LogListing) -> None:
+    """Sync the newest table checkpoint of a log, and the names in it."""
+    names = listing.checkpoints.get(max(listing.checkpoints, default=-1), [])
+    hint = [LAST_CHECKPOINT] if names else []
+    sync([*(f"{listing.folder}/{name}" for name in (*names, *hint)), listing.folder])
 
 
 @contextmanager
