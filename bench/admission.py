@@ -1,32 +1,47 @@
-"""What admitting taxi records costs: TLC's columns as CSV and as Parquet, twenty rules, two zones.
+"""What admission costs: taxi records as CSV and as Parquet, and warm batches of JSON lines.
 
     python -m bench admission [--rows 1000000] [--out FILE]
 
-The platform's own ingest of trip records, bounded runs of a cold process each: a tenth of the rows,
-then all of them, so that the start can be told from the margin. The rows are those of a real month,
-moved in time and price from copy to copy so that no value need be read only once. Every row must
-come in or be quarantined, and CSV must give the rows that Parquet gives. CPU seconds and peak
-memory are those of the whole process tree.
+The platform's own ingest of TLC's trip records (twenty rules, wall clock times of New York),
+bounded runs of a cold process each: a tenth of the rows, then all of them, so that the start can be
+told from the margin. The rows are those of a real month, moved in time and price from copy to copy
+so that no value need be read only once. Every row must come in or be quarantined, and CSV must give
+the rows that Parquet gives. CPU seconds and peak memory are those of the whole process tree.
+
+Then batches of 1,000 and of 20,000 rides (the lines of `bench.peers`) are admitted in one process,
+all tables written, after as many batches for warm-up.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import duckdb
+import psutil
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from assets.taxi.trips.ingest import TRIP_RECORDS
 from bench.figures import ROOT, load, options_of, report
-from bench.process_tree import run_measured
+from bench.peers.events import build, typed
+from bench.peers.feed import json_lines
+from bench.peers.jobs.streams import INGESTS
+from bench.process_tree import TreeMeter, run_measured
+from rivermark.ingest.admission import Admission
+from rivermark.ingest.plan import BatchPlanner, planned_split
+from rivermark.model.sink import Origin
+from rivermark.runtime.spark.session import open_session
 from rivermark.settings import Settings
+from rivermark.testing.landing.writer import land
 
 SAMPLE: Final = ROOT / "assets" / "samples" / "tlc" / "yellow_tripdata_2025-02_sample5000.parquet"
 ROWS_A_FILE: Final = 100_000
+WARM_ROWS: Final = (1_000, 20_000)
+BATCHES: Final = 10
 FORMATS: Final = {"csv": "FORMAT csv, HEADER", "parquet": "FORMAT parquet"}
 
 
@@ -78,6 +93,35 @@ def difference(folder: Path, rows: int) -> int:
     return sum(int(count) for [(count,)] in counts)
 
 
+def warm_batches(folder: Path) -> dict[str, float]:
+    """CPU of a warm batch of JSON lines, in milliseconds, by its rows."""
+    spark = open_session(Settings(home=folder), "long")
+    ingest, figures = INGESTS["door"], {}
+    for rows in WARM_ROWS:
+        settings = Settings(home=folder / f"warm-{rows}")
+        landing = Path(settings.landing_root)
+        rides = build((2 * BATCHES + 1) * rows, seed=7)["rides"]
+        lines = json_lines(typed("rides", rides).slice(0, 2 * BATCHES * rows))
+        planner = BatchPlanner(settings.lake(), settings.landing_root, ingest, "bench")
+        origin = Origin(ingest.name, 0, datetime.now(UTC), "bench")
+        admission = Admission(spark, settings.lake(), ingest, planner.source, origin)
+        meter, before = TreeMeter(psutil.Process()), 0.0
+        for number in range(2 * BATCHES):
+            if number == BATCHES:
+                before = meter.sample().cpu
+            part = lines[number * rows : (number + 1) * rows]
+            land(landing / "rides" / f"{number:05d}.json", part)
+            planner.poll()
+            plan = DeltaTable(settings.lake().path(planner.table)).to_pyarrow_table().to_pylist()
+            splits = [planned_split(row) for row in plan if row["arrival"] == number]
+            admission.admit(splits, number)
+        meter.stop()
+        cost = (meter.sample().cpu - before) / BATCHES
+        figures[f"warm_{rows}_cpu_ms"] = round(1000 * cost, 1)
+    spark.stop()
+    return figures
+
+
 def main() -> None:
     """Measure and report."""
     parser = options_of(__doc__)
@@ -94,6 +138,7 @@ def main() -> None:
             figures[f"{form}_cpu_seconds_a_million"] = round((whole - small) / (rows * 0.9e-6), 2)
         if wrong := difference(folder, rows // 10):
             raise SystemExit(f"CSV and Parquet differ in {wrong} rows")
+        figures |= warm_batches(folder)
     report("admission", figures, options.out)
 
 
