@@ -42,9 +42,14 @@ def machine() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit that is measured, with a plus sign where files were changed since."""
-    described = _first_line("git", "-C", str(ROOT), "describe", "--always", "--dirty=+")
-    return described or "unknown"
+    """The commit that is measured, with a plus sign where files were changed since.
+
+    Not those of `docs`, where one measurement after the other is written down.
+    """
+    git = ("git", "-C", str(ROOT))
+    changed = _first_line(*git, "status", "--porcelain", "--", ".", ":!docs")
+    described = _first_line(*git, "describe", "--always")
+    return f"{described}{'+' if changed else ''}" if described else "unknown"
 
 
 def java() -> str:

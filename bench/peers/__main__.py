@@ -280,9 +280,9 @@ def main() -> None:
             )
         bench = Bench(options)
         bench.run()
+        if options.out:
+            report.write_medians(options.out, kept(options.runs))
         bench.report_wrong()
-    if options.out:
-        report.write_medians(options.out, kept(options.runs))
     if options.report:
         report.write_page(kept(options.runs), SECTIONS[options.section])
 
