@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import dagster as dg
 
 from jobs.asset_job import AssetJob
+from jobs.input_match import MATCH_CHECK, compared_streams
 from jobs.names import table_key
 from jobs.suites import SUITE_CHECK
 from rivermark.model.stream import AnyStream
@@ -28,14 +29,20 @@ def watch_job(topology: Topology) -> AssetJob:
 
 
 def suites_job(topology: Topology) -> AssetJob | None:
-    """Runs the Great Expectations suites on the tables' newest versions, in one Spark session."""
-    keys = suite_keys(topology.streams)
+    """Runs the Great Expectations suites on the tables' newest versions, in one Spark session.
+
+    And compares a sample of closed days of derived tables with their inputs.
+    """
+    keys = [*suite_keys(topology.streams), *match_keys(topology.streams)]
     if not keys:
         return None
     return dg.define_asset_job(
         name="suites",
         selection=dg.AssetSelection.checks(*keys),
-        description="The Great Expectations suites of the published tables.",
+        description=(
+            "The Great Expectations suites of the published tables, and a sample of closed days "
+            "compared with their inputs."
+        ),
         tags=TAGS,
     )
 
@@ -55,6 +62,14 @@ def suite_keys(streams: Iterable[AnyStream]) -> list[dg.AssetCheckKey]:
         dg.AssetCheckKey(table_key(table), SUITE_CHECK)
         for stream in streams
         for table, _ in suites_of(stream)
+    ]
+
+
+def match_keys(streams: Iterable[AnyStream]) -> list[dg.AssetCheckKey]:
+    """The checks that compute a sample of days again."""
+    return [
+        dg.AssetCheckKey(table_key(stream.tables[0]), MATCH_CHECK)
+        for stream in compared_streams(streams)
     ]
 
 

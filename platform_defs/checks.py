@@ -8,6 +8,7 @@ from functools import partial
 import dagster as dg
 
 from jobs.check_results import Evaluate, evaluated, every_result
+from jobs.input_match import MATCH_CHECK, compared_streams, match_result
 from jobs.names import by_days, progress_key, stem, table_key
 from jobs.suites import DAY_SUITE_CHECK, SUITE_CHECK, suite_result, suite_results_of_days
 from platform_defs.completeness import day_checks
@@ -40,6 +41,7 @@ def checks_of(topology: Topology) -> list[dg.AssetChecksDefinition]:
             *day_checks(topology, group),
             suite_checks(topology, group),
             *day_suite_checks(topology, group),
+            *match_checks(topology, group),
         ]
     return definitions
 
@@ -108,6 +110,51 @@ def suite_checks(topology: Topology, group: str) -> dg.AssetChecksDefinition:
         )
 
     return evaluate_suites
+
+
+def match_checks(topology: Topology, group: str) -> list[dg.AssetChecksDefinition]:
+    """The check of a group's derived tables that computes a sample of their days again.
+
+    The job of the suites evaluates it, and the page of a table: it costs some days' recompute a
+    stream.
+    """
+    by_key = {
+        dg.AssetCheckKey(table_key(stream.tables[0]), MATCH_CHECK): stream
+        for stream in compared_streams(topology.groups()[group])
+    }
+    if not by_key:
+        return []
+
+    @dg.multi_asset_check(
+        name=f"{stem(group)}_matches",
+        specs=[
+            dg.AssetCheckSpec(
+                name=key.name,
+                asset=key.asset_key,
+                description=(
+                    "A sample of closed days, computed again, has the count and the fingerprint "
+                    "of the rows that the stream's tables hold."
+                ),
+                additional_deps=[progress_key(group)],
+                metadata={"stream": stream.name},
+            )
+            for key, stream in by_key.items()
+        ],
+        can_subset=True,
+    )
+    def evaluate_matches(
+        context: dg.AssetCheckExecutionContext, platform: SettingsResource, spark: SparkResource
+    ) -> Results:
+        session, settings = spark.spark_session, platform.settings()
+        yield from _results(
+            context,
+            {
+                key: partial(match_result, session, settings, topology, stream)
+                for key, stream in by_key.items()
+            },
+        )
+
+    return [evaluate_matches]
 
 
 def day_suite_checks(topology: Topology, group: str) -> list[dg.AssetChecksDefinition]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from rivermark.lake.commit_metadata import commit_properties
+from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import arrow_schema, create_table
@@ -33,7 +34,7 @@ def append_rows(
     path = lake.path(table)
     with commit_lock(path):
         write_deltalake(
-            path,
+            delta_table(path),
             rows_of(table, rows),
             mode="append",
             commit_properties=commit_properties(dict(metadata)),

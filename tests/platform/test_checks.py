@@ -2,17 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pytest
 
+import jobs.input_match
 import platform_defs.checks
 from jobs.check_results import asset_check_result, every_result
+from jobs.input_match import MATCH_CHECK, match_result
 from jobs.names import table_key
 from jobs.suites import result_of_suite
+from rivermark.backfill.verify import Fingerprint, Verified
 from rivermark.lake.schema import create_table
 from rivermark.model.check import CheckResult
 from rivermark.monitor.checks.check import StreamCheck
@@ -198,3 +201,40 @@ def test_answers_come_before_the_crash_is_raised() -> None:
     assert next(answers) is good
     with pytest.raises(dg.Failure, match="1 of 2 checks could not be evaluated: first: no such"):
         next(answers)
+
+
+def test_the_suites_job_compares_derived_tables_by_days_with_their_inputs(
+    defs: dg.Definitions,
+) -> None:
+    selected = defs.resolve_job_def("suites").asset_layer.asset_graph.asset_check_keys
+    compared = {key.asset_key.path[-1] for key in selected if key.name == MATCH_CHECK}
+
+    assert compared == {"hourly", "daily", "local"}, "alerts have no days"
+
+
+def test_a_day_that_is_not_what_its_inputs_give_fails_with_what_differs(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    day = date(2026, 3, 2)
+    whole, holed = Fingerprint(24, 7), Fingerprint(23, 5)
+    results = [
+        Verified("taxi/hourly", day, {"taxi/hourly": whole}, {"taxi/hourly": whole}),
+        Verified(
+            "taxi/hourly",
+            day,
+            {"taxi/hourly": holed},
+            {"taxi/hourly": whole},
+            {"taxi/hourly": "1 added"},
+        ),
+    ]
+    monkeypatch.setattr(jobs.input_match, "verify", lambda *_, **__: iter(results))
+
+    result = match_result(None, settings, SMALL, HOURLY)  # type: ignore[arg-type]
+
+    assert not result.passed
+    assert result.severity is dg.AssetCheckSeverity.ERROR
+    assert "2026-03-02 is not what the inputs give: taxi/hourly: 1 added" in (
+        result.description or ""
+    )
+    assert result.metadata["rows_computed"] == dg.MetadataValue.int(48)
+    assert result.metadata["rows_published"] == dg.MetadataValue.int(47)

@@ -121,7 +121,7 @@ def changed_decisions(
         counted: pa.Table = duckdb.sql(COUNTED).to_arrow_table()
     schema = pa.schema(delta_table(lake.path(table)).schema().to_arrow())
     write_deltalake(
-        lake.path(table),
+        delta_table(lake.path(table)),
         changes.cast(schema),
         mode="overwrite",
         commit_properties=commit_properties({"readmission": ingest.name, "run": context.run_id}),

@@ -191,6 +191,9 @@ def _decide(
         if rows.num_rows:
             path = context.lake.path(table)
             write_deltalake(
-                path, rows, mode="append", commit_properties=commit_properties(metadata)
+                delta_table(path),
+                rows,
+                mode="append",
+                commit_properties=commit_properties(metadata),
             )
     return after, parsed.num_rows

@@ -128,7 +128,7 @@ def record(settings: Settings, results: Sequence[RecordedResult]) -> None:
     ]
     with commit_lock(path):
         write_deltalake(
-            path,
+            delta_table(path),
             rows_of(CHECK_RESULTS, rows),
             mode="append",
             commit_properties=commit_properties({}),

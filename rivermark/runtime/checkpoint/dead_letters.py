@@ -126,7 +126,7 @@ def replay(lake: Lake, stream: AnyStream, ids: Collection[str] | None) -> list[L
         rows = [_row(each, generation.number, now) for each in chosen for _ in range(each.waiting)]
         if rows:
             write_deltalake(
-                path,
+                delta_table(path),
                 rows_of(table, rows),
                 mode="append",
                 commit_properties=commit_properties({"replayed": len(rows)}),
