@@ -19,6 +19,7 @@ from rivermark.cli.merge_late import merge_late
 from rivermark.cli.replay_ingest import replay_ingest
 from rivermark.cli.reprocess import reprocess
 from rivermark.cli.reset import reset
+from rivermark.cli.retake import retake
 from rivermark.cli.run import run
 from rivermark.cli.show import show
 from rivermark.cli.state import state
@@ -69,6 +70,7 @@ app.add_typer(dead_letters, name="dead-letters", rich_help_panel=REPAIR)
 add_command(app, reprocess, "reprocess", panel=REPAIR)
 add_command(app, merge_late, "merge-late", panel=REPAIR, former_name="fold-late")
 add_command(app, replay_ingest, "replay-ingest", panel=REPAIR, former_name="readmit")
+add_command(app, retake, "retake", panel=REPAIR)
 add_command(app, reset, "reset", panel=REPAIR)
 add_command(app, upkeep, "upkeep", panel=REPAIR)
 add_command(app, fsck, "fsck", panel=REPAIR)

@@ -83,7 +83,7 @@ def print_report(report: MergeReport) -> None:
         _print_days(report.days)
     elif not report.downstream.recomputed:
         out().print(plain("no closed day has late rows to merge"))
-    _print_downstream(report.downstream)
+    print_downstream(report.downstream)
     out().print(plain(f"{report.rows:,} late rows merged in {report.seconds:.1f} s"))
 
 
@@ -104,7 +104,8 @@ def _print_days(days: list[MergedDay]) -> None:
     out().print(table)
 
 
-def _print_downstream(result: DownstreamResult) -> None:
+def print_downstream(result: DownstreamResult) -> None:
+    """What became of the tables downstream."""
     if result.recomputed:
         counts = ("days computed", "days changed", "rows before", "rows after")
         table = grid("recomputed", ("table", *counts), right=counts)

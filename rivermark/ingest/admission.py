@@ -9,7 +9,7 @@ changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from rivermark.ingest.attempts import DEATHS, Attempts
 from rivermark.ingest.batch.arrow_batch import ArrowBatch
 from rivermark.ingest.batch.base import ParsedBatch, Rows
 from rivermark.ingest.batch.spark_batch import SparkBatch
@@ -29,6 +30,7 @@ from rivermark.ingest.late_rows import may_exceed
 from rivermark.ingest.lookup_table import LookupTable
 from rivermark.ingest.parse.driver_parser import DriverParser
 from rivermark.ingest.parse.parser import Parser, is_record
+from rivermark.ingest.spark_internals import engine_is_alive
 from rivermark.ingest.split_outcomes import INGEST_FILES, SplitOutcome, write_outcomes
 from rivermark.ingest.split_statistics import SplitStatistics
 from rivermark.ingest.watermark_recovery import recover_watermark
@@ -55,6 +57,8 @@ KNOWN: Final = arrow_schema(
 )
 """What is known of a split before its first row is read. Data and not literals: a literal becomes
 part of the generated code, which would then be compiled for every batch."""
+
+NO_SPLITS: Final[Mapping[str, str]] = {}
 
 ARROW_ROWS: Final = 200_000
 """Up to so many rows a table the driver commits them itself, without a Spark job: measured 5 ms of
@@ -110,6 +114,7 @@ class Admission:
         self._whole_splits = TableWriter(
             lake, ingest.quarantine, replace(origin, stream=f"{origin.stream}:files")
         )
+        self._attempts = Attempts(f"{lake.root}/checkpoints/{ingest.name}/attempts.json")
         self.collected_bytes = COLLECTED_BYTES
         self.progress = recover_watermark(lake, ingest)
 
@@ -120,11 +125,26 @@ class Admission:
         if self._raw.has(batch) and recorded is None:
             # A later batch is in the tables, so nothing of this one is missing.
             return AdmissionResult(batch, len(splits))
-        read = (
-            self._read(ordered)
-            if recorded is None
-            else self._read_raw(ordered, Decision.from_json(recorded))
-        )
+        if recorded is not None:
+            read = self._read_raw(ordered, Decision.from_json(recorded))
+            return self._decided(read, ordered, batch, recorded)
+        deaths = self._attempts.begin(batch)
+        try:
+            deadly = self._isolated(ordered) if deaths >= DEATHS else {}
+            return self._decided(self.read(ordered, deadly), ordered, batch, None)
+        except BaseException as error:
+            if not self._ended(error):
+                self._attempts.give_up()
+            raise
+
+    def _decided(
+        self,
+        read: ReadBatch,
+        ordered: Sequence[PlannedSplit],
+        batch: int,
+        recorded: dict[str, Any] | None,
+    ) -> AdmissionResult:
+        """Decide about a batch that was read, unless that is recorded, and write its rows."""
         with closing(read.rows):
             decision = (
                 decide(read, self.progress, self.ingest)
@@ -136,9 +156,36 @@ class Admission:
         self._source.committed(read.splits)
         return result
 
-    def _read(self, splits: Sequence[PlannedSplit]) -> ReadBatch:
-        """Read and parse the splits; those that cannot be read do not keep the others out."""
+    def _ended(self, error: BaseException) -> bool:
+        """Whether an error is the end of the engine, or of its memory."""
+        return "OutOfMemory" in str(error) or not engine_is_alive(self._spark)
+
+    def _isolated(self, splits: Sequence[PlannedSplit]) -> dict[str, str]:
+        """The splits that end the engine, with the reason for each: each is read alone."""
+        now = datetime.now(UTC)
+        ready = [split for split in splits if split.status == "ready"]
+
+        def read(split: PlannedSplit) -> None:
+            try:
+                rows, _ = self._parse([split], now)
+            except Exception as error:
+                # Any other error is found again, and named, when the batch is read.
+                if self._ended(error):
+                    raise
+            else:
+                rows.close()
+
+        return self._attempts.isolate(ready, read)
+
+    def read(
+        self, splits: Sequence[PlannedSplit], deadly: Mapping[str, str] = NO_SPLITS
+    ) -> ReadBatch:
+        """Read and parse the splits; those that cannot be read do not keep the others out.
+
+        `deadly` are splits that are not to be read, with the reason for each.
+        """
         unreadable = {s.name: s.reason or "file_unreadable" for s in splits if s.status != "ready"}
+        unreadable |= deadly
         now = datetime.now(UTC)
         while True:
             ready = [s for s in splits if s.name not in unreadable]

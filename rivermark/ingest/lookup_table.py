@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties
@@ -30,6 +30,7 @@ class LookupTable:
     def __init__(self, lake: Lake, ingest: Ingest) -> None:
         """Raises CheckpointIncompatible where the table was filled by an ingest of events."""
         self._table = ingest.admitted
+        self._versions = lake.path(ingest.versions)
         self._path = lake.path(ingest.admitted)
         self._time = ingest.contract.event_time
         if row_count(lake, ingest.admitted) and not row_count(lake, ingest.versions):
@@ -60,6 +61,31 @@ class LookupTable:
                 .when_matched_update(columns)
                 .when_not_matched_insert(columns)
                 .execute()
+            )
+            write_checksum(self._path, table.version())
+
+    def rebuild(self, metadata: Mapping[str, Any]) -> None:
+        """Make the table again from all versions: of each key the newest one."""
+        keys, time = ", ".join(map(quoted, self._table.keys)), quoted(self._time)
+        # Every name in it is declared. Files of one batch come by their names: their times are no
+        # longer known.
+        sql = f"""
+            SELECT versions.* FROM versions
+            QUALIFY 1 = row_number() OVER (
+                PARTITION BY {keys} ORDER BY {time} DESC, _ingest_batch DESC, _file DESC, _row DESC
+            )
+            """  # noqa: S608
+        schema = arrow_schema(self._table.schema)
+        versions = dataset_of(delta_table(self._versions))
+        with connection({"versions": versions}) as duckdb:
+            newest: pa.Table = duckdb.sql(sql).to_arrow_table()
+        with commit_lock(self._path):
+            table = delta_table(self._path)
+            write_deltalake(
+                table,
+                newest.select(schema.names).cast(schema),
+                mode="overwrite",
+                commit_properties=commit_properties(dict(metadata)),
             )
             write_checksum(self._path, table.version())
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 import pyarrow.compute as pc
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
+from rivermark.ingest.split_outcomes import splits_read_again
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
@@ -76,6 +77,8 @@ def open_source(lake: Lake, landing_root: str, ingest: Ingest) -> SourceReader:
                 yield from zip(*(column.to_pylist() for column in rows.columns), strict=True)
 
         reader.restore(plan)
+        # Their sizes are not those of the plan any more.
+        reader.planned(splits_read_again(lake, ingest.name))
     return reader
 
 

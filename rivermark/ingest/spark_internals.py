@@ -22,6 +22,16 @@ ROWS: Final = 20_000
 BYTES: Final = 64 << 20
 
 
+def engine_is_alive(spark: SparkSession) -> bool:
+    """Whether the session's JVM still answers."""
+    try:
+        spark._jvm.System.nanoTime()  # type: ignore[union-attr]
+    except Exception:
+        # The bridge raises errors of many types once its other end is gone.
+        return False
+    return True
+
+
 class CachedColumns:
     """The columns of a `select` that is done again and again, handed to the JVM once.
 

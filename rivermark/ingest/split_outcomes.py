@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import pyarrow.compute as pc
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from rivermark.lake.batch_writer import TableWriter
+from rivermark.lake.lake import Lake
+from rivermark.lake.snapshot import open_table
 from rivermark.lake.system_tables import rows_of
-from rivermark.model.source import PlannedSplit
+from rivermark.model.source import PlannedSplit, Split
 from rivermark.model.table import Table
 
 INGEST_FILES: Final = Table(
@@ -53,6 +56,37 @@ class SplitOutcome:
     late: int = 0
     quarantined: int = 0
     reason: str | None = None
+
+
+def rows_replaced(lake: Lake, stream: str) -> int:
+    """Quarantined rows of an ingest that are of former readings of its files."""
+    return sum(row["replaced"] for row in _read_again(lake, stream))
+
+
+def splits_read_again(lake: Lake, stream: str) -> list[Split]:
+    """The splits of an ingest that were read again, as they were then."""
+    return [
+        Split(
+            name=row["file"],
+            path=row["path"],
+            size=row["size"],
+            modified_at=row["modified_at"],
+            format=None,
+            digest=row["digest"],
+        )
+        for row in _read_again(lake, stream)
+    ]
+
+
+def _read_again(lake: Lake, stream: str) -> list[dict[str, Any]]:
+    if not lake.exists(INGEST_FILES):
+        return []
+    ledger = open_table(lake, INGEST_FILES)
+    if "replaced" not in ledger.schema.names:
+        return []
+    own = (pc.field("stream") == stream) & pc.field("replaced").is_valid()
+    rows: list[dict[str, Any]] = ledger.to_table(filter=own).to_pylist()
+    return rows
 
 
 def write_outcomes(

@@ -13,12 +13,18 @@ from pyspark.sql import DataFrame
 
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties, user_metadata
-from rivermark.lake.day_predicates import moments_predicate, predicate, spark_predicate
-from rivermark.lake.delta import delta_table
+from rivermark.lake.day_predicates import (
+    moments_between,
+    moments_predicate,
+    predicate,
+    spark_predicate,
+)
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
-from rivermark.lake.stream_safe_replace import rows_to_rewrite
+from rivermark.lake.sql import query
+from rivermark.lake.stream_safe_replace import HOUR, newest_in, rows_to_rewrite, whole_hour
 from rivermark.model.errors import RivermarkError
 from rivermark.model.table import Table
 
@@ -121,6 +127,35 @@ def replace_span(
     as it was opened under its commit lock, which the caller holds until this returns.
     """
     _overwrite(delta, lake.path(table), rows, moments_predicate(column, start, end), metadata)
+
+
+def replace_rows(
+    lake: Lake, table: Table, rows: pa.Table, where: str, metadata: dict[str, Any]
+) -> None:
+    """Put `rows` in place of all rows that fulfil a condition of SQL, in one commit.
+
+    Where none does, the newest hour of the table's event time is written again as it was, so that
+    streams skip this commit too (rivermark/lake/stream_safe_replace.py).
+    """
+    path = lake.path(table)
+    with commit_lock(path):
+        delta = delta_table(path)
+        stored = dataset_of(delta)
+        present = query(f"SELECT 1 FROM rows WHERE {where} LIMIT 1", {"rows": stored})  # noqa: S608
+        if not rows.num_rows:
+            if present:
+                delta.delete(where, commit_properties=commit_properties(metadata))
+                write_checksum(path, delta.version())
+            return
+        time = table.event_time
+        newest = newest_in(delta, time) if time and not present else None
+        if time and isinstance(newest, datetime):
+            start = whole_hour(newest)
+            hour = moments_between(time, start, start + HOUR)
+            same = stored.to_table(filter=hour)
+            rows = pa.concat_tables([rows, same.select(rows.column_names).cast(rows.schema)])
+            where = f"({where}) OR ({moments_predicate(time, start, start + HOUR)})"
+        _overwrite(delta, path, rows, where, metadata)
 
 
 def _overwrite(

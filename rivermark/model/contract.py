@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 from pyspark.sql import Column
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     DataType,
@@ -28,6 +29,10 @@ FLAGS: Final = "flags"
 RESERVED: Final = ("flags", "payload")
 UNRESOLVABLE: Final = frozenset(".`*")
 """What the engine takes for a path, a quote or all columns in the name of one."""
+MAX_ROW_BYTES: Final = 8 << 20
+"""Bytes of a row's text; readers hold it several times over."""
+LANDED_AT: Final = "landed_at"
+"""The field that stands for the event time of a lookup whose records have no time."""
 FIRST_WATERMARK: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """Where Spark's watermarks begin: what is older is late in each window."""
 META: Final = (
@@ -77,29 +82,41 @@ class Rule:
     description: str
 
 
+def landing_time(_: Column) -> Column:
+    """A reader that takes no text: the moment at which the row's split was planned."""
+    return F.col("_landed_at")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Contract:
     """The shape of an admitted event.
 
-    `event_time` names a required timestamp field (UTC). A row whose event time lies before
-    `earliest` (UTC) is quarantined as `event_time_too_early`, and one that lies more than
+    `event_time` names a required timestamp field (UTC). A lookup whose records have no time leaves
+    it out: then a field `landed_at` is added, and what landed last is the newest. A row whose event
+    time lies before `earliest` (UTC) is quarantined as `event_time_too_early`, and one more than
     `max_ahead` beyond the moment its file landed as `event_time_ahead`; it never moves the
     watermark. The default refuses times before 1970, where Spark's watermarks begin; declare the
     year in which the source began, and times in a wrong unit are found out. Only a contract of
     dumps (`lateness=None`) may begin earlier. `max_jump`, where set, also bounds how far one file
     may run ahead of the event time seen so far; a jump is believed when the next file agrees (a
-    real gap).
+    real gap). A row whose text has more than `max_row_bytes` is quarantined as
+    `row_too_large`, and nothing is read in it.
     """
 
     fields: tuple[Field, ...]
-    event_time: str
+    event_time: str = LANDED_AT
     keys: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     earliest: datetime = FIRST_WATERMARK
     max_ahead: timedelta = timedelta(hours=1)
     max_jump: timedelta | None = None
+    max_row_bytes: int = MAX_ROW_BYTES
 
     def __post_init__(self) -> None:
+        names = [f.name for f in self.fields]
+        if self.event_time == LANDED_AT and LANDED_AT not in names:
+            landed = Field(LANDED_AT, TimestampType(), required=True, read=landing_time)
+            object.__setattr__(self, "fields", (*self.fields, landed))
         names = [f.name for f in self.fields]
         if len({n.lower() for n in names}) != len(names):
             raise DeclarationError(f"two fields of one name in {names}, whatever the letter case")
@@ -121,6 +138,10 @@ class Contract:
             raise DeclarationError(
                 f"event time '{self.event_time}' must be a required timestamp field"
             )
+        if not 0 < self.max_row_bytes <= 2 * MAX_ROW_BYTES:
+            raise DeclarationError(
+                f"max_row_bytes {self.max_row_bytes}: between 1 and {2 * MAX_ROW_BYTES}"
+            )
         if self.earliest.tzinfo is None:
             raise DeclarationError(f"earliest {self.earliest}: give a time with its zone")
         for key in self.keys:
@@ -131,6 +152,11 @@ class Contract:
         rules = [r.name for r in self.rules]
         if len(set(rules)) != len(rules):
             raise DeclarationError(f"two rules of one name in {rules}")
+
+    @property
+    def by_landing(self) -> bool:
+        """Whether the records have no time of their own, and that of their landing counts."""
+        return any(f.name == self.event_time and f.read is landing_time for f in self.fields)
 
     def columns(self) -> StructType:
         """The fields as columns, all nullable."""
@@ -178,3 +204,6 @@ QUARANTINE_SCHEMA: Final = StructType(
     ]
 )
 """What was quarantined: one row an event, or one row without `_row` for a whole split."""
+REPLACED: Final = "file_replaced"
+"""The reason of rows of a former reading, whose file was read again since: they are kept in the
+quarantine and counted nowhere."""

@@ -87,6 +87,11 @@ class Ingest:
                 f"stream '{self.name}': `keys` are those of a lookup; declare kind='lookup', or "
                 "give the keys of events to the contract"
             )
+        elif self.contract.by_landing:
+            raise DeclarationError(
+                f"stream '{self.name}': its contract names no event time, as only that of a lookup "
+                "may"
+            )
         elif self.lateness == UNDECLARED:
             raise DeclarationError(
                 f"stream '{self.name}': give a lateness, or None for dumps; only a lookup has none"

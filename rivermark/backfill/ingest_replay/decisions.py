@@ -20,6 +20,7 @@ from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.sql import connection, quoted
+from rivermark.model.contract import REPLACED
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 
@@ -38,6 +39,7 @@ FROM {late} WHERE _ingest_batch BETWEEN $first AND $last
 UNION ALL
 SELECT _ingest_batch, _file, _row, event_time, 'quarantined', array_to_string(reasons, ', '), NULL
 FROM {quarantine} WHERE _row IS NOT NULL AND _ingest_batch BETWEEN $first AND $last
+  AND NOT coalesce(list_contains(reasons, '{replaced}'), false)
 """
 CHANGED: Final = """
 SELECT _ingest_batch, _file, _row, coalesce(a.event_time, b.event_time) AS event_time,
@@ -151,6 +153,7 @@ def _sql(ingest: Ingest) -> str:
     names = {
         "time": quoted(ingest.contract.event_time),
         "money": quoted(ingest.money) if ingest.money else "NULL",
+        "replaced": REPLACED,
     }
     before = DECIDED.format(
         admitted=ADMITTED_ON_TIME, late="late_rows", quarantine="quarantined_rows", **names

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rivermark.ingest.parse import csv_line, json_object
+from rivermark.model.contract import MAX_ROW_BYTES
 
 MALFORMED: Final = "_malformed"
 """Why a line is no record: a column beside those of the fields."""
@@ -23,6 +24,7 @@ UNPARSABLE: Final = "unparsable_json"
 WRONG_NUMBER: Final = "wrong_number_of_values"
 NO_KNOWN_COLUMN: Final = "no_known_column"
 UNDECODABLE: Final = "undecodable_text"
+TOO_LARGE: Final = "row_too_large"
 
 Texts = Sequence[str | None]
 """The texts of the fields in their order, and why the line is malformed."""
@@ -65,12 +67,15 @@ class Cutter:
     Spark's workers, and holds nothing of Spark.
     """
 
-    def __init__(self, fields: Sequence[Spelled], delimiter: str) -> None:
+    def __init__(
+        self, fields: Sequence[Spelled], delimiter: str, max_bytes: int = MAX_ROW_BYTES
+    ) -> None:
         self._fields = tuple(fields)
         self._keys = [field.keys for field in fields]
         self._first = [keys[0] for keys in self._keys]
         self._more = [(n, keys[1:]) for n, keys in enumerate(self._keys) if len(keys) > 1]
         self._delimiter = delimiter
+        self._max_bytes = max_bytes
         self._exact = {spelling for field in fields for spelling in field.spellings}
         self._lower = {spelling.lower() for spelling in self._exact}
 
@@ -85,10 +90,15 @@ class Cutter:
         )
         encoded = codes.combine_chunks().dictionary_encode()
         cutters = [self._cutter(*shape.split(" ", 1)) for shape in encoded.dictionary.to_pylist()]
+        large = pc.greater(pc.binary_length(payloads), self._max_bytes)
+        if pc.any(large).as_py():
+            payloads = pc.if_else(large, None, payloads)
         rows = [
             cutters[code](payload or "")
             for code, payload in zip(encoded.indices.to_pylist(), payloads.to_pylist(), strict=True)
         ]
+        for row in pc.indices_nonzero(pc.fill_null(large, False)).to_pylist():
+            rows[row] = self._malformed(TOO_LARGE)
         columns_of_texts = zip(*rows, strict=True) if rows else [()] * (len(self._fields) + 1)
         arrays = [pa.array(texts, pa.string()) for texts in columns_of_texts]
         names = [*(field.name for field in self._fields), MALFORMED]

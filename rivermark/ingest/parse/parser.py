@@ -14,6 +14,7 @@ from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 from rivermark.ingest.parse.cutter import (
     MALFORMED,
     NO_KNOWN_COLUMN,
+    TOO_LARGE,
     UNDECODABLE,
     UNPARSABLE,
     WRONG_NUMBER,
@@ -51,7 +52,8 @@ class Parser:
     def __init__(self, contract: Contract, delimiter: str) -> None:
         self.contract = contract
         self._delimiter = delimiter
-        self.cutter = Cutter([spelled(field) for field in contract.fields], delimiter)
+        texts = [spelled(field) for field in contract.fields]
+        self.cutter = Cutter(texts, delimiter, contract.max_row_bytes)
         self._lane: Lane | None = None
         self._zones: dict[str, Zone] = {}
         self._typing: dict[tuple[tuple[str, ...], frozenset[str]], list[CachedColumns]] = {}
@@ -175,13 +177,14 @@ def problems(contract: Contract, by_lane: frozenset[str]) -> list[tuple[str, Col
         (UNPARSABLE, malformed == UNPARSABLE),
         (WRONG_NUMBER, malformed == WRONG_NUMBER),
         (NO_KNOWN_COLUMN, malformed == NO_KNOWN_COLUMN),
+        (TOO_LARGE, malformed == TOO_LARGE),
         (UNDECODABLE, F.contains("payload", F.lit("\ufffd")) | (malformed == UNDECODABLE)),
     ]
     whole = malformed.isNull()
     for f in contract.fields:
         text = F.col(CELLS)[f.name]
         reasons.append((f"unreadable_{f.name}", whole & text.isNotNull() & F.col(f.name).isNull()))
-        if f.required:
+        if f.required and not (contract.by_landing and f.name == contract.event_time):
             missing = whole & text.isNull()
             if f.name in by_lane:
                 missing = missing & ~F.col(CELLS)[TYPED]

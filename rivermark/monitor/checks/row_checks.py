@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from rivermark.backfill.late.merge_log import rows_merged
+from rivermark.ingest.split_outcomes import rows_replaced
 from rivermark.lake.repeated_keys import repeated_keys
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query
@@ -35,6 +36,7 @@ def quarantine_share(settings: Settings, ingest: Ingest) -> CheckResult:
     """Quarantined rows of an ingest as a share of all its rows."""
     lake = settings.lake()
     quarantined, raw = row_count(lake, ingest.quarantine), row_count(lake, ingest.raw)
+    quarantined -= rows_replaced(lake, ingest.name)
     rows = max(raw, quarantined)
     return _share(FEW_QUARANTINED, "quarantined", quarantined, rows, ingest.quarantine_below)
 

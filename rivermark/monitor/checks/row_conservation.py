@@ -15,6 +15,7 @@ from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.snapshot import once_per_snapshot, open_table
 from rivermark.lake.sql import query, quoted
 from rivermark.model.check import CheckResult
+from rivermark.model.contract import REPLACED
 from rivermark.model.stream import Ingest
 from rivermark.model.table import days_between
 from rivermark.settings import Settings
@@ -46,6 +47,7 @@ late AS (SELECT _file AS file, _ingest_batch AS ingest_batch, count(*) AS n FROM
          WHERE _ingest_batch > $after GROUP BY ALL),
 quarantined AS (SELECT _file AS file, _ingest_batch AS ingest_batch, count(*) AS n
                 FROM quarantine_rows WHERE _ingest_batch > $after AND _row IS NOT NULL
+                  AND NOT coalesce(list_contains(reasons, $replaced), false)
                 GROUP BY ALL),
 counted AS (
     SELECT file, ingest_batch, recorded, recorded_admitted, recorded_late, recorded_quarantined,
@@ -148,7 +150,9 @@ def counted_files(
     }
     return once_per_snapshot(
         ("files", lake.root, ingest.name, after),
-        lambda: query(BY_FILE, tables, {"stream": ingest.name, "after": after}),
+        lambda: query(
+            BY_FILE, tables, {"stream": ingest.name, "after": after, "replaced": REPLACED}
+        ),
     )
 
 

@@ -1,11 +1,12 @@
 """Lookups: what a declaration says, and what it refuses."""
 
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
 import pytest
 
-from rivermark import Daily, DeclarationError, Topology
+from rivermark import Contract, Daily, DeclarationError, Field, Topology
 from rivermark.model.ingest import Ingest
 from tests.unit.model.declared import ingest, stream
 
@@ -73,3 +74,14 @@ def test_a_lookups_table_is_not_followed_under_its_own_name() -> None:
     followed = stream("test/hours", lookup().admitted, lateness=timedelta(minutes=1))
     with pytest.raises(DeclarationError, match="are updated by key"):
         Topology([lookup(), followed])
+
+
+def test_only_a_lookup_may_do_without_an_event_time() -> None:
+    zone = Contract(fields=(Field("id", "long", required=True),))
+
+    known = lookup(contract=zone)
+    assert known.contract.by_landing
+    assert replace(known, owners=("us",)).admitted.event_time == "landed_at"
+    assert known.admitted.schema["landed_at"].dataType.simpleString() == "timestamp"
+    with pytest.raises(DeclarationError, match="its contract names no event time"):
+        ingest(contract=zone)

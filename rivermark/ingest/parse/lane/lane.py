@@ -21,6 +21,7 @@ from rivermark.ingest.parse.lane.lines import REPLACED, Lines, Mask, Places
 from rivermark.ingest.parse.lane.shapes import Shape, cut_csv, cut_json, shape_of
 from rivermark.ingest.parse.lane.values import Values
 from rivermark.ingest.parse.lane.words import texts
+from rivermark.model.contract import MAX_ROW_BYTES
 
 ROWS: Final = 8_192
 """Rows that are looked at together: with their text they fit the processor's cache."""
@@ -67,10 +68,13 @@ class Typed:
 class Lane:
     """Types lines of one ingest; it learns the shapes of its JSON lines from them."""
 
-    def __init__(self, columns: Sequence[Column], delimiter: str) -> None:
+    def __init__(
+        self, columns: Sequence[Column], delimiter: str, max_bytes: int = MAX_ROW_BYTES
+    ) -> None:
         self.typed = frozenset(column.name for column in columns if column.read is not None)
         self._columns = columns
         self._delimiter = delimiter
+        self._max_bytes = max_bytes
         self._lower = {key.lower() for column in columns for key in column.keys}
         self._shapes: list[Shape] = []
 
@@ -105,6 +109,7 @@ class Lane:
         replaced = lines.holds(REPLACED)
         if replaced is not None:
             good &= ~replaced
+        good &= lines.ends - lines.starts <= self._max_bytes
         columns = {}
         for column, cell in zip(self._columns, cells, strict=True):
             values = cell.without(column.nulls)

@@ -59,6 +59,7 @@ def lane_of(
             for field, own in zip(contract.fields, spelled, strict=True)
         ],
         delimiter,
+        contract.max_row_bytes,
     )
 
 

@@ -130,11 +130,8 @@ class LandedFiles:
 
     def named(self, name: str) -> LandedFile | None:
         """The file of a name below the folder; None where it is gone."""
-        path = f"{self.folder}/{name}"
-        info = self._fs.get_file_info(path)
-        if info.type != fs.FileType.File:
-            return None
-        return LandedFile(path, name, info.size, info.mtime_ns)
+        # By the listing, so that no link leads where it does not.
+        return next((file for file in self.all().files if file.name == name), None)
 
     def _fits(self, name: str) -> bool:
         last = name.rsplit("/", 1)[-1]

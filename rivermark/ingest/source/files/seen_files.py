@@ -42,9 +42,10 @@ class SeenFiles:
         self._recent[name] = size
         if len(self._recent) >= RECENT:
             rows = [(*digest(name), size) for name, size in self._recent.items()]
-            joined = np.concatenate([self._sorted, np.array(rows, ROW)])
-            # Stable sorting takes what is sorted already as it is; sorting the rows themselves
-            # would compare them one by one.
+            # The newest first: of a file that was read again the size then counts. Stable sorting
+            # takes what is sorted already as it is; sorting the rows themselves would compare them
+            # one by one.
+            joined = np.concatenate([np.array(rows, ROW), self._sorted])
             self._sorted = joined[np.argsort(joined["high"], kind="stable")]
             self._recent = {}
 

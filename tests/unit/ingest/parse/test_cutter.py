@@ -43,6 +43,22 @@ def texts(
     return [{k: v for k, v in row.items() if v is not None} for row in cut.to_pylist()]
 
 
+@pytest.mark.parametrize("kind", ["json", "csv", "text"])
+def test_n040_a_row_beyond_the_bound_is_too_large_and_its_neighbours_are_read(kind: str) -> None:
+    lines = {"json": '{"text":"%s"}', "csv": "%s", "text": "%s"}
+    payloads = [lines[kind] % text for text in ("ä", "a" * 100, "b")]
+    cut = Cutter([field("text")], ",", max_bytes=50).cut(
+        pa.array(payloads, pa.string()),
+        pa.array([kind] * 3, pa.string()),
+        pa.array(['["text"]'] * 3, pa.string()),
+    )
+    assert cut.to_pylist() == [
+        {"text": "ä", "_malformed": None},
+        {"text": None, "_malformed": "row_too_large"},
+        {"text": "b", "_malformed": None},
+    ]
+
+
 UNPARSABLE = {"_malformed": "unparsable_json"}
 
 

@@ -1,0 +1,19 @@
+"""`rivermark retake` refuses what it cannot read again, before it starts an engine."""
+
+from rivermark.model.topology import Topology
+from tests.unit.cli.conftest import Run
+
+
+def test_a_file_that_was_not_read_cannot_be_read_again(rivermark: Run, shop: Topology) -> None:
+    result = rivermark("retake", "shop/orders", "a.json")
+
+    assert result.exit_code == 1
+    assert "'shop/orders' has read no file 'a.json'" in result.stderr
+    assert "rivermark files shop/orders" in result.stderr
+
+
+def test_a_stream_of_tables_has_no_files_to_read_again(rivermark: Run, shop: Topology) -> None:
+    result = rivermark("retake", "shop/hourly", "a.json")
+
+    assert result.exit_code == 1
+    assert "'shop/hourly' reads tables, not a source" in result.stderr
