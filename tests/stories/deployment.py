@@ -22,7 +22,6 @@ from typing import Final, Literal
 
 import psutil
 
-from platform_defs.ui.code_server import code_server_is_gone
 from platform_defs.ui.minder import Record, RecordFile
 from platform_defs.ui.processes import Living
 from platform_defs.ui.services import CODE_SERVER
@@ -44,6 +43,17 @@ VICTIMS: Final[tuple[Victim, ...]] = (
     "UI",
     "all at once",
 )
+
+
+LAST_TICK: Final = """
+{
+  sensorOrError(sensorSelector: {repositoryLocationName: "rivermark",
+    repositoryName: "__repository__", sensorName: "restart_streams"}) {
+    ... on Sensor { sensorState { ticks(limit: 2) { timestamp status } } }
+  }
+}
+"""
+LOOKED: Final = ("SKIPPED", "SUCCESS")
 
 
 @dataclass
@@ -154,34 +164,22 @@ class Deployment:
             return False
         if victim in now.services and now.services[victim] == before.services[victim]:
             return False
-        if victim == "code server" and code_server_is_gone(now.services[CODE_SERVER].pid):
-            return False
-        return self._serves(moment if victim == "daemon" else 0)
+        return self._serves(moment if victim in ("daemon", "code server") else 0)
 
     def _serves(self, since: float) -> bool:
-        """Whether page and code server answer, and the sensors' daemon has beaten since then."""
-        query = (
-            "{ workspaceOrError { ... on Workspace { locationEntries { locationOrLoadError "
-            "{ __typename } } } } instance { daemonHealth { allDaemonStatuses { daemonType "
-            "lastHeartbeatTime } } } }"
-        )
+        """Whether the page answers, and the sensor that restarts streams has looked since then."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}/graphql",
-            json.dumps({"query": query}).encode(),
+            json.dumps({"query": LAST_TICK}).encode(),
             {"Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
-                data = json.load(answer)["data"]
+            with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+                sensor = json.load(answer)["data"]["sensorOrError"]
         except (OSError, ValueError):
             return False
-        entries = data["workspaceOrError"].get("locationEntries") or []
-        loaded = [(entry["locationOrLoadError"] or {}).get("__typename") for entry in entries]
-        beats = {
-            status["daemonType"]: status["lastHeartbeatTime"] or 0
-            for status in data["instance"]["daemonHealth"]["allDaemonStatuses"]
-        }
-        return loaded == ["RepositoryLocation"] and beats.get("SENSOR", 0) > since
+        ticks = (sensor.get("sensorState") or {}).get("ticks") or []
+        return any(t["timestamp"] > since and t["status"] in LOOKED for t in ticks)
 
     def stop(self) -> None:
         """End whoever minds the page now, and all that is left behind."""
