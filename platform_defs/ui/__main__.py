@@ -8,8 +8,9 @@ import threading
 from types import FrameType
 from typing import Final
 
-from platform_defs.ui.minder import Minder, RecordFile
+from platform_defs.ui.minder import Minder
 from platform_defs.ui.processes import on_interrupt
+from platform_defs.ui.record import RecordFile
 from platform_defs.ui.services import is_free
 from rivermark.runtime.supervision.heartbeat import ENDED, HeartbeatStore, host_alive
 from rivermark.settings import Settings

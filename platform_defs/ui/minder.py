@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import signal
@@ -19,6 +18,7 @@ from typing import Final
 
 from platform_defs.ui.code_server import code_server_is_gone, heal
 from platform_defs.ui.processes import Living, start
+from platform_defs.ui.record import Record, RecordFile
 from platform_defs.ui.services import (
     CODE_SERVER,
     Service,
@@ -29,8 +29,6 @@ from platform_defs.ui.services import (
 )
 from rivermark.model.restart_strategy import GrowingDelay, RestartStrategy
 from rivermark.runtime.restart.notification import notify
-from rivermark.runtime.supervision import state_file
-from rivermark.runtime.supervision.state_file import UnreadableState
 
 POLL_SECONDS: Final = 0.5
 HEAL_SECONDS: Final = 2.0
@@ -38,60 +36,8 @@ WAIT_SECONDS: Final = 60.0
 """How long Dagster's services may take to end; a run that hosts a stream is none of them."""
 CODE_SERVER_SECONDS: Final = 10.0
 """How long the code server may take: one whose runs live on stays until the last of them ends."""
-DEPUTY: Final = "deputy"
 STRATEGY: Final[RestartStrategy] = GrowingDelay(reset_after=timedelta(minutes=1))
 """Six starts in a row of a service that does not live for a minute; then it is given up."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Record:
-    """What a successor of this minder has to know: where the page is, and what runs."""
-
-    host: str
-    port: int
-    folder: str
-    minder: Living
-    services: dict[str, Living]
-
-
-class RecordFile:
-    """The record of a deployment's minder, and the lock that lets there be one minder."""
-
-    def __init__(self, state: Path) -> None:
-        self.path = state / "ui" / "minder.json"
-        self._fd: int | None = None
-
-    def take(self, seconds: float) -> bool:
-        """Take the lock; a minder that was killed a moment ago may hold it a little longer."""
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fd = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-        deadline = time.monotonic() + seconds
-        while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    os.close(fd)
-                    return False
-                time.sleep(0.05)
-                continue
-            self._fd = fd
-            return True
-
-    def read(self) -> Record | None:
-        """The last record; none where there is no readable one."""
-        try:
-            return state_file.read(self.path, Record)
-        except UnreadableState:
-            return None
-
-    def write(self, record: Record) -> None:
-        """Replace the record."""
-        state_file.write(self.path, record)
-
-    def remove(self) -> None:
-        """Forget it: everything has ended in order."""
-        self.path.unlink(missing_ok=True)
 
 
 @dataclass

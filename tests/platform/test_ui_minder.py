@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from platform_defs.ui.minder import Minder, RecordFile
+from platform_defs.ui.minder import Minder
 from platform_defs.ui.processes import Living
+from platform_defs.ui.record import RecordFile
 from platform_defs.ui.services import CODE_SERVER, Service, is_free, services_of, socket_of
 from rivermark.model.restart_strategy import GrowingDelay
 from rivermark.testing import wait_until

@@ -22,8 +22,8 @@ from typing import Final, Literal
 
 import psutil
 
-from platform_defs.ui.minder import Record, RecordFile
 from platform_defs.ui.processes import Living
+from platform_defs.ui.record import Record, RecordFile
 from platform_defs.ui.services import CODE_SERVER
 from rivermark.lake.log import CommitLog
 from rivermark.runtime.supervision.desired_state import DesiredStore

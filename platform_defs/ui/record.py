@@ -1,0 +1,64 @@
+"""What a minder leaves for its successor, and the lock that lets there be one minder."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from platform_defs.ui.processes import Living
+from rivermark.runtime.supervision import state_file
+from rivermark.runtime.supervision.state_file import UnreadableState
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What a successor of this minder has to know: where the page is, and what runs."""
+
+    host: str
+    port: int
+    folder: str
+    minder: Living
+    services: dict[str, Living]
+
+
+class RecordFile:
+    """The record of a deployment's minder, and the lock that lets there be one minder."""
+
+    def __init__(self, state: Path) -> None:
+        self.path = state / "ui" / "minder.json"
+        self._fd: int | None = None
+
+    def take(self, seconds: float) -> bool:
+        """Take the lock; a minder that was killed a moment ago may hold it a little longer."""
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    os.close(fd)
+                    return False
+                time.sleep(0.05)
+                continue
+            self._fd = fd
+            return True
+
+    def read(self) -> Record | None:
+        """The last record; none where there is no readable one."""
+        try:
+            return state_file.read(self.path, Record)
+        except UnreadableState:
+            return None
+
+    def write(self, record: Record) -> None:
+        """Replace the record."""
+        state_file.write(self.path, record)
+
+    def remove(self) -> None:
+        """Forget it: everything has ended in order."""
+        self.path.unlink(missing_ok=True)
