@@ -353,7 +353,7 @@ def table(kept: Mapping[str, Any]) -> str:
                 now = row.read(measured["figures"])
                 of = f"{machine['commit']} ({processors.index(machine['processor']) + 1})"
             except KeyError as missing:
-                now = f"its measurement has no {missing}"
+                print(f"{row.module} has no {missing}: {row.title}", flush=True)
         lines.append(f"| {row.title} | {row.before} | {row.aim} | {now} | {of} |")
     machines = [f"({number}) {name}" for number, name in enumerate(processors, 1)]
     return "\n".join([*lines, "", f"Machines, two cores each: {', '.join(machines)}."])
