@@ -210,6 +210,27 @@ def test_rows_without_a_measurement_say_so() -> None:
     assert table({}).count("| not measured |  |") == len(table({}).splitlines()) - 4
 
 
+def test_rows_name_the_commit_and_the_machine_that_they_are_of() -> None:
+    runs = [
+        Run(engine, "door", size, size, 0, 1.0, 10 + cost * size / 1e6, 1, 0.0, "abc")
+        for engine, cost in (("rivermark", 4), ("flink", 3))
+        for size in (100_000, 1_000_000, 5_000_000)
+    ]
+    machine = {"commit": "abc", "processor": "one"}
+    batches = {"live_1000000": {"batch_ms_1_percent": [700, 800, 1900], "peak_rss_mb": 2600}}
+
+    text = table(
+        {
+            "lines": {"figures": {"runs": [vars(run) for run in runs]}, "machine": machine},
+            "live_keys": {"figures": batches, "machine": machine | {"processor": "two"}},
+        }
+    )
+
+    assert "| rivermark 4.0, flink 3.0 | abc (1) |" in text
+    assert "| 0.80 / 1.90 s, 2.6 GB | abc (2) |" in text
+    assert text.endswith("(1) one, (2) two.")
+
+
 def test_a_warm_batch_is_read_at_a_thousand_rows() -> None:
     batches = [
         {"stream": kind, "sink": sink, "rows": rows, "cpu_seconds": rows / 1000 + cost}
