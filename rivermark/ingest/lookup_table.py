@@ -10,7 +10,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties
-from rivermark.lake.delta import dataset_of, delta_table
+from rivermark.lake.delta import dataset_of, delta_table, read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import arrow_schema
@@ -110,8 +110,9 @@ class LookupTable:
             WHERE _present IS NULL OR ({time}, _landed) > (_present, _present_landed)
             """  # noqa: S608
         schema = arrow_schema(self._table.schema)
-        held = dataset_of(table).to_table(
-            columns=[*dict.fromkeys((*self._table.keys, self._time, "_ingest_batch"))]
+        held = read_rows(
+            dataset_of(table),
+            columns=[*dict.fromkeys((*self._table.keys, self._time, "_ingest_batch"))],
         )
         tables = {
             "versions": dataset.dataset(versions.select(schema.names)),

@@ -17,7 +17,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 
 from rivermark.ingest.split_outcomes import splits_read_again
 from rivermark.lake.batch_writer import TableWriter
-from rivermark.lake.delta import dataset_of, delta_table
+from rivermark.lake.delta import dataset_of, delta_table, read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
@@ -116,7 +116,7 @@ class BatchPlanner:
         self.source = open_source(lake, landing_root, ingest)
         dataset = dataset_of(delta_table(lake.path(self.table)))
         self.source.start()
-        newest = pc.max(dataset.to_table(columns=["arrival"])["arrival"]).as_py()
+        newest = pc.max(read_rows(dataset, columns=["arrival"])["arrival"]).as_py()
         self._newest: int = -1 if newest is None else newest
 
     @property

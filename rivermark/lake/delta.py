@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
 from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.integrity.log_check import check_log
+from rivermark.lake.integrity.log_entry import first_line, table_in
 from rivermark.lake.integrity.sidecar import sidecar_of, write_sidecar
 from rivermark.lake.skipping import skipping_columns
+from rivermark.model.errors import TableDamaged
 
 if TYPE_CHECKING:
     # Arrow's datasets import pandas, which takes a second: not before the first query.
@@ -37,12 +42,52 @@ def dataset_of(table: DeltaTable) -> dataset.Dataset:
     from pyarrow.dataset import ParquetFragmentScanOptions
 
     rows = table.to_pyarrow_dataset(schema=skipping_columns(table))
-    # Errors of a read name no file; who looks for it has the folder from here (lake/sql.py).
+    # Errors of a read name no file; who looks for it has the folder from here (damage_named).
     rows.filesystem.handler.table_path = table.table_uri.removeprefix("file://").rstrip("/")
     rows.format.default_fragment_scan_options = ParquetFragmentScanOptions(
         pre_buffer=True, page_checksum_verification=True
     )
     return rows.replace_schema(pa.schema(table.schema().to_arrow()))
+
+
+def read_rows(rows: dataset.Dataset, **options: Any) -> pa.Table:
+    """The rows as `to_table` reads them. Raises TableDamaged for a data file that is damaged."""
+    with damage_named(rows):
+        return rows.to_table(**options)
+
+
+@contextmanager
+def damage_named(
+    *tables: dataset.Dataset, errors: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
+    """Let a read that fails by a damaged data file say which: Arrow and DuckDB do not.
+
+    Raises TableDamaged for the first file of the tables that cannot be read through.
+    """
+    try:
+        yield
+    except (OSError, pa.ArrowException, *errors) as error:
+        for table in tables:
+            for damage in unreadable_files(table):
+                raise damage from error
+        raise
+
+
+def unreadable_files(table: dataset.Dataset) -> Iterator[TableDamaged]:
+    """The data files of a dataset that cannot be read through, each with the reason."""
+    for fragment in table.get_fragments():
+        path = getattr(fragment, "path", None)
+        if path is None:
+            continue  # Rows of this process.
+        folder = getattr(getattr(fragment.filesystem, "handler", None), "table_path", "")
+        named = (table_in(folder), f"{folder}/{unquote(path)}")
+        try:
+            for _ in fragment.to_batches(batch_readahead=1):
+                pass
+        except FileNotFoundError:
+            yield TableDamaged.of(*named, "is missing")
+        except (OSError, pa.ArrowException) as error:
+            yield TableDamaged.of(*named, f"cannot be read ({first_line(error)})")
 
 
 def sum_up_checkpoint(path: str, version: int) -> None:

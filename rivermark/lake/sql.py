@@ -7,13 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 import duckdb
-import pyarrow as pa
 
-from rivermark.lake.integrity.log_entry import first_line, table_in
-from rivermark.model.errors import TableDamaged
+from rivermark.lake.delta import damage_named
 
 if TYPE_CHECKING:
     # Arrow's datasets import pandas, which takes a second: not before the first query.
@@ -41,7 +38,7 @@ def connection(tables: Mapping[str, dataset.Dataset]) -> Iterator[duckdb.DuckDBP
     with _duckdb().cursor() as duck:
         for name, table in tables.items():
             duck.register(name, table)
-        with damage_named(*tables.values()):
+        with damage_named(*tables.values(), errors=(duckdb.Error,)):
             yield duck
 
 
@@ -56,40 +53,8 @@ def spilling_connection(
     ):
         for name, table in tables.items():
             engine.register(name, table)
-        with damage_named(*tables.values()):
+        with damage_named(*tables.values(), errors=(duckdb.Error,)):
             yield engine
-
-
-@contextmanager
-def damage_named(*tables: dataset.Dataset) -> Iterator[None]:
-    """Let a read that fails by a damaged data file say which: Arrow and DuckDB do not.
-
-    Raises TableDamaged for the first file of the tables that cannot be read through.
-    """
-    try:
-        yield
-    except (OSError, pa.ArrowException, duckdb.Error) as error:
-        for table in tables:
-            for damage in unreadable_files(table):
-                raise damage from error
-        raise
-
-
-def unreadable_files(table: dataset.Dataset) -> Iterator[TableDamaged]:
-    """The data files of a dataset that cannot be read through, each with the reason."""
-    for fragment in table.get_fragments():
-        path = getattr(fragment, "path", None)
-        if path is None:
-            continue  # Rows of this process.
-        folder = getattr(getattr(fragment.filesystem, "handler", None), "table_path", "")
-        named = (table_in(folder), f"{folder}/{unquote(path)}")
-        try:
-            for _ in fragment.to_batches(batch_readahead=1):
-                pass
-        except FileNotFoundError:
-            yield TableDamaged.of(*named, "is missing")
-        except (OSError, pa.ArrowException) as error:
-            yield TableDamaged.of(*named, f"cannot be read ({first_line(error)})")
 
 
 @cache

@@ -24,7 +24,7 @@ from rivermark.lake.day_predicates import (
     moments_predicate,
     range_predicate,
 )
-from rivermark.lake.delta import dataset_of
+from rivermark.lake.delta import dataset_of, read_rows
 from rivermark.lake.statistics import largest_in
 from rivermark.model.table import Table
 
@@ -56,11 +56,13 @@ def rows_to_rewrite(delta: DeltaTable, table: Table, days: Iterable[date]) -> Re
     if isinstance(newest, datetime):
         start = whole_hour(newest)
         same = moments_between(column, start, start + HOUR)
-        return Rewritten(rows.to_table(filter=same), moments_predicate(column, start, start + HOUR))
+        return Rewritten(
+            read_rows(rows, filter=same), moments_predicate(column, start, start + HOUR)
+        )
     if newest is None:
         return None
     one_day = in_days(table, [newest])
-    return Rewritten(rows.to_table(filter=one_day), range_predicate(table, newest, newest))
+    return Rewritten(read_rows(rows, filter=one_day), range_predicate(table, newest, newest))
 
 
 def newest_in(
@@ -73,7 +75,7 @@ def newest_in(
     known = largest_in(delta, column) if where is None else None
     if known is not None:
         return known
-    values = dataset_of(delta).to_table(columns=[column], filter=where)[column]
+    values = read_rows(dataset_of(delta), columns=[column], filter=where)[column]
     read: date | datetime | None = pc.max(values).as_py()
     return read
 

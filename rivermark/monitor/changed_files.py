@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from rivermark.ingest.source.files.listing import EPOCH, LandedFile, LandedFiles
 from rivermark.ingest.source.files.options import FileOptions
 from rivermark.ingest.split_outcomes import INGEST_FILES
+from rivermark.lake.delta import read_rows
 from rivermark.lake.snapshot import open_table
 from rivermark.model.check import CheckResult
 from rivermark.model.stream import Ingest
@@ -59,7 +60,7 @@ def changed_files(settings: Settings, ingest: Ingest) -> dict[str, ChangedFile]:
         return {}
     dataset = open_table(lake, INGEST_FILES)
     columns = [name for name in COLUMNS if name in dataset.schema.names]
-    rows = dataset.to_table(columns=columns, filter=pc.field("stream") == ingest.name)
+    rows = read_rows(dataset, columns=columns, filter=pc.field("stream") == ingest.name)
     changed: dict[str, ChangedFile] = {}
     for row in rows.to_pylist():
         file = present.get(row["file"])

@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties
-from rivermark.lake.delta import dataset_of, delta_table
+from rivermark.lake.delta import dataset_of, delta_table, read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
@@ -227,7 +227,7 @@ class _Writer(SinkWriter):
             # By the bounds most files are skipped.
             within = (column >= ends["min"]) & (column <= ends["max"])
             conditions.append(within & column.isin(values))
-        rows = dataset_of(delta_table(path)).to_table(filter=reduce(and_, conditions))
+        rows = read_rows(dataset_of(delta_table(path)), filter=reduce(and_, conditions))
         return in_memory(rows)
 
     def _commit(self, path: str, changed: pa.Table, metadata: Mapping[str, Any]) -> None:

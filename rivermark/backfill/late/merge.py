@@ -22,7 +22,7 @@ from rivermark.backfill.late.days import LateDay
 from rivermark.backfill.late.hours import bounds
 from rivermark.backfill.late.merged import PLACE
 from rivermark.lake.day_predicates import moments_between
-from rivermark.lake.delta import dataset_of, delta_table
+from rivermark.lake.delta import dataset_of, delta_table, read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.replace import replace_span
@@ -82,7 +82,7 @@ def merge_day(
     late = dataset_of(delta_table(lake.path(ingest.late), version=late_version))
     hours = sorted(hour.hour for hour in day.hours)
     for start, end in _spans(lake, ingest, hours):
-        rows = late.to_table(filter=moments_between(ingest.contract.event_time, start, end))
+        rows = read_rows(late, filter=moments_between(ingest.contract.event_time, start, end))
         for tries_left in reversed(range(TRIES)):
             try:
                 _merge_span(lake, ingest, rows, start, end, metadata, merged)
@@ -109,12 +109,12 @@ def _merge_span(
     with commit_lock(path):
         table = delta_table(path)
         rows = dataset_of(table)
-        held = rows.to_table(filter=moments_between(time, start, end))
+        held = read_rows(rows, filter=moments_between(time, start, end))
         new = _not_held(late, held)
         if new.num_rows:
             if not held.num_rows:
                 start, end = _widened(rows, time, start, end)
-                held = rows.to_table(filter=moments_between(time, start, end))
+                held = read_rows(rows, filter=moments_between(time, start, end))
             both = pa.concat_tables([held, new.select(held.column_names).cast(held.schema)])
             replace_span(lake, ingest.admitted, table, both, time, start, end, metadata)
     merged.rows_merged += new.num_rows

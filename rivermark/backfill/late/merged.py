@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rivermark.lake.day_predicates import moments_between
+from rivermark.lake.delta import read_rows
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query, quoted
 from rivermark.model.stream import Ingest
@@ -139,7 +140,7 @@ class _Late:
             wanted &= moments_between(time, start, end)
         columns = [*PLACE, time, *([ingest.money] if ingest.money else [])]
         late = open_table(lake, ingest.late)
-        rows = late.to_table(columns=columns, filter=wanted)
+        rows = read_rows(late, columns=columns, filter=wanted)
         if not rows.num_rows:
             return None
         admitted = open_table(lake, ingest.admitted)

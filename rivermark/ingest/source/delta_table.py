@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark.ingest.source.payload import TO_JSON, driver_records, json_payload, spark_records
-from rivermark.lake.delta import dataset_of, delta_table, read_delta
+from rivermark.lake.delta import dataset_of, delta_table, read_delta, read_rows
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.integrity.log_check import check_log, entry_path
 from rivermark.lake.integrity.log_entry import actions_in
@@ -224,7 +224,7 @@ class _DeltaReader(SourceReader):
             rows = pa.RecordBatchReader.from_stream(changes).read_all()
         else:
             dataset = dataset_of(delta_table(self._table, version=version))
-            rows = (dataset if is_snapshot(split) else self._added(dataset, version)).to_table()
+            rows = read_rows(dataset if is_snapshot(split) else self._added(dataset, version))
         more = self._snapshot_change(split) if is_snapshot(split) else {}
         for row in rows.to_pylist():
             yield json_payload(row | more)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from deltalake import write_deltalake
 
 from rivermark.lake.commit_metadata import commit_properties
-from rivermark.lake.delta import dataset_of, delta_table
+from rivermark.lake.delta import dataset_of, delta_table, read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import create_table
@@ -163,7 +163,7 @@ def _check(stream: AnyStream, letter: Letter) -> None:
 def _rows(lake: Lake, table: Table) -> list[dict[str, Any]]:
     if not lake.exists(table):
         return []
-    rows: list[dict[str, Any]] = dataset_of(delta_table(lake.path(table))).to_table().to_pylist()
+    rows: list[dict[str, Any]] = read_rows(dataset_of(delta_table(lake.path(table)))).to_pylist()
     return rows
 
 

@@ -98,6 +98,11 @@ MEANINGS: Final = (
 MISSING: Final = ("NOT_FOUND", "NOT_EXIST", "doesn't exist", "is not a Delta table")
 """What Spark says of a plan whose tables or files are gone: they may come back."""
 
+DATA: Final = re.compile(
+    r"(/[^\s:'\",\[\]()]+(?:\.(?:parquet|json|delta|snapshot|zip|changelog|crc)|/(?:offsets|commits)/\d+))"
+)
+"""A file of ours that an error names, perhaps deep in its causes."""
+
 OURS: Final = re.compile(r"^rivermark\.[a-z_.]+\.(\w+): (.+)$", re.MULTILINE)
 """How Python's own stack ends, in a worker, with an error of a process function."""
 
@@ -155,8 +160,11 @@ def explain(
         if any(sign in lines for sign in meaning.signs):
             words = meaning.text.format(stream=stream, checkpoint=checkpoint)
             slow = SLOW_WORKER in text
+            said, named = f"{words}. [{shorten(text)}]", DATA.search(text)
+            if named is not None and named[1] not in said:
+                said = f"{words}: {named[1]}. [{shorten(text)}]"
             return Fault(
-                f"{words}. [{shorten(text)}]",
+                said,
                 meaning.restartable,
                 slow_worker=slow,
                 needs_new_run=meaning.needs_new_run,

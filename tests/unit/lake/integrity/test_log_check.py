@@ -12,7 +12,7 @@ import pytest
 
 import rivermark
 from rivermark.lake.batch_writer import TableWriter
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import dataset_of, delta_table, read_rows
 from rivermark.lake.integrity.log_check import check_log, check_newer
 from rivermark.lake.integrity.sidecar import agrees, chunk_sums, sidecar_of
 from rivermark.lake.lake import Lake
@@ -194,3 +194,21 @@ def test_every_road_to_a_table_passes_the_check() -> None:
         # fsck, which looks at what may be damaged.
         "rivermark/lake/integrity/table_walk.py",
     }
+
+
+@pytest.mark.parametrize("damage", [empty, cut_in_a_line, Path.unlink], ids=lambda d: d.__name__)
+def test_a_read_names_the_data_file_that_it_fails_by(
+    five: Lake, damage: Callable[[Path], None]
+) -> None:
+    file = max(Path(five.path(RIDES)).glob("*.parquet"))
+    damage(file)
+    rows = dataset_of(delta_table(five.path(RIDES)))
+
+    for read in (
+        lambda: read_rows(rows, columns=["id"]),
+        lambda: query("SELECT sum(id) FROM t", {"t": rows}),
+    ):
+        with pytest.raises(TableDamaged, match=file.name) as refused:
+            read()
+        assert refused.value.path == str(file)
+        assert "rivermark fsck test/rides" in str(refused.value)

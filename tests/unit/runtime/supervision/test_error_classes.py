@@ -148,3 +148,15 @@ def test_of_a_misuse_within_a_handler_the_error_that_names_key_and_event_is_told
     )
 
     assert explain(RuntimeError(text)) == Fault(whole, True)
+
+
+def test_a_file_that_only_a_cause_names_is_named() -> None:
+    text = (
+        "[FAILED_READ_FILE.NO_HINT] An input cannot be read.\nmore\nand more\n"
+        "Caused by: file:/lake/tables/a/part-0.snappy.parquet is not a Parquet file\n"
+        "\tat org.apache.parquet\n"
+        "Caused by: java.io.IOException: CRC checksum verification failed"
+    )
+    message = explain(Exception(text)).message
+    assert "rivermark fsck" in message
+    assert ": /lake/tables/a/part-0.snappy.parquet. [" in message
