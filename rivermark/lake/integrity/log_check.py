@@ -18,7 +18,7 @@ import re
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,6 +36,8 @@ LOG = logging.getLogger("rivermark")
 NAME: Final = re.compile(r"(\d{20})\.(json|crc|checkpoint(?:\..+)?\.(?:parquet|json))")
 PARQUET: Final = b"PAR1"
 ATTEMPTS: Final = 3
+REMEMBERED: Final = 4096
+"""Files of a log that a process knows at most: more than lie between two table checkpoints."""
 LAST_CHECKPOINT: Final = "_last_checkpoint"
 
 Stamp = tuple[int, int]
@@ -303,6 +305,7 @@ def _check_repeated(path: Path, content: int, version: int) -> None:
     """Whether an entry is a copy of an earlier one: a stream would read its files twice."""
     seen = _CONTENTS.setdefault(str(path.parent), {})
     earlier = seen.setdefault(content, version)
+    _keep_newest(seen)
     if earlier != version and Path(entry_path(str(path.parent), earlier)).exists():
         raise damaged(str(path), f"is a copy of the entry of version {earlier}")
 
@@ -322,4 +325,13 @@ def _is_known(path: Path) -> bool:
 
 
 def _remember(path: Path, stamp: Stamp) -> None:
-    _CHECKED.setdefault(str(path.parent), {})[path.name] = stamp
+    checked = _CHECKED.setdefault(str(path.parent), {})
+    checked[path.name] = stamp
+    _keep_newest(checked)
+
+
+def _keep_newest(known: dict[Any, Any]) -> None:
+    """Forget the older half of what is known of a log that has grown for days."""
+    if len(known) > REMEMBERED:
+        for key in [*known][: REMEMBERED // 2]:
+            del known[key]

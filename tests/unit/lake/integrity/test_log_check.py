@@ -13,6 +13,7 @@ import pytest
 import rivermark
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.delta import dataset_of, delta_table, read_rows
+from rivermark.lake.integrity import log_check
 from rivermark.lake.integrity.log_check import check_log, check_newer
 from rivermark.lake.integrity.sidecar import agrees, chunk_sums, sidecar_of
 from rivermark.lake.lake import Lake
@@ -160,6 +161,17 @@ def test_a_damaged_table_checkpoint_is_named(five: Lake) -> None:
     checkpoint.write_bytes(b"")
     with pytest.raises(TableDamaged, match=rf"{checkpoint.name} is empty"):
         delta_table(five.path(RIDES))
+
+
+def test_what_a_process_knows_of_a_log_stays_bounded(
+    five: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_check, "REMEMBERED", 4)
+    for _ in range(3):
+        assert check_log(five.path(RIDES)) == 5
+    folder = str(log_of(five).resolve())
+    assert len(log_check._CHECKED[folder]) <= 4
+    assert len(log_check._CONTENTS[folder]) <= 4
 
 
 def test_a_log_that_begins_at_a_checkpoint_is_whole(five: Lake) -> None:
