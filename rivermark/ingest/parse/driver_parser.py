@@ -2,8 +2,8 @@
 
 Spark's optimizer computes a projection over rows that it has in memory (ConvertToLocalRelation), by
 interpreting the expressions. The parser stays the only judge of what is not plainly well-formed,
-and rules stay Spark's expressions, evaluated on typed columns. As a job the same projection becomes
-one generated method too long for the JVM to compile.
+and rules are evaluated as Spark has analysed them (`rivermark.ingest.parse.rules`). As a job the
+same projection becomes one generated method too long for the JVM to compile.
 """
 
 from __future__ import annotations

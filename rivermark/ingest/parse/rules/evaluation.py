@@ -1,7 +1,7 @@
 """Conditions evaluated on a table: known functions here, the parts that are not known by Spark.
 
 A part that is not known depends on few different values most of the time, such as the name of a
-file: Spark is wanted about each of them once. Where it depends on too many its rows are in doubt.
+file: Spark is asked about each of them once. Where it depends on too many its rows are in doubt.
 """
 
 from __future__ import annotations
@@ -12,25 +12,17 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from rivermark.ingest.parse.lane.lines import Mask, Places
+from rivermark.ingest.parse.lane.lines import Mask
 from rivermark.ingest.parse.rules.expression import ATTRIBUTE, LITERAL, Expression
 from rivermark.ingest.parse.rules.functions import apply
 from rivermark.ingest.parse.rules.literals import literal
 from rivermark.ingest.parse.rules.moments import ZoneOf
+from rivermark.ingest.parse.rules.parts import Ask, part_values
 from rivermark.ingest.parse.rules.vector import Type, Untranslatable, Vector, type_of, vector_of
 
 ROWS: Final = 16_384
 """Rows that are evaluated together."""
-FEW: Final = 256
-"""So many different values are wanted of Spark in any case, and one in `SHARE` rows."""
-SHARE: Final = 16
-
-Ask = Callable[[Sequence[Expression], pa.Table], pa.Table | None]
-"""What Spark makes of expressions, a column each, for rows with the columns they refer to.
-
-None where it raises: then it is in doubt for every row."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +79,7 @@ class Evaluator:
         return _of_no_rows(self._parts[expression])
 
     def _is_left_to_spark(self, expression: Expression) -> bool:
-        """Whether a part of it depends on the same texts: then Spark is wanted about all of it."""
+        """Whether a part of it depends on the same texts: then Spark is asked about all of it."""
         parts = [child for child in expression.children if child in self._parts]
         return any(part.inputs == expression.inputs for part in parts) and all(
             pa.types.is_string(self._schema.field(name).type) for name in expression.inputs
@@ -107,14 +99,14 @@ class Evaluator:
     def evaluate(self, rows: pa.Table) -> dict[str, Outcome]:
         """Where each condition is true, and the rows of which Spark has to say it."""
         rows = rows.cast(self._schema)
-        values = self._part_values(rows)
+        values = part_values(self._parts, rows, self._ask)
         outcomes = {
             name: Outcome(*np.zeros((2, rows.num_rows), np.bool_)) for name in self._conditions
         }
         for first in range(0, rows.num_rows, ROWS):
             chunk = rows.slice(first, ROWS)
             span = slice(first, first + chunk.num_rows)
-            known = {part: _taken(column, codes, span) for part, (column, codes) in values.items()}
+            known = {part: each.of(span) for part, each in values.items()}
             for name, condition in self._conditions.items():
                 with np.errstate(all="ignore"):
                     value = self._value(condition, chunk, known)
@@ -145,75 +137,6 @@ class Evaluator:
             type_of(details["dataType"])
             return vector_of(rows[details["name"]].combine_chunks())
         return apply(expression, children, self._zone_of)
-
-    def _part_values(self, rows: pa.Table) -> dict[Expression, tuple[pa.Array, Places]]:
-        """What Spark says of the parts that depend on few values, and which of them a row has.
-
-        The values of all parts are sent together: a question has its price, a row hardly any.
-        """
-        coded: dict[str, tuple[Places, int]] = {}
-        groups: dict[frozenset[str], tuple[int, Places]] = {}
-        sent, count = [], 0
-        most = max(FEW, rows.num_rows // SHARE)
-        for inputs in {part.inputs for part in self._parts}:
-            different = _different(rows, sorted(inputs), coded, most)
-            if different is not None:
-                codes, first = different
-                groups[inputs] = count, codes
-                some = rows.select(sorted(inputs)).take(pa.array(first))
-                sent.append(some if inputs else pa.table({"_": first}))
-                count += len(first)
-        wanted = [part for part in self._parts if part.inputs in groups]
-        if not wanted:
-            return {}
-        table = pa.concat_tables([self._schema.empty_table(), *sent], promote_options="default")
-        values = self._ask(wanted, table.select(self._schema.names))
-        if values is None:
-            return {}
-        return {part: _of_group(values[n], *groups[part.inputs]) for n, part in enumerate(wanted)}
-
-
-def _of_group(values: pa.ChunkedArray, offset: int, codes: Places) -> tuple[pa.Array, Places]:
-    """The values of one group of values, from its place among all."""
-    count = int(codes.max(initial=0)) + 1
-    return values.slice(offset, count).combine_chunks(), codes
-
-
-def _taken(values: pa.Array, codes: Places, rows: slice) -> Vector:
-    if len(values) == 1:
-        return vector_of(values)
-    return vector_of(values.take(pa.array(codes[rows])))
-
-
-def _different(
-    rows: pa.Table, names: Sequence[str], coded: dict[str, tuple[Places, int]], most: int
-) -> tuple[Places, Places] | None:
-    """The different values of columns: which one a row has, and a row that has it.
-
-    None where there are too many of them.
-    """
-    codes, count = np.zeros(rows.num_rows, np.int64), 1
-    for name in names:
-        if name not in coded:
-            column = rows[name].combine_chunks().dictionary_encode()
-            own = pc.fill_null(column.indices, -1).to_numpy().astype(np.int64) + 1
-            coded[name] = own, len(column.dictionary) + 1
-        own, own_count = coded[name]
-        if own_count > most + 1:
-            return None
-        codes, count = _dense(codes * own_count + own, count * own_count)
-        if count > most:
-            return None
-    first: Places = np.zeros(count, np.int64)
-    first[codes] = np.arange(rows.num_rows)
-    return codes, first
-
-
-def _dense(codes: Places, count: int) -> tuple[Places, int]:
-    """Codes without those that no row has."""
-    present: Mask = np.zeros(count, np.bool_)
-    present[codes] = True
-    return (np.cumsum(present) - 1)[codes], int(present.sum())
 
 
 def _of_no_rows(kind: Type) -> Vector:

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 from rivermark.ingest.parse.lane.zones import Change, Zone
-from rivermark.ingest.parse.rules.evaluation import FEW, Evaluator
+from rivermark.ingest.parse.rules.evaluation import Evaluator
 from rivermark.ingest.parse.rules.expression import Expression, expressions_of, places_in
+from rivermark.ingest.parse.rules.parts import FEW
 from rivermark.ingest.parse.rules.texts import is_portable
 
 CATALYST = "org.apache.spark.sql.catalyst.expressions."
