@@ -65,10 +65,12 @@ def start(
 
 
 def on_interrupt(handler: Handler) -> None:
-    """Handle SIGINT and SIGTERM.
+    """Handle SIGINT, SIGTERM, and a terminal that is closed, unless `nohup` keeps that away.
 
     Also where a shell started this in the background, with SIGINT ignored: a process begins with
     what its parent ignores.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handler)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, handler)

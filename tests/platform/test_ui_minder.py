@@ -185,3 +185,40 @@ def test_page_and_daemon_read_what_the_code_server_serves(tmp_path: Path) -> Non
     assert str(socket_of(tmp_path)) in (tmp_path / "workspace.yaml").read_text()
     for service in (daemon, page):
         assert service.words[service.words.index("--workspace") + 1].endswith("workspace.yaml")
+
+
+ENDS = """
+import signal, sys, threading
+from platform_defs.ui.processes import on_interrupt
+ending = threading.Event()
+on_interrupt(lambda *_: ending.set())
+print("ready", flush=True)
+print(ending.wait(float(sys.argv[1])))
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "ignored", "ends"),
+    [
+        (signal.SIGHUP, signal.SIG_DFL, True),
+        (signal.SIGHUP, signal.SIG_IGN, False),
+        (signal.SIGINT, signal.SIG_IGN, True),
+    ],
+)
+def test_a_closed_terminal_ends_the_page_in_order_unless_nohup_keeps_it(
+    number: signal.Signals, ignored: signal.Handlers, ends: bool
+) -> None:
+    before = signal.signal(number, ignored)
+    try:
+        program = subprocess.Popen(
+            [sys.executable, "-c", ENDS, "60" if ends else "0.2"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+    finally:
+        signal.signal(number, before)
+    assert program.stdout is not None
+    assert program.stdout.readline() == "ready\n"
+    program.send_signal(number)
+
+    assert program.communicate(timeout=60)[0] == f"{ends}\n"
