@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from rivermark.process.instants import Millis
 from rivermark.process.patterns.match import Match
-from rivermark.process.patterns.pattern import Pattern, Step
+from rivermark.process.patterns.pattern import Pattern, Way
 
 E = TypeVar("E")
 
@@ -63,8 +63,7 @@ def advance(pattern: Pattern, partials: list[Partial[E]], event: E, at: Millis) 
 
 def match_of(pattern: Pattern, partial: Partial[E]) -> Match[E]:
     """The events of a beginning, or of a whole match, by the names of their steps."""
-    names = tuple(each.name for each in pattern.steps)
-    return Match(names, partial.events, partial.start, partial.end)
+    return Match(pattern.names, partial.events, partial.start, partial.end)
 
 
 def is_whole(pattern: Pattern, partial: Partial[Any]) -> bool:
@@ -102,19 +101,24 @@ def _moves(
     repeats = more and step.condition(event, earlier)
     if repeats:
         yield _taken(partial, partial.step, event, at, number)
-    ways = list(_ways(pattern, partial)) if partial.count() >= step.least else []
-    closed = [place for place, way in ways if _forbids(way, event, earlier, partial)]
-    open_ways = [(place, way) for place, way in ways if place not in closed]
-    if ways and not open_ways and not repeats:
+    ways: Sequence[Way] = pattern.ways[partial.step] if partial.count() >= step.least else ()
+    if partial.closed:
+        ways = [way for way in ways if way.place not in partial.closed]
+    closed = [way.place for way in ways if _forbids(way, event, earlier, partial)]
+    if ways and len(closed) == len(ways) and not repeats:
         return
     may_pass = not repeats
     waits = partial.count() < step.most and not step.consecutive
-    for place, way in open_ways:
-        following = way[-1]
-        if following.contiguity == "next" and partial.skipped:
+    for way in ways:
+        following = way.step
+        if way.place in closed:
             continue
-        if place < len(pattern.steps) and following.condition(event, earlier):
-            yield _taken(partial, place, event, at, number)
+        if following is None:
+            waits = True
+        elif following.contiguity == "next" and partial.skipped:
+            continue
+        elif following.condition(event, earlier):
+            yield _taken(partial, way.place, event, at, number)
             if following.contiguity == "followed_by_any":
                 waits = True
             else:
@@ -125,28 +129,6 @@ def _moves(
         yield msgspec.structs.replace(partial, skipped=True, closed=[*partial.closed, *closed])
 
 
-def _ways(pattern: Pattern, partial: Partial[Any]) -> Iterator[tuple[int, tuple[Step, ...]]]:
-    """The steps that may come next, or the end, each with the steps on the way to it.
-
-    They are the following step, and those behind optional ones. The end counts only where the
-    pattern says what must not come before it.
-    """
-    steps = pattern.steps
-    for place in range(partial.step + 1, len(steps) + 1):
-        if place == len(steps):
-            if not pattern.absence:
-                return
-            steps = (*steps, Step("", _nothing, "followed_by", forbidden=pattern.absence))
-        if place not in partial.closed:
-            yield place, steps[partial.step + 1 : place + 1]
-        if steps[place].least > 0:
-            return
-
-
-def _nothing(event: Any, earlier: Match[Any]) -> bool:
-    return False
-
-
 def _taken(partial: Partial[E], step: int, event: E, at: Millis, number: int) -> Partial[E]:
     events = [*partial.events, *([] for _ in range(step - len(partial.events) + 1))]
     events[step] = [*events[step], event]
@@ -154,9 +136,7 @@ def _taken(partial: Partial[E], step: int, event: E, at: Millis, number: int) ->
     return Partial(step, partial.start, at, events, False, partial.first, number, closed)
 
 
-def _forbids(way: tuple[Step, ...], event: Any, earlier: Match[Any], partial: Partial[Any]) -> bool:
-    """Whether a step that is left out on the way, or the last one, forbids the event."""
-    conditions = [each for step in way for each in step.forbidden]
-    if not partial.skipped:
-        conditions += [each for step in way for each in step.forbidden_next]
-    return any(each(event, earlier) for each in conditions)
+def _forbids(way: Way, event: Any, earlier: Match[Any], partial: Partial[Any]) -> bool:
+    if any(each(event, earlier) for each in way.forbidden):
+        return True
+    return not partial.skipped and any(each(event, earlier) for each in way.forbidden_next)

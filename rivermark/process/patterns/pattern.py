@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import cached_property
 from typing import Any, Final, Literal
 
 from rivermark.model.errors import DeclarationError
@@ -35,6 +36,19 @@ class Step:
     consecutive: bool = False
     forbidden: tuple[Condition, ...] = ()
     forbidden_next: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way from a step to a later one, or to the end of the pattern, where `step` is None.
+
+    `forbidden` are the conditions of the steps that are left out on the way, and its own.
+    """
+
+    place: int
+    step: Step | None
+    forbidden: tuple[Condition, ...]
+    forbidden_next: tuple[Condition, ...]
 
 
 @dataclass(frozen=True)
@@ -111,7 +125,33 @@ class Pattern:
         """From the first event of a match to its last at most this much event time passes."""
         return replace(self, limit=span(limit, "the time of a pattern"))
 
-    @property
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the steps."""
+        return tuple(each.name for each in self.steps)
+
+    @cached_property
+    def ways(self) -> tuple[tuple[Way, ...], ...]:
+        """By step the ways on from it: to the following step, and to those behind optional ones.
+
+        The end counts only where the pattern says what must not come before it.
+        """
+        return tuple(tuple(self._ways_from(place)) for place in range(len(self.steps)))
+
+    def _ways_from(self, start: int) -> Iterator[Way]:
+        forbidden: tuple[Condition, ...] = ()
+        forbidden_next: tuple[Condition, ...] = ()
+        for place in range(start + 1, len(self.steps)):
+            step = self.steps[place]
+            forbidden += step.forbidden
+            forbidden_next += step.forbidden_next
+            yield Way(place, step, forbidden, forbidden_next)
+            if step.least > 0:
+                return
+        if self.absence:
+            yield Way(len(self.steps), None, (*forbidden, *self.absence), forbidden_next)
+
+    @cached_property
     def absence(self) -> tuple[Condition, ...]:
         """Conditions that no event after the last step may fulfil until the time is over."""
         return tuple(condition for condition, _ in self.pending)
