@@ -16,7 +16,7 @@ from rivermark.lake.filesystem import filesystem, write_file
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.written import check_not_behind, noted
-from rivermark.model.errors import CheckpointIncompatible
+from rivermark.model.errors import CheckpointIncompatible, TableDamaged
 from rivermark.model.sink import Origin, owned
 from rivermark.model.stream import AnyStream, Stream
 from rivermark.runtime.checkpoint.integrity import check_files
@@ -73,7 +73,10 @@ def reset_generation(
         before = read_generation(lake, stream, unfinished=True)
     except CheckpointIncompatible:
         before = None  # A damaged file; the folders say which numbers were used.
-    held = _newest_generation(lake, stream)
+    try:
+        held = _newest_generation(lake, stream)
+    except TableDamaged:
+        held = None  # A table that is put aside: to start over is the way out of its damage.
     # Where the checkpoints are lost, the tables still know which numbers were used.
     used = newest_entry(*filesystem(f"{lake.root}/checkpoints/{stream.name}"))
     numbers = [before.number if before else -1, held.generation if held else -1]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Final
 
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import append_rows
+from rivermark.model.errors import TableDamaged
 from rivermark.model.table import Table
 from rivermark.runtime.batch_metrics import BatchMetrics
 
@@ -24,13 +27,20 @@ STREAM_PROGRESS: Final = Table(
 )
 
 
+LOG = logging.getLogger("rivermark")
+
+
 class ProgressLog:
-    """Collects batches and appends them to `ops/stream_progress`, many in one commit."""
+    """Collects batches and appends them to `ops/stream_progress`, many in one commit.
+
+    It is a record: where the table is damaged a warning says so, and streams go on without it.
+    """
 
     def __init__(self, lake: Lake) -> None:
-        create_table(lake, STREAM_PROGRESS)
         self._lake = lake
         self._rows: list[BatchMetrics] = []
+        self._reported = False
+        self._unless_damaged(lambda: create_table(lake, STREAM_PROGRESS))
 
     def add(self, batch: BatchMetrics) -> None:
         """Keep a batch for the next flush."""
@@ -38,5 +48,17 @@ class ProgressLog:
 
     def flush(self) -> None:
         """Append what was kept."""
-        append_rows(self._lake, STREAM_PROGRESS, [asdict(row) for row in self._rows], {})
+        rows = [asdict(row) for row in self._rows]
+        self._unless_damaged(lambda: append_rows(self._lake, STREAM_PROGRESS, rows, {}))
         self._rows.clear()
+
+    def _unless_damaged(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except TableDamaged as damage:
+            if not self._reported:
+                LOG.warning(
+                    "batches are not recorded: %s. Or move %s away, and a new one is begun",
+                    *(damage, self._lake.path(STREAM_PROGRESS)),
+                )
+            self._reported = True

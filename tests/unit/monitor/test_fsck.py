@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from rivermark.model.errors import UnknownStream
+from rivermark.model.errors import RivermarkError, UnknownStream
 from rivermark.monitor.fsck import Finding, FsckResult, fsck
+from rivermark.runtime.batch_metrics import BatchMetrics
 from rivermark.runtime.supervision.lease import Lease
-from tests.damaged_lake import LONG, READER, RIDES, TOPOLOGY, DamagedLake
+from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS, ProgressLog
+from rivermark.runtime.supervision.reset import reset
+from tests.damaged_lake import LONG, NOON, READER, RIDES, TOPOLOGY, DamagedLake
 
 
 @pytest.fixture
@@ -229,3 +232,38 @@ def test_a_table_that_lost_its_newest_commits_is_a_fault_of_its_stream(world: Da
     finding = only(walk(world))
     assert finding.of == READER.name
     assert "lacks batch 5" in finding.fault.problem
+
+
+@pytest.mark.parametrize("place", ["an entry", "the query's name", "generation.json"])
+def test_to_start_over_is_a_way_out_of_any_damage(world: DamagedLake, place: str) -> None:
+    path = {
+        "an entry": log_file(world, f"{5:020d}.json"),
+        "the query's name": checkpoint(world) / "metadata",
+        "generation.json": checkpoint(world).parent / "generation.json",
+    }[place]
+    path.write_bytes(b"")
+    with pytest.raises(RivermarkError, match=path.name):
+        world.run()
+
+    report = reset(world.settings, TOPOLOGY, READER, run_id="reset")
+
+    assert report.generations == {READER.name: 1}
+    assert walk(world).faults == []
+    assert not world.lake.exists(LONG)
+
+
+def test_batches_are_run_without_a_record_where_that_is_damaged(
+    world: DamagedLake, caplog: pytest.LogCaptureFixture
+) -> None:
+    ProgressLog(world.lake)
+    entry = log_file(world, f"{0:020d}.json", STREAM_PROGRESS.name)
+    entry.write_bytes(b"")
+
+    record = ProgressLog(world.lake)
+    record.add(
+        BatchMetrics(stream=READER.name, generation=0, run_id="run", batch_id=0, started_at=NOON)
+    )
+    record.flush()
+
+    assert caplog.text.count("batches are not recorded") == 1
+    assert str(entry) in caplog.text
