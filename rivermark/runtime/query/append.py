@@ -10,9 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark.lake.delta import delta_stream
-from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
-from rivermark.lake.log import CommitLog
 from rivermark.lake.schema import create_table
 from rivermark.lake.statistics import largest
 from rivermark.model.sink import owned
@@ -21,13 +19,12 @@ from rivermark.model.table import Table
 from rivermark.quality.publish_gate import audit
 from rivermark.quality.publish_staging import staged
 from rivermark.runtime.batch_metrics import BatchResult
-from rivermark.runtime.checkpoint.generation import newest_entry
 from rivermark.runtime.checkpoint.watermarks import batch_watermark, last_reached, reached
 from rivermark.runtime.query.backlog import shares, unread_bytes
 from rivermark.runtime.query.base import QueryHost, Watermark
 from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.query.static_tables import StaticTables
-from rivermark.runtime.spark.input_size import input_bytes
+from rivermark.runtime.spark.input_size import DRIVER_BYTES, fits_driver
 from rivermark.runtime.spark.join_state_check import check_joins, check_watermarks
 from rivermark.settings import Settings
 from rivermark.sinks.output import OutputWriter
@@ -37,8 +34,6 @@ STORES = {
     "rocksdb": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
 }
 
-DRIVER_BYTES: Final = 64 * 1024 * 1024
-"""Up to so many bytes of input files a batch of events is committed by the driver."""
 BATCH_BYTES: Final = DRIVER_BYTES * 3 // 4
 """Bytes of input files after which a batch of events ends, its last file not counted. A larger one
 would be written by executors, and in a bounded run twice, to be audited in between. With several
@@ -142,23 +137,11 @@ class AppendHost(QueryHost):
         reader = reader.option("maxFilesPerTrigger", str(self.settings.files_per_trigger))
         if most is not None:
             reader = reader.option("maxBytesPerTrigger", f"{most}b")
-        if self._from_first_commit(path):
+        if self.from_first_commit(path):
             reader = reader.option("startingVersion", "0")
         else:
             reader = reader.option("withEventTimeOrder", "true")
         return reader.load(path)
-
-    def _from_first_commit(self, path: str) -> bool:
-        """Whether to read commit by commit, in the order in which rows were admitted or derived.
-
-        Not where the log was trimmed, or where days were replaced: their first rows would be read
-        and the replacement skipped. Then the table is read as it is, in steps of event time. The
-        choice counts at the first start alone; a later one goes on from its offsets.
-        """
-        log = CommitLog(path)
-        store, checkpoint = filesystem(self.checkpoint)
-        started = newest_entry(store, f"{checkpoint}/offsets") is not None
-        return log.complete() if started else log.only_appends()
 
     def write(self, frame: DataFrame, batch: int) -> BatchResult:
         """Write the batch's rows to the sinks of each output that takes them.
@@ -212,13 +195,7 @@ class AppendHost(QueryHost):
                 output.close()
 
     def _is_large(self, frame: DataFrame) -> bool:
-        """Whether executors should write the batch, because the driver could not hold it.
-
-        Decided by the size of the input files, or yes where that is not known. Otherwise the driver
-        commits from Arrow: a second Spark job and the reading of the table's state for it are most
-        of what a small batch costs.
-        """
+        """Whether executors should write the batch, because the driver could not hold it."""
         if self.declared.volume != "events" or len(self._outputs) > 1:
             return False
-        size = input_bytes(frame)
-        return size is None or size > DRIVER_BYTES
+        return not fits_driver(frame)

@@ -12,14 +12,17 @@ from typing import Any, Protocol
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from rivermark.lake.filesystem import filesystem
 from rivermark.lake.integrity.log_check import check_log, check_newer
 from rivermark.lake.lake import Lake
+from rivermark.lake.log import CommitLog
 from rivermark.model.sink import owned
 from rivermark.model.stream import AnyStream
 from rivermark.runtime.batch_metrics import BatchMetrics, BatchResult, batch_metrics
 from rivermark.runtime.checkpoint.generation import (
     check_checkpoint,
     newest_batch,
+    newest_entry,
     open_generation,
 )
 from rivermark.runtime.checkpoint.positions import check_positions
@@ -147,6 +150,18 @@ class QueryHost(ABC):
                     interval=self.trigger.min_interval,
                 )
         return self.query
+
+    def from_first_commit(self, path: str) -> bool:
+        """Whether to read a table commit by commit, in the order in which its rows came.
+
+        Not where the log was trimmed, or where days were replaced: their first rows would be read
+        and the replacement skipped. Then the table is read as it is. The choice counts at the first
+        start alone; a later one goes on from its offsets.
+        """
+        log = CommitLog(path)
+        store, checkpoint = filesystem(self.checkpoint)
+        started = newest_entry(store, f"{checkpoint}/offsets") is not None
+        return log.complete() if started else log.only_appends()
 
     def wake(self) -> None:
         """Let a continuous query look for input."""

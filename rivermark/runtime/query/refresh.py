@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -20,7 +20,7 @@ from rivermark.lake.schema import create_table
 from rivermark.lake.written import note_written
 from rivermark.model.errors import RivermarkError
 from rivermark.model.sink import Origin, owned
-from rivermark.model.stream import Stream, table_of
+from rivermark.model.stream import Output, Stream, table_of
 from rivermark.model.table import Table
 from rivermark.quality.publish_gate import audit
 from rivermark.quality.publish_staging import staged
@@ -28,6 +28,7 @@ from rivermark.runtime.batch_metrics import BatchResult
 from rivermark.runtime.query.base import QueryHost
 from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.query.static_tables import StaticTables
+from rivermark.runtime.spark.input_size import fits_driver
 from rivermark.settings import Settings
 from rivermark.sinks.output import replace_in_others, sinks_of
 
@@ -64,21 +65,21 @@ class RefreshHost(QueryHost):
         """
         path = self.lake.path(table_of(self.declared.reads[0]))
         reader = delta_stream(self.spark, path).option("ignoreChanges", "true")
-        rows = reader.option("maxFilesPerTrigger", str(self.settings.files_per_trigger)).load(path)
+        reader = reader.option("maxFilesPerTrigger", str(self.settings.files_per_trigger))
+        if self.from_first_commit(path):
+            # A snapshot takes Spark jobs of its own, to find its files and to order them.
+            reader = reader.option("startingVersion", "0")
+        rows = reader.load(path)
         day, event_time = touched_day(self.declared), table_of(self.declared.reads[0]).event_time
         away = F.abs(F.datediff(day, event_time)) if event_time else F.lit(0)
         return rows.select(day.alias("day"), away.alias("away"))
 
     def write(self, frame: DataFrame, batch: int) -> BatchResult:
         """Compute the touched days again from the whole input, and replace them."""
-        counted = (
-            frame.groupBy("day").agg(F.count(F.lit(1)).alias("n"), F.max("away").alias("away"))
-        ).collect()
-        days = sorted(r["day"] for r in counted if r["day"] is not None)
-        rows_in = sum(int(r["n"]) for r in counted)
+        touched = touched_by(frame)
+        days, rows_in, away = touched.days, touched.rows, timedelta(days=touched.away)
         if not days:
             return BatchResult(rows_in=rows_in)
-        away = timedelta(days=max(r["away"] or 0 for r in counted))
         if away > reach(self.declared):
             raise RivermarkError(
                 f"stream '{self.stream.name}': a row lies {away.days} days from the day that it "
@@ -97,6 +98,27 @@ class RefreshHost(QueryHost):
                 self.lake, self.declared, built, days, self.origin, metadata, audited=self.bounded
             )
         return BatchResult(rows_in=rows_in, rows_out=rows_out, touched=frozenset(days))
+
+
+class Touched(NamedTuple):
+    """Days that rows belong to, how many rows there are, and how many days away their times lie."""
+
+    days: list[date]
+    rows: int
+    away: int
+
+
+def touched_by(rows: DataFrame) -> Touched:
+    """What rows of `day` and `away` touch."""
+    counted: pa.Table
+    if fits_driver(rows):
+        counted = rows.toArrow().group_by("day").aggregate([([], "count_all"), ("away", "max")])
+    else:
+        counts = F.count(F.lit(1)).alias("count_all"), F.max("away").alias("away_max")
+        counted = rows.groupBy("day").agg(*counts).toArrow()
+    days = counted["day"].drop_null().to_pylist()
+    away = max((each or 0 for each in counted["away_max"].to_pylist()), default=0)
+    return Touched(sorted(days), sum(counted["count_all"].to_pylist()), away)
 
 
 def reach(stream: Stream) -> timedelta:
@@ -148,6 +170,12 @@ def build_days(
     return apply_build(stream.name, stream.build, *inputs)
 
 
+def rows_for(output: Output, built: DataFrame, days: Collection[date]) -> DataFrame:
+    """The rows of those days that an output takes."""
+    rows = built if output.where is None else built.where(output.where())
+    return rows.where(condition(output.table, days)).select(*output.table.schema.fieldNames())
+
+
 def write_days(
     lake: Lake,
     stream: Stream,
@@ -163,14 +191,14 @@ def write_days(
     The rows are audited before the first table is touched (PublicationBlocked), but those of a live
     stream.
     """
+    chosen_rows = [rows_for(output, built, days) for output in stream.outputs]
+    by_driver = stream.volume == "results" or all(map(fits_driver, chosen_rows))
     with ExitStack() as stack:
         parts: list[tuple[Table, DataFrame | pa.Table]] = []
         audited_rows: list[tuple[Table, Rows]] = []
-        for output in stream.outputs:
+        for output, chosen in zip(stream.outputs, chosen_rows, strict=True):
             table = output.table
-            rows = built if output.where is None else built.where(output.where())
-            chosen = rows.where(condition(table, days)).select(*table.schema.fieldNames())
-            if stream.volume == "results":
+            if by_driver:
                 collected = chosen.toArrow()
                 parts.append((table, collected))
                 audited_rows.append((table, collected))
@@ -182,7 +210,7 @@ def write_days(
             else:
                 parts.append((table, chosen))
         if audited:
-            audit(lake, stream, audited_rows, instead_of=days, kept=stream.volume == "events")
+            audit(lake, stream, audited_rows, instead_of=days, kept=not by_driver)
         origin.check()
         name = f"{origin.generation:04d}-{metadata['refresh']:010d}"
         for output, (_, rows) in zip(stream.outputs, parts, strict=True):

@@ -1,13 +1,18 @@
-"""The size of a batch's input files, by Spark's own plan.
+"""The size of a batch's input files, by Spark's own plan, and whether the driver takes its rows.
 
 Written for Spark 4.2. With another version it is not known: `input_bytes` returns None.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql import DataFrame
 
 from rivermark.runtime.spark.version import is_known_version
+
+DRIVER_BYTES: Final = 64 * 1024 * 1024
+"""Up to so many bytes of input files the rows of a batch are collected by the driver."""
 
 
 def input_bytes(frame: DataFrame) -> int | None:
@@ -20,3 +25,13 @@ def input_bytes(frame: DataFrame) -> int | None:
     leaves = frame._jdf.queryExecution().optimizedPlan().collectLeaves()
     sizes = (leaves.apply(n).stats().sizeInBytes() for n in range(leaves.size()))
     return sum(int(str(size)) for size in sizes)
+
+
+def fits_driver(frame: DataFrame) -> bool:
+    """Whether the driver may collect what is made of these inputs; no where their size is unknown.
+
+    It then commits from Arrow: a second Spark job and the reading of the table's state for it are
+    most of what a small batch costs.
+    """
+    size = input_bytes(frame)
+    return size is not None and size <= DRIVER_BYTES

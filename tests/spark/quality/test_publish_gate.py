@@ -20,6 +20,7 @@ from rivermark.model.suite import Suite
 from rivermark.quality import publish_gate as quality_audit
 from rivermark.quality.errors import PublicationBlocked
 from rivermark.runtime.query import append as appending
+from rivermark.runtime.spark import input_size
 from rivermark.settings import Settings
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.recomputing import recompute_days
@@ -72,7 +73,7 @@ def a_large_batch_is_staged_by_executors(
     spark: SparkSession, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As above, with a batch of events that the driver may not hold."""
-    monkeypatch.setattr(appending, "DRIVER_BYTES", 0)
+    monkeypatch.setattr(input_size, "DRIVER_BYTES", 0)
     cool = Suite("test/kept", (expect.between("temperature", -90, 20),))
     kept = kept_of(suite=cool)
     staged = Path(settings.lake().staged(kept.tables[0]))

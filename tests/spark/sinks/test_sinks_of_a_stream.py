@@ -22,7 +22,7 @@ from rivermark import (
     Topology,
 )
 from rivermark.backfill.undo import undo
-from rivermark.runtime.query import append
+from rivermark.runtime.spark import input_size
 from rivermark.runtime.supervision.reset import reset
 from rivermark.settings import Settings
 from tests.spark.helpers.recomputing import recompute_days
@@ -101,7 +101,7 @@ def test_rows_reach_every_sink_and_follow_what_becomes_of_the_table(
     streams = (exported(), latest())
     run(spark, settings, *streams)
     # The second batch is written by executors.
-    monkeypatch.setattr(append, "DRIVER_BYTES", 0)
+    monkeypatch.setattr(input_size, "DRIVER_BYTES", 0)
     admit(
         settings,
         reading(DAY_IN_MINUTES + 1, "b", 0.0, note="withdrawn"),

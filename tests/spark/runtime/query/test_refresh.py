@@ -17,6 +17,7 @@ from rivermark import Daily, Ingest, Output, Stream, Table
 from rivermark.lake.locks import days_lock
 from rivermark.lake.log import CommitLog
 from rivermark.model.errors import StreamFailed
+from rivermark.runtime.spark import input_size
 from rivermark.settings import Settings
 from tests.spark.helpers.background import Running
 from tests.spark.helpers.crashes import forget_last_commit
@@ -66,7 +67,7 @@ def counts(spark: SparkSession, settings: Settings, name: str = "test/days") -> 
 
 
 def test_only_touched_days_are_computed_again_and_a_replay_changes_nothing(
-    spark: SparkSession, settings: Settings
+    spark: SparkSession, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     days = per_day()
     admit(settings, *[reading(DAY * d + m) for d in range(3) for m in range(d + 1)])
@@ -82,25 +83,30 @@ def test_only_touched_days_are_computed_again_and_a_replay_changes_nothing(
     assert log.versions()[-1] == before + 1
 
     forget_last_commit(settings, days)
-    run(spark, settings, days)
+    # What the days are is asked of executors, as for a batch that the driver may not hold.
+    monkeypatch.setattr(input_size, "DRIVER_BYTES", 0)
+    again = run(spark, settings, days)[days.name]
+    assert (again.rows_in, again.rows_out) == (2, 1)
     assert counts(spark, settings) == dict(zip(MARCH, (1, 4, 3), strict=True))
 
 
 @pytest.mark.long
 def test_several_tables_are_refreshed_together(
-    spark: SparkSession, settings: Settings, landing: Landing
+    spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     many, few = day_table("test/many"), day_table("test/few")
     outputs = (
         Output(many, lambda: F.col("readings") > 1),
         Output(few, lambda: F.col("readings") <= 1),
     )
-    split = replace(per_day("test/split"), writes=outputs)
+    split = replace(per_day("test/split"), writes=outputs, volume="events")
     landing.put(f"{FOLDER}/1.json", reading(0), reading(DAY), reading(DAY + 1))
     run(spark, settings, DUMP, split)
     assert counts(spark, settings, many.name) == {MARCH[1]: 2}
     assert counts(spark, settings, few.name) == {MARCH[0]: 1}
 
+    # By the driver first, then by executors.
+    monkeypatch.setattr(input_size, "DRIVER_BYTES", 0)
     landing.put(f"{FOLDER}/2.json", reading(1))
     run(spark, settings, DUMP, split)
     assert counts(spark, settings, many.name) == {MARCH[0]: 2, MARCH[1]: 2}
