@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr
 from resources.settings import SettingsResource
 from rivermark.runtime.spark.class_cache import remember_classes
 from rivermark.runtime.spark.jvm import Kind
-from rivermark.runtime.spark.session import spark_conf
+from rivermark.runtime.spark.session import prepare_workers, spark_conf
 
 
 class SparkResource(LazyPySparkResource):
@@ -32,7 +32,9 @@ class SparkResource(LazyPySparkResource):
 
     def _init_session(self) -> None:
         if self._spark_session is None:
-            ours = spark_conf(self.platform.settings(), self._kind)
+            settings = self.platform.settings()
+            prepare_workers(settings)
+            ours = spark_conf(settings, self._kind)
             config = ours | self.spark_config
             self._spark_session = spark_session_from_config(config)  # type: ignore[no-untyped-call]
             remember_classes(self._spark_session)

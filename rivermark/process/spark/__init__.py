@@ -12,14 +12,20 @@ Relied on beyond PySpark's public interface, as of version 4.2.0:
   are spread less evenly, and results stay the same.
 """
 
-from rivermark.process.spark.build import ProcessBuild, run_process
-from rivermark.process.spark.writing import (
-    DEAD_LETTER_SCHEMA,
-    Tagged,
-    dead_letters,
-    main_rows,
-    side_rows,
-)
+from __future__ import annotations
+
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rivermark.process.spark.build import ProcessBuild, run_process
+    from rivermark.process.spark.writing import (
+        DEAD_LETTER_SCHEMA,
+        Tagged,
+        dead_letters,
+        main_rows,
+        side_rows,
+    )
 
 __all__ = [
     "DEAD_LETTER_SCHEMA",
@@ -30,3 +36,12 @@ __all__ = [
     "run_process",
     "side_rows",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Look a name up when it is first used, so that `stateful` is imported without Arrow."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = "build" if name in {"ProcessBuild", "run_process"} else "writing"
+    globals()[name] = public = resolve_name(f"{__name__}.{module}:{name}")
+    return public

@@ -11,6 +11,8 @@ import msgspec
 
 DEFAULT_BUCKETS: Final = 32
 """Few, because each costs round trips a batch; enough for as many cores."""
+ROWS: Final = "rows"
+"""The column in which all rows of a bucket travel."""
 
 _SEED: Final = 42
 _MASK: Final = 0xFFFFFFFF

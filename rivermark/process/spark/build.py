@@ -16,7 +16,7 @@ from rivermark.model.stream import BindableBuild, Stream, table_of
 from rivermark.process.api.declaration import Declaration
 from rivermark.process.engine.state_size import Limits
 from rivermark.process.keyed import KeyedProcess
-from rivermark.process.spark.buckets import DEFAULT_BUCKETS, bucket_labels
+from rivermark.process.spark.buckets import DEFAULT_BUCKETS, ROWS, bucket_labels
 from rivermark.process.spark.core import BucketRun, Core
 from rivermark.process.spark.meter import Meter
 from rivermark.process.spark.packing import PACKED, Packer
@@ -26,7 +26,6 @@ from rivermark.process.spark.stateful import TICK, BucketProcessor
 from rivermark.process.spark.writing import (
     DEAD,
     MAIN,
-    ROWS,
     OutputWriter,
     Tagged,
     unpacked,

@@ -1,25 +1,31 @@
 """The engine within Spark's stateful operator: a bucket's batch is one state read and one write.
 
 The pages of a large bucket are a state of their own, read once by a worker and written seldom.
+
+Nothing here imports Arrow: before a query's first batch Spark starts a Python process that only
+asks which states there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from pyspark import cloudpickle
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from rivermark.process.api.inputs import Arrivals
-from rivermark.process.engine.engine import Timer
 from rivermark.process.engine.stored_form import pages_of
 from rivermark.process.errors import DeadLetter, Misuse
 from rivermark.process.instants import BEGINNING, Millis
-from rivermark.process.spark.core import Core
+from rivermark.process.spark.buckets import ROWS
 from rivermark.process.spark.meter import Metrics
 from rivermark.process.spark.page_cache import CACHE
-from rivermark.process.spark.writing import ROWS
+
+if TYPE_CHECKING:
+    from rivermark.process.api.inputs import Arrivals
+    from rivermark.process.engine.engine import Timer
+    from rivermark.process.spark.core import Core
 
 STATE: Final = "bucket"
 PAGES: Final = "pages"
@@ -48,8 +54,22 @@ class BucketProcessor(StatefulProcessor):
     """
 
     def __init__(self, core: Core, *, clock: bool = False) -> None:
-        self._core = core
+        self._loaded: Core | None = core
+        self._pickled = b""
         self._clock = clock
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The core as bytes of its own, which are read when it is first needed."""
+        pickled = self._pickled
+        if self._loaded is not None:
+            pickled = cloudpickle.dumps(self._loaded)  # type: ignore[no-untyped-call]
+        return {"_loaded": None, "_pickled": pickled, "_clock": self._clock}
+
+    @property
+    def _core(self) -> Core:
+        if self._loaded is None:
+            self._loaded = cloudpickle.loads(self._pickled)
+        return self._loaded
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the states; a checkpoint of an earlier release gets that of pages with this."""
@@ -72,7 +92,8 @@ class BucketProcessor(StatefulProcessor):
 
     def close(self) -> None:
         """Stop the process."""
-        self._core.stop()
+        if self._loaded is not None:
+            self._loaded.stop()
 
     def _run(
         self,

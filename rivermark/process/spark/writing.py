@@ -25,6 +25,7 @@ from rivermark.model.errors import DeclarationError
 from rivermark.process.api.side_outputs import Outputs
 from rivermark.process.errors import DeadLetter, Misuse, shorten
 from rivermark.process.evolution.storable import classes_of
+from rivermark.process.spark.buckets import ROWS
 from rivermark.process.spark.wire import Converter, fields_of, write_as, writing
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 TAG: Final = "_tag"
 MAIN: Final = "main"
 DEAD: Final = "dead_letters"
-ROWS: Final = "rows"
 
 DEAD_LETTER_SCHEMA: Final = StructType(
     [

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Final
 
 from pyspark.sql import SparkSession
 
 from rivermark.lake.filesystem import is_local
+from rivermark.runtime.spark import worker_daemon
 from rivermark.runtime.spark.class_cache import remember_classes
 from rivermark.runtime.spark.jvm import Kind, driver_options
 from rivermark.settings import Settings
@@ -16,6 +18,8 @@ from rivermark.settings import Settings
 LOCAL_CHECKPOINTS: Final = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
+
+WORKER_PYTHON: Final = Path(__file__).with_name("worker_python")
 
 
 def spark_conf(settings: Settings, kind: Kind = "short") -> dict[str, str]:
@@ -73,15 +77,27 @@ def spark_conf(settings: Settings, kind: Kind = "short") -> dict[str, str]:
         # that does.
         conf["spark.sql.streaming.checkpointFileManagerClass"] = LOCAL_CHECKPOINTS
     if settings.master.startswith("local"):
-        conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        conf |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.python.daemon.module": worker_daemon.__name__,
+        }
     return conf
+
+
+def prepare_workers(settings: Settings) -> None:
+    """Have Python workers on this machine run by the Python that runs this."""
+    if settings.master.startswith("local"):
+        # They are the first python3 of the PATH otherwise, which may lack the packages.
+        os.environ["RIVERMARK_WORKER_PYTHON"] = sys.executable
+        # An installer may have lost that it can be run.
+        python = WORKER_PYTHON if os.access(WORKER_PYTHON, os.X_OK) else sys.executable
+        os.environ.setdefault("PYSPARK_PYTHON", str(python))
 
 
 def open_session(settings: Settings, kind: Kind = "short") -> SparkSession:
     """The session of this process; JVM settings count only when the first one is opened."""
-    if settings.master.startswith("local"):
-        # Python workers are the first python3 of the PATH otherwise, which may lack the packages.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    prepare_workers(settings)
     builder = SparkSession.builder.config(map={**spark_conf(settings, kind)})
     session: SparkSession = builder.getOrCreate()
     remember_classes(session)

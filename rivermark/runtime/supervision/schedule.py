@@ -9,9 +9,9 @@ from typing import Final, Self
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
 
-FIRST_BATCHES: Final = 2
+FIRST_BATCHES: Final = 3
 """How many queries may run when one whose first batch starts a Python process is started: the
-process has ten seconds to answer, and needs half a second of one core."""
+process has ten seconds to answer, and needs a quarter of a second of one core."""
 
 
 @dataclass(frozen=True)

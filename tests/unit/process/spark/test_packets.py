@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 from pyspark.sql.types import (
     ArrayType,
     DateType,
@@ -26,11 +30,12 @@ from pyspark.sql.types import (
 
 from rivermark import Table
 from rivermark.process import Context, KeyedProcess, Limits, Misuse, ProcessError, ValueState
+from rivermark.process.spark.buckets import ROWS
 from rivermark.process.spark.core import Core
 from rivermark.process.spark.packing import Packer
 from rivermark.process.spark.reading import ORDER, InputReader, reader_for
 from rivermark.process.spark.stateful import BucketProcessor
-from rivermark.process.spark.writing import DEAD, DEAD_LETTER_SCHEMA, MAIN, ROWS, writer_for
+from rivermark.process.spark.writing import DEAD, DEAD_LETTER_SCHEMA, MAIN, writer_for
 from tests.unit.process.spark.kept_bucket import KeptBucket
 
 LABELS = (10, 20, 30, 40)
@@ -344,3 +349,35 @@ def test_an_early_timer_is_left_and_wakes_the_bucket_once_for_nothing() -> None:
     assert bucket.run(70) == [2]
     assert bucket.run(80) == [1]
     assert (bucket.handle.timers, bucket.handle.value) == (set(), None)
+
+
+def test_the_process_that_asks_for_the_states_needs_no_arrow(tmp_path: Path) -> None:
+    """Spark starts one before the first batch of each query, and waits for it."""
+    file = tmp_path / "processor"
+    file.write_bytes(cloudpickle.dumps(Batches().processor))  # type: ignore[no-untyped-call]
+    asking = f"""
+import sys
+from pyspark import cloudpickle
+class Handle:
+    def getValueState(self, name, schema):
+        print(name)
+processor = cloudpickle.loads(open({str(file)!r}, "rb").read())
+processor.init(Handle())
+print("pyarrow" in sys.modules, "numpy" in sys.modules)
+processor.close()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", asking], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert done.stdout.split() == ["bucket", "pages", "False", "False"]
+
+
+def test_a_pickled_processor_runs_as_the_one_it_was_made_from() -> None:
+    batches = Batches()
+    copied = cloudpickle.loads(cloudpickle.dumps(batches.processor))  # type: ignore[no-untyped-call]
+    batches.processor = cloudpickle.loads(cloudpickle.dumps(copied))  # type: ignore[no-untyped-call]
+    batches.processor.init(batches.handle)  # type: ignore[arg-type]
+
+    assert batches.run(0, Tick(1, 5, 10)) == []
+    assert batches.run(10) == [1]

@@ -57,9 +57,9 @@ def test_a_run_is_done_when_every_stream_has_ended() -> None:
 
 @pytest.mark.parametrize(
     ("running", "started"),
-    [((), ("left", "right")), (("other",), ("left",)), (("other", "more"), ())],
+    [((), ("left", "right")), (("other", "more"), ("left",)), (("other", "more", "third"), ())],
 )
-def test_streams_whose_first_batch_must_be_alone_start_in_pairs(
+def test_streams_whose_first_batch_must_be_alone_start_beside_few_others(
     running: tuple[str, ...], started: tuple[str, ...]
 ) -> None:
     ready = schedule("left", "right").started(["source", *running]).finished(["source"])
@@ -73,4 +73,5 @@ def test_other_streams_start_before_those_whose_first_batch_must_be_alone() -> N
     ready = schedule("left", "other").finished(["source"])
 
     assert ready.next() == ("right",)
-    assert ready.started(["right"]).next() == ("left",)
+    assert ready.started(["right"]).next() == ("left", "other")
+    assert ready.started(["right", "left"]).next() == ("other",)
