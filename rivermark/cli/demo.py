@@ -16,7 +16,7 @@ from rivermark.cli.deployment import Home, settings_for, topology
 from rivermark.cli.landing import local_landing
 from rivermark.cli.progress import bounded_progress
 from rivermark.cli.run import INTERRUPTED, new_run_id
-from rivermark.cli.session import engine
+from rivermark.cli.session import engine, launch_ahead
 from rivermark.cli.show import newest_rows, print_rows
 from rivermark.lake.statistics import row_count
 from rivermark.model.stream import AnyStream, Ingest
@@ -61,6 +61,7 @@ def demo(home: Home = None) -> None:
     settings, declared, parts = settings_for(home), topology(), scenes()
     landing = local_landing(settings)
     err().print(plain(f"home {settings.home}"))
+    launch_ahead(settings, "short")
     landed = land_all(landing, parts)
     print_landed(landed)
     streams = with_input(settings, declared)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
+from rivermark.cli.console import err
 from rivermark.model.errors import RivermarkError
 
 if TYPE_CHECKING:
@@ -31,13 +31,11 @@ def engine(settings: Settings, kind: Kind) -> Iterator[SparkSession]:
 
     Raises JavaMissing and JarsMissing before anything is started.
     """
-    # Here, because commands without Spark must not wait for its modules.
-    from rivermark.runtime.spark.jvm import driver_options
+    launch = launcher(settings, kind)
     from rivermark.runtime.spark.session import open_session
 
-    check_java()
-    driver_options(kind, heap=settings.driver_memory)
-    with logs_to(settings.home / "logs" / "spark.log") as console, console.status("Starting Spark"):
+    with err().status("Starting Spark"):
+        launch()
         spark = open_session(settings, kind)
     try:
         yield spark
@@ -47,26 +45,30 @@ def engine(settings: Settings, kind: Kind) -> Iterator[SparkSession]:
             spark.stop()
 
 
-@contextmanager
-def logs_to(log: Path) -> Iterator[Console]:
-    """Within, child processes write to a file instead of the console.
+def launch_ahead(settings: Settings, kind: Kind) -> None:
+    """Start the JVM of an `engine` that is entered soon, while this process does something else.
 
-    Java and Spark print from their first line on, before any setting reaches them. Yields a console
-    that still is one.
+    Raises JavaMissing and JarsMissing before anything is started.
     """
-    log.parent.mkdir(parents=True, exist_ok=True)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    kept = [os.dup(1), os.dup(2)]
-    with log.open("ab") as file, os.fdopen(os.dup(2), "w") as screen:
-        for descriptor in (1, 2):
-            os.dup2(file.fileno(), descriptor)
-        try:
-            yield Console(file=screen, highlight=False)
-        finally:
-            for descriptor, saved in zip((1, 2), kept, strict=True):
-                os.dup2(saved, descriptor)
-                os.close(saved)
+    launch = launcher(settings, kind)
+
+    def try_launch() -> None:
+        # Who enters the engine tries again, and is told why it failed.
+        with suppress(Exception):
+            launch()
+
+    threading.Thread(target=try_launch, name="launch", daemon=True).start()
+
+
+def launcher(settings: Settings, kind: Kind) -> Callable[[], None]:
+    """What starts the JVM; raises where it could not be."""
+    # Here, because commands without Spark must not wait for its modules.
+    from rivermark.runtime.spark.jvm import driver_options
+    from rivermark.runtime.spark.session import launch_jvm
+
+    check_java()
+    driver_options(kind, heap=settings.driver_memory)
+    return partial(launch_jvm, settings, kind, settings.home / "logs" / "spark.log")
 
 
 def check_java() -> None:

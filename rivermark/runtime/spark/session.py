@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from rivermark.lake.filesystem import is_local
@@ -83,6 +85,25 @@ def spark_conf(settings: Settings, kind: Kind = "short") -> dict[str, str]:
             "spark.python.daemon.module": worker_daemon.__name__,
         }
     return conf
+
+
+def launch_jvm(settings: Settings, kind: Kind, log: Path) -> None:
+    """Start the driver's JVM where this process has none; `open_session` waits for it.
+
+    May run in a thread, beside other work. What Java and Spark print goes to the log, from their
+    first line on, before any setting reaches them.
+    """
+    prepare_workers(settings)
+    context: Any = SparkContext
+    # Spark's own lock: who opens the session meanwhile finds this JVM.
+    with context._lock:
+        if context._gateway is None:
+            conf = SparkConf(loadDefaults=False).setAll([*spark_conf(settings, kind).items()])
+            log.parent.mkdir(parents=True, exist_ok=True)
+            with log.open("ab") as file:
+                output = {"stdout": file, "stderr": file}
+                context._gateway = launch_gateway(conf, output)  # type: ignore[no-untyped-call]
+            context._jvm = context._gateway.jvm
 
 
 def prepare_workers(settings: Settings) -> None:

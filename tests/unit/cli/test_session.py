@@ -1,14 +1,17 @@
-import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from pyspark import SparkConf, SparkContext
 
-from rivermark.cli.session import JavaMissing, check_java, logs_to
+from rivermark.cli.session import JavaMissing, check_java
 from rivermark.model.topology import Topology
+from rivermark.runtime.spark.session import launch_jvm
 from rivermark.runtime.supervision.hosting import stop_on_signals
+from rivermark.settings import Settings
 from tests.unit.cli.conftest import Run
 
 
@@ -61,29 +64,25 @@ def test_a_signal_asks_to_stop_and_a_second_one_interrupts(number: int) -> None:
     assert signal.getsignal(number) is before
 
 
-def test_what_a_child_says_goes_to_the_log_and_not_to_the_console(tmp_path: Path) -> None:
-    script = f"""
-import subprocess, sys
-from pathlib import Path
-from rivermark.cli.session import logs_to
-with logs_to(Path({str(tmp_path / "logs" / "spark.log")!r})) as console:
-    subprocess.run("echo said; echo warned >&2", shell=True)
-    console.print("still here")
-print("after")
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+def test_what_java_says_goes_to_the_log_and_not_to_the_console(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    launched: list[SimpleNamespace] = []
 
-    assert done.stdout == "after\n"
-    assert done.stderr == "still here\n"
-    assert (tmp_path / "logs" / "spark.log").read_text() == "said\nwarned\n"
+    def launch(conf: SparkConf, output: dict[str, Any]) -> SimpleNamespace:
+        assert conf.get("spark.sql.session.timeZone") == "UTC"
+        subprocess.run(["sh", "-c", "echo said; echo warned >&2"], check=True, **output)
+        launched.append(SimpleNamespace(jvm="of this gateway"))
+        return launched[-1]
 
+    monkeypatch.setattr("rivermark.runtime.spark.session.launch_gateway", launch)
+    monkeypatch.setattr(SparkContext, "_gateway", None)
+    monkeypatch.setattr(SparkContext, "_jvm", None)
+    settings, log = Settings(home=tmp_path), tmp_path / "logs" / "spark.log"
+    for _ in range(2):
+        launch_jvm(settings, "short", log)
 
-def test_the_console_comes_back_after_a_failed_start(tmp_path: Path) -> None:
-    before = os.fstat(2)
-
-    with pytest.raises(ZeroDivisionError), logs_to(tmp_path / "spark.log"):
-        raise ZeroDivisionError
-
-    assert os.fstat(2).st_ino == before.st_ino
+    assert len(launched) == 1, "a process has one JVM"
+    assert SparkContext._jvm == "of this gateway"
+    assert log.read_text() == "said\nwarned\n"
+    assert capfd.readouterr() == ("", "")
