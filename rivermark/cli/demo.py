@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -29,6 +32,9 @@ from rivermark.monitor.checks.registry import checks_of_stream
 from rivermark.monitor.status import status_of
 from rivermark.runtime.supervision.hosting import stop_on_signals
 from rivermark.settings import Settings
+
+if TYPE_CHECKING:
+    from rivermark.runtime.supervision.report import OnReport, Report
 
 NEXT_COMMANDS = 3
 
@@ -65,7 +71,12 @@ def demo(home: Home = None) -> None:
     landed = land_all(landing, parts)
     print_landed(landed)
     streams = with_input(settings, declared)
-    report = flow(settings, declared, streams, parts)
+    charts = settings.home / "charts"
+    # What came in is drawn, once, while other streams still run.
+    drawing = ThreadPoolExecutor(1, "drawing")
+    picture = partial(draw_inflow, settings, streams, charts / "rows_per_hour.png")
+    inflow = cache(lambda: drawing.submit(picture))
+    report = flow(settings, declared, streams, parts, on_admitted=inflow)
     print_streams(settings, streams, report.checked)
     idle = [s.name for s in declared.streams if s not in streams]
     if idle:
@@ -76,7 +87,11 @@ def demo(home: Home = None) -> None:
             print_rows(
                 preview.table, rows, personal=True, columns=preview.columns, title=preview.title
             )
-    for chart in draw_all(settings, streams, parts):
+    with err().status("Drawing"):
+        drawn = [inflow().result()]
+        for scene in parts.values():
+            drawn += scene.draw(settings, charts) if scene.draw else ()
+    for chart in drawn:
         out().print(plain(f"chart: {chart}"))
     failed = [e for e in report.checked if not e.passed]
     for e in failed:
@@ -115,9 +130,17 @@ def with_input(settings: Settings, declared: Topology) -> list[AnyStream]:
 
 
 def flow(
-    settings: Settings, declared: Topology, streams: Sequence[AnyStream], parts: Mapping[str, Scene]
+    settings: Settings,
+    declared: Topology,
+    streams: Sequence[AnyStream],
+    parts: Mapping[str, Scene],
+    *,
+    on_admitted: Callable[[], object],
 ) -> DemoReport:
-    """Run the streams until the landed files are drained, then evaluate their checks."""
+    """Run the streams until the landed files are drained, then evaluate their checks.
+
+    `on_admitted` is called when every ingest has ended.
+    """
     before = rows_by_table(settings, streams)
     with engine(settings, "short") as spark, stop_on_signals() as stop:
         # Here, because Spark's modules are slow to import and the engine has them by now.
@@ -130,7 +153,7 @@ def flow(
                 declared,
                 streams,
                 run_id=new_run_id(),
-                on_report=heard,
+                on_report=when_admitted(streams, heard, on_admitted),
                 stop=stop,
             )
     if stop.is_set():
@@ -142,6 +165,22 @@ def flow(
     return DemoReport(before, rows_by_table(settings, streams), checked)
 
 
+def when_admitted(
+    streams: Sequence[AnyStream], hear: OnReport, then: Callable[[], object]
+) -> OnReport:
+    """A listener that also calls `then` when the last ingest has ended."""
+    running = {stream.name for stream in streams if isinstance(stream, Ingest)}
+
+    def listen(report: Report) -> None:
+        hear(report)
+        if report.kind == "final" and report.stream in running:
+            running.remove(report.stream)
+            if not running:
+                then()
+
+    return listen
+
+
 def checks_of_rows(streams: Sequence[AnyStream]) -> list[StreamCheck]:
     """The checks of the streams that do not need a running process: the demo's has ended."""
     return [c for stream in streams for c in checks_of_stream(stream) if c.name != ALIVE]
@@ -151,18 +190,6 @@ def rows_by_table(settings: Settings, streams: Sequence[AnyStream]) -> dict[str,
     """Rows of every table, by its statistics."""
     lake = settings.lake()
     return {t.name: row_count(lake, t) for s in streams for t in s.tables}
-
-
-def draw_all(
-    settings: Settings, streams: Sequence[AnyStream], parts: Mapping[str, Scene]
-) -> list[Path]:
-    """Draw what came in, and what the scenes have to show, into `charts` of the home folder."""
-    folder = settings.home / "charts"
-    with err().status("Drawing"):
-        drawn = [draw_inflow(settings, streams, folder / "rows_per_hour.png")]
-        for scene in parts.values():
-            drawn += scene.draw(settings, folder) if scene.draw else ()
-    return drawn
 
 
 def print_landed(landed: Sequence[LandedInput]) -> None:

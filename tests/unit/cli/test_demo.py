@@ -1,16 +1,18 @@
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rivermark.cli.demo import DemoReport, checks_of_rows, news, with_input
+from rivermark.cli.demo import DemoReport, checks_of_rows, news, when_admitted, with_input
 from rivermark.cli.demo_scene import LandedInput, Scene, scenes
 from rivermark.model.check import CheckResult
 from rivermark.model.errors import RivermarkError
 from rivermark.monitor.charts import rows_per_hour
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.monitor.checks.history import evaluate_all
+from rivermark.runtime.supervision.report import Report
 from rivermark.settings import Settings
 from tests.unit.cli.conftest import BUSIEST, HOURLY, NOON, ONE, ORDERS, SHOP, Entry
 from tests.unit.conftest import Put
@@ -46,6 +48,21 @@ def test_streams_without_any_input_are_left_out(settings: Settings) -> None:
     (folder / "a.json").write_text("{}\n")
 
     assert with_input(settings, SHOP) == [ORDERS, HOURLY, BUSIEST]
+
+
+def test_what_came_in_is_drawn_once_when_the_last_ingest_has_ended() -> None:
+    later = replace(ORDERS, name="shop/later")
+    heard: list[str] = []
+    listen = when_admitted(
+        [ORDERS, later, HOURLY], lambda r: heard.append(r.stream), lambda: heard.append("drawn")
+    )
+
+    listen(Report(ORDERS.name, NOON, "progress", {}))
+    for stream in (ORDERS, HOURLY, later, BUSIEST):
+        listen(Report(stream.name, NOON, "final", {}))
+
+    names = [ORDERS.name, ORDERS.name, HOURLY.name, later.name]
+    assert heard == [*names, "drawn", BUSIEST.name]
 
 
 def own_check(evaluate: Any) -> StreamCheck:
