@@ -51,6 +51,7 @@ class Evaluator:
         self._zone_of = zone_of
         self._ask = ask
         self._parts: dict[Expression, Type] = {}
+        self._raising: set[Expression] = set()
         self._settled: dict[Expression, Vector] = {}
         with np.errstate(all="ignore"):
             for condition in conditions.values():
@@ -99,7 +100,7 @@ class Evaluator:
     def evaluate(self, rows: pa.Table) -> dict[str, Outcome]:
         """Where each condition is true, and the rows of which Spark has to say it."""
         rows = rows.cast(self._schema)
-        values = part_values(self._parts, rows, self._ask)
+        values = part_values(self._parts, rows, self._ask, self._raising)
         outcomes = {
             name: Outcome(*np.zeros((2, rows.num_rows), np.bool_)) for name in self._conditions
         }

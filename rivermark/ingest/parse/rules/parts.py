@@ -39,12 +39,14 @@ class PartValues:
 
 
 def part_values(
-    parts: Collection[Expression], rows: pa.Table, ask: Ask
+    parts: Collection[Expression], rows: pa.Table, ask: Ask, raising: set[Expression]
 ) -> dict[Expression, PartValues]:
     """The values of those parts that depend on few different ones.
 
-    All parts are sent together: a question has its price, a row hardly any.
+    All parts are sent together: a question has its price, a row hardly any. One that raises,
+    because what guards it is not part of it, is put among the `raising` and never sent again.
     """
+    parts = [part for part in parts if part not in raising]
     coded: dict[str, tuple[Places, int]] = {}
     groups: dict[frozenset[str], tuple[slice, Places]] = {}
     sent, count = [rows.schema.empty_table()], 0
@@ -63,7 +65,9 @@ def part_values(
     table = pa.concat_tables(sent, promote_options="default").select(rows.schema.names)
     columns = ask(wanted, table)
     if columns is None:
-        return {}
+        raised = [part for part in wanted if len(wanted) == 1 or ask([part], table) is None]
+        raising.update(raised)
+        return part_values(parts, rows, ask, raising) if raised else {}
     values = {}
     for part, column in zip(wanted, columns.columns, strict=True):
         own, codes = groups[part.inputs]

@@ -49,11 +49,13 @@ class Spark:
     def __init__(self, kind: str = "boolean", *, fails: bool = False) -> None:
         self.kind = kind
         self.asked: list[list[dict[str, Any]]] = []
+        self.refused = 0
         self._fails = fails
 
     def evaluator(self, rows: pa.Table, **conditions: Nodes) -> Evaluator:
         def ask(parts: Sequence[Expression], sent: pa.Table) -> pa.Table | None:
-            if self._fails:
+            if self._fails or any(part.function == "Raises" for part in parts):
+                self.refused += 1
                 return None
             self.asked.append(sent.to_pylist())
             return pa.table({f"part_{n}": [True] * sent.num_rows for n in range(len(parts))})
@@ -177,6 +179,21 @@ def test_rows_are_in_doubt_where_too_many_values_would_be_asked_or_spark_fails()
         assert not spark.asked
         assert it.doubtful.tolist() == [n > 2 for n in range(rows.num_rows)]
         assert not it.holds[:3].any()
+
+
+def test_a_part_that_raises_is_left_in_doubt_and_does_not_keep_the_others_out() -> None:
+    rows = pa.table({"f": ["a", "b"], "i": pa.array([1, 2], pa.int32())})
+    spark = Spark()
+    first = node("EqualTo", col("i"), lit(1))
+    guarded = node("If", first, node("Raises", col("i")), lit("false", "boolean"))
+    evaluator = spark.evaluator(rows, other=of_file(), it=guarded)
+    for _ in range(2):
+        outcomes = evaluator.evaluate(rows)
+        assert outcomes["other"].holds.all()
+        assert not outcomes["other"].doubtful.any()
+        assert outcomes["it"].doubtful.tolist() == [True, False]
+    # Once together with the other, and once alone.
+    assert spark.refused == 2
 
 
 def test_a_part_takes_all_that_depends_on_the_same_texts_with_it() -> None:
