@@ -128,6 +128,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     options = parser.parse_args()
     rows = options.rows
+    if rows % (10 * pq.read_metadata(SAMPLE).num_rows):
+        parser.error("--rows: a tenth of them must be whole copies of 5,000 rows")
     figures: dict[str, float] = {"rows": rows, "load_before": load()}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
