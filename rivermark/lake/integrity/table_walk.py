@@ -74,7 +74,7 @@ def faults_of_log(table_path: str, on_file: OnFile = passed) -> Iterator[Fault]:
             yield Fault(str(hint), problem, remedy, "drop hint")
     oldest = datetime.now(UTC) - DRAFT_AGE
     for draft in sorted(folder.glob(".*.tmp")):
-        if datetime.fromtimestamp(draft.stat().st_mtime, UTC) < oldest:
+        if _modified(draft) < oldest:
             yield Fault(
                 str(draft),
                 "is a draft that a killed writer left",
@@ -82,6 +82,14 @@ def faults_of_log(table_path: str, on_file: OnFile = passed) -> Iterator[Fault]:
                 "drop draft",
                 note=True,
             )
+
+
+def _modified(path: Path) -> datetime:
+    """When a file was written last; now, where it is gone meanwhile."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except FileNotFoundError:
+        return datetime.now(UTC)
 
 
 def _faults_of_entries(listing: LogListing, on_file: OnFile) -> Iterator[Fault]:
