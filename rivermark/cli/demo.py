@@ -21,6 +21,8 @@ from rivermark.cli.progress import bounded_progress
 from rivermark.cli.run import INTERRUPTED, new_run_id
 from rivermark.cli.session import engine, launch_ahead
 from rivermark.cli.show import newest_rows, print_rows
+from rivermark.ingest.split_outcomes import INGEST_FILES
+from rivermark.lake.snapshot import snapshot
 from rivermark.lake.statistics import row_count
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.topology import Topology
@@ -160,7 +162,7 @@ def flow(
         err().print(plain("stopped; rivermark demo goes on from here"))
         raise typer.Exit(INTERRUPTED)
     extra = [check for scene in parts.values() for check in scene.checks]
-    with err().status("Checking"):
+    with err().status("Checking"), snapshot(settings.lake(), INGEST_FILES):
         checked = evaluate_all(settings, [*checks_of_rows(streams), *extra], datetime.now(UTC))
     return DemoReport(before, rows_by_table(settings, streams), checked)
 
