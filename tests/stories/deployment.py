@@ -101,8 +101,9 @@ class Deployment:
         record = self.record()
         proxy = record.services[CODE_SERVER]
         code = [p.pid for p in psutil.Process(proxy.pid).children() if "grpc" in command_line(p)]
-        run = self.living(group)
-        assert run is not None, "killing what is dead proves nothing"
+        # Killing what is dead proves nothing; a run may hold its breath in its first batches.
+        run = wait_until(lambda: self.living(group), 240, reason="the run lives")
+        assert run is not None
         assert run.jvm_pid is not None
         found = {
             "run": [run.pid],
