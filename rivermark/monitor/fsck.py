@@ -33,7 +33,12 @@ from rivermark.model.errors import (
 )
 from rivermark.model.stream import AnyStream, Stream
 from rivermark.model.topology import Topology
-from rivermark.runtime.checkpoint.generation import Generation, generation_path, read_generation
+from rivermark.runtime.checkpoint.generation import (
+    Generation,
+    generation_path,
+    held_before_first_start,
+    read_generation,
+)
 from rivermark.runtime.checkpoint.integrity import entries, faults_of_rest, faults_of_start
 from rivermark.runtime.checkpoint.positions import check_positions
 from rivermark.runtime.supervision.lease import Lease
@@ -162,10 +167,13 @@ def _faults_of_stream(lake: Lake, stream: AnyStream, quick: bool) -> list[Fault]
     """Faults in a stream's checkpoint, and where table and checkpoint do not belong together."""
     try:
         generation = read_generation(lake, stream, unfinished=True)
+        if generation is None:
+            held_before_first_start(lake, stream)
+            return []
     except CheckpointIncompatible as error:
         return [Fault(generation_path(lake, stream), str(error), "")]
-    if generation is None:
-        return []
+    except TableDamaged:
+        return []  # Said of the table.
     folder = Path(filesystem(lake.checkpoint(stream.name, generation.number))[1])
     faults = list(faults_of_start(folder, stream.name))
     if not quick and folder.is_dir():

@@ -27,7 +27,7 @@ from pyarrow import fs
 
 from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.integrity.log_entry import Actions, actions_in, complete, damaged
-from rivermark.lake.integrity.sidecar import agrees
+from rivermark.lake.integrity.sidecar import agrees, sidecar_of
 from rivermark.lake.integrity.version_sums import Checksum, entry_agrees, sums_in
 from rivermark.model.errors import TableDamaged
 
@@ -122,6 +122,9 @@ def _check_listed(table_path: str, version: int | None) -> int:
     if newest < 0:
         return newest
     last = newest if version is None else min(version, newest)
+    lost = lost_entry(listing)
+    if lost is not None and version is None:
+        raise damaged(*lost)
     start = listing.start_for(last)
     first = 0 if start is None else start
     if start is None and 0 not in listing.entries:
@@ -148,7 +151,33 @@ def _check_listed(table_path: str, version: int | None) -> int:
             raise damaged(entry_path(listing.folder, each), "is empty")
         if is_local(table_path):
             check_entry(listing.folder, each)
+    if is_local(table_path):
+        _check_newest_sums(listing, last)
     return newest
+
+
+def _check_newest_sums(listing: LogListing, last: int) -> None:
+    """Leave delta-rs a checksum file that is whole: it reads the newest one up to a version."""
+    for version in sorted((v for v in listing.sums if v <= last), reverse=True):
+        path = Path(listing.folder, f"{version:020d}.crc")
+        try:
+            if _is_known(path):
+                return
+            stamp = _stamp(path)
+        except FileNotFoundError:
+            continue
+        if read_sums(listing.folder, version) is not None:
+            _remember(path, stamp)
+            return
+
+
+def lost_entry(listing: LogListing) -> tuple[str, str] | None:
+    """The newest entry, where it is missing beside its checksum file; and in words."""
+    version = max(listing.sums, default=-1)
+    if version <= listing.newest:
+        return None
+    sums = f"{listing.folder}/{version:020d}.crc"
+    return entry_path(listing.folder, version), f"is missing, though {sums} is there"
 
 
 def check_newer(table_path: str, version: int) -> int:
@@ -171,8 +200,11 @@ def check_newer(table_path: str, version: int) -> int:
         version += 1
 
 
-def check_entry(folder: str, version: int) -> None:
-    """Check one entry on this machine's disk, by itself and by the checksums beside it."""
+def check_entry(folder: str, version: int, *, drop: bool = True) -> None:
+    """Check one entry on this machine's disk, by itself and by the checksums beside it.
+
+    With `drop` checksum files that are damaged are deleted.
+    """
     path = Path(entry_path(folder, version))
     if _is_known(path):
         return
@@ -180,20 +212,20 @@ def check_entry(folder: str, version: int) -> None:
     content = path.read_bytes()
     actions = actions_in(str(path), content)
     if agrees(path, content) is False:
-        raise damaged(str(path), f"does not agree with its checksum file .{path.name}.crc")
-    sums = read_sums(folder, version)
+        raise damaged(str(path), f"does not agree with its checksum file {sidecar_of(path)}")
+    sums = read_sums(folder, version, drop=drop)
     if sums is not None:
         agreed = entry_agrees(sums, content)
         if agreed is False:
             raise damaged(str(path), f"is not what {version:020d}.crc was made for: it was changed")
         if agreed is None:
-            _check_sums(folder, version, actions, sums)
+            _check_sums(folder, version, actions, sums, drop=drop)
     if any("add" in action for action in actions):
         _check_repeated(path, zlib.crc32(content), version)
     _remember(path, stamp)
 
 
-def read_sums(folder: str, version: int) -> Checksum | None:
+def read_sums(folder: str, version: int, *, drop: bool = True) -> Checksum | None:
     """The checksum file of a version; None without one, or with one that is damaged."""
     path = Path(folder, f"{version:020d}.crc")
     try:
@@ -202,23 +234,24 @@ def read_sums(folder: str, version: int) -> Checksum | None:
         return None
     sums = sums_in(content, version)
     if sums is None or agrees(path, content) is False:
-        tell_damaged_sums(path)
+        drop_damaged_sums(path, drop=drop)
         return None
     return sums
 
 
-def tell_damaged_sums(path: Path) -> None:
-    """Say, once, that a checksum file is damaged: reading goes on without it."""
-    if not _is_known(path):
-        LOG.warning(
-            "%s is damaged. It is only a help to readers, and is rewritten with the next commit, "
-            "or by rivermark fsck --repair",
-            path,
-        )
-        _remember(path, _stamp(path))
+def drop_damaged_sums(path: Path, *, drop: bool) -> None:
+    """Delete a checksum file that is damaged: delta-rs takes the table's columns from it.
+
+    It is only a help to readers, and the next commit writes another one.
+    """
+    if not drop:
+        return
+    LOG.warning("%s is damaged, and is deleted: it is only a help, and written again", path)
+    sidecar_of(path).unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
 
 
-def check_checkpoint_file(path: Path) -> None:
+def check_checkpoint_file(path: Path, *, drop: bool = True) -> None:
     """Check a table checkpoint: by its checksum file, else by that of its version."""
     if path.suffix != ".parquet" or _is_known(path):
         return
@@ -228,13 +261,13 @@ def check_checkpoint_file(path: Path) -> None:
         raise damaged(str(path), "is no whole Parquet file" if content else "is empty")
     agreed = agrees(path, content)
     if agreed is False:
-        raise damaged(str(path), f"does not agree with its checksum file .{path.name}.crc")
+        raise damaged(str(path), f"does not agree with its checksum file {sidecar_of(path)}")
     if agreed is None and path.name == f"{path.name[:20]}.checkpoint.parquet":
-        _check_state(path)
+        _check_state(path, drop=drop)
     _remember(path, stamp)
 
 
-def _check_state(path: Path) -> None:
+def _check_state(path: Path, *, drop: bool) -> None:
     """Whether a table checkpoint holds the files that the checksum file of its version counts."""
     try:
         with pq.ParquetFile(path) as file:
@@ -243,7 +276,7 @@ def _check_state(path: Path) -> None:
         state = (len(sizes), pc.sum(sizes).as_py() or 0)
     except (OSError, KeyError, pa.ArrowException) as error:
         raise damaged(str(path), f"cannot be read ({error})") from error
-    sums = read_sums(str(path.parent), int(path.name[:20]))
+    sums = read_sums(str(path.parent), int(path.name[:20]), drop=drop)
     if sums is not None and state != (sums["numFiles"], sums["tableSizeBytes"]):
         raise damaged(
             str(path),
@@ -281,19 +314,19 @@ def entry_path(folder: str, version: int) -> str:
     return f"{folder}/{version:020d}.json"
 
 
-def _check_sums(folder: str, version: int, actions: Actions, sums: Checksum) -> None:
+def _check_sums(folder: str, version: int, actions: Actions, sums: Checksum, *, drop: bool) -> None:
     """Whether an entry brings as many files as the checksums before and after it say, at least.
 
     One that counts its files itself, and has them, is believed more than the checksum file.
     """
-    before = {"numFiles": 0} if version == 0 else read_sums(folder, version - 1)
+    before = {"numFiles": 0} if version == 0 else read_sums(folder, version - 1, drop=drop)
     if before is None:
         return
     adds = sum("add" in action for action in actions)
     removes = sum("remove" in action for action in actions)
     after = before["numFiles"] + adds - removes
     if after < sums["numFiles"] and complete(actions):
-        tell_damaged_sums(Path(folder, f"{version:020d}.crc"))
+        drop_damaged_sums(Path(folder, f"{version:020d}.crc"), drop=drop)
     elif after < sums["numFiles"]:
         raise damaged(
             entry_path(folder, version),

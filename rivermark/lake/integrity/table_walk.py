@@ -23,6 +23,7 @@ from rivermark.lake.integrity.log_check import (
     entry_path,
     hint_problem,
     listing_of,
+    lost_entry,
     read_sums,
 )
 from rivermark.lake.integrity.log_entry import first_line
@@ -56,7 +57,9 @@ def faults_of_log(table_path: str, on_file: OnFile = passed) -> Iterator[Fault]:
     yield from _faults_of_entries(listing, on_file)
     for version in sorted(listing.sums):
         on_file(0)
-        if (folder / f"{version:020d}.crc").exists() and read_sums(listing.folder, version) is None:
+        if (folder / f"{version:020d}.crc").exists() and read_sums(
+            listing.folder, version, drop=False
+        ) is None:
             yield Fault(
                 f"{folder}/{version:020d}.crc",
                 "is damaged",
@@ -113,12 +116,16 @@ def _faults_of_entries(listing: LogListing, on_file: OnFile) -> Iterator[Fault]:
                 raise TableDamaged.of(
                     "", path, f"is missing, and versions up to {newest} follow it"
                 )
-            check_entry(listing.folder, version)
+            check_entry(listing.folder, version, drop=False)
             on_file(Path(path).stat().st_size)
         except FileNotFoundError:
             continue  # Maintenance took it away meanwhile.
         except TableDamaged as damage:
             problems[version] = damage.problem
+    lost = lost_entry(listing)
+    if lost is not None:
+        remedy = f"Nothing is read of the table meanwhile. {RESTORE}."
+        yield Fault(*lost, remedy, "drop entry")
     last = newest
     while last > needed and _is_unreadable(problems.get(last, "")):
         last -= 1
@@ -142,7 +149,7 @@ def _faults_of_checkpoint(
     listing: LogListing, version: int, path: Path, on_file: OnFile
 ) -> Iterator[Fault]:
     try:
-        check_checkpoint_file(path)
+        check_checkpoint_file(path, drop=False)
         if path.suffix == ".parquet":
             _read_all(path)
         on_file(path.stat().st_size)
@@ -183,7 +190,7 @@ def sums_problem(table_path: str) -> Fault | None:
     """Whether the newest version's checksum file counts other files than the log has."""
     table = DeltaTable(table_path)
     folder = filesystem(f"{table_path}/_delta_log")[1]
-    sums = read_sums(folder, table.version())
+    sums = read_sums(folder, table.version(), drop=False)
     if sums is None:
         return None
     sizes = pa.table(table.get_add_actions())["size_bytes"].to_pylist()

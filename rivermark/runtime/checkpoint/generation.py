@@ -46,18 +46,27 @@ def open_generation(lake: Lake, stream: AnyStream, shuffle_partitions: int) -> G
     """
     generation = read_generation(lake, stream)
     if generation is None:
-        held = _newest_generation(lake, stream)
-        if held is not None and held.by == "batch":
-            raise CheckpointIncompatible(
-                f"stream '{stream.name}': table '{held.table}' holds batch {held.number} of its "
-                f"generation {held.generation}, but {lake.root}/checkpoints/{stream.name} is gone. "
-                f"Put it back, or start over on purpose: rivermark reset {stream.name} (new "
-                "checkpoint, tables rebuilt from their inputs)."
-            )
+        held = held_before_first_start(lake, stream)
         number = 0 if held is None else held.generation + 1
         generation = Generation(number, datetime.now(UTC), shuffle_partitions)
         write_generation(lake, stream, generation)
     return generation
+
+
+def held_before_first_start(lake: Lake, stream: AnyStream) -> _Held | None:
+    """What tables hold of a stream that has no generation; None without anything.
+
+    Raises CheckpointIncompatible where a first start would write batches again.
+    """
+    held = _newest_generation(lake, stream)
+    if held is not None and held.by == "batch":
+        raise CheckpointIncompatible(
+            f"stream '{stream.name}': table '{held.table}' holds batch {held.number} of its "
+            f"generation {held.generation}, but {generation_path(lake, stream)} is gone. "
+            f"Put it back, or start over on purpose: rivermark reset {stream.name} (new "
+            "checkpoint, tables rebuilt from their inputs)."
+        )
+    return held
 
 
 def reset_generation(

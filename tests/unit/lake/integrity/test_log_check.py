@@ -140,10 +140,30 @@ def test_a_damaged_checksum_file_is_a_help_that_is_gone(
 
     assert delta_table(five.path(RIDES)).version() == 5
     assert str(sums) in caplog.text
+    assert not sums.exists(), "delta-rs takes columns from it"
 
     TableWriter(five, RIDES, ORIGIN).append_once(rides(5), 5)
     assert check_log(five.path(RIDES)) == 6
     assert ids(five) == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_checksum_file_with_another_column_gives_delta_rs_none(five: Lake, known: bool) -> None:
+    if known:
+        delta_table(five.path(RIDES))
+    sums = entry(five, 5).with_suffix(".crc")
+    sums.write_text(sums.read_text().replace('\\"id\\"', '\\"ib\\"'))
+
+    assert delta_table(five.path(RIDES)).schema().fields[0].name == "id"
+    assert ids(five) == [0, 1, 2, 3, 4]
+
+
+def test_an_entry_that_is_gone_beside_its_checksum_file_is_missing(five: Lake) -> None:
+    entry(five, 5).unlink()
+    with pytest.raises(
+        TableDamaged, match=rf"{entry(five, 5)} is missing, though .*5.crc is there"
+    ):
+        delta_table(five.path(RIDES))
 
 
 def test_a_damaged_table_checkpoint_is_named(five: Lake) -> None:

@@ -293,7 +293,7 @@ def test_b022_a_lost_checkpoint_folder_is_refused_whatever_the_generation(
     with pytest.raises(CheckpointIncompatible) as refused:
         open_generation(lake, HOURS, 2)
     assert f"'test/hours' holds batch 5 of its generation {generation}" in str(refused.value)
-    assert "checkpoints/test/hours is gone" in str(refused.value)
+    assert "checkpoints/test/hours/generation.json is gone" in str(refused.value)
     assert "rivermark reset test/hours" in str(refused.value)
     # It stays so until a person has decided.
     with pytest.raises(CheckpointIncompatible):
