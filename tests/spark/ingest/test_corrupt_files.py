@@ -52,7 +52,7 @@ def test_a_name_that_the_engine_cannot_open_is_set_aside(
         landing.put(f"{FOLDER}/{name}.json", *GOOD)
 
     assert run(spark, settings, READINGS)[READINGS.name].admitted == 2
-    assert reasons(spark, settings) == [("a:b.json", None, "file_corrupt")]
+    assert reasons(spark, settings) == [("a:b.json", None, "file_name_with_colon")]
 
 
 def test_damaged_and_vanished_files_do_not_keep_the_others_out(

@@ -87,6 +87,9 @@ def probe_file(
     kind = format_of(path.rsplit("/", 1)[-1], options)
     if kind is None:
         return FileProbe("rejected", reason="file_unknown_format")
+    if kind not in ("parquet", "avro") and ":" in path.rsplit("/", 1)[-1]:
+        # Hadoop takes what stands before it for a scheme. Parquet and Avro are read without it.
+        return FileProbe("rejected", kind, "file_name_with_colon")
     if size == 0:
         return FileProbe("rejected", kind, "file_empty", doubtful=True)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -319,3 +320,11 @@ def test_headers_are_cut_as_pythons_csv_cuts_them(tmp_path: Path) -> None:
         csv.writer(sink, lineterminator="\n").writerow(names)
         found = probe(tmp_path, "a.csv", sink.getvalue().encode())
         assert found.columns == tuple(name.strip() for name in names)
+
+
+@pytest.mark.parametrize("name", ["a:b.json", ":.csv", "a:b.log", "a:b.json.gz"])
+def test_a_text_whose_name_hadoop_cannot_open_is_rejected_before_it_fails_its_batch(
+    tmp_path: Path, name: str
+) -> None:
+    found = probe(tmp_path, name, gzip.compress(LINE) if name.endswith(".gz") else LINE)
+    assert (found.status, found.reason) == ("rejected", "file_name_with_colon")
