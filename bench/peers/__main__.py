@@ -178,7 +178,8 @@ class Bench:
         size = self.options.sizes[0]
         out = self.work / str(size) / "together"
         names = "+".join(self.options.only)
-        data = self.data(size, self.options.only[0])
+        # One folder: none of them is keyed.
+        (data,) = {self.data(size, workload) for workload in self.options.only}
         wall, cpu, peak, wrong = measure(ENGINES["rivermark"], names, data, out, self.variables)
         print(f"{names}: {cpu:.1f} CPU-s, {wall:.1f} s, {peak} MB {wrong}", flush=True)
         if wrong:
