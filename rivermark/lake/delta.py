@@ -67,7 +67,8 @@ def damage_named(
     try:
         yield
     except (OSError, pa.ArrowException, *errors) as error:
-        for table in tables:
+        # Rows of this process come as a table without files.
+        for table in (t for t in tables if hasattr(t, "get_fragments")):
             for damage in unreadable_files(table):
                 raise damage from error
         raise
