@@ -22,6 +22,9 @@ WAITING: Final = "waiting_files"
 FAILURES: Final = "failures"
 """Key in `numbers`: how often the stream failed in a row, without a finished batch in between."""
 
+GIVEN_UP: Final = "given_up"
+"""Key in `numbers`, there only where the restart strategy allowed no further start in the run."""
+
 REPEATED: Final = 3
 """Failures in a row, without a finished batch in between, after which a person has to look."""
 
@@ -36,9 +39,8 @@ class Heartbeat:
     `pid` is the Python process that hosts the stream and `jvm_pid` its Spark session, both on
     `host`. `error` is the last failure, until a batch is finished: in state `starting` the run
     starts the stream again, in state `failed` it has given the stream up. `restartable` is False
-    where another start would fail the same way (lost data, an incompatible checkpoint), `given_up`
-    True where its restart strategy allowed no further start within the run. `numbers` are the
-    stream's own figures, for people and for the stall rule.
+    where another start would fail the same way (lost data, an incompatible checkpoint). `numbers`
+    are the stream's own figures, for people, for the stall rule, and for restarts.
     """
 
     stream: str
@@ -54,8 +56,12 @@ class Heartbeat:
     watermark: datetime | None = None
     error: str | None = None
     restartable: bool = True
-    given_up: bool = False
     numbers: dict[str, int | float] = field(default_factory=dict)
+
+    @property
+    def given_up(self) -> bool:
+        """Whether its restart strategy allowed no further start within the run."""
+        return self.numbers.get(GIVEN_UP, 0) > 0
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,13 @@ from rivermark.runtime.spark.progress_reports import Reports
 from rivermark.runtime.spark.session import jvm_pid_of
 from rivermark.runtime.supervision.error_classes import Fault, explain
 from rivermark.runtime.supervision.file_poller import Poller
-from rivermark.runtime.supervision.heartbeat import FAILURES, WAITING, Heartbeat, HeartbeatStore
+from rivermark.runtime.supervision.heartbeat import (
+    FAILURES,
+    GIVEN_UP,
+    WAITING,
+    Heartbeat,
+    HeartbeatStore,
+)
 from rivermark.runtime.supervision.lease import Lease
 from rivermark.runtime.supervision.progress_log import ProgressLog
 from rivermark.runtime.supervision.reset import tables_of
@@ -300,7 +306,6 @@ class Supervisor:
             watermark=summary.watermark,
             error=summary.error,
             restartable=run.fault is None or run.fault.restartable,
-            given_up=run.given_up,
             numbers={
                 "rows_in": summary.rows_in,
                 "rows_out": summary.rows_out,
@@ -308,6 +313,7 @@ class Supervisor:
                 "quarantined": summary.quarantined,
                 WAITING: backlog.waiting() if backlog else 0,
                 FAILURES: run.failures,
+                **({GIVEN_UP: 1} if run.given_up else {}),
             },
         )
 

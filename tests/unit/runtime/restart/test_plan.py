@@ -18,7 +18,7 @@ from rivermark.runtime.restart.history import RestartHistory
 from rivermark.runtime.restart.liveness import LaunchedRun
 from rivermark.runtime.restart.plan import Group, Plan, plan_restarts
 from rivermark.runtime.supervision.desired_state import Desired
-from rivermark.runtime.supervision.heartbeat import FAILURES, WAITING, Beats, Heartbeat
+from rivermark.runtime.supervision.heartbeat import FAILURES, GIVEN_UP, WAITING, Beats, Heartbeat
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 ONE_MINUTE = timedelta(minutes=1)
@@ -400,7 +400,7 @@ def test_a_stream_that_its_run_has_given_up_is_not_begun_over_in_another_run() -
     broken = a_beat(state="starting", error="poisoned", numbers={FAILURES: 3})
     during = look(broken, runs=[a_run()])
     ended = [a_run(status="failure", ended_at=NOON)]
-    last = a_beat(state="failed", error="poisoned", given_up=True, numbers={FAILURES: 6})
+    last = a_beat(state="failed", error="poisoned", numbers={FAILURES: 6, GIVEN_UP: 1})
 
     after = look(last, runs=ended, history=during.history, now=NOON + ONE_HOUR)
 
