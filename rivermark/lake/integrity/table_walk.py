@@ -48,6 +48,7 @@ class DataFile:
     path: Path
     size: int
     rows: int | None
+    columns: frozenset[str] | None = None
 
 
 def faults_of_log(table_path: str, on_file: OnFile = passed) -> Iterator[Fault]:
@@ -180,8 +181,11 @@ def data_files(table_path: str) -> list[DataFile]:
         actions[n].to_pylist() if n in actions.column_names else [None] * actions.num_rows
         for n in names
     ]
+    # With column mapping files have other names than the table.
+    mapped = "delta.columnMapping.mode" in table.metadata().configuration
+    columns_of = None if mapped else frozenset(field.name for field in table.schema().fields)
     return [
-        DataFile(root / unquote(path), size, rows)
+        DataFile(root / unquote(path), size, rows, columns_of)
         for path, size, rows in zip(*columns, strict=True)
     ]
 
@@ -214,6 +218,9 @@ def data_file_problem(file: DataFile, *, quick: bool = False) -> str | None:
         rows = pq.read_metadata(file.path).num_rows
         if file.rows is not None and rows != file.rows:
             return f"holds {rows} rows, the log says {file.rows}"
+        strange = {*pq.read_schema(file.path).names} - (file.columns or set())
+        if file.columns is not None and strange:
+            return f"holds a column {min(strange)!r}, which the table does not have"
         if quick:
             return None
         if agrees(file.path) is False:
