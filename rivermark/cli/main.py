@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from rivermark.cli.accept import accept
 from rivermark.cli.dashboard import dashboard
 from rivermark.cli.dead_letters import dead_letters
 from rivermark.cli.demo import demo
@@ -72,6 +73,7 @@ add_command(app, merge_late, "merge-late", panel=REPAIR, former_name="fold-late"
 add_command(app, replay_ingest, "replay-ingest", panel=REPAIR, former_name="readmit")
 add_command(app, retake, "retake", panel=REPAIR)
 add_command(app, reset, "reset", panel=REPAIR)
+add_command(app, accept, "accept", panel=REPAIR)
 add_command(app, upkeep, "upkeep", panel=REPAIR)
 add_command(app, fsck, "fsck", panel=REPAIR)
 add_command(app, verify, "verify", panel=REPAIR)

@@ -10,12 +10,14 @@ from rivermark.monitor.checks.liveness import ALIVE, alive
 from rivermark.monitor.checks.row_checks import (
     FEW_LATE,
     FEW_QUARANTINED,
+    HAVE_DAYS,
     NONE_DROPPED,
     STATIC_UNIQUE,
     UNIQUE,
     late_share,
     quarantine_share,
     rows_dropped,
+    rows_have_days,
     rows_unique,
     static_rows_unique,
 )
@@ -47,7 +49,15 @@ def checks_of_stream(stream: AnyStream) -> tuple[StreamCheck, ...]:
         )
         unique.append(joined_once)
     if stream.kind != "append":
-        return (is_alive, *unique)
+        have_days = StreamCheck(
+            name=HAVE_DAYS,
+            table=stream.tables[0],
+            stream=stream.name,
+            description="Every row that was read has a day, by which the table is written.",
+            severity="critical",
+            evaluate=lambda settings, _: rows_have_days(settings, stream.name),
+        )
+        return (is_alive, *unique, have_days)
     none_dropped = StreamCheck(
         name=NONE_DROPPED,
         table=stream.tables[0],

@@ -13,6 +13,8 @@ from rivermark.lake.statistics import row_count
 from rivermark.model.check import CheckResult
 from rivermark.model.stream import Ingest, Stream, table_of
 from rivermark.model.table import Table
+from rivermark.monitor.process_metrics import metrics_of_streams
+from rivermark.runtime.query.refresh import WITHOUT_A_DAY
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
 
@@ -21,6 +23,7 @@ FEW_QUARANTINED: Final = "few_rows_are_set_aside"
 UNIQUE: Final = "rows_are_unique"
 STATIC_UNIQUE: Final = "joined_tables_have_one_row_a_key"
 NONE_DROPPED: Final = "no_row_is_late_downstream"
+HAVE_DAYS: Final = "every_row_has_a_day"
 EXAMPLES: Final = 10
 
 
@@ -98,6 +101,27 @@ def static_rows_unique(settings: Settings, stream: Stream) -> CheckResult:
         ),
         numbers={name: sum(r.numbers[name] for r in results) for name in ("rows", "rows_surplus")},
         examples=tuple(example for r in results for example in r.examples)[:EXAMPLES],
+    )
+
+
+def rows_have_days(settings: Settings, stream: str) -> CheckResult:
+    """Whether every row that a refreshed stream read or built has a day, over all its batches.
+
+    Its tables are written by days, so one without is in none of them.
+    """
+    counted = metrics_of_streams(settings).get(stream, {})
+    lost = int(counted.get(WITHOUT_A_DAY, 0))
+    return CheckResult(
+        name=HAVE_DAYS,
+        severity="critical",
+        passed=not lost,
+        observed=(
+            f"{lost:,} rows have no day, and are in no table: give them one in `touches` and "
+            "`build`, or leave them out of the input, and reset the stream"
+            if lost
+            else "every row has a day"
+        ),
+        numbers={WITHOUT_A_DAY: lost},
     )
 
 

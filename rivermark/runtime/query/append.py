@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -19,6 +20,12 @@ from rivermark.model.table import Table
 from rivermark.quality.publish_gate import audit
 from rivermark.quality.publish_staging import staged
 from rivermark.runtime.batch_metrics import BatchResult
+from rivermark.runtime.checkpoint.identity import (
+    check_identity,
+    has_state,
+    plan_identity,
+    read_identity,
+)
 from rivermark.runtime.checkpoint.watermarks import batch_watermark, last_reached, reached
 from rivermark.runtime.query.backlog import shares, unread_bytes
 from rivermark.runtime.query.base import QueryHost, Watermark
@@ -28,6 +35,8 @@ from rivermark.runtime.spark.input_size import DRIVER_BYTES, fits_driver
 from rivermark.runtime.spark.join_state_check import check_joins, check_watermarks
 from rivermark.settings import Settings
 from rivermark.sinks.output import OutputWriter
+
+LOG = logging.getLogger("rivermark")
 
 STORES = {
     "heap": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
@@ -107,12 +116,27 @@ class AppendHost(QueryHost):
         built = apply_build(self.declared.name, self.build, *inputs, *self._static.read(self.spark))
         if len(inputs) > 1:
             check_watermarks(built, self.declared.name)
+        self._check_meaning()
         conditions = {
             f"_to_{i}": F.coalesce(o.where(), F.lit(False))
             for i, o in enumerate(self.declared.outputs)
             if o.where is not None
         }
         return built.withColumns(conditions) if conditions else built
+
+    def _check_meaning(self) -> None:
+        """Refuse state of another declaration; a stream that keeps none has nothing to compare."""
+        recorded = read_identity(self.checkpoint)
+        if recorded is not None and not has_state(self.checkpoint):
+            return
+        identity = plan_identity(self.spark, self.declared, recorded)
+        if recorded is not None and identity != recorded:
+            # A build that makes another plan each time has none to compare.
+            again = plan_identity(self.spark, self.declared, recorded)
+            if again != identity:
+                LOG.warning("stream '%s': its plan differs each time", self.declared.name)
+                return
+        check_identity(self.declared.name, self.checkpoint, identity)
 
     def _watermarked(self, table: Table, rows: DataFrame) -> DataFrame:
         assert table.event_time is not None  # noqa: S101 - checked by the declaration

@@ -19,6 +19,7 @@ from rivermark.process.spark.meter import Meter
 from rivermark.process.spark.replaying import replays_of
 from rivermark.runtime.batch_metrics import BatchResult
 from rivermark.runtime.checkpoint.generation import newest_entry
+from rivermark.runtime.checkpoint.identity import check_identity, process_identity
 from rivermark.runtime.checkpoint.process_schema import admit, write_record
 from rivermark.runtime.query.append import STORES, AppendHost
 from rivermark.runtime.query.trigger_policy import Trigger
@@ -78,6 +79,7 @@ class ProcessHost(AppendHost):
         declared = stream.build
         assert isinstance(declared, ProcessBuild)  # noqa: S101  # chosen by host_for
         self._record = admit(stream.name, self.checkpoint, declared.declared, declared.buckets)
+        self._identity = process_identity(declared)
         self._meter = Meter(spark.sparkContext)
         self._process = replace(
             declared,
@@ -126,6 +128,10 @@ class ProcessHost(AppendHost):
             result.state_rows = sum(rows for rows, _ in self._sizes.values())
             result.state_bytes = sum(size for _, size in self._sizes.values())
         return result
+
+    def _check_meaning(self) -> None:
+        """Refuse state of another class, of other code, or of other parameters."""
+        check_identity(self.declared.name, self.checkpoint, self._identity)
 
     def _build_process(self, *frames: DataFrame) -> DataFrame:
         """The process's rows, by as many buckets as the checkpoint has, keys in those of old."""

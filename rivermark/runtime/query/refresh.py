@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from rivermark.quality.duckdb_evaluator import Rows
 
 DAY: Final = timedelta(days=1)
+WITHOUT_A_DAY: Final = "rows_without_a_day"
+"""Counter of a batch: rows that are in no table, since a refreshed table is written by days."""
 TWO_DAYS: Final = 2 * DAY
 """Between a moment's date in UTC and in any zone lies one day; another is room for borders."""
 
@@ -79,7 +82,7 @@ class RefreshHost(QueryHost):
         touched = touched_by(frame)
         days, rows_in, away = touched.days, touched.rows, timedelta(days=touched.away)
         if not days:
-            return BatchResult(rows_in=rows_in)
+            return BatchResult(rows_in=rows_in, counters=_dayless(touched.dayless))
         if away > reach(self.declared):
             raise RivermarkError(
                 f"stream '{self.stream.name}': a row lies {away.days} days from the day that it "
@@ -94,18 +97,31 @@ class RefreshHost(QueryHost):
         }
         with days_lock(self.lake.path(self.declared.tables[0])):
             built = build_days(self.spark, self.lake, self.declared, days)
-            rows_out = write_days(
+            rows_out, lost = write_days(
                 self.lake, self.declared, built, days, self.origin, metadata, audited=self.bounded
             )
-        return BatchResult(rows_in=rows_in, rows_out=rows_out, touched=frozenset(days))
+        return BatchResult(
+            rows_in=rows_in,
+            rows_out=rows_out,
+            touched=frozenset(days),
+            counters=_dayless(touched.dayless + lost),
+        )
+
+
+def _dayless(rows: int) -> dict[str, int]:
+    return {WITHOUT_A_DAY: rows} if rows else {}
 
 
 class Touched(NamedTuple):
-    """Days that rows belong to, how many rows there are, and how many days away their times lie."""
+    """Days that rows belong to, how many rows there are, and how many days away their times lie.
+
+    `dayless` of the rows belong to no day.
+    """
 
     days: list[date]
     rows: int
     away: int
+    dayless: int
 
 
 def touched_by(rows: DataFrame) -> Touched:
@@ -118,7 +134,9 @@ def touched_by(rows: DataFrame) -> Touched:
         counted = rows.groupBy("day").agg(*counts).toArrow()
     days = counted["day"].drop_null().to_pylist()
     away = max((each or 0 for each in counted["away_max"].to_pylist()), default=0)
-    return Touched(sorted(days), sum(counted["count_all"].to_pylist()), away)
+    rows_without = counted.filter(pc.is_null(counted["day"]))["count_all"].to_pylist()
+    every = sum(counted["count_all"].to_pylist())
+    return Touched(sorted(days), every, away, sum(rows_without))
 
 
 def reach(stream: Stream) -> timedelta:
@@ -171,9 +189,11 @@ def build_days(
 
 
 def rows_for(output: Output, built: DataFrame, days: Collection[date]) -> DataFrame:
-    """The rows of those days that an output takes."""
+    """The rows of those days that an output takes, and those that have no day."""
     rows = built if output.where is None else built.where(output.where())
-    return rows.where(condition(output.table, days)).select(*output.table.schema.fieldNames())
+    # Where the day is not known, the condition is not either.
+    wanted = F.coalesce(condition(output.table, days), F.lit(True))
+    return rows.where(wanted).select(*output.table.schema.fieldNames())
 
 
 def write_days(
@@ -185,12 +205,14 @@ def write_days(
     metadata: dict[str, object],
     *,
     audited: bool = True,
-) -> int:
+) -> tuple[int, int]:
     """Replace the days in each table that the stream writes; returns the number of rows.
 
-    The rows are audited before the first table is touched (PublicationBlocked), but those of a live
-    stream.
+    And how many of those that were built have no day, so that they go to no table; these are
+    counted where the driver writes the rows. The rows are audited before the first table is touched
+    (PublicationBlocked), but those of a live stream.
     """
+    lost = 0
     chosen_rows = [rows_for(output, built, days) for output in stream.outputs]
     by_driver = stream.volume == "results" or all(map(fits_driver, chosen_rows))
     with ExitStack() as stack:
@@ -198,11 +220,16 @@ def write_days(
         audited_rows: list[tuple[Table, Rows]] = []
         for output, chosen in zip(stream.outputs, chosen_rows, strict=True):
             table = output.table
+            day = days_of(table).column
             if by_driver:
-                collected = chosen.toArrow()
+                every = chosen.toArrow()
+                collected = every.filter(pc.is_valid(every[day]))
+                lost += every.num_rows - collected.num_rows
                 parts.append((table, collected))
                 audited_rows.append((table, collected))
-            elif audited or len(sinks_of(output)) > 1:
+                continue
+            chosen = chosen.where(F.col(day).isNotNull())
+            if audited or len(sinks_of(output)) > 1:
                 spark = built.sparkSession
                 kept, seen = stack.enter_context(staged(spark, lake, table, chosen))
                 parts.append((table, kept))
@@ -221,4 +248,4 @@ def write_days(
             total += count
             if count:
                 note_written(lake, table, origin, int(str(metadata["refresh"])))
-        return total
+        return total, lost

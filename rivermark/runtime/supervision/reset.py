@@ -19,6 +19,7 @@ from rivermark.model.table import Table
 from rivermark.model.topology import Topology
 from rivermark.runtime.checkpoint.closed_days import ClosedDays
 from rivermark.runtime.checkpoint.generation import reset_generation
+from rivermark.runtime.checkpoint.identity import forget_identity
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.lease import Lease
 from rivermark.settings import Settings
@@ -94,6 +95,16 @@ def reset(
             generations[each.name] = made.number
             _forget(settings, each, run_id)
     return ResetReport(generations, tuple(removed))
+
+
+def accept_state(settings: Settings, stream: AnyStream, *, run_id: str) -> bool:
+    """Let the stream's next start take its state as made by what is declared then.
+
+    Returns False where there is no record of what made it. Raises StreamAlreadyRunning while the
+    stream runs.
+    """
+    with Lease(settings.state, stream.name).acquire(run_id):
+        return forget_identity(settings.lake(), stream)
 
 
 def _clear(settings: Settings, stream: AnyStream, stamp: str, removed: list[str]) -> None:

@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType, StructField, StructType
+from pyspark.sql.types import DecimalType, StringType, StructField, StructType
 
-from rivermark import Stream
+from rivermark import Field, Stream
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import StreamFailed
 from rivermark.model.topology import Topology
 from rivermark.operators.windows import TumblingWindow, per_window
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.report import Report
+from rivermark.runtime.supervision.reset import accept_state
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
 from tests.spark.helpers.crashes import forget_last_commit
@@ -91,6 +92,54 @@ def test_b017_a_changed_aggregation_is_refused_with_two_ways_out_and_not_tried_a
     assert str(checkpoint(settings, PER_WINDOW)) in message
     assert not beat_of(settings, PER_WINDOW).restartable
     assert counts(spark, settings) == two_windows == [2, 1]
+
+
+def summed(minutes: float = 5, hot: float = 1000, swapped: bool = False) -> Stream:
+    """The windows by another expression, filter or size, over the same state."""
+
+    def build(readings: DataFrame) -> DataFrame:
+        least, most = F.min("temperature"), F.max("temperature")
+        return per_window(
+            readings.where(F.col("temperature") < hot),
+            TumblingWindow(minutes * MINUTE),
+            "at",
+            "sensor",
+            readings=F.count(F.lit(1)),
+            total=(most if swapped else least).cast("decimal(19,3)"),
+            hottest=least if swapped else most,
+        )
+
+    return windows(build=build, writes=with_a_maximum().tables[0])
+
+
+def test_b018_state_of_another_meaning_is_refused_until_it_is_accepted(
+    spark: SparkSession, settings: Settings
+) -> None:
+    admit(settings, reading(0), reading(1), reading(6))
+    run(spark, settings, summed())
+    admit(settings, reading(20))
+    changes = [
+        (summed(swapped=True), "min(temperature"),
+        (summed(hot=50), "temperature"),
+        (summed(minutes=10), "window"),
+    ]
+    for changed, words in changes:
+        with pytest.raises(StreamFailed, match="was made by another declaration") as failed:
+            run(spark, settings, changed)
+        message = str(failed.value)
+        assert f"rivermark reset {changed.name}" in message
+        assert f"rivermark accept {changed.name}" in message
+        assert words in message.split("What changed: its plan had")[1]
+        assert not beat_of(settings, changed).restartable
+
+    # A session of its own numbers the expressions anew; columns that came later change nothing.
+    run(spark.newSession(), settings, summed())
+    wider = replace(READINGS, contract=replace(READINGS.contract, fields=(
+        *READINGS.contract.fields, Field("humidity", StringType()))))  # fmt: skip
+    admit(settings, reading(30), ingest=wider)
+    run(spark, settings, replace(summed(), reads=(wider,)))
+    accept_state(settings, summed(), run_id="person")
+    run(spark, settings, replace(summed(hot=50), reads=(wider,)))
 
 
 def test_b020_a_checkpoint_whose_logs_were_deleted_is_refused(

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +17,7 @@ from rivermark import Daily, Ingest, Output, Stream, Table
 from rivermark.lake.locks import days_lock
 from rivermark.lake.log import CommitLog
 from rivermark.model.errors import StreamFailed
+from rivermark.monitor.checks.registry import checks_of_stream
 from rivermark.runtime.spark import input_size
 from rivermark.settings import Settings
 from tests.spark.helpers.background import Running
@@ -29,6 +30,7 @@ pytestmark = pytest.mark.spark
 
 DUMP = readings(lateness=None)
 DAY = 24 * 60
+NOW = datetime(2024, 3, 4, tzinfo=UTC)
 MARCH = [date(2024, 3, d) for d in (1, 2, 3)]
 
 
@@ -88,6 +90,29 @@ def test_only_touched_days_are_computed_again_and_a_replay_changes_nothing(
     again = run(spark, settings, days)[days.name]
     assert (again.rows_in, again.rows_out) == (2, 1)
     assert counts(spark, settings) == dict(zip(MARCH, (1, 4, 3), strict=True))
+
+
+def test_b058_rows_without_a_day_are_counted_and_fail_a_check(
+    spark: SparkSession, settings: Settings
+) -> None:
+    hot = F.when(F.col("temperature") < 50, F.to_date("at"))
+
+    def count(readings: DataFrame) -> DataFrame:
+        # A reading that was read for its day, and has none in the result.
+        known = F.when(F.col("temperature") > 10, F.to_date("at"))
+        return readings.groupBy(known.alias("day")).agg(F.count("*").alias("readings"))
+
+    days = per_day(build=count, touches=lambda: hot)
+    check = next(c for c in checks_of_stream(days) if c.name == "every_row_has_a_day")
+    admit(settings, reading(0), reading(1, temperature=90), reading(2, temperature=5))
+    summary = run(spark, settings, days)[days.name]
+
+    assert counts(spark, settings) == {MARCH[0]: 2}
+    # One touches no day, one row of the result has none.
+    assert summary.counters == {"rows_without_a_day": 2}
+    result = check.evaluate(settings, NOW)
+    assert not result.passed
+    assert "2 rows have no day, and are in no table" in result.observed
 
 
 @pytest.mark.long

@@ -50,6 +50,21 @@ def test_an_ingest_and_a_derived_stream_are_watched_for_different_things(rides: 
     }
 
 
+def test_b058_rows_without_a_day_fail_the_check_of_a_refreshed_stream(
+    settings: Settings, put: Put, rides: Ingest
+) -> None:
+    refreshed = replace(hourly(rides), kind="refresh")
+    check = next(c for c in checks_of_stream(refreshed) if c.name == "every_row_has_a_day")
+    assert check.evaluate(settings, NOON).passed
+
+    batch = {"stream": refreshed.name, "generation": 0, "batch_id": 1}
+    put(STREAM_PROGRESS, batch | {"counters": [("rows_without_a_day", 3)]})
+    put(STREAM_PROGRESS, batch | {"batch_id": 2, "counters": [("rows_without_a_day", 2)]})
+    result = check.evaluate(settings, NOON)
+    assert not result.passed
+    assert result.numbers == {"rows_without_a_day": 5}
+
+
 def test_nothing_in_a_dump_can_be_late(rides: Ingest) -> None:
     assert "few_rows_are_late" not in {
         c.name for c in checks_of_stream(replace(rides, lateness=None))

@@ -1,0 +1,196 @@
+"""Whose state a checkpoint holds: what made it, and whether that is what is declared now.
+
+Spark and the schema of a process check that stored state has the right shape. A sum under the name
+of another, a window of another size, minimum and maximum swapped have the same one. So the first
+start writes down what made the state, in the same words in every process and on every machine, and
+later ones compare.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+from pyarrow import fs
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from rivermark.lake.filesystem import filesystem, write_file
+from rivermark.lake.lake import Lake
+from rivermark.model.errors import CheckpointIncompatible
+from rivermark.model.stream import AnyStream, Stream, inputs_of
+from rivermark.process.evolution.meaning import meaning_of, meaning_of_function
+from rivermark.process.spark import ProcessBuild
+from rivermark.runtime.checkpoint.generation import newest_entry, read_generation
+
+FILE = "identity.json"
+PLAN = "plan"
+IDS = re.compile(r"#\d+L?")
+"""Expression ids in a plan, which count up within a session."""
+
+SEEDED = re.compile(r"\b(rand|randn|uuid|shuffle)\([^()]*\)")
+"""What has another seed in each plan."""
+LAMBDAS = re.compile(r"\b([a-z]+)_\d+#")
+"""Variables of lambda functions, which are numbered through the life of a JVM."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What made the state of a checkpoint, as facts by name.
+
+    `schema` is the fingerprint of a process's state. A plan can be compared only with one that the
+    same version of Spark made (`spark`), of the same `columns` of each input.
+    """
+
+    facts: dict[str, str]
+    schema: str | None = None
+    spark: str | None = None
+    columns: dict[str, list[str]] | None = None
+
+
+def process_identity(build: ProcessBuild) -> Identity:
+    """The identity of a process's state: its class, order, inputs and parameters."""
+    declared = build.declared
+    facts = meaning_of(type(build.make()), build.make)
+    facts["order"] = declared.order + (", held" if declared.hold else "")
+    facts["inputs"] = ", ".join(build.inputs)
+    for state in (*declared.states, *declared.broadcasts):
+        if state.ttl is not None:
+            facts[f"life of {state.name}"] = f"{state.ttl.after} of {state.ttl.clock} time"
+    for name, prepare in build.prepare.items():
+        facts |= {f"prepare {name}: {k}": v for k, v in meaning_of_function(prepare).items()}
+    return Identity(facts, declared.schema.fingerprint())
+
+
+def plan_identity(spark: SparkSession, stream: Stream, recorded: Identity | None) -> Identity:
+    """The identity of a build's state: the plan that Spark makes of it.
+
+    Of the columns that the inputs had when the state was made, where it still can be made of them:
+    a column that came later changes nothing that the state was made of.
+    """
+    declared = {t.name: t.schema.fieldNames() for t in inputs_of(stream)}
+    known = recorded.columns if recorded is not None else None
+    if known is not None and all(set(known.get(n, ())) <= set(declared[n]) for n in declared):
+        earlier = {name: known[name] for name in declared if name in known}
+        try:
+            return _planned(spark, stream, declared | earlier)
+        except AnalysisException:
+            pass  # It needs a column that came later.
+    return _planned(spark, stream, declared)
+
+
+def _planned(spark: SparkSession, stream: Stream, columns: dict[str, list[str]]) -> Identity:
+    frames = [
+        spark.createDataFrame([], table.schema).select(*columns[table.name])
+        for table in inputs_of(stream)
+    ]
+    facts = {PLAN: canonical_plan(stream.build(*frames))}
+    return Identity(facts, None, spark.version, columns)
+
+
+def canonical_plan(built: DataFrame) -> str:
+    """The analyzed plan with its ids numbered in the order in which they occur."""
+    session = built.sparkSession
+    name, numbers = "spark.sql.debug.maxToStringFields", dict[str, int]()
+    before = session.conf.get(name)
+    session.conf.set(name, str(2**31 - 1))
+    try:
+        text = str(built._jdf.queryExecution().analyzed().toString())
+    finally:
+        session.conf.set(name, str(before))
+    text = LAMBDAS.sub(r"\1#", SEEDED.sub(r"\1()", text))
+    return IDS.sub(lambda m: f"#{numbers.setdefault(m[0].rstrip('L'), len(numbers))}", text)
+
+
+def check_identity(stream: str, checkpoint: str, declared: Identity) -> None:
+    """Compare what is declared with what made the checkpoint's state; a first start records it.
+
+    So does the first start of a checkpoint that an earlier release made, one whose state schema
+    was evolved (`version`, `migrations`, added states: that is said in the class), and one by
+    another version of Spark.
+
+    Raises:
+        CheckpointIncompatible: The state was made by another declaration: with what changed, and
+            the ways out.
+    """
+    recorded = read_identity(checkpoint)
+    if recorded == declared:
+        return
+    if recorded is None or not has_state(checkpoint) or not _comparable(recorded, declared):
+        write_file(f"{checkpoint}/{FILE}", msgspec.json.encode(declared))
+        return
+    changes = changes_between(recorded.facts, declared.facts)
+    if not changes:
+        return
+    raise CheckpointIncompatible(
+        f"stream '{stream}': its state in checkpoint {checkpoint} was made by another declaration; "
+        f"undo the change, or start over, with tables filled again from their inputs: rivermark "
+        f"reset {stream}. Where the stored state means what the new declaration means by it, say "
+        f"so: rivermark accept {stream}. What changed: {'; '.join(changes)}"
+    )
+
+
+def read_identity(checkpoint: str) -> Identity | None:
+    """The identity of a checkpoint's state; None where none was recorded."""
+    store, path = filesystem(f"{checkpoint}/{FILE}")
+    try:
+        with store.open_input_stream(path) as file:
+            return msgspec.json.decode(file.read(), type=Identity)
+    except FileNotFoundError:
+        return None
+
+
+def forget_identity(lake: Lake, stream: AnyStream) -> bool:
+    """Let the next start record what is declared then; False where nothing was recorded.
+
+    The caller holds the stream's lease.
+    """
+    generation = read_generation(lake, stream)
+    if generation is None:
+        return False
+    store, path = filesystem(f"{lake.checkpoint(stream.name, generation.number)}/{FILE}")
+    try:
+        store.delete_file(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def has_state(checkpoint: str) -> bool:
+    """Whether a batch was begun with operators that keep state."""
+    store, path = filesystem(checkpoint)
+    started = newest_entry(store, f"{path}/offsets") is not None
+    return started and bool(store.get_file_info(f"{path}/state").type == fs.FileType.Directory)
+
+
+def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """What differs, in words."""
+    changes = []
+    for name in sorted(before.keys() | after.keys()):
+        was, now = before.get(name), after.get(name)
+        if was == now:
+            continue
+        if name == PLAN:
+            changes.append(_plan_change((was or "").splitlines(), (now or "").splitlines()))
+        elif name.startswith("code of ") or ": code of " in name:
+            word = "is new" if was is None else "is gone" if now is None else "changed"
+            changes.append(f"{name} {word}")
+        else:
+            changes.append(f"{name} was {was or 'not there'} and is {now or 'gone'}")
+    return changes
+
+
+def _plan_change(was: Sequence[str], now: Sequence[str]) -> str:
+    differing = [
+        line for line in difflib.ndiff(was, now) if line.startswith(("- ", "+ ")) and line.strip()
+    ]
+    lost = next((line[2:].strip(" :+-") for line in differing if line[0] == "-"), "nothing")
+    came = next((line[2:].strip(" :+-") for line in differing if line[0] == "+"), "nothing")
+    return f"its plan had '{lost[:200]}' and has '{came[:200]}'"
+
+
+def _comparable(recorded: Identity, declared: Identity) -> bool:
+    return (recorded.schema, recorded.spark) == (declared.schema, declared.spark)

@@ -1,0 +1,245 @@
+"""Case B018: state carries the identity of what made it, the same in every process."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rivermark.lake.lake import Lake
+from rivermark.model.errors import CheckpointIncompatible
+from rivermark.process.evolution.meaning import meaning_of
+from rivermark.runtime.checkpoint.generation import open_generation
+from rivermark.runtime.checkpoint.identity import (
+    PLAN,
+    Identity,
+    changes_between,
+    check_identity,
+    forget_identity,
+    read_identity,
+)
+from rivermark.runtime.supervision.reset import accept_state
+from rivermark.settings import Settings
+from tests.unit.model.declared import stream
+
+HOURS = stream("test/hours")
+RULE = '''
+"""A rule."""
+import msgspec
+from datetime import timedelta
+from rivermark.process import Context, KeyedProcess, ValueState
+
+LIMIT = 5
+NAMES = {"b": 2, "a": 1}
+
+class Reading(msgspec.Struct):
+    sensor: str
+    at: int
+    value: int
+
+def least(one, other):
+    return min(one, other)
+
+class Extremes(KeyedProcess[Reading, str]):
+    """Keeps both."""
+    key = "sensor"
+    time = "at"
+    low: ValueState[int]
+    high: ValueState[int]
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self.limit = limit
+
+    def on_event(self, event, ctx):
+        """Compare."""
+        self.low.value = least(self.low.value or event.value, event.value)
+        self.high.value = max(self.high.value or event.value, event.value)
+        if self.high.value > LIMIT + NAMES["a"]:
+            ctx.emit(event.sensor)
+'''
+
+
+def facts(folder: Path, text: str, **parameters: Any) -> dict[str, str]:
+    """The facts of a rule whose module has this text."""
+    number = len(list(folder.glob("*.py")))
+    file = folder / f"rule{number}.py"
+    file.write_text(text)
+    spec = importlib.util.spec_from_file_location("a_rule", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["a_rule"] = module
+    spec.loader.exec_module(module)
+    make = partial(module.Extremes, **parameters) if parameters else module.Extremes
+    return meaning_of(module.Extremes, make)
+
+
+@pytest.mark.parametrize(
+    ("change", "by"),
+    [
+        (("self.low.value = least", "self.low.value = max"), "code of Extremes.on_event"),
+        (("return min(", "return max("), "code of least"),
+        (("LIMIT = 5", "LIMIT = 6"), "constant LIMIT"),
+        (('{"b": 2, "a": 1}', '{"b": 2, "a": 7}'), "constant NAMES"),
+        (('key = "sensor"', 'key = "value"'), "Extremes.key"),
+    ],
+)
+def test_b018_whatever_the_rule_does_otherwise_is_another_identity(
+    tmp_path: Path, change: tuple[str, str], by: str
+) -> None:
+    before, after = facts(tmp_path, RULE), facts(tmp_path, RULE.replace(*change))
+
+    assert any(by in text for text in changes_between(before, after))
+
+
+def test_b018_minimum_and_maximum_swapped_over_the_same_states_are_told(tmp_path: Path) -> None:
+    swapped = RULE.replace("self.low.", "self.x.").replace("self.high.", "self.low.")
+    swapped = swapped.replace("self.x.", "self.high.")
+    changes = changes_between(facts(tmp_path, RULE), facts(tmp_path, swapped))
+
+    assert changes == ["code of Extremes.on_event changed"]
+
+
+def test_b018_other_parameters_are_told_with_both_values(tmp_path: Path) -> None:
+    changes = changes_between(facts(tmp_path, RULE, limit=3), facts(tmp_path, RULE, limit=4))
+
+    assert changes == ["parameters was Extremes(limit=3) and is Extremes(limit=4)"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ('"""Compare."""', '"""Compare the two."""'),
+        ("def on_event(self, event, ctx):", "# why\n    def on_event(self, event: Reading, ctx):"),
+        ('{"b": 2, "a": 1}', '{"a": 1, "b": 2}'),
+        ("LIMIT = 5\n", "UNUSED = 9\nLIMIT = 5\n"),
+    ],
+)
+def test_b018_comments_layout_and_what_is_not_used_are_no_change(
+    tmp_path: Path, change: tuple[str, str]
+) -> None:
+    assert facts(tmp_path, RULE) == facts(tmp_path, RULE.replace(*change))
+
+
+ALL = """
+import json
+from assets.topology import TOPOLOGY
+from rivermark import Stream
+from rivermark.process.spark.build import ProcessBuild
+from rivermark.runtime.checkpoint.identity import process_identity
+rules = [s for s in TOPOLOGY.streams if isinstance(getattr(s, "build", None), ProcessBuild)]
+print(json.dumps({s.name: process_identity(s.build).facts for s in rules}, indent=1))
+"""
+
+
+def test_b018_the_identity_is_the_same_in_processes_that_have_nothing_in_common(
+    tmp_path: Path,
+) -> None:
+    root = Path(__file__).parents[4]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for package in ("assets", "rivermark"):
+        (elsewhere / package).symlink_to(root / package)
+    told = set()
+    for seed, folder in (("1", root), ("2", elsewhere)):
+        ran = subprocess.run(
+            [sys.executable, "-c", ALL],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(folder)},
+            check=True,
+        )
+        told.add(ran.stdout)
+
+    (text,) = told
+    assert text.count("code of") > 10
+    assert not any(sign in text for sign in (" at 0x", str(root), str(tmp_path), "unknown"))
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Settings(home=tmp_path).lake()
+
+
+@pytest.fixture
+def checkpoint(lake: Lake) -> str:
+    """Of a stream that has run, and has state."""
+    open_generation(lake, HOURS, 2)
+    folder = Path(lake.checkpoint(HOURS.name, 0))
+    (folder / "state").mkdir(parents=True)
+    (folder / "offsets").mkdir()
+    (folder / "offsets" / "0").touch()
+    return str(folder)
+
+
+OF_A_RULE = Identity({"code of Rule.on_event": "1"}, "shape")
+
+
+def test_b018_changed_state_is_refused_with_what_changed_and_three_ways_out(
+    checkpoint: str,
+) -> None:
+    check_identity(HOURS.name, checkpoint, OF_A_RULE)
+    check_identity(HOURS.name, checkpoint, OF_A_RULE)
+
+    with pytest.raises(CheckpointIncompatible) as refused:
+        check_identity(HOURS.name, checkpoint, replace(OF_A_RULE, facts={"limit": "2"}))
+    message = str(refused.value)
+    assert checkpoint in message
+    assert "undo the change, or start over" in message
+    assert "rivermark reset test/hours" in message
+    assert "rivermark accept test/hours" in message
+    assert "code of Rule.on_event is gone; limit was not there and is 2" in message
+
+
+def test_b018_a_checkpoint_without_a_record_goes_on_and_has_one_then(checkpoint: str) -> None:
+    assert read_identity(checkpoint) is None
+    check_identity(HOURS.name, checkpoint, OF_A_RULE)
+    assert read_identity(checkpoint) == OF_A_RULE
+
+
+@pytest.mark.parametrize(
+    "evolved",
+    [replace(OF_A_RULE, facts={}, schema="another"), replace(OF_A_RULE, facts={}, spark="5.0")],
+    ids=["a schema that was evolved", "another Spark"],
+)
+def test_b018_what_cannot_be_compared_is_recorded_anew(checkpoint: str, evolved: Identity) -> None:
+    check_identity(HOURS.name, checkpoint, OF_A_RULE)
+    check_identity(HOURS.name, checkpoint, evolved)
+    assert read_identity(checkpoint) == evolved
+
+
+def test_b018_a_stream_without_state_may_be_changed(lake: Lake, checkpoint: str) -> None:
+    check_identity(HOURS.name, checkpoint, OF_A_RULE)
+    (Path(checkpoint) / "state").rmdir()
+    changed = replace(OF_A_RULE, facts={PLAN: "Project"})
+    check_identity(HOURS.name, checkpoint, changed)
+    assert read_identity(checkpoint) == changed
+
+
+def test_b018_who_says_that_the_meaning_is_the_same_goes_on(
+    tmp_path: Path, lake: Lake, checkpoint: str
+) -> None:
+    check_identity(HOURS.name, checkpoint, OF_A_RULE)
+    changed = replace(OF_A_RULE, facts={"limit": "2"})
+
+    assert accept_state(Settings(home=tmp_path), HOURS, run_id="r")
+    check_identity(HOURS.name, checkpoint, changed)
+    assert read_identity(checkpoint) == changed
+    assert forget_identity(lake, HOURS)
+    assert not forget_identity(lake, HOURS)
+
+
+def test_b018_of_a_plan_the_first_line_that_differs_is_told() -> None:
+    before = {PLAN: "Aggregate [min(a#0)]\n+- Filter (b#1 > 1)\n"}
+    after = {PLAN: "Aggregate [min(a#0)]\n+- Filter (b#1 > 2)\n"}
+    assert changes_between(before, after) == [
+        "its plan had 'Filter (b#1 > 1)' and has 'Filter (b#1 > 2)'"
+    ]
