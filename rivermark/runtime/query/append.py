@@ -129,14 +129,18 @@ class AppendHost(QueryHost):
         recorded = read_identity(self.checkpoint)
         if recorded is not None and not has_state(self.checkpoint):
             return
-        identity = plan_identity(self.spark, self.declared, recorded)
-        if recorded is not None and identity != recorded:
-            # A build that makes another plan each time has none to compare.
-            again = plan_identity(self.spark, self.declared, recorded)
-            if again != identity:
-                LOG.warning("stream '%s': its plan differs each time", self.declared.name)
+        name = self.declared.name
+        try:
+            identity = plan_identity(self.spark, self.declared, recorded)
+            changed = recorded is not None and identity != recorded
+            if changed and plan_identity(self.spark, self.declared, recorded) != identity:
+                LOG.warning("stream '%s': its build makes another plan each time", name)
                 return
-        check_identity(self.declared.name, self.checkpoint, identity)
+        except Exception as error:
+            # It has run over its inputs just now; that nothing can be compared stops no stream.
+            LOG.warning("stream '%s': its plan over empty inputs is not known: %s", name, error)
+            return
+        check_identity(name, self.checkpoint, identity)
 
     def _watermarked(self, table: Table, rows: DataFrame) -> DataFrame:
         assert table.event_time is not None  # noqa: S101 - checked by the declaration
