@@ -9,9 +9,12 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql.types import StructType
 
 from rivermark.lake.lake import Lake
 from rivermark.model.errors import CheckpointIncompatible
@@ -23,6 +26,7 @@ from rivermark.runtime.checkpoint.identity import (
     changes_between,
     check_identity,
     forget_identity,
+    plan_identity,
     read_identity,
 )
 from rivermark.runtime.supervision.reset import accept_state
@@ -243,3 +247,71 @@ def test_b018_of_a_plan_the_first_line_that_differs_is_told() -> None:
     assert changes_between(before, after) == [
         "its plan had 'Filter (b#1 > 1)' and has 'Filter (b#1 > 2)'"
     ]
+
+
+class Planned:
+    """In place of a DataFrame and its session: a plan by the columns that were chosen."""
+
+    def __init__(self, spark: FakeSpark, text: str) -> None:
+        self.sparkSession = spark
+        self.text = text
+        analyzed = SimpleNamespace(toString=lambda: self.text)
+        self._jdf = SimpleNamespace(
+            queryExecution=lambda: SimpleNamespace(analyzed=lambda: analyzed)
+        )
+
+    def select(self, *columns: str) -> Planned:
+        if not set(columns) <= set(self.text.split(", ")):
+            raise AnalysisException("[UNRESOLVED_COLUMN]")
+        return Planned(self.sparkSession, ", ".join(columns))
+
+
+class FakeSpark:
+    """A session that numbers its expressions as it goes."""
+
+    version = "4.2.0"
+
+    def __init__(self) -> None:
+        self.next = 0
+        self.settings = {"spark.sql.debug.maxToStringFields": "25"}
+        self.conf = SimpleNamespace(get=self.settings.__getitem__, set=self.settings.__setitem__)
+
+    def createDataFrame(self, rows: list[Any], schema: StructType) -> Planned:
+        return Planned(self, ", ".join(schema.fieldNames()))
+
+    def plan(self, text: str) -> str:
+        """The text with ids, which count up."""
+        self.next += 10
+        return text.format(a=f"#{self.next}L", b=f"#{self.next + 1}", n=self.next)
+
+
+def planned_by(spark: FakeSpark, text: str, recorded: Identity | None = None) -> Identity:
+    def build(rows: Any) -> Any:
+        return Planned(spark, spark.plan(text) + rows.text)
+
+    return plan_identity(cast(Any, spark), stream("test/hours", build=build), recorded)
+
+
+AGGREGATE = "Aggregate [sum(a{a}), max(b{b})]\n+- Filter (a{a} > rand({n})) lambda x_{n}{b}\n"
+
+
+def test_b018_plans_are_equal_whatever_their_ids_seeds_and_numbered_variables() -> None:
+    spark = FakeSpark()
+    first, second = planned_by(spark, AGGREGATE), planned_by(spark, AGGREGATE)
+
+    assert first == second
+    assert first.facts[PLAN].startswith("Aggregate [sum(a#0), max(b#1)]")
+    assert first != planned_by(spark, AGGREGATE.replace("sum(a{a})", "sum(b{b})"))
+    assert spark.settings == {"spark.sql.debug.maxToStringFields": "25"}
+
+
+def test_b018_a_column_that_came_later_changes_no_plan() -> None:
+    spark = FakeSpark()
+    now = planned_by(spark, AGGREGATE)
+    assert now.columns is not None
+    [(table, columns)] = now.columns.items()
+    earlier = replace(now, columns={table: columns[:-1]})
+    text = now.facts[PLAN].removesuffix(f", {columns[-1]}")
+    assert text != now.facts[PLAN]
+
+    assert planned_by(spark, AGGREGATE, earlier) == replace(earlier, facts={PLAN: text})
