@@ -74,8 +74,10 @@ def damage_named(
         raise
 
 
-def unreadable_files(table: dataset.Dataset) -> Iterator[TableDamaged]:
+def unreadable_files(table: dataset.Dataset | pa.Table) -> Iterator[TableDamaged]:
     """The data files of a dataset that cannot be read through, each with the reason."""
+    if isinstance(table, pa.Table):
+        return  # Rows of this process.
     for fragment in table.get_fragments():
         path = getattr(fragment, "path", None)
         if path is None:
