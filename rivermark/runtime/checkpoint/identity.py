@@ -17,6 +17,7 @@ import msgspec
 from pyarrow import fs
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from rivermark.lake.filesystem import filesystem, write_file
 from rivermark.lake.lake import Lake
@@ -84,7 +85,7 @@ def plan_identity(spark: SparkSession, stream: Stream, recorded: Identity | None
 
 def _planned(spark: SparkSession, stream: Stream, columns: dict[str, list[str]]) -> Identity:
     frames = [
-        spark.createDataFrame([], table.schema).select(*columns[table.name])
+        spark.createDataFrame([], StructType([table.schema[c] for c in columns[table.name]]))
         for table in inputs_of(stream)
     ]
     facts = {PLAN: canonical_plan(stream.build(*frames))}

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from pyspark.errors import AnalysisException
 from pyspark.sql.types import StructType
 
 from rivermark.lake.lake import Lake
@@ -259,11 +258,6 @@ class Planned:
         self._jdf = SimpleNamespace(
             queryExecution=lambda: SimpleNamespace(analyzed=lambda: analyzed)
         )
-
-    def select(self, *columns: str) -> Planned:
-        if not set(columns) <= set(self.text.split(", ")):
-            raise AnalysisException("[UNRESOLVED_COLUMN]")
-        return Planned(self.sparkSession, ", ".join(columns))
 
 
 class FakeSpark:
