@@ -20,6 +20,8 @@ IS_KNOWN: Final = pyspark.__version__.startswith("4.2.")
 ROWS: Final = 20_000
 """Rows that come back at once: what a message to Python holds comfortably."""
 BYTES: Final = 64 << 20
+MOST_LEAVES: Final = 2_000
+"""Columns and literals of a projection that is written as JSON: 200 take a tenth of a second."""
 
 
 def engine_is_alive(spark: SparkSession) -> bool:
@@ -115,16 +117,24 @@ class PlannedProjection:
             tables.append(pa.ipc.open_stream(batches.next()).read_all())
         return pa.concat_tables(tables) if tables else None
 
-    def to_json(self) -> str | None:
-        """The projection as Spark has analysed and optimised it; None where that is not one.
-
-        Nor where the same row may give other values next time, or where another zone than UTC is
-        the session's.
-        """
+    @property
+    def repeatable(self) -> bool:
+        """Whether the same row has the same values next time; a projection and the zone UTC."""
         if not self.usable or len(self._steps) != 1 or self._zone != "UTC":
+            return False
+        return bool(self._steps[0].deterministic())
+
+    def to_json(self) -> str | None:
+        """The projection as Spark has optimised it; None where it is not repeatable, or too large.
+
+        Spark looks up the fields of each part's class again, so a plan of many parts takes minutes.
+        """
+        if not self.repeatable:
             return None
         step = self._steps[0]
-        return str(step.toJSON()) if step.deterministic() else None
+        columns = step.projectList()
+        leaves = sum(columns.apply(n).collectLeaves().size() for n in range(columns.size()))
+        return str(step.toJSON()) if leaves <= MOST_LEAVES else None
 
     def type_of(self, place: Sequence[int]) -> str:
         """The type of a part: of the n-th column, or of one of its children, as in JSON."""

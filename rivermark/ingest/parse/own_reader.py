@@ -55,5 +55,5 @@ class OwnReader:
         """Whether the same text has the same value next time."""
         if self._lasts is None:
             planned = self._projection.planned(pa.schema({TEXT: texts.type}))
-            self._lasts = planned.to_json() is not None
+            self._lasts = planned.repeatable
         return self._lasts
