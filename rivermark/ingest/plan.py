@@ -78,7 +78,8 @@ def open_source(lake: Lake, landing_root: str, ingest: Ingest) -> SourceReader:
 
         reader.restore(plan)
         # Their sizes are not those of the plan any more.
-        reader.planned(splits_read_again(lake, ingest.name))
+        if again := splits_read_again(lake, ingest.name):
+            reader.planned(again)
     return reader
 
 
