@@ -60,7 +60,7 @@ spark: setup ## Only the tests on a shared Spark session (without the long ones:
 platform: setup ## Only the tests with Dagster in process
 	$(PYTHON) -m pytest tests/platform -n 2 --dist loadfile $(PYTEST_OPTIONS)
 
-stories: setup ## Long tests on Spark; kills and restarts of whole processes (STORIES=short: quick ones)
+stories: setup ## Long tests on Spark; disk, damage, power and kills (STORIES=short: without kills)
 	RIVERMARK_FUZZ_ROUNDS=$(if $(filter short,$(STORIES)),5,40) $(PYTHON) -m pytest \
 		tests/unit/ingest/test_mutated_files.py $(PYTEST_OPTIONS)
 	$(PYTHON) -m pytest tests/spark -m long $(WORKERS) $(PYTEST_OPTIONS)

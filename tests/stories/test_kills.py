@@ -202,6 +202,7 @@ def table_of(deployment: Deployment) -> str:
 
 
 @pytest.mark.story
+@pytest.mark.slow
 @pytest.mark.timeout(1_500)
 def test_whatever_is_killed_comes_back_without_a_hand_and_loses_and_doubles_nothing(
     tmp_path: Path,
