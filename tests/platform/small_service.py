@@ -8,8 +8,9 @@ if __name__ == "__main__":
     role, *words = sys.argv[1:]
     if role == "fails":
         sys.exit(3)
-    if role == "deaf":
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What a shell starts in the background inherits that interrupts are ignored.
+    hears = signal.SIG_IGN if role == "deaf" else signal.default_int_handler
+    signal.signal(signal.SIGINT, hears)
     if role == "listens":
         server = socket.socket(socket.AF_UNIX)
         server.bind(words[0])
