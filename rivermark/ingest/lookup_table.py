@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
+from rivermark.ingest.plan import plan_table
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.delta import dataset_of, delta_table, read_rows
@@ -31,6 +32,7 @@ class LookupTable:
         """Raises CheckpointIncompatible where the table was filled by an ingest of events."""
         self._table = ingest.admitted
         self._versions = lake.path(ingest.versions)
+        self._plan = lake.path(plan_table(ingest))
         self._path = lake.path(ingest.admitted)
         self._time = ingest.contract.event_time
         if row_count(lake, ingest.admitted) and not row_count(lake, ingest.versions):
@@ -67,20 +69,23 @@ class LookupTable:
     def rebuild(self, metadata: Mapping[str, Any]) -> None:
         """Make the table again from all versions: of each key the newest one."""
         keys, time = ", ".join(map(quoted, self._table.keys)), quoted(self._time)
-        # Every name in it is declared. Files of one batch come by their names: their times are no
-        # longer known.
+        # Every name in it is declared. Files of one batch come in the order in which they landed.
         sql = f"""
             SELECT versions.* FROM versions
+            LEFT JOIN plan ON plan.name = _file AND plan.arrival = _ingest_batch
             QUALIFY 1 = row_number() OVER (
-                PARTITION BY {keys} ORDER BY {time} DESC, _ingest_batch DESC, _file DESC, _row DESC
+                PARTITION BY {keys} ORDER BY {time} DESC, _ingest_batch DESC,
+                    plan.modified_at DESC NULLS LAST, plan.path DESC NULLS LAST, _row DESC
             )
             """  # noqa: S608
         schema = arrow_schema(self._table.schema)
-        versions = dataset_of(delta_table(self._versions))
-        with connection({"versions": versions}) as duckdb:
-            newest: pa.Table = duckdb.sql(sql).to_arrow_table()
         with commit_lock(self._path):
+            # The versions are read under the lock: a batch that is merged meanwhile would be lost.
             table = delta_table(self._path)
+            paths = {"versions": self._versions, "plan": self._plan}
+            tables = {name: dataset_of(delta_table(path)) for name, path in paths.items()}
+            with connection(tables) as duckdb:
+                newest: pa.Table = duckdb.sql(sql).to_arrow_table()
             write_deltalake(
                 table,
                 newest.select(schema.names).cast(schema),

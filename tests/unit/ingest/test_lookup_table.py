@@ -1,11 +1,15 @@
 """The table of a lookup: the newest version of each key, whatever comes in which order."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from rivermark.ingest.lookup_table import LookupTable
+from rivermark.ingest.plan import plan_table
+from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import create_table
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.system_tables import rows_of
@@ -73,6 +77,39 @@ def test_a_repeated_batch_leaves_no_commit(settings: Settings, lookup: LookupTab
 
     assert sorted(p.name for p in (settings.home / path).glob("_delta_log/*.json")) == before
     assert len(held(settings)) == 49
+
+
+def test_a_table_made_again_has_the_files_of_a_batch_in_the_order_of_their_landing(
+    settings: Settings, put: Put, lookup: LookupTable
+) -> None:
+    for landed, file in enumerate("za"):
+        plan = {"arrival": 0, "name": file, "path": file, "modified_at": NOON + landed * HOUR}
+        put(plan_table(LOOKUP), plan)
+    put(LOOKUP.versions, version(1, 0, 0, "z"), version(1, 0, 0, "a"), version(2, 0, 0, "z", 2))
+
+    lookup.rebuild({"retake": "z"})
+
+    assert held(settings) == {1: (0, "a", 1), 2: (0, "z", 2)}
+
+
+def test_a_batch_that_is_merged_while_the_table_is_made_again_stays(
+    settings: Settings, put: Put, lookup: LookupTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_table(settings.lake(), plan_table(LOOKUP))
+    put(LOOKUP.versions, version(1, 0, 0, "a"))
+
+    @contextmanager
+    def after_the_stream(path: str) -> Iterator[None]:
+        monkeypatch.undo()
+        put(LOOKUP.versions, version(2, 0, 1, "b"))
+        merge(lookup, version(2, 0, 1, "b"), files=("b",))
+        with commit_lock(path):
+            yield
+
+    monkeypatch.setattr("rivermark.ingest.lookup_table.commit_lock", after_the_stream)
+    lookup.rebuild({"retake": "a"})
+
+    assert held(settings) == {1: (0, "a", 1), 2: (0, "b", 1)}
 
 
 def test_rows_of_events_are_no_lookup(settings: Settings, put: Put, lookup: LookupTable) -> None:
