@@ -74,7 +74,11 @@ class FileReader(SourceReader):
         for file in listing.files:
             size = self._seen.size_of(file.name)
             if size is None:
-                self._sort_in(discovery, file)
+                probed = self._probed(file)
+                if isinstance(probed, Waiting):
+                    discovery.waiting.append(probed)
+                else:
+                    discovery.ready.append(probed)
             elif size != file.size:
                 reason = f"had {size} bytes when it was read and has {file.size} now"
                 discovery.changed.append(self._waiting(file, reason))
@@ -89,13 +93,11 @@ class FileReader(SourceReader):
         ]
         return discovery
 
-    def _sort_in(self, discovery: Discovery, file: LandedFile) -> None:
+    def _probed(self, file: LandedFile) -> Split | Waiting:
         probe = self._landed.probe(file)
         if probe.status == "waiting":
-            reason = probe.reason or "not ready"
-            discovery.waiting.append(self._waiting(file, reason, settling=probe.settling))
-        else:
-            discovery.ready.append(self._split(file, probe))
+            return self._waiting(file, probe.reason or "not ready", settling=probe.settling)
+        return self._split(file, probe)
 
     def _waiting(self, file: LandedFile, reason: str, *, settling: bool = False) -> Waiting:
         path = self._landed.path(file)
@@ -118,12 +120,7 @@ class FileReader(SourceReader):
     def current(self, name: str) -> Split | Waiting | None:
         """The file as it lies in the folder now."""
         file = self._landed.named(name)
-        if file is None:
-            return None
-        probe = self._landed.probe(file)
-        if probe.status == "waiting":
-            return self._waiting(file, probe.reason or "not ready", settling=probe.settling)
-        return self._split(file, probe)
+        return None if file is None else self._probed(file)
 
     def backlog(self) -> Backlog:
         """Measure the files that are not planned, ready or not."""
