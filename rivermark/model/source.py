@@ -128,7 +128,9 @@ class Records:
 
 
 PlanRows: TypeAlias = "Callable[..., Iterable[tuple[Any, ...]]]"
-"""Yields the named columns (fields of `Split`) of every planned split, in any order."""
+"""Yields the named columns (fields of `Split`) of every planned split, in any order.
+
+Then of those that were read again since, as they were then."""
 
 Diagnose: TypeAlias = "Callable[[PlannedSplit], object]"
 """Parses one split alone, and raises where that cannot be done."""

@@ -21,9 +21,12 @@ from rivermark import FileSource
 from rivermark.ingest.plan import BatchPlanner
 from rivermark.ingest.source.files.file_probe import FileProbe, probe_file
 from rivermark.ingest.source.files.listing import LandedFiles
+from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.lake import Lake
 from rivermark.model.contract import Contract, Field
 from rivermark.model.stream import Ingest
+from rivermark.settings import Settings
+from tests.oracles.shop import append
 
 LINE = b'{"id":1,"at":"2024-03-01T10:00:00Z"}\n'
 HOUR_AGO = 3600.0
@@ -330,6 +333,20 @@ def test_a_file_that_grew_after_it_was_taken_is_told_and_not_read_again(
         assert (found.planned, found.waiting) == (0, [])
         assert [c.path for c in found.changed] == [str(path)]
         assert found.changed[0].reason == "had 37 bytes when it was read and has 111 now"
+
+
+def test_a_file_that_was_read_again_is_known_as_it_was_then(
+    put: Put, planner: Open, tmp_path: Path
+) -> None:
+    for name in ("a.json", "b.json"):
+        put(name)
+    planner().poll()
+    for name in ("a.json", "b.json"):
+        put(name, LINE * 3)
+    again = {"stream": "test/rides", "file": "a.json", "size": 3 * len(LINE), "replaced": 1}
+    append(Settings(home=tmp_path), INGEST_FILES, [again])
+
+    assert [c.name for c in planner().poll().changed] == ["b.json"]
 
 
 def test_the_first_line_tells_the_columns(put: Put, planner: Open, tmp_path: Path) -> None:
