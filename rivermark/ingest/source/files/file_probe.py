@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from rivermark.ingest.source.files.longest_line import LongestLine
 from rivermark.ingest.source.files.options import FileFormat, FileOptions
 from rivermark.ingest.source.files.stored_file import StoreFault, open_stored
 
@@ -48,7 +49,7 @@ class FileProbe:
     `columns` is the file's own list of column names, `head` its header line where it has one.
     `doubtful` marks a fault that goes away while the file is being written (no end, no footer).
     `settling` marks a file that becomes ready by waiting. `digest` is one of the file's bytes,
-    where it was read to its end.
+    where it was read to its end; `longest_line` the bytes of a packed text's, once unpacked.
     """
 
     status: Status
@@ -59,6 +60,7 @@ class FileProbe:
     doubtful: bool = False
     settling: bool = False
     digest: str | None = None
+    longest_line: int = 0
 
 
 class UnusableHeader(Exception):
@@ -100,8 +102,7 @@ def probe_file(
                 case "avro":
                     return probe_avro(file)
                 case _:
-                    packed = path.lower().endswith(".gz")
-                    return probe_text(file, packed, kind, options, wanted)
+                    return probe_text(file, is_packed(path), kind, options, wanted)
     except StoreFault as fault:
         return FileProbe("waiting", kind, f"cannot be read yet: {one_line(str(fault))}")
     except UnusableHeader as error:
@@ -148,8 +149,9 @@ def probe_text(
     wanted: Collection[str] | None,
 ) -> FileProbe:
     """Read a text file's first line and its last byte; a gzipped one is unpacked to its end."""
+    longest = 0
     if packed:
-        start, last = unpack(file)
+        start, last, longest = unpack(file)
     else:
         start = file.read(HEAD_BYTES)
         file.seek(-1, io.SEEK_END)
@@ -160,17 +162,23 @@ def probe_text(
         columns, head = csv_columns(start, options, wanted)
     elif kind == "json":
         columns = keys_of(first_line(start, options.encoding))
-    return FileProbe("ready", kind, None, columns, head, unfinished)
+    return FileProbe("ready", kind, None, columns, head, unfinished, longest_line=longest)
 
 
-def unpack(packed: io.BufferedReader) -> tuple[bytes, bytes]:
-    """The first bytes and the last one of a gzipped file, without holding the rest."""
-    start, last = b"", b""
+def is_packed(path: str) -> bool:
+    """Whether a text file is gzipped, by its name."""
+    return path.lower().endswith(".gz")
+
+
+def unpack(packed: io.BufferedReader) -> tuple[bytes, bytes, int]:
+    """A gzipped file's first bytes, its last one and its longest line; the rest is not held."""
+    start, last, longest = b"", b"", LongestLine()
     with gzip.GzipFile(fileobj=packed) as plain:
         while chunk := plain.read(HEAD_BYTES):
             start = start or chunk
             last = chunk[-1:]
-    return start, last
+            longest.add(chunk)
+    return start, last, longest.length
 
 
 def first_line(start: bytes, encoding: str) -> str:

@@ -13,12 +13,7 @@ from typing import Final
 
 from pyarrow import fs
 
-from rivermark.ingest.source.files.file_probe import (
-    HEAD_BYTES,
-    FileProbe,
-    one_line,
-    probe_file,
-)
+from rivermark.ingest.source.files.file_probe import HEAD_BYTES, FileProbe, one_line, probe_file
 from rivermark.ingest.source.files.options import FileOptions
 from rivermark.ingest.source.files.scan import digest_of, scanned
 from rivermark.ingest.source.files.walk import Walk, hidden
@@ -155,11 +150,12 @@ class LandedFiles:
         if not file.is_text:
             return FileProbe("rejected", reason="file_name_not_utf8")
         probe = probe_file(self._fs, file.path, file.size, self._options, self.wanted)
-        if probe.status == "ready" and self._is_scanned(file):
-            probe = scanned(probe, self._fs, file.path)
         if probe.doubtful and quiet < self._options.unterminated_settle.total_seconds():
             reason = f"looks unfinished: {probe.reason or 'no line end'}"
             return FileProbe("waiting", reason=reason, settling=True)
+        # Last, because a file that still waits is probed at every poll.
+        if probe.status == "ready" and self._is_scanned(file):
+            return scanned(probe, self._fs, file.path)
         return probe
 
     def _is_scanned(self, file: LandedFile) -> bool:

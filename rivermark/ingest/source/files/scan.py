@@ -6,15 +6,15 @@ Admission reads the same bytes a moment later and finds them in memory, so what 
 
 from __future__ import annotations
 
-import gzip
 import io
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 from zlib import crc32
 
 from pyarrow import fs
 
-from rivermark.ingest.source.files.file_probe import HEAD_BYTES, FileProbe, one_line
+from rivermark.ingest.source.files.file_probe import HEAD_BYTES, FileProbe, is_packed, one_line
+from rivermark.ingest.source.files.longest_line import LongestLine
 from rivermark.ingest.source.files.stored_file import StoreFault, open_stored
 
 LONGEST_LINE: Final = 32 << 20
@@ -23,40 +23,16 @@ over, and one of gigabytes ends the engine."""
 TEXT: Final = ("json", "csv", "text")
 
 
-@dataclass
-class _Lines:
-    """The longest line of a text that comes piece by piece."""
-
-    longest: int = 0
-    open: int = 0
-
-    def add(self, piece: bytes) -> None:
-        """Take the next piece."""
-        last = max(piece.rfind(b"\n"), piece.rfind(b"\r"))
-        if last < 0:
-            self.open += len(piece)
-        else:
-            ends = [place for end in (b"\n", b"\r") if (place := piece.find(end)) >= 0]
-            # Lines within a piece are shorter than it, and so shorter than any that is too long.
-            self.longest = max(self.longest, self.open + min(ends))
-            self.open = len(piece) - last - 1
-        self.longest = max(self.longest, self.open)
-
-
 def scanned(probe: FileProbe, files: fs.FileSystem, path: str) -> FileProbe:
     """The probe with the file's digest; a text with an overlong line is rejected."""
     try:
         with open_stored(files, path) as file:
-            digest, longest = _scan(file, probe.format in TEXT and not _is_gzip(path))
-            if probe.format in TEXT and _is_gzip(path):
-                file.seek(0)
-                with gzip.GzipFile(fileobj=file) as plain:
-                    _, longest = _scan(plain, lines=True)
+            digest, longest = _scan(file, lines=probe.format in TEXT and not is_packed(path))
     except StoreFault as fault:
         return FileProbe("waiting", probe.format, f"cannot be read yet: {one_line(str(fault))}")
-    if longest > LONGEST_LINE:
+    if max(longest, probe.longest_line) > LONGEST_LINE:
         reason = f"file_line_too_long: a line of more than {LONGEST_LINE >> 20} MiB"
-        return FileProbe("rejected", probe.format, reason, doubtful=probe.doubtful, digest=digest)
+        return FileProbe("rejected", probe.format, reason, digest=digest)
     return replace(probe, digest=digest)
 
 
@@ -71,13 +47,9 @@ def digest_of(files: fs.FileSystem, path: str) -> str:
 
 def _scan(file: io.BufferedIOBase, lines: bool) -> tuple[str, int]:
     """The digest of what can be read, and the bytes of the longest line."""
-    digest, counted = 0, _Lines()
+    digest, longest = 0, LongestLine()
     while piece := file.read(HEAD_BYTES):
         digest = crc32(piece, digest)
         if lines:
-            counted.add(piece)
-    return f"crc32:{digest:08x}", counted.longest
-
-
-def _is_gzip(path: str) -> bool:
-    return path.lower().endswith(".gz")
+            longest.add(piece)
+    return f"crc32:{digest:08x}", longest.length

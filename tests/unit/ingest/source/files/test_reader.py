@@ -211,6 +211,25 @@ def test_an_unterminated_last_line_waits_and_is_taken_when_nobody_goes_on(
     assert planner().poll().planned == 1
 
 
+def test_a_file_that_waits_is_not_read_to_its_end_at_every_poll(
+    put: Put, planner: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def scanned(probe: FileProbe, _: fs.FileSystem, path: str) -> FileProbe:
+        read.append(path)
+        return probe
+
+    monkeypatch.setattr("rivermark.ingest.source.files.listing.scanned", scanned)
+    put("a.json", LINE[:9], age=5)
+    planner().poll()
+    assert read == []
+
+    path = put("a.json", LINE, age=5)
+    planner().poll()
+    assert read == [str(path)]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
-from rivermark.ingest.source.files import scan
-from rivermark.ingest.source.files.file_probe import FileProbe
+from rivermark import FileSource
+from rivermark.ingest.source.files import file_probe, scan
+from rivermark.ingest.source.files.file_probe import FileProbe, probe_file
 from rivermark.ingest.source.files.scan import digest_of, scanned
 
+JSON = FileSource(folder="in")
 READY = FileProbe("ready", "json")
 
 
@@ -31,15 +33,19 @@ def test_n040_a_line_beyond_the_bound_quarantines_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes, fits: bool, packed: bool
 ) -> None:
     monkeypatch.setattr(scan, "LONGEST_LINE", 10)
-    monkeypatch.setattr(scan, "HEAD_BYTES", 4)
+    for module in (scan, file_probe):
+        monkeypatch.setattr(module, "HEAD_BYTES", 4)
     path = tmp_path / ("a.json.gz" if packed else "a.json")
     path.write_bytes(gzip.compress(text) if packed else text)
 
-    probe = scanned(READY, fs.LocalFileSystem(), str(path))
+    file = fs.LocalFileSystem(), str(path)
+    # A packed text is unpacked once, when it is probed.
+    probed = probe_file(*file, path.stat().st_size, JSON) if packed else READY
+    probe = scanned(probed, *file)
 
     assert probe.status == ("ready" if fits else "rejected")
     assert (probe.reason or "file_line_too_long").startswith("file_line_too_long")
-    assert probe.digest == digest_of(fs.LocalFileSystem(), str(path))
+    assert probe.digest == digest_of(*file)
 
 
 def test_a_digest_is_that_of_the_bytes(tmp_path: Path) -> None:
