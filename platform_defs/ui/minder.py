@@ -76,7 +76,7 @@ class Minder:
             folder = Path(tempfile.mkdtemp(prefix="rivermark-ui-"))
         self.folder = folder
         self.minded = [
-            Minded(service, next((p for n, p in known.items() if n == service.name), None))
+            Minded(service, known.get(service.name))
             for service in self.services(folder, self.host, self.port)
         ]
         self._children: list[subprocess.Popen[bytes]] = []
@@ -91,7 +91,6 @@ class Minder:
                 _say(f"the {each.service.name} runs on as process {each.living.pid}")
             else:
                 each.living, each.due = None, datetime.now(UTC)
-        self._write()
         self._write()
         while not ending.is_set():
             self.check()
@@ -180,8 +179,9 @@ class Minder:
             return
         self._looked = time.monotonic()
         proxy = next((m.living for m in self.minded if m.service.name == CODE_SERVER), None)
-        gone = proxy is not None and proxy.runs() and listens(socket_of(self.folder))
-        self._gone = self._gone + 1 if gone and proxy and code_server_is_gone(proxy.pid) else 0
+        serves = proxy is not None and proxy.runs() and listens(socket_of(self.folder))
+        lost = proxy is not None and serves and code_server_is_gone(proxy.pid)
+        self._gone = self._gone + 1 if lost else 0
         # Twice: a server that is being replaced is missing for a moment.
         if self._gone >= 2:
             heal(f"http://{self.host}:{self.port}/graphql")

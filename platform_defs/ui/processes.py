@@ -13,6 +13,8 @@ from types import FrameType
 
 import psutil
 
+from rivermark.runtime.supervision.live_process import live_process
+
 Handler = Callable[[int, FrameType | None], None] | signal.Handlers
 
 
@@ -33,13 +35,7 @@ class Living:
 
     def runs(self) -> bool:
         """Whether it is still there."""
-        try:
-            process = psutil.Process(self.pid)
-            # Two seconds: the kernel's boot time, from which starts are counted, can shift by one.
-            same = abs(process.create_time() - self.began) < 2
-            return same and bool(process.status() != psutil.STATUS_ZOMBIE)
-        except psutil.NoSuchProcess:
-            return False
+        return live_process(self.pid, self.began) is not None
 
     def end(self, signal_number: int) -> None:
         """Send it a signal, if it is still there."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,20 +30,8 @@ class RecordFile:
 
     def take(self, seconds: float) -> bool:
         """Take the lock; a minder that was killed a moment ago may hold it a little longer."""
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fd = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-        deadline = time.monotonic() + seconds
-        while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    os.close(fd)
-                    return False
-                time.sleep(0.05)
-                continue
-            self._fd = fd
-            return True
+        self._fd = state_file.lock(self.path.with_suffix(".lock"), seconds)
+        return self._fd is not None
 
     def read(self) -> Record | None:
         """The last record; none where there is no readable one."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +15,7 @@ import psutil
 from rivermark.model.errors import LeaseLost, StreamAlreadyRunning
 from rivermark.runtime.supervision import state_file
 from rivermark.runtime.supervision.heartbeat import HeartbeatStore
+from rivermark.runtime.supervision.live_process import live_process
 from rivermark.runtime.supervision.state_file import UnreadableState
 
 PATIENCE: Final = timedelta(seconds=1)
@@ -155,19 +154,10 @@ class Lease:
         self.release()
 
     def _take(self) -> int:
-        self._lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fd = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o600)
-        deadline = time.monotonic() + PATIENCE.total_seconds()
-        while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() < deadline:
-                    time.sleep(0.05)
-                    continue
-                os.close(fd)
-                raise StreamAlreadyRunning(self._held_by(self._last_owner())) from None
-            return fd
+        descriptor = state_file.lock(self._lock, PATIENCE.total_seconds())
+        if descriptor is None:
+            raise StreamAlreadyRunning(self._held_by(self._last_owner()))
+        return descriptor
 
     def _newest_token(self) -> int:
         """The highest token that any owner has claimed, 0 before the first."""
@@ -215,11 +205,11 @@ class Lease:
             if datetime.now(UTC) - alive < FAR_SILENCE:
                 raise StreamAlreadyRunning(self._held_by(owner))
             return
-        if _process(owner.pid, owner.pid_began) is not None:
+        if live_process(owner.pid, owner.pid_began) is not None:
             if owner.pid == os.getpid():
                 return
             raise StreamAlreadyRunning(self._held_by(owner))
-        jvm = _process(owner.jvm_pid, owner.jvm_began)
+        jvm = live_process(owner.jvm_pid, owner.jvm_began)
         if jvm is None:
             return
         try:
@@ -243,16 +233,3 @@ class Lease:
             # Closing drops the lock. The file stays: a lock on a deleted file excludes no process.
             os.close(self._fd)
             self._fd = None
-
-
-def _process(pid: int | None, began: float | None) -> psutil.Process | None:
-    """The live process of that number and start, and no later one of the same number."""
-    if pid is None or began is None:
-        return None
-    try:
-        process = psutil.Process(pid)
-        # Two seconds: the kernel's boot time, from which starts are counted, can shift by one.
-        same = abs(process.create_time() - began) < 2
-        return process if same and process.status() != psutil.STATUS_ZOMBIE else None
-    except psutil.NoSuchProcess:
-        return None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
+import time
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -67,3 +70,23 @@ def read(path: Path, kind: type[T]) -> T | None:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableState(f"{path}: {error}") from error
+
+
+def lock(path: Path, seconds: float) -> int | None:
+    """Lock a file for this process; None where another one holds the lock for so long.
+
+    Returns the file's descriptor. To close it, or the end of the process, gives the lock back.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() < deadline:
+                time.sleep(0.05)
+                continue
+            os.close(descriptor)
+            return None
+        return descriptor
