@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import duckdb
@@ -24,10 +25,8 @@ from rivermark.model.suite import Suite
 from rivermark.model.table import Table
 from rivermark.quality.duckdb_sql import (
     BATCH,
-    Condition,
     Search,
-    condition_of,
-    counting,
+    count_by_rule,
     local_day,
     on_days,
     search_of,
@@ -80,71 +79,37 @@ class DuckDbEvaluator:
         """
         started = time.monotonic()
         where = EVERY_ROW if day is None else on_days(self.table, [day])
-        conditions: dict[SuiteRule, Condition] = {}
-        failed: dict[SuiteRule, CheckResult] = {}
+        results: dict[SuiteRule, CheckResult] = {}
+        answering = partial(_answering, results)
+        total, counted = count_by_rule(
+            suite.rules,
+            self.rows.schema,
+            lambda select, values, rule: self._query(
+                f"SELECT {select} FROM {BATCH} WHERE {where}",  # noqa: S608
+                values,
+                rule,
+            )[0],
+            answering,
+        )
         for rule in suite.rules:
-            try:
-                condition = condition_of(rule, self.rows.schema)
-            except SuiteDoesNotFit as error:
-                failed[rule] = unanswered(rule, error)
+            if rule in results:
                 continue
-            if condition is not None:
-                conditions[rule] = condition
-        total, counted = self._counted(conditions, where, failed)
-        results = []
-        for rule in suite.rules:
-            if rule in failed:
-                results.append(failed[rule])
-            elif not total and not isinstance(rule.question, Columns | RowCount | UsualRows):
-                results.append(not_evaluated(rule, passed=suite.may_be_empty))
+            if not total and not isinstance(rule.question, Columns | RowCount | UsualRows):
+                results[rule] = not_evaluated(rule, passed=suite.may_be_empty)
             elif rule in counted:
-                results.append(_of_rows(rule, *counted[rule]))
+                results[rule] = _of_rows(rule, *counted[rule])
             else:
-                try:
-                    results.append(self._of_table(rule, total, day, where))
-                except (CheckCrashed, SuiteDoesNotFit) as error:
-                    results.append(unanswered(rule, error))
+                with answering(rule):
+                    results[rule] = self._of_table(rule, total, day, where)
         return SuiteResult(
             suite=suite.name,
             table=self.table.name,
             version=self.version,
             rows=total,
-            results=tuple(results),
+            results=tuple(results[rule] for rule in suite.rules),
             docs_path=None,
             elapsed=timedelta(seconds=time.monotonic() - started),
         )
-
-    def _counted(
-        self,
-        conditions: Mapping[SuiteRule, Condition],
-        where: str,
-        failed: dict[SuiteRule, CheckResult],
-    ) -> tuple[int, dict[SuiteRule, tuple[int, int]]]:
-        """The number of rows; for each rule of rows to how many it applies, and how many fail.
-
-        In one scan. Where that fails, rule by rule, so that only those are `failed` which do.
-        """
-
-        def count(*rules: SuiteRule) -> list[int]:
-            select, values = counting(conditions[rule] for rule in rules)
-            sql = f"SELECT {select} FROM {BATCH} WHERE {where}"  # noqa: S608
-            [row] = self._query(sql, values, rules[0] if len(rules) == 1 else None)
-            return [*row]
-
-        try:
-            total, *counts = count(*conditions)
-            pairs = zip(counts[::2], counts[1::2], strict=True)
-            return total, dict(zip(conditions, pairs, strict=True))
-        except CheckCrashed:
-            [total], counted = count(), {}
-        for rule in conditions:
-            try:
-                _, applies, breaks = count(rule)
-            except CheckCrashed as error:
-                failed[rule] = unanswered(rule, error)
-            else:
-                counted[rule] = (applies, breaks)
-        return total, counted
 
     def failing_rows(
         self, rule: SuiteRule, *, limit: int = 50, day: date | None = None, personal: bool = False
@@ -240,6 +205,15 @@ def suite_connection(tables: Mapping[str, Rows]) -> Iterator[duckdb.DuckDBPyConn
         duck.execute("SET SESSION default_null_order = 'nulls_first'")
         duck.execute("CREATE OR REPLACE TEMP MACRO size(items) AS len(items)")
         yield duck
+
+
+@contextmanager
+def _answering(results: dict[SuiteRule, CheckResult], rule: SuiteRule) -> Iterator[None]:
+    """Keep as its result that a rule could not be evaluated, and go on with the others."""
+    try:
+        yield
+    except (CheckCrashed, SuiteDoesNotFit) as error:
+        results[rule] = unanswered(rule, error)
 
 
 def _of_rows(rule: SuiteRule, evaluated: int, unexpected: int) -> CheckResult:

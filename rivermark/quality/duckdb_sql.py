@@ -7,11 +7,13 @@ those of the suites, declared in code, in the SQL that Spark and DuckDB share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Final
 
+import duckdb
 import pyarrow as pa
 
 from rivermark.lake.day_predicates import days_of, is_date, ranges
@@ -33,7 +35,7 @@ from rivermark.model.question import (
 )
 from rivermark.model.rule import SuiteRule
 from rivermark.model.table import Table
-from rivermark.quality.errors import SuiteDoesNotFit
+from rivermark.quality.errors import CheckCrashed, SuiteDoesNotFit
 from rivermark.quality.volume_profile import DUCKDB, usual_rows
 
 BATCH: Final = "batch"
@@ -123,7 +125,43 @@ def search_of(rule: SuiteRule, schema: pa.Schema) -> Search | None:
     raise AssertionError(rule.question)
 
 
-def counting(conditions: Iterable[Condition]) -> tuple[str, tuple[object, ...]]:
+def count_by_rule(
+    rules: Iterable[SuiteRule],
+    schema: pa.Schema,
+    query: Callable[[str, Sequence[object], SuiteRule | None], Sequence[int]],
+    answering: Callable[[SuiteRule], AbstractContextManager[None]],
+) -> tuple[int, dict[SuiteRule, tuple[int, int]]]:
+    """The number of rows; for each rule of rows to how many it applies, and how many break it.
+
+    `query` returns the row of a list of expressions, and is told the rule where it is asked for one
+    alone; `answering` takes the error of a rule that cannot be evaluated. All rules are counted in
+    one scan; where that fails, each in its own, so that only those have no numbers which fail.
+    """
+    conditions: dict[SuiteRule, Condition] = {}
+    for rule in rules:
+        with answering(rule):
+            if (condition := condition_of(rule, schema)) is not None:
+                conditions[rule] = condition
+
+    def count(*chosen: SuiteRule) -> Sequence[int]:
+        select, values = _counting(conditions[rule] for rule in chosen)
+        return query(select, values, chosen[0] if len(chosen) == 1 else None)
+
+    try:
+        total, *counts = count(*conditions)
+        pairs = zip(counts[::2], counts[1::2], strict=True)
+        return total, dict(zip(conditions, pairs, strict=True))
+    except (duckdb.Error, CheckCrashed):
+        [total] = count()
+    counted: dict[SuiteRule, tuple[int, int]] = {}
+    for rule in conditions:
+        with answering(rule):
+            _, applies, breaks = count(rule)
+            counted[rule] = (applies, breaks)
+    return total, counted
+
+
+def _counting(conditions: Iterable[Condition]) -> tuple[str, tuple[object, ...]]:
     """What one scan selects: all rows, then for each condition where it applies and fails."""
     parts, values = ["count(*)"], list[object]()
     for condition in conditions:

@@ -16,9 +16,10 @@ starts. A live stream is not held up; its checks report it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import duckdb
@@ -33,8 +34,8 @@ from rivermark.model.question import NoRowsFrom, NoRowsWhere, Unique, UsualRows
 from rivermark.model.rule import SuiteRule, in_rows
 from rivermark.model.table import Table
 from rivermark.quality.duckdb_evaluator import suite_connection
-from rivermark.quality.duckdb_sql import BATCH, Condition, condition_of, counting, on_days
-from rivermark.quality.errors import CheckCrashed, PublicationBlocked, SuiteDoesNotFit
+from rivermark.quality.duckdb_sql import BATCH, count_by_rule, on_days
+from rivermark.quality.errors import PublicationBlocked, SuiteDoesNotFit
 from rivermark.quality.suites import suite_of
 
 if TYPE_CHECKING:
@@ -71,10 +72,7 @@ def audit(
     blocked: dict[str, str] = {}
     errors: set[SuiteRule] = set()
     for table, rows in staged:
-        unanswered: dict[SuiteRule, str] = {}
-        broken = broken_rules(
-            lake, stream, table, rows, instead_of=instead_of, unanswered=unanswered
-        )
+        broken, unanswered = broken_rules(lake, stream, table, rows, instead_of=instead_of)
         for rule, count in broken.items():
             if rule.severity == "warning":
                 logger.warning("%s: %s are published all the same", table.name, _by(rule, count))
@@ -105,77 +103,47 @@ def broken_rules(
     rows: Rows,
     *,
     instead_of: Collection[date] = (),
-    unanswered: dict[SuiteRule, str] | None = None,
-) -> dict[SuiteRule, int]:
+) -> tuple[dict[SuiteRule, int], dict[SuiteRule, str]]:
     """The rules of severity critical or warning that rows alone break, with how many rows do.
 
-    Rules that cannot be evaluated are added to `unanswered`, with the reason; without it, the first
-    of them raises.
+    And those of them that cannot be evaluated, with the reason.
     """
     suite = suite_of(stream, table)
     if suite is None:
-        return {}
+        return {}, {}
     rules = [r for r in suite.rules if r.severity != "info" and _of_rows(r)]
-    conditions: dict[SuiteRule, Condition] = {}
-    for rule in rules:
-        with _answering(table, rule, unanswered):
-            if (condition := condition_of(rule, rows.schema)) is not None:
-                conditions[rule] = condition
+    unanswered: dict[SuiteRule, str] = {}
+    answering = partial(_answering, unanswered, table)
     published = dataset_of(delta_table(lake.path(table)))
     with suite_connection({BATCH: rows, PUBLISHED: published}) as duck:
-        total, broken = _broken(duck, table, conditions, unanswered)
+        total, counted = count_by_rule(
+            rules,
+            rows.schema,
+            lambda select, values, _: _query(duck, f"SELECT {select} FROM {BATCH}", values)[0],  # noqa: S608
+            answering,
+        )
         if not total:
-            return {}
+            return {}, unanswered
+        broken = {rule: breaks for rule, (_, breaks) in counted.items() if breaks}
         for rule in rules:
             if isinstance(rule.question, Unique) and not merged_by(
                 stream, table, rule.question.columns
             ):
-                with _answering(table, rule, unanswered):
+                with answering(rule):
                     repeated = _repeated(duck, table, rule.question.columns, instead_of)
                     broken |= {rule: repeated} if repeated else {}
-        return broken
-
-
-def _broken(
-    duck: duckdb.DuckDBPyConnection,
-    table: Table,
-    conditions: Mapping[SuiteRule, Condition],
-    unanswered: dict[SuiteRule, str] | None,
-) -> tuple[int, dict[SuiteRule, int]]:
-    """The number of rows, and for each rule that some break, how many; in one scan where it can."""
-
-    def count(*rules: SuiteRule) -> list[int]:
-        select, values = counting(conditions[rule] for rule in rules)
-        [row] = _query(duck, f"SELECT {select} FROM {BATCH}", values)  # noqa: S608
-        return [*row]
-
-    try:
-        total, *counts = count(*conditions)
-        return total, {r: n for r, n in zip(conditions, counts[1::2], strict=True) if n}
-    except duckdb.Error:
-        [total] = count()
-    broken: dict[SuiteRule, int] = {}
-    for rule in conditions:
-        with _answering(table, rule, unanswered):
-            breaks = count(rule)[-1]
-            broken |= {rule: breaks} if breaks else {}
-    return total, broken
+        return broken, unanswered
 
 
 @contextmanager
-def _answering(
-    table: Table, rule: SuiteRule, unanswered: dict[SuiteRule, str] | None
-) -> Iterator[None]:
+def _answering(unanswered: dict[SuiteRule, str], table: Table, rule: SuiteRule) -> Iterator[None]:
     """Take down why a rule could not be evaluated, and go on with the others."""
     try:
         yield
     except (duckdb.Error, SuiteDoesNotFit) as error:
         # DuckDB's message may quote a value.
         hidden = table.personal and isinstance(error, duckdb.Error)
-        reason = type(error).__name__ if hidden else str(error).splitlines()[0]
-        if unanswered is None:
-            raise CheckCrashed(f"rule '{rule.name}' could not be evaluated: {reason}") from error
-        unanswered[rule] = reason
+        unanswered[rule] = type(error).__name__ if hidden else str(error).splitlines()[0]
 
 
 def merged_by(stream: Stream, table: Table, columns: Sequence[str]) -> bool:
