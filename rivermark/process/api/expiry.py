@@ -154,12 +154,11 @@ class ExpiringList(MutableSequence[T], Generic[T]):
     def __setitem__(self, index: Any, value: Any) -> None:
         end = self._life.end()
         if isinstance(index, slice):
-            stored, places = self._stored(), self._living()
-            living = [stored[place] for place in places]
+            stored, now = self._stored(), self._life.now()
+            living = [each for each in stored if each[1] > now]
             living[index] = [(each, end) for each in value]
             # What has ended comes first: only an event of an earlier time can still see it.
-            ended = [each for place, each in enumerate(stored) if place not in set(places)]
-            stored[:] = [*ended, *living]
+            stored[:] = [*(each for each in stored if each[1] <= now), *living]
         else:
             self._stored()[self._living()[index]] = (value, end)
 
@@ -176,7 +175,7 @@ class ExpiringList(MutableSequence[T], Generic[T]):
     def insert(self, index: int, value: T) -> None:
         """Insert an element that lives from now."""
         stored = self._stored()
-        behind = self._living()[index:] if index < len(self) else []
+        behind = self._living()[index:]
         stored.insert(behind[0] if behind else len(stored), (value, self._life.end()))
 
     def clear(self) -> None:

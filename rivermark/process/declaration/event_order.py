@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 from rivermark.model.errors import DeclarationError
 from rivermark.process.api.declaration import EventOrder, InputSpec
+from rivermark.process.evolution.meaning import names_in
 
 OURS = "rivermark.process."
 """Modules whose own timers do not count: windows and patterns say what they need."""
@@ -63,7 +64,7 @@ def _own(cls: Any, base: Any) -> Iterator[type]:
 def _names(function: FunctionType, seen: set[FunctionType]) -> set[str]:
     """The attributes and globals that the function names, those of functions beside it included."""
     seen.add(function)
-    names = {name for code in _codes(function.__code__) for name in code.co_names}
+    names = names_in(function.__code__)
     for name in [*names]:
         called = function.__globals__.get(name)
         if (
@@ -73,10 +74,3 @@ def _names(function: FunctionType, seen: set[FunctionType]) -> set[str]:
         ):
             names |= _names(called, seen)
     return names
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from _codes(inner)

@@ -99,7 +99,7 @@ class _Collector:
         defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
         if defaults:
             self.facts[f"defaults of {function.__qualname__}"] = self.canonical(defaults)
-        self._of_globals(_names(function.__code__), function.__globals__)
+        self._of_globals(names_in(function.__code__), function.__globals__)
 
     def _of_globals(self, names: Iterable[str], scope: Mapping[str, Any]) -> None:
         chosen = set(names)
@@ -184,12 +184,12 @@ def _assigned(cls: type) -> Iterator[tuple[str, ast.expr]]:
                 yield target.id, value
 
 
-def _names(code: CodeType) -> set[str]:
+def names_in(code: CodeType) -> set[str]:
     """Every name that the code, or code within it, looks up."""
     names = set(code.co_names)
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            names |= _names(inner)
+            names |= names_in(inner)
     return names
 
 

@@ -106,10 +106,8 @@ class PatternProcess(KeyedProcess[E, Out], Generic[E, Out]):
         absent = [each for each in over if is_whole(self.pattern, each) and self.pattern.absence]
         matches, kept = self._skip(absent, [*over, *rest])
         complete, stay = {id(each) for each in matches}, {id(each) for each in kept}
-        self.partials[:] = rest
-        before = self._starts()
         self.partials[:] = [each for each in rest if id(each) in stay]
-        self._set_timers(before, ctx)
+        self._set_timers({each.start for each in rest}, ctx)
         for each in over:
             if id(each) in complete:
                 self.on_match(match_of(self.pattern, each), ctx)
