@@ -1,11 +1,12 @@
 """The checks of streams and tables as asset checks, with what each observed."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import partial
 
 import dagster as dg
+from pyspark.sql import SparkSession
 
 from jobs.check_results import Evaluate, evaluated, every_result
 from jobs.input_match import MATCH_CHECK, compared_streams, match_result
@@ -23,8 +24,10 @@ from rivermark.monitor.checks.check import StreamCheck
 from rivermark.monitor.checks.registry import checks_of_stream, retention_checks
 from rivermark.monitor.completeness.checks import completeness_checks
 from rivermark.quality.suites import suites_of
+from rivermark.settings import Settings
 
 Results = Iterator[dg.AssetCheckResult]
+EvaluateOnSpark = Callable[[SparkSession, Settings], dg.AssetCheckResult]
 
 
 def checks_of(topology: Topology) -> list[dg.AssetChecksDefinition]:
@@ -78,38 +81,22 @@ def stream_checks(kind: str, group: str, checks: Sequence[StreamCheck]) -> dg.As
 
 def suite_checks(topology: Topology, group: str) -> dg.AssetChecksDefinition:
     """The suites of a group's published and admitted tables, by Great Expectations."""
-    suites = {
-        dg.AssetCheckKey(table_key(table), SUITE_CHECK): (table, suite)
-        for stream in topology.groups()[group]
-        for table, suite in suites_of(stream)
-    }
-
-    @dg.multi_asset_check(
-        name=f"{stem(group)}_suites",
-        specs=[
-            dg.AssetCheckSpec(
-                name=key.name,
-                asset=key.asset_key,
-                description=f"The table meets the expectations of suite '{suite.name}'.",
-                additional_deps=[progress_key(group)],
+    return _on_spark(
+        f"{stem(group)}_suites",
+        [
+            (
+                dg.AssetCheckSpec(
+                    name=SUITE_CHECK,
+                    asset=table_key(table),
+                    description=f"The table meets the expectations of suite '{suite.name}'.",
+                    additional_deps=[progress_key(group)],
+                ),
+                partial(suite_result, table=table, suite=suite),
             )
-            for key, (_, suite) in suites.items()
+            for stream in topology.groups()[group]
+            for table, suite in suites_of(stream)
         ],
-        can_subset=True,
     )
-    def evaluate_suites(
-        context: dg.AssetCheckExecutionContext, platform: SettingsResource, spark: SparkResource
-    ) -> Results:
-        session, settings = spark.spark_session, platform.settings()
-        yield from _results(
-            context,
-            {
-                key: partial(suite_result, session, settings, table, suite)
-                for key, (table, suite) in suites.items()
-            },
-        )
-
-    return evaluate_suites
 
 
 def match_checks(topology: Topology, group: str) -> list[dg.AssetChecksDefinition]:
@@ -118,43 +105,40 @@ def match_checks(topology: Topology, group: str) -> list[dg.AssetChecksDefinitio
     The job of the suites evaluates it, and the page of a table: it costs some days' recompute a
     stream.
     """
-    by_key = {
-        dg.AssetCheckKey(table_key(stream.tables[0]), MATCH_CHECK): stream
-        for stream in compared_streams(topology.groups()[group])
-    }
-    if not by_key:
-        return []
-
-    @dg.multi_asset_check(
-        name=f"{stem(group)}_matches",
-        specs=[
+    checks: list[tuple[dg.AssetCheckSpec, EvaluateOnSpark]] = [
+        (
             dg.AssetCheckSpec(
-                name=key.name,
-                asset=key.asset_key,
+                name=MATCH_CHECK,
+                asset=table_key(stream.tables[0]),
                 description=(
                     "A sample of closed days, computed again, has the count and the fingerprint "
                     "of the rows that the stream's tables hold."
                 ),
                 additional_deps=[progress_key(group)],
                 metadata={"stream": stream.name},
-            )
-            for key, stream in by_key.items()
-        ],
-        can_subset=True,
-    )
-    def evaluate_matches(
+            ),
+            partial(match_result, topology=topology, stream=stream),
+        )
+        for stream in compared_streams(topology.groups()[group])
+    ]
+    return [_on_spark(f"{stem(group)}_matches", checks)] if checks else []
+
+
+def _on_spark(
+    name: str, checks: Sequence[tuple[dg.AssetCheckSpec, EvaluateOnSpark]]
+) -> dg.AssetChecksDefinition:
+    """Checks as one operation with a Spark session."""
+
+    @dg.multi_asset_check(name=name, specs=[spec for spec, _ in checks], can_subset=True)
+    def evaluate_on_spark(
         context: dg.AssetCheckExecutionContext, platform: SettingsResource, spark: SparkResource
     ) -> Results:
         session, settings = spark.spark_session, platform.settings()
         yield from _results(
-            context,
-            {
-                key: partial(match_result, session, settings, topology, stream)
-                for key, stream in by_key.items()
-            },
+            context, {spec.key: partial(evaluate, session, settings) for spec, evaluate in checks}
         )
 
-    return [evaluate_matches]
+    return evaluate_on_spark
 
 
 def day_suite_checks(topology: Topology, group: str) -> list[dg.AssetChecksDefinition]:
