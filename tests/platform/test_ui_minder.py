@@ -1,4 +1,4 @@
-"""The minder: each service is started again alone, by whoever minds it, and not for ever."""
+"""The minder: each service is started again alone, and given up when it does not stay."""
 
 from __future__ import annotations
 
