@@ -8,10 +8,10 @@ import threading
 from types import FrameType
 from typing import Final
 
-from platform_defs.ui.minder import Minder
 from platform_defs.ui.processes import on_interrupt
-from platform_defs.ui.record import RecordFile
+from platform_defs.ui.record import Record, RecordFile
 from platform_defs.ui.services import is_free
+from platform_defs.ui.supervisor import ServiceSupervisor
 from rivermark.runtime.supervision.heartbeat import ENDED, HeartbeatStore, host_alive
 from rivermark.settings import Settings
 
@@ -19,7 +19,7 @@ TAKE_SECONDS: Final = 5.0
 
 
 def main() -> int:
-    """Mind the services until a signal ends this process; returns its exit code."""
+    """Supervise the services until a signal ends this process; returns its exit code."""
     parser = argparse.ArgumentParser(description="The platform in the browser.")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=3000)
@@ -34,14 +34,14 @@ def main() -> int:
     record = RecordFile(settings.state)
     if not record.take(TAKE_SECONDS):
         other = record.read()
-        print(_already(other.host, other.port, other.minder.pid) if other else "already starting")  # noqa: T201
+        print(_already(other) if other else "rivermark: another process is starting the page")  # noqa: T201
         return 1
     before = record.read()
     page = before and before.services.get("page")
     if page and page.runs() and before and (before.host, before.port) != _of(options):
         print(  # noqa: T201
-            f"rivermark: the page of a minder that was killed is at {before.host}:{before.port}; "
-            "it is minded there again"
+            "rivermark: the page of a supervisor that was killed is at "
+            f"{before.host}:{before.port}; it is supervised there again"
         )
         options.host, options.port = before.host, before.port
     elif not (page and page.runs()) and not is_free(options.host, options.port):
@@ -51,14 +51,14 @@ def main() -> int:
         )
         return 1
     words = ("--host", options.host, "--port", str(options.port))
-    minder = Minder(
+    supervisor = ServiceSupervisor(
         options.host,
         options.port,
         record,
         notify_command=settings.notify_command,
-        deputy_words=words,
+        standby_arguments=words,
     )
-    minder.run(ending)
+    supervisor.run(ending)
     report_running_streams(settings)
     return 0
 
@@ -76,10 +76,11 @@ def report_running_streams(settings: Settings) -> None:
         )
 
 
-def _already(host: str, port: int, pid: int) -> str:
+def _already(other: Record) -> str:
+    pid = other.supervisor.pid
     return (
-        f"rivermark: the page runs already, at http://{host}:{port}, minded by process {pid}; "
-        f"end it with: kill {pid}"
+        f"rivermark: the page runs already, at http://{other.host}:{other.port}, supervised by "
+        f"process {pid}; end it with: kill {pid}"
     )
 
 

@@ -42,7 +42,7 @@ def _location_names(graphql: str) -> list[str]:
 
 def _ask(graphql: str, query: str, values: dict[str, str] | None = None) -> dict[str, dict]:  # type: ignore[type-arg]
     body = json.dumps({"query": query, "variables": values or {}}).encode()
-    request = urllib.request.Request(  # noqa: S310 - the address is the page started by the minder
+    request = urllib.request.Request(  # noqa: S310 - the page that the supervisor started
         graphql, body, {"Content-Type": "application/json"}
     )
     try:

@@ -1,4 +1,4 @@
-"""What a minder leaves for its successor, and the lock that lets there be one minder."""
+"""What a supervisor leaves for its successor, and the lock that lets there be one supervisor."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from rivermark.runtime.supervision.state_file import UnreadableState
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What a successor of this minder has to know: where the page is, and what runs."""
+    """What a successor of this supervisor has to know: where the page is, and what runs."""
 
     host: str
     port: int
     folder: str
-    minder: Living
+    supervisor: Living
     services: dict[str, Living]
 
 
 class RecordFile:
-    """The record of a deployment's minder, and the lock that lets there be one minder."""
+    """The record of a deployment's supervisor, and the lock that lets there be one supervisor."""
 
     def __init__(self, state: Path) -> None:
-        self.path = state / "ui" / "minder.json"
+        self.path = state / "ui" / "supervisor.json"
         self._fd: int | None = None
 
     def take(self, seconds: float) -> bool:
-        """Take the lock; a minder that was killed a moment ago may hold it a little longer."""
+        """Take the lock; a supervisor that was killed a moment ago may hold it a little longer."""
         self._fd = state_file.lock(self.path.with_suffix(".lock"), seconds)
         return self._fd is not None
 

@@ -1,4 +1,4 @@
-"""A service that only lives, or does not even that: what the minder's tests start."""
+"""A service that only lives, or does not even that: what the supervisor's tests start."""
 
 import signal
 import socket

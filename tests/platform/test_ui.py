@@ -1,4 +1,4 @@
-"""The page that is minded: what it does about Dagster's own processes."""
+"""The page that is supervised: what it does about Dagster's own processes."""
 
 import http.server
 import json

@@ -111,7 +111,7 @@ class Deployment:
             "daemon": [record.services["daemon"].pid],
             "page": [record.services["page"].pid],
             "code server": code,
-            "UI": [record.minder.pid],
+            "UI": [record.supervisor.pid],
         }
         if victim != "all at once":
             return found[victim]
@@ -154,14 +154,14 @@ class Deployment:
         return seconds
 
     def record(self) -> Record:
-        """What is minded now."""
+        """What is supervised now."""
         record = RecordFile(self.settings.state).read()
         assert record is not None
         return record
 
     def _is_back(self, victim: Victim, before: Record, moment: float) -> bool:
         now = self.record()
-        if victim == "UI" and (now.minder == before.minder or not now.minder.runs()):
+        if victim == "UI" and (now.supervisor == before.supervisor or not now.supervisor.runs()):
             return False
         if victim in now.services and now.services[victim] == before.services[victim]:
             return False
@@ -183,15 +183,15 @@ class Deployment:
         return any(t["timestamp"] > since and t["status"] in LOOKED for t in ticks)
 
     def stop(self) -> None:
-        """End whoever minds the page now, and all that is left behind."""
+        """End whoever supervises the page now, and all that is left behind."""
         record = RecordFile(self.settings.state).read()
-        minder = record.minder if record else Living.of(self.ui.pid)
+        supervisor = record.supervisor if record else Living.of(self.ui.pid)
         services = list(record.services.values()) if record else []
-        minder.end(signal.SIGINT)
+        supervisor.end(signal.SIGINT)
         with contextlib.suppress(AssertionError):
-            wait_until(lambda: not minder.runs(), 90, reason="the minder ends")
+            wait_until(lambda: not supervisor.runs(), 90, reason="the supervisor ends")
         hosts = [beat.pid for beat in HeartbeatStore(self.settings.state).latest().values()]
-        for process in [minder, *services, *map(Living.of, hosts)]:
+        for process in [supervisor, *services, *map(Living.of, hosts)]:
             process.end(signal.SIGKILL)
         self.ui.wait(10)
 
@@ -217,7 +217,7 @@ def deployed(folder: Path) -> Iterator[Deployment]:
     port = free_port()
     with (folder / "ui.log").open("w") as log:
         ui = subprocess.Popen(
-            # What `make ui` runs: page, daemon and code server, minded by one process.
+            # What `make ui` runs: page, daemon and code server, supervised by one process.
             [sys.executable, "-m", "platform_defs.ui", "--port", str(port)],
             cwd=ROOT,
             env=environment,

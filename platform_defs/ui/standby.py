@@ -1,7 +1,7 @@
-"""The minder's second: waits beside it, and takes its place when it is killed.
+"""The standby of the supervisor: waits beside it, and takes its place when it is killed.
 
-Its standard input is a pipe whose other end the minder holds. The minder ends in order by a word on
-it; when the pipe closes without one, the minder is dead.
+Its standard input is a pipe whose other end the supervisor holds. The supervisor ends in order by
+a word on it; when the pipe closes without one, the supervisor is dead.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from platform_defs.ui.processes import on_interrupt
 
 
 def main() -> None:
-    """Wait for the minder's end; become the minder unless it said so."""
+    """Wait for the supervisor's end; become the supervisor unless it said so."""
     on_interrupt(signal.SIG_DFL)
     if sys.stdin.buffer.read():
         return
     print(  # noqa: T201
-        f"rivermark: the process that minds the page was killed; process {os.getpid()} takes over. "
-        f"End it with: kill {os.getpid()}",
+        f"rivermark: the process that supervises the page was killed; process {os.getpid()} takes "
+        f"over. End it with: kill {os.getpid()}",
         flush=True,
     )
     nothing = os.open(os.devnull, os.O_RDONLY)

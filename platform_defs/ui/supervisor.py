@@ -41,7 +41,7 @@ STRATEGY: Final[RestartStrategy] = GrowingDelay(reset_after=timedelta(minutes=1)
 
 
 @dataclass
-class Minded:
+class SupervisedService:
     """One service: its process, when it was started, and when it is due again."""
 
     service: Service
@@ -52,11 +52,11 @@ class Minded:
 
 
 @dataclass
-class Minder:
+class ServiceSupervisor:
     """Keeps the services of one page running until it is told to end.
 
-    A service that a killed predecessor started is left running and minded like one's own. `grace`
-    is how many seconds a service may take to end on an interrupt before it is asked once more.
+    A service that a killed predecessor started is left running and supervised like one's own.
+    `grace` is how many seconds a service may take to end on an interrupt before it is asked again.
     """
 
     host: str
@@ -64,7 +64,7 @@ class Minder:
     record: RecordFile
     notify_command: tuple[str, ...] = ()
     strategy: RestartStrategy = STRATEGY
-    deputy_words: tuple[str, ...] = ()
+    standby_arguments: tuple[str, ...] = ()
     grace: float = 15.0
     services: Callable[[Path, str, int], tuple[Service, ...]] = services_of
 
@@ -75,18 +75,18 @@ class Minder:
         if folder is None or not folder.is_dir():
             folder = Path(tempfile.mkdtemp(prefix="rivermark-ui-"))
         self.folder = folder
-        self.minded = [
-            Minded(service, known.get(service.name))
+        self.supervised = [
+            SupervisedService(service, known.get(service.name))
             for service in self.services(folder, self.host, self.port)
         ]
         self._children: list[subprocess.Popen[bytes]] = []
-        self._deputy: subprocess.Popen[bytes] | None = None
+        self._standby: subprocess.Popen[bytes] | None = None
         self._looked = 0.0
         self._gone = 0
 
     def run(self, ending: threading.Event) -> None:
-        """Mind until `ending` is set, then end the services and the deputy."""
-        for each in self.minded:
+        """Supervise until `ending` is set, then end the services and the standby."""
+        for each in self.supervised:
             if each.living is not None and each.living.runs():
                 _say(f"the {each.service.name} runs on as process {each.living.pid}")
             else:
@@ -100,30 +100,30 @@ class Minder:
     def check(self) -> None:
         """Start what is due, and see what has ended since."""
         self._children = [child for child in self._children if child.poll() is None]
-        for each in self.minded:
-            self._mind(each)
-        if self.deputy_words and (self._deputy is None or self._deputy.poll() is not None):
-            self._deputy = start(
-                "platform_defs.ui.deputy", self.deputy_words, stdin=subprocess.PIPE
+        for each in self.supervised:
+            self._supervise(each)
+        if self.standby_arguments and (self._standby is None or self._standby.poll() is not None):
+            self._standby = start(
+                "platform_defs.ui.standby", self.standby_arguments, stdin=subprocess.PIPE
             )
         self._heal()
 
     def end(self) -> None:
-        """End the deputy, the page and the daemon, and then the code server."""
-        if self._deputy is not None and self._deputy.stdin is not None:
+        """End the standby, the page and the daemon, and then the code server."""
+        if self._standby is not None and self._standby.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
-                self._deputy.stdin.write(b"end")
-                self._deputy.stdin.close()
-        first = [each for each in self.minded if each.service.name != CODE_SERVER]
+                self._standby.stdin.write(b"end")
+                self._standby.stdin.close()
+        first = [each for each in self.supervised if each.service.name != CODE_SERVER]
         self._end(first, WAIT_SECONDS, kill=True)
-        last = [each for each in self.minded if each.service.name == CODE_SERVER]
+        last = [each for each in self.supervised if each.service.name == CODE_SERVER]
         if self._end(last, CODE_SERVER_SECONDS, kill=False):
             shutil.rmtree(self.folder, ignore_errors=True)
         self.record.remove()
 
-    def _end(self, minded: list[Minded], seconds: float, *, kill: bool) -> bool:
+    def _end(self, supervised: list[SupervisedService], seconds: float, *, kill: bool) -> bool:
         """Interrupt services and wait for them; returns whether all have ended."""
-        living = [each.living for each in minded if each.living is not None]
+        living = [each.living for each in supervised if each.living is not None]
         # An interrupt that meets a process while it is starting may be lost.
         for number, patience in ((signal.SIGINT, self.grace), (signal.SIGTERM, seconds)):
             for process in living:
@@ -138,7 +138,7 @@ class Minder:
             child.poll()
         return not left
 
-    def _mind(self, each: Minded) -> None:
+    def _supervise(self, each: SupervisedService) -> None:
         now = datetime.now(UTC)
         if each.given_up or (each.due is None and each.living and each.living.runs()):
             return
@@ -164,7 +164,7 @@ class Minder:
         """The others read from the code server what there is."""
         return service.name == CODE_SERVER or listens(socket_of(self.folder))
 
-    def _give_up(self, each: Minded) -> None:
+    def _give_up(self, each: SupervisedService) -> None:
         name = each.service.name
         message = (
             f"the {name} of {self.host}:{self.port} is given up after {len(each.starts)} starts; "
@@ -178,7 +178,7 @@ class Minder:
         if time.monotonic() - self._looked < HEAL_SECONDS:
             return
         self._looked = time.monotonic()
-        proxy = next((m.living for m in self.minded if m.service.name == CODE_SERVER), None)
+        proxy = next((m.living for m in self.supervised if m.service.name == CODE_SERVER), None)
         serves = proxy is not None and proxy.runs() and listens(socket_of(self.folder))
         lost = proxy is not None and serves and code_server_is_gone(proxy.pid)
         self._gone = self._gone + 1 if lost else 0
@@ -188,13 +188,13 @@ class Minder:
             self._gone = 0
 
     def _write(self) -> None:
-        services = {m.service.name: m.living for m in self.minded if m.living is not None}
+        services = {m.service.name: m.living for m in self.supervised if m.living is not None}
         self.record.write(
             Record(
                 host=self.host,
                 port=self.port,
                 folder=str(self.folder),
-                minder=Living.of(os.getpid()),
+                supervisor=Living.of(os.getpid()),
                 services=services,
             )
         )

@@ -1,4 +1,4 @@
-"""The minder: each service is started again alone, and given up when it does not stay."""
+"""The supervisor: each service is started again alone, and given up when it does not stay."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from platform_defs.ui.minder import Minder
 from platform_defs.ui.processes import Living
 from platform_defs.ui.record import RecordFile
 from platform_defs.ui.services import CODE_SERVER, Service, is_free, services_of, socket_of
+from platform_defs.ui.supervisor import ServiceSupervisor
 from rivermark.model.restart_strategy import GrowingDelay
 from rivermark.testing import wait_until
 
 SOON = GrowingDelay(first=timedelta(0), attempts=2)
 SMALL = "tests.platform.small_service"
-Make = Callable[..., Minder]
+Make = Callable[..., ServiceSupervisor]
 
 
 def small(*roles: str) -> Callable[[Path, str, int], tuple[Service, ...]]:
@@ -35,11 +35,13 @@ def small(*roles: str) -> Callable[[Path, str, int], tuple[Service, ...]]:
 
 
 @pytest.fixture
-def minders(tmp_path: Path) -> Iterator[Make]:
-    made: list[Minder] = []
+def supervisors(tmp_path: Path) -> Iterator[Make]:
+    made: list[ServiceSupervisor] = []
 
-    def make(*roles: str, record: RecordFile | None = None, notify: tuple[str, ...] = ()) -> Minder:
-        minder = Minder(
+    def make(
+        *roles: str, record: RecordFile | None = None, notify: tuple[str, ...] = ()
+    ) -> ServiceSupervisor:
+        supervisor = ServiceSupervisor(
             "127.0.0.1",
             1,
             record or RecordFile(tmp_path),
@@ -48,117 +50,123 @@ def minders(tmp_path: Path) -> Iterator[Make]:
             grace=1,
             services=small(*roles),
         )
-        made.append(minder)
-        for each in minder.minded:
+        made.append(supervisor)
+        for each in supervisor.supervised:
             if each.living is None:
                 each.due = datetime.now(UTC)
-        return minder
+        return supervisor
 
     yield make
-    for minder in made:
-        minder.end()
+    for supervisor in made:
+        supervisor.end()
 
 
-def pids(minder: Minder) -> dict[str, int]:
-    return {m.service.name: m.living.pid for m in minder.minded if m.living and m.living.runs()}
+def pids(supervisor: ServiceSupervisor) -> dict[str, int]:
+    return {
+        m.service.name: m.living.pid for m in supervisor.supervised if m.living and m.living.runs()
+    }
 
 
-def looks_until(minder: Minder, done: Callable[[], bool], reason: str) -> None:
+def looks_until(supervisor: ServiceSupervisor, done: Callable[[], bool], reason: str) -> None:
     def look() -> bool:
-        minder.check()
+        supervisor.check()
         return done()
 
     wait_until(look, 60, reason=reason)
 
 
-def test_a_killed_service_is_started_again_and_the_others_run_on(minders: Make) -> None:
-    minder = minders("daemon", "page")
-    looks_until(minder, lambda: len(pids(minder)) == 3, "all run")
-    before = pids(minder)
+def test_a_killed_service_is_started_again_and_the_others_run_on(supervisors: Make) -> None:
+    supervisor = supervisors("daemon", "page")
+    looks_until(supervisor, lambda: len(pids(supervisor)) == 3, "all run")
+    before = pids(supervisor)
 
     os.kill(before["daemon"], signal.SIGKILL)
     looks_until(
-        minder, lambda: pids(minder).get("daemon", before["daemon"]) != before["daemon"], "back"
+        supervisor,
+        lambda: pids(supervisor).get("daemon", before["daemon"]) != before["daemon"],
+        "back",
     )
 
-    after = pids(minder)
+    after = pids(supervisor)
     assert {name for name in before if before[name] != after[name]} == {"daemon"}
 
 
 def test_a_service_that_does_not_stay_is_given_up_with_one_notification(
-    minders: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    supervisors: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     note = tmp_path / "notes"
     append = "import sys; open(sys.argv[1], 'a').write(' '.join(sys.argv[2:]) + '\\n')"
-    minder = minders("fails", "page", notify=(sys.executable, "-c", append, str(note)))
+    supervisor = supervisors("fails", "page", notify=(sys.executable, "-c", append, str(note)))
 
-    looks_until(minder, lambda: minder.minded[1].given_up, "given up")
+    looks_until(supervisor, lambda: supervisor.supervised[1].given_up, "given up")
     for _ in range(3):
-        minder.check()
+        supervisor.check()
 
-    assert len(minder.minded[1].starts) == 3
+    assert len(supervisor.supervised[1].starts) == 3
     assert note.read_text().startswith(
         "ui:fails the fails of 127.0.0.1:1 is given up after 3 starts"
     )
     assert len(note.read_text().splitlines()) == 1
     assert "given up after 3 starts" in capsys.readouterr().out
-    assert "page" in pids(minder)
+    assert "page" in pids(supervisor)
 
 
-def test_what_a_killed_minder_had_started_is_minded_by_the_next(
-    minders: Make, tmp_path: Path
+def test_what_a_killed_supervisor_had_started_is_supervised_by_the_next(
+    supervisors: Make, tmp_path: Path
 ) -> None:
-    first = minders("daemon", "page")
+    first = supervisors("daemon", "page")
     looks_until(first, lambda: len(pids(first)) == 3, "all run")
     before = pids(first)
 
-    second = minders("daemon", "page")
+    second = supervisors("daemon", "page")
     assert pids(second) == before
     os.kill(before["page"], signal.SIGKILL)
     looks_until(second, lambda: pids(second).get("page", before["page"]) != before["page"], "back")
 
     assert {**pids(second), "page": 0} == {**before, "page": 0}
-    first.minded.clear()
+    first.supervised.clear()
 
 
-def test_the_end_of_the_minder_is_the_end_of_all_it_minds(minders: Make, tmp_path: Path) -> None:
-    minder = minders("daemon", "page")
-    looks_until(minder, lambda: len(pids(minder)) == 3, "all run")
+def test_the_end_of_the_supervisor_is_the_end_of_all_it_supervises(
+    supervisors: Make, tmp_path: Path
+) -> None:
+    supervisor = supervisors("daemon", "page")
+    looks_until(supervisor, lambda: len(pids(supervisor)) == 3, "all run")
 
-    minder.end()
+    supervisor.end()
 
     # A code server that takes long to end is not waited for, nor killed: runs are its children.
-    wait_until(lambda: pids(minder) == {}, 240, reason="the code server has ended")
+    wait_until(lambda: pids(supervisor) == {}, 240, reason="the code server has ended")
     assert RecordFile(tmp_path).read() is None
-    assert not minder.folder.exists()
+    assert not supervisor.folder.exists()
 
 
-def test_there_is_one_minder(tmp_path: Path) -> None:
+def test_there_is_one_supervisor(tmp_path: Path) -> None:
     first, second = RecordFile(tmp_path), RecordFile(tmp_path)
 
     assert first.take(0)
     assert not second.take(0)
 
 
-def deputy(*words: str) -> subprocess.Popen[str]:
+def standby(*words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "platform_defs.ui.deputy", *words],
+        [sys.executable, "-m", "platform_defs.ui.standby", *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
 
 
-def test_the_deputy_becomes_the_minder_when_it_is_killed() -> None:
-    waiting = deputy("--help")
+def test_the_standby_becomes_the_supervisor_when_it_is_killed() -> None:
+    waiting = standby("--help")
     said, _ = waiting.communicate(timeout=60)  # the pipe closes without a word
 
     assert f"was killed; process {waiting.pid} takes over" in said
     assert "The platform in the browser." in said
 
 
-def test_the_deputy_ends_with_a_minder_that_ends_in_order() -> None:
-    waiting = deputy("--help")
+def test_the_standby_ends_with_a_supervisor_that_ends_in_order() -> None:
+    waiting = standby("--help")
     said, _ = waiting.communicate("end", timeout=60)
 
     assert (said, waiting.returncode) == ("", 0)
