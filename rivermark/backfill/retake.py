@@ -30,7 +30,7 @@ from rivermark.ingest.late_rows import may_exceed
 from rivermark.ingest.lookup_table import LookupTable
 from rivermark.ingest.plan import EPOCH, open_source
 from rivermark.ingest.split_outcomes import INGEST_FILES, SplitOutcome, outcome_row
-from rivermark.lake.delta import dataset_of, delta_table
+from rivermark.lake.delta import dataset_of, delta_table, read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import try_merge_lock
 from rivermark.lake.replace import replace_rows
@@ -201,7 +201,7 @@ class _OwnRows:
         own = (pc.field("_file") == self.split.name) & (
             pc.field("_ingest_batch") == self.split.batch
         )
-        return dataset_of(delta_table(self.lake.path(table))).to_table(filter=own)
+        return read_rows(dataset_of(delta_table(self.lake.path(table))), filter=own)
 
     def former(self, now: pa.Table) -> pa.Table:
         """All former readings as quarantined rows: the last one's, and those before it.

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from rivermark.lake.batch_writer import TableWriter
+from rivermark.lake.delta import read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.system_tables import rows_of
@@ -85,7 +86,7 @@ def _read_again(lake: Lake, stream: str) -> list[dict[str, Any]]:
     if "replaced" not in ledger.schema.names:
         return []
     own = (pc.field("stream") == stream) & pc.field("replaced").is_valid()
-    rows: list[dict[str, Any]] = ledger.to_table(filter=own).to_pylist()
+    rows: list[dict[str, Any]] = read_rows(ledger, filter=own).to_pylist()
     return rows
 
 

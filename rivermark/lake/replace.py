@@ -19,7 +19,7 @@ from rivermark.lake.day_predicates import (
     predicate,
     spark_predicate,
 )
-from rivermark.lake.delta import dataset_of, delta_table
+from rivermark.lake.delta import dataset_of, delta_table, read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
@@ -152,7 +152,7 @@ def replace_rows(
         if time and isinstance(newest, datetime):
             start = whole_hour(newest)
             hour = moments_between(time, start, start + HOUR)
-            same = stored.to_table(filter=hour)
+            same = read_rows(stored, filter=hour)
             rows = pa.concat_tables([rows, same.select(rows.column_names).cast(rows.schema)])
             where = f"({where}) OR ({moments_predicate(time, start, start + HOUR)})"
         _overwrite(delta, path, rows, where, metadata)

@@ -22,7 +22,7 @@ from rivermark.backfill.late.days import LateDay
 from rivermark.backfill.late.hours import bounds
 from rivermark.backfill.late.merged import PLACE
 from rivermark.lake.day_predicates import moments_between
-from rivermark.lake.delta import dataset_of, delta_table, read_rows
+from rivermark.lake.delta import damage_named, dataset_of, delta_table, read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.replace import replace_span
@@ -154,12 +154,14 @@ def _widened(
 ) -> tuple[datetime, datetime]:
     """The span, widened by whole hours until it holds a row, or streams would take it as new."""
     before = after = None
-    for batch in rows.to_batches(columns=[time]):
-        values = batch.column(0)
-        older = pc.max(values.filter(pc.less(values, pa.scalar(start, values.type)))).as_py()
-        newer = pc.min(values.filter(pc.greater_equal(values, pa.scalar(end, values.type)))).as_py()
-        before = max((m for m in (before, older) if m is not None), default=None)
-        after = min((m for m in (after, newer) if m is not None), default=None)
+    with damage_named(rows):
+        for batch in rows.to_batches(columns=[time]):
+            times = batch.column(0)
+            first, last = pa.scalar(start, times.type), pa.scalar(end, times.type)
+            older = pc.max(times.filter(pc.less(times, first))).as_py()
+            newer = pc.min(times.filter(pc.greater_equal(times, last))).as_py()
+            before = max((m for m in (before, older) if m is not None), default=None)
+            after = min((m for m in (after, newer) if m is not None), default=None)
     near = before is not None and (after is None or start - before <= after - end)
     if near and before is not None:
         return whole_hour(before), end

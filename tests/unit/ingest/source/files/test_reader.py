@@ -24,6 +24,7 @@ from rivermark.ingest.source.files.listing import LandedFiles
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.lake import Lake
 from rivermark.model.contract import Contract, Field
+from rivermark.model.errors import TableDamaged
 from rivermark.model.stream import Ingest
 from rivermark.settings import Settings
 from tests.oracles.shop import append
@@ -366,6 +367,20 @@ def test_a_file_that_was_read_again_is_known_as_it_was_then(
     append(Settings(home=tmp_path), INGEST_FILES, [again])
 
     assert [c.name for c in planner().poll().changed] == ["b.json"]
+
+
+@pytest.mark.parametrize("table", ["ops/arrivals/test/rides", INGEST_FILES.name])
+def test_a_damaged_file_of_what_was_planned_or_read_is_named(
+    table: str, put: Put, planner: Open, tmp_path: Path
+) -> None:
+    put("a.json")
+    planner().poll()
+    append(Settings(home=tmp_path), INGEST_FILES, [{"stream": "test/rides", "replaced": 1}])
+    [file] = Path(lake(tmp_path).path(table)).glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:8])
+
+    with pytest.raises(TableDamaged, match=f"table '{table}': .*{file.name} cannot be read"):
+        planner()
 
 
 def test_the_first_line_tells_the_columns(put: Put, planner: Open, tmp_path: Path) -> None:
