@@ -90,7 +90,7 @@ def file_states(settings: Settings, ingest: Ingest) -> Iterator[FileState]:
     for row in done:
         state = "read" if row["reason"] is None else f"quarantined: {row['reason']}"
         if row["file"] in changed:
-            state = f"{state}; {changed[row['file']].what}"
+            state = f"{state}; {changed[row['file']]}"
         yield FileState(
             name=row["file"],
             state=state,

@@ -26,14 +26,6 @@ COARSE: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
-class ChangedFile:
-    """A file that was read and has another content now; `what` says in words how that shows."""
-
-    name: str
-    what: str
-
-
-@dataclass(frozen=True)
 class _Read:
     """What the ledger says of a file: as it was, and when its outcome was written (UTC)."""
 
@@ -43,12 +35,13 @@ class _Read:
     digest: str | None
 
 
-def changed_files(settings: Settings, ingest: Ingest) -> dict[str, ChangedFile]:
-    """The files that were read and changed since, by name; those that are gone are left out.
+def changed_files(settings: Settings, ingest: Ingest) -> dict[str, str]:
+    """The names of files that were read and changed since, and how that shows, in words.
 
     A file whose size is the same is compared by its content where anything touched it since: its
     modification time is another one, or on a disk its inode was changed after it was read. Files
-    that were read before digests were kept are known by their modification time alone.
+    that were read before digests were kept are known by their modification time alone. Those that
+    are gone are left out.
     """
     lake, source = settings.lake(), ingest.source
     if not isinstance(source, FileOptions) or not lake.exists(INGEST_FILES):
@@ -61,7 +54,7 @@ def changed_files(settings: Settings, ingest: Ingest) -> dict[str, ChangedFile]:
     dataset = open_table(lake, INGEST_FILES)
     columns = [name for name in COLUMNS if name in dataset.schema.names]
     rows = read_rows(dataset, columns=columns, filter=pc.field("stream") == ingest.name)
-    changed: dict[str, ChangedFile] = {}
+    changed: dict[str, str] = {}
     for row in rows.to_pylist():
         file = present.get(row["file"])
         if file is None or row["size"] is None or row["modified_at"] is None:
@@ -69,13 +62,13 @@ def changed_files(settings: Settings, ingest: Ingest) -> dict[str, ChangedFile]:
         read = _Read(row["size"], row["modified_at"], row["at"], row.get("digest"))
         what = _change(landed, file, read)
         if what is not None:
-            changed[file.name] = ChangedFile(file.name, what)
+            changed[file.name] = what
     return dict(sorted(changed.items()))
 
 
 def files_unchanged(settings: Settings, ingest: Ingest) -> CheckResult:
     """Whether every file that was read has the content that was read."""
-    changed = [*changed_files(settings, ingest).values()]
+    changed = [*changed_files(settings, ingest).items()]
     again = f"; to read one again: rivermark retake {ingest.name} FILE" if changed else ""
     return CheckResult(
         name=UNCHANGED,
@@ -84,7 +77,7 @@ def files_unchanged(settings: Settings, ingest: Ingest) -> CheckResult:
         observed=f"{len(changed):,} files changed after they were read{again}",
         bound="none may",
         numbers={"files_changed": len(changed)},
-        examples=tuple({"file": each.name, "change": each.what} for each in changed[:EXAMPLES]),
+        examples=tuple({"file": name, "change": what} for name, what in changed[:EXAMPLES]),
     )
 
 
