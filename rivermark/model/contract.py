@@ -113,8 +113,7 @@ class Contract:
     max_row_bytes: int = MAX_ROW_BYTES
 
     def __post_init__(self) -> None:
-        names = [f.name for f in self.fields]
-        if self.event_time == LANDED_AT and LANDED_AT not in names:
+        if self.event_time == LANDED_AT and all(f.name != LANDED_AT for f in self.fields):
             landed = Field(LANDED_AT, TimestampType(), required=True, read=landing_time)
             object.__setattr__(self, "fields", (*self.fields, landed))
         names = [f.name for f in self.fields]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -143,13 +143,9 @@ class Evaluator:
 def _of_no_rows(kind: Type) -> Vector:
     if kind.kind == "text":
         return Vector(kind, pa.array([], pa.string()))
-    return Vector(kind, np.array([], _dtype(kind)))
+    return Vector(kind, np.array([], kind.dtype))
 
 
 def _in_doubt(kind: Type) -> Vector:
-    values = pa.array([""]) if kind.kind == "text" else np.zeros(1, _dtype(kind))
+    values = pa.array([""]) if kind.kind == "text" else np.zeros(1, kind.dtype)
     return Vector(kind, values, None, np.ones(1, np.bool_))
-
-
-def _dtype(kind: Type) -> Any:
-    return {"boolean": np.bool_, "double": np.float64}.get(kind.kind, np.int64)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from rivermark.ingest.parse.rules.vector import Type, Untranslatable, Vector, type_of
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def literal(kind: str, text: str | None) -> Vector:
@@ -23,9 +23,8 @@ def literal(kind: str, text: str | None) -> Vector:
     held = type_of(kind)
     if held.kind == "text":
         return Vector(held, pa.array([text or ""], pa.string()), _valid(text))
-    dtype = {"boolean": np.bool_, "double": np.float64}.get(held.kind, np.int64)
     value = 0 if text is None else _value(held, text)
-    return Vector(held, np.array([value], dtype), _valid(text))
+    return Vector(held, np.array([value], held.dtype), _valid(text))
 
 
 def _valid(text: str | None) -> Any:

@@ -13,7 +13,7 @@ from rivermark.ingest.parse.lane.lines import Lines
 from rivermark.ingest.parse.lane.times import times
 from rivermark.ingest.parse.lane.values import Values
 from rivermark.ingest.parse.rules.logic import BOOLEAN, bools
-from rivermark.ingest.parse.rules.vector import Type, Untranslatable, Vector, both, either
+from rivermark.ingest.parse.rules.vector import Type, Untranslatable, Vector, either
 
 TEXT: Final = Type("text")
 INTEGER: Final = Type("integer", 32)
@@ -68,7 +68,7 @@ def matches(name: str, value: Vector, pattern: Vector) -> Vector:
     if name == "RLike" and not is_portable(wanted):
         raise Untranslatable(f"RLike of {wanted}")
     outcome = bools(MATCHES[name](_text(value), wanted))
-    return Vector(BOOLEAN, outcome, both(value.valid, pattern.valid), value.doubtful)
+    return Vector(BOOLEAN, outcome, value.valid, value.doubtful)
 
 
 def is_portable(pattern: str) -> bool:

@@ -29,6 +29,11 @@ class Type:
     size: int = 0
     scale: int = 0
 
+    @property
+    def dtype(self) -> Any:
+        """The values' type in numpy, of all but texts."""
+        return {"boolean": np.bool_, "double": np.float64}.get(self.kind, np.int64)
+
 
 @dataclass
 class Vector:
