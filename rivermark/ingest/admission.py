@@ -114,7 +114,9 @@ class Admission:
         self._whole_splits = TableWriter(
             lake, ingest.quarantine, replace(origin, stream=f"{origin.stream}:files")
         )
-        self._attempts = Attempts(f"{lake.root}/checkpoints/{ingest.name}/attempts.json")
+        self._attempts = Attempts(
+            f"{lake.root}/checkpoints/{ingest.name}/attempts.json", origin.generation
+        )
         self.collected_bytes = COLLECTED_BYTES
         self.progress = recover_watermark(lake, ingest)
 

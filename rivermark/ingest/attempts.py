@@ -35,11 +35,13 @@ REASON: Final = "file_ends_the_engine"
 class Attempt:
     """A batch and how often it was started, and what reading its splits alone has shown.
 
+    Batches of another `generation` are others: a reset numbers them from the start.
     `suspect` is the split that is being read alone, over which the engine died `died_alone` times.
     `cleared` are those that were read alone, and `deadly` those that ended it each time.
     """
 
     batch: int
+    generation: int = 0
     tries: int = 1
     suspect: str | None = None
     died_alone: int = 0
@@ -56,16 +58,17 @@ class Attempts:
     """
 
     path: str
+    generation: int = 0
     _current: Attempt | None = field(default=None, init=False)
 
     def begin(self, batch: int) -> int:
         """Write down that a batch is read now; returns how often it was so before."""
         first = self._current is None
         known = self._current or self._read()
-        if known is not None and known.batch == batch:
+        if known is not None and (known.batch, known.generation) == (batch, self.generation):
             self._current = replace(known, tries=known.tries + 1)
         else:
-            self._current = Attempt(batch)
+            self._current = Attempt(batch, self.generation)
         if first or is_local(self.path):
             self._write()
         return self._current.tries - 1
@@ -110,10 +113,11 @@ class Attempts:
         try:
             with store.open_input_stream(path) as file:
                 content = json.loads(file.read())
-        except FileNotFoundError:
+            names = {name: tuple(content[name]) for name in ("cleared", "deadly")}
+            return Attempt(**(content | names))
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            # A power failure may leave an empty file, which is no reason to stop.
             return None
-        names = {name: tuple(content[name]) for name in ("cleared", "deadly")}
-        return Attempt(**(content | names))
 
     def _write(self) -> None:
         # What has to outlast a process and an engine, and no power failure.

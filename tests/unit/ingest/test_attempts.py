@@ -95,6 +95,24 @@ def test_a_batch_that_came_through_counts_for_no_other(tmp_path: Path) -> None:
     assert Attempts(path).begin(4) == 0
 
 
+def test_a_batch_of_another_generation_is_another(tmp_path: Path) -> None:
+    path = str(tmp_path / "attempts.json")
+    for _ in range(DEATHS + 1):
+        Attempts(path, 1).begin(BATCH)
+    after_a_reset = Attempts(path, 2)
+    assert after_a_reset.begin(BATCH) == 0
+    assert Attempts(path, 2).begin(BATCH) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"batch": 7}', b'{"_": 1}', b"\xff"])
+def test_what_a_power_failure_left_of_the_attempts_stops_nothing(
+    tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "attempts.json"
+    path.write_bytes(content)
+    assert [Attempts(str(path)).begin(BATCH) for _ in range(2)] == [0, 1]
+
+
 def test_batches_that_die_together_and_not_alone_are_read_alone_at_each_start(
     tmp_path: Path,
 ) -> None:
