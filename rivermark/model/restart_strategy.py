@@ -83,8 +83,11 @@ class GrowingDelay:
         failures = failures_in_a_row(starts, died_at, self.reset_after)
         if failures > self.attempts:
             return None
-        delay = self.first * self.factor ** max(failures - 1, 0)
-        return died_at + min(delay, self.longest)
+        delay = self.first
+        # Step by step: the power itself is soon longer than a timedelta can be.
+        for _ in range(1, failures):
+            delay = min(delay * self.factor, self.longest)
+        return died_at + delay
 
 
 def failures_in_a_row(starts: Sequence[datetime], died_at: datetime, reset_after: timedelta) -> int:

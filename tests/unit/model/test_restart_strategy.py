@@ -75,6 +75,14 @@ def test_a_growing_delay_waits_longer_each_time_and_gives_up() -> None:
     assert len(starts) == 6
 
 
+def test_a_growing_delay_with_many_attempts_stays_at_its_longest() -> None:
+    starts = [NOON + n * SECONDS for n in range(50)]
+
+    following = GrowingDelay(attempts=100).next_start(starts, DIED)
+
+    assert following == DIED + timedelta(minutes=5)
+
+
 def test_whenever_runs_die_there_are_at_most_six_starts_in_ten_minutes() -> None:
     chance = random.Random(5)
     for _ in range(200):
