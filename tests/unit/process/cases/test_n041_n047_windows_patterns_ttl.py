@@ -24,14 +24,7 @@ from rivermark.process.windows import (
     WindowContext,
 )
 from rivermark.testing import ProcessHarness, split_invariant
-
-A_MINUTE = 60_000
-
-
-class Reading(msgspec.Struct, frozen=True):
-    key: str
-    at: int
-    value: int = 0
+from tests.unit.process.readings import MINUTE, Reading
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -41,7 +34,7 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 class Activity(WindowAggregate[Reading, int, Seen]):
-    key = "key"
+    key = "sensor"
     time = "at"
     windows = Sessions(timedelta(minutes=5))
     trigger: ClassVar[Trigger | None] = AnyOf(AtEnd(), Every(timedelta(minutes=1)))
@@ -64,15 +57,15 @@ class HeldActivity(Activity):
 
 def test_n041_a_session_gives_early_results_while_events_go_on_merging_it() -> None:
     activity = ProcessHarness(Activity())
-    for at in range(0, 10 * A_MINUTE + 1, A_MINUTE // 2):
+    for at in range(0, 10 * MINUTE + 1, MINUTE // 2):
         activity.feed(Reading("k", at))
         activity.advance_watermark(at)
     activity.end_of_input()
 
     early = [each for each in activity.outputs() if each.mark == "early"]
-    assert [each.at for each in early] == [minute * A_MINUTE for minute in range(1, 11)]
+    assert [each.at for each in early] == [minute * MINUTE for minute in range(1, 11)]
     assert [each.count for each in early] == [2 * minute + 1 for minute in range(1, 11)]
-    assert activity.outputs()[-1] == Seen(15 * A_MINUTE, 21, "first")
+    assert activity.outputs()[-1] == Seen(15 * MINUTE, 21, "first")
     assert activity.is_empty()
 
 
@@ -101,33 +94,33 @@ def test_n041_early_results_of_sessions_are_those_of_their_first_event_in_every_
     seed: int,
 ) -> None:
     chance = random.Random(seed)
-    times = sorted(chance.sample(range(0, 40 * A_MINUTE, 1_000), chance.randint(1, 12)))
+    times = sorted(chance.sample(range(0, 40 * MINUTE, 1_000), chance.randint(1, 12)))
     arrivals = [Reading("k", at) for at in times]
     chance.shuffle(arrivals)
 
     ran = split_invariant(HeldActivity, arrivals, delay=timedelta(hours=2))
 
-    expected = early_results(times, 5 * A_MINUTE, A_MINUTE)
+    expected = early_results(times, 5 * MINUTE, MINUTE)
     assert sorted(ran.outputs.main, key=lambda each: (each.at, each.count)) == expected
     assert ran.state is None
 
 
 def test_n041_counting_goes_on_over_a_merge_with_its_time_out() -> None:
     class Threes(Activity):
-        trigger = EveryCount(3, timeout=2 * A_MINUTE)
+        trigger = EveryCount(3, timeout=2 * MINUTE)
 
     threes = ProcessHarness(Threes())
-    threes.feed([Reading("k", 0), Reading("k", 8 * A_MINUTE), Reading("k", 4 * A_MINUTE)])
-    assert threes.outputs() == [Seen(4 * A_MINUTE, 3, "early")]
+    threes.feed([Reading("k", 0), Reading("k", 8 * MINUTE), Reading("k", 4 * MINUTE)])
+    assert threes.outputs() == [Seen(4 * MINUTE, 3, "early")]
 
     waiting = ProcessHarness(Threes())
-    waiting.feed([Reading("k", 0), Reading("k", A_MINUTE)])
-    waiting.advance_watermark(2 * A_MINUTE)
-    assert waiting.outputs() == [Seen(2 * A_MINUTE, 2, "early")]
+    waiting.feed([Reading("k", 0), Reading("k", MINUTE)])
+    waiting.advance_watermark(2 * MINUTE)
+    assert waiting.outputs() == [Seen(2 * MINUTE, 2, "early")]
 
 
 class Values(PatternProcess[Reading, tuple[int, ...]]):
-    key = "key"
+    key = "sensor"
     time = "at"
 
     def on_match(self, match: Match[Reading], ctx: Context[tuple[int, ...]]) -> None:
@@ -255,7 +248,7 @@ def test_n045_a_match_by_absence_drops_other_beginnings_as_any_match_does() -> N
 
 
 class Kept(KeyedProcess[Reading, tuple[list[int], list[int]]]):
-    key = "key"
+    key = "sensor"
     time = "at"
 
     listed: ListState[int] = ListState(ttl=TTL(timedelta(milliseconds=100)))
@@ -294,7 +287,7 @@ def test_n047_lists_and_maps_show_what_was_written_less_than_a_life_before(seed:
 
 
 class Edits(KeyedProcess[Reading, list[int]]):
-    key = "key"
+    key = "sensor"
     time = "at"
 
     listed: ListState[int] = ListState(ttl=TTL(timedelta(milliseconds=100)))
