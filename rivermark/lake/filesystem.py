@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 from pyarrow import fs
 
 from rivermark.lake.durable import sync, sync_in
 from rivermark.lake.full_disk import naming
+
+DRAFT: Final = re.compile(
+    r"\..*[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\.tmp(\.crc)?"
+)
+"""A file that its writer had not named yet: ours, and with dashes and checksums Delta's JVM's."""
+DRAFTS_KEPT: Final = timedelta(hours=1)
 
 
 def filesystem(uri: str) -> tuple[fs.FileSystem, str]:
@@ -79,3 +88,10 @@ def replacing(path: Path) -> Iterator[Path]:
 def draft_name(name: str) -> str:
     """A hidden name that no other writer of the same file uses; maintenance removes old ones."""
     return f".{name}.{uuid.uuid4().hex}.tmp"
+
+
+def abandoned_drafts(store: fs.FileSystem, folder: str, now: datetime) -> list[str]:
+    """Paths of the drafts in a folder that killed writers left: an hour without a change."""
+    oldest = now.astimezone(UTC) - DRAFTS_KEPT
+    files = store.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+    return sorted(f.path for f in files if DRAFT.fullmatch(f.base_name) and f.mtime < oldest)

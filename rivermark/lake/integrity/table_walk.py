@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
@@ -12,8 +12,9 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
+from pyarrow import fs
 
-from rivermark.lake.filesystem import filesystem
+from rivermark.lake.filesystem import abandoned_drafts, filesystem
 from rivermark.lake.integrity.fault import Fault
 from rivermark.lake.integrity.log_check import (
     LAST_CHECKPOINT,
@@ -30,7 +31,6 @@ from rivermark.lake.integrity.log_entry import first_line
 from rivermark.lake.integrity.sidecar import agrees
 from rivermark.model.errors import TableDamaged
 
-DRAFT_AGE: Final = timedelta(hours=1)
 RESTORE: Final = "Put the file back from a copy of the lake"
 
 OnFile = Callable[[int], None]
@@ -76,24 +76,14 @@ def faults_of_log(table_path: str, on_file: OnFile = passed) -> Iterator[Fault]:
         if problem:
             remedy = "It is only a help to readers; --repair takes it away."
             yield Fault(str(hint), problem, remedy, "drop hint")
-    oldest = datetime.now(UTC) - DRAFT_AGE
-    for draft in sorted(folder.glob(".*.tmp")):
-        if _modified(draft) < oldest:
-            yield Fault(
-                str(draft),
-                "is a draft that a killed writer left",
-                "No reader opens it; --repair and maintenance (rivermark upkeep) delete it.",
-                "drop draft",
-                note=True,
-            )
-
-
-def _modified(path: Path) -> datetime:
-    """When a file was written last; now, where it is gone meanwhile."""
-    try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    except FileNotFoundError:
-        return datetime.now(UTC)
+    for draft in abandoned_drafts(fs.LocalFileSystem(), listing.folder, datetime.now(UTC)):
+        yield Fault(
+            draft,
+            "is a draft that a killed writer left",
+            "No reader opens it; --repair and maintenance (rivermark upkeep) delete it.",
+            "drop draft",
+            note=True,
+        )
 
 
 def _faults_of_entries(listing: LogListing, on_file: OnFile) -> Iterator[Fault]:

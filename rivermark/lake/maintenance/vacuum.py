@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from pyarrow import fs
 
 from rivermark.lake.delta import delta_table
-from rivermark.lake.filesystem import filesystem
+from rivermark.lake.filesystem import abandoned_drafts, filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
@@ -19,9 +19,6 @@ from rivermark.lake.maintenance.reader_positions import Reader, first_needed, un
 from rivermark.lake.retention import oldest_retained
 from rivermark.model.table import Table
 
-DRAFT: Final = re.compile(r"\..*[0-9a-f]{32}\.tmp")
-"""What a killed writer leaves of an entry that it had not named yet."""
-DRAFTS_KEPT: Final = timedelta(hours=1)
 ENTRY: Final = re.compile(
     r"(\d{20})\.(json|crc|checkpoint(\..+)?\.parquet|checkpoint\..+\.json)|\.(\d{20})\..+\.crc"
 )
@@ -94,12 +91,10 @@ def clean_log(
 def remove_drafts(lake: Lake, table: Table, now: datetime, *, dry_run: bool = False) -> int:
     """Delete what killed writers left in the log; returns how many files. No reader opens them."""
     store, folder = filesystem(f"{lake.path(table)}/_delta_log")
-    oldest = now.astimezone(UTC) - DRAFTS_KEPT
-    files = store.get_file_info(fs.FileSelector(folder))
-    dead = [f.path for f in files if DRAFT.fullmatch(f.base_name) and f.mtime < oldest]
-    for path in [] if dry_run else dead:
+    drafts = abandoned_drafts(store, folder, now)
+    for path in [] if dry_run else drafts:
         store.delete_file(path)
-    return len(dead)
+    return len(drafts)
 
 
 def _entries(store: fs.FileSystem, folder: str) -> list[tuple[int, str]]:

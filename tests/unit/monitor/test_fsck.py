@@ -171,7 +171,7 @@ def test_an_empty_plan_of_which_nothing_was_made_goes(world: DamagedLake) -> Non
 
 
 def test_old_drafts_are_a_note_and_deleted(world: DamagedLake) -> None:
-    draft = log_file(world, ".0123456789abcdef.tmp")
+    draft = log_file(world, f".{'a' * 32}.tmp")
     draft.write_text("half")
     os.utime(draft, (0, 0))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from rivermark.lake.integrity.table_walk import faults_of_log
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.maintain import MaintenanceResult
@@ -153,3 +154,21 @@ def test_what_a_killed_writer_left_of_a_log_entry_goes_after_an_hour(
 
     assert (old.exists(), new.exists(), other.exists()) == (False, True, True)
     assert ids(lake) == [0, 1, 2]
+
+
+def test_what_a_killed_jvm_left_of_a_log_entry_goes_as_fsck_says(
+    lake: Lake, upkeep: Upkeep
+) -> None:
+    write(lake, 0, 2)
+    log = Path(lake.path(RIDES)) / "_delta_log"
+    draft = f".{4:020d}.json.8d0e6f5c-41aa-4d2e-9b3f-0123456789ab.tmp"
+    drafts = [log / draft, log / f".{draft}.crc"]  # Hadoop keeps checksums of it beside it.
+    for file in drafts:
+        file.write_text("{}")
+        os.utime(file, (0, 0))
+    assert {fault.path for fault in faults_of_log(lake.path(RIDES))} == {str(d) for d in drafts}
+
+    assert upkeep().deleted_files == 2
+
+    assert [file for file in drafts if file.exists()] == []
+    assert not list(faults_of_log(lake.path(RIDES)))
