@@ -17,7 +17,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 
 from rivermark.ingest.split_outcomes import splits_read_again
 from rivermark.lake.batch_writer import TableWriter
-from rivermark.lake.delta import damage_named, dataset_of, delta_table, read_rows
+from rivermark.lake.delta import dataset_of, delta_table, read_batches, read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
@@ -73,9 +73,8 @@ def open_source(lake: Lake, landing_root: str, ingest: Ingest) -> SourceReader:
         dataset = dataset_of(delta_table(lake.path(table)))
 
         def plan(*columns: str) -> Iterable[tuple[Any, ...]]:
-            with damage_named(dataset):
-                for rows in dataset.to_batches(columns=list(columns)):
-                    yield from zip(*(column.to_pylist() for column in rows.columns), strict=True)
+            for rows in read_batches(dataset, columns=list(columns)):
+                yield from zip(*(column.to_pylist() for column in rows.columns), strict=True)
             for split in splits_read_again(lake, ingest.name):
                 yield tuple(getattr(split, column) for column in columns)
 

@@ -56,6 +56,12 @@ def read_rows(rows: dataset.Dataset, **options: Any) -> pa.Table:
         return rows.to_table(**options)
 
 
+def read_batches(rows: dataset.Dataset, **options: Any) -> Iterator[pa.RecordBatch]:
+    """The rows as `to_batches` reads them. Raises as `read_rows`."""
+    with damage_named(rows):
+        yield from rows.to_batches(**options)
+
+
 @contextmanager
 def damage_named(
     *tables: dataset.Dataset, errors: tuple[type[Exception], ...] = ()
@@ -69,15 +75,13 @@ def damage_named(
     except (OSError, pa.ArrowException, *errors) as error:
         # Rows of this process come as a table without files.
         for table in (t for t in tables if hasattr(t, "get_fragments")):
-            for damage in unreadable_files(table):
+            for damage in _unreadable_files(table):
                 raise damage from error
         raise
 
 
-def unreadable_files(table: dataset.Dataset | pa.Table) -> Iterator[TableDamaged]:
+def _unreadable_files(table: dataset.Dataset) -> Iterator[TableDamaged]:
     """The data files of a dataset that cannot be read through, each with the reason."""
-    if isinstance(table, pa.Table):
-        return  # Rows of this process.
     for fragment in table.get_fragments():
         path = getattr(fragment, "path", None)
         if path is None:

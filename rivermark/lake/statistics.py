@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from rivermark.lake.delta import damage_named, dataset_of, delta_table
+from rivermark.lake.delta import dataset_of, delta_table, read_batches
 from rivermark.lake.lake import Lake
 from rivermark.model.table import Table
 
@@ -61,11 +61,9 @@ def _bound(
         known = [m for m in values if m is not None]
     else:
         # Bounds lack where a value of any column has none, such as NaN (append/data_file.py).
-        rows = dataset_of(delta)
-        with damage_named(rows):
-            for batch in rows.to_batches(columns=[column]):
-                end = pc.min_max(batch[column])[side].as_py()
-                known += [] if end is None else [end]
+        for batch in read_batches(dataset_of(delta), columns=[column]):
+            end = pc.min_max(batch[column])[side].as_py()
+            known += [] if end is None else [end]
     if not known:
         return None
     chosen = choose(known)

@@ -24,7 +24,7 @@ from rivermark.lake.day_predicates import (
     moments_predicate,
     range_predicate,
 )
-from rivermark.lake.delta import dataset_of, read_rows
+from rivermark.lake.delta import damage_named, dataset_of, read_rows
 from rivermark.lake.statistics import largest_in
 from rivermark.model.table import Table
 
@@ -50,7 +50,9 @@ def rows_to_rewrite(delta: DeltaTable, table: Table, days: Iterable[date]) -> Re
     """
     column = days_of(table).column
     rows = dataset_of(delta)
-    if rows.head(1, columns=[column], filter=in_days(table, days)).num_rows:
+    with damage_named(rows):
+        first = rows.head(1, columns=[column], filter=in_days(table, days))
+    if first.num_rows:
         return None
     newest = newest_in(delta, column)
     if isinstance(newest, datetime):

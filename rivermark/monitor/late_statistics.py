@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rivermark.backfill.late.hours import day_of
 from rivermark.backfill.late.merged import PLACE, unmerged_by_hour
+from rivermark.lake.delta import read_rows
 from rivermark.lake.snapshot import once_per_snapshot, open_table
 from rivermark.lake.sql import connection, query, quoted
 from rivermark.model.stream import Ingest
@@ -112,7 +113,7 @@ def _lateness(settings: Settings, ingest: Ingest) -> Lateness:
     money = quoted(ingest.money) if ingest.money else "NULL::DECIMAL(38, 9)"
     columns = [*PLACE, "_late_by_ms", *([ingest.money] if ingest.money else [])]
     # Late rows are few, and queried several times; of the admitted table each file is read once.
-    late = ds.dataset(tables["late_rows"].to_table(columns=columns))
+    late = ds.dataset(read_rows(tables["late_rows"], columns=columns))
     with connection({"late_rows": late, "admitted_rows": tables["admitted_rows"]}) as duck:
         duck.execute(BY_FILE.format(money=f"a.{money}" if ingest.money else money))
         names = ("late", "p50_ms", "p95_ms", "p99_ms", "max_ms", "concerned")

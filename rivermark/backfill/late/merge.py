@@ -22,7 +22,7 @@ from rivermark.backfill.late.days import LateDay
 from rivermark.backfill.late.hours import bounds
 from rivermark.backfill.late.merged import PLACE
 from rivermark.lake.day_predicates import moments_between
-from rivermark.lake.delta import damage_named, dataset_of, delta_table, read_rows
+from rivermark.lake.delta import damage_named, dataset_of, delta_table, read_batches, read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.replace import replace_span
@@ -141,7 +141,8 @@ def _spans(
     """Spans of whole hours around the hours with late rows, each of a bounded number of rows."""
     rows = dataset_of(delta_table(lake.path(ingest.admitted)))
     time = ingest.contract.event_time
-    total = rows.count_rows(filter=moments_between(time, hours[0], hours[-1] + HOUR))
+    with damage_named(rows):
+        total = rows.count_rows(filter=moments_between(time, hours[0], hours[-1] + HOUR))
     pieces = max(1, -(-total // ROWS_AT_ONCE))
     size = max(1, -(-len(hours) // pieces))
     for n in range(0, len(hours), size):
@@ -154,14 +155,12 @@ def _widened(
 ) -> tuple[datetime, datetime]:
     """The span, widened by whole hours until it holds a row, or streams would take it as new."""
     before = after = None
-    with damage_named(rows):
-        for batch in rows.to_batches(columns=[time]):
-            times = batch.column(0)
-            first, last = pa.scalar(start, times.type), pa.scalar(end, times.type)
-            older = pc.max(times.filter(pc.less(times, first))).as_py()
-            newer = pc.min(times.filter(pc.greater_equal(times, last))).as_py()
-            before = max((m for m in (before, older) if m is not None), default=None)
-            after = min((m for m in (after, newer) if m is not None), default=None)
+    for batch in read_batches(rows, columns=[time]):
+        values = batch.column(0)
+        older = pc.max(values.filter(pc.less(values, pa.scalar(start, values.type)))).as_py()
+        newer = pc.min(values.filter(pc.greater_equal(values, pa.scalar(end, values.type)))).as_py()
+        before = max((m for m in (before, older) if m is not None), default=None)
+        after = min((m for m in (after, newer) if m is not None), default=None)
     near = before is not None and (after is None or start - before <= after - end)
     if near and before is not None:
         return whole_hour(before), end

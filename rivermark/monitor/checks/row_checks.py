@@ -6,6 +6,7 @@ from typing import Any, Final, cast
 
 from rivermark.backfill.late.merge_log import rows_merged
 from rivermark.ingest.split_outcomes import rows_replaced
+from rivermark.lake.delta import damage_named
 from rivermark.lake.repeated_keys import repeated_keys
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query
@@ -61,7 +62,8 @@ def rows_unique(settings: Settings, table: Table) -> CheckResult:
     total, repeated = 0, list[dict[str, object]]()
     if lake.exists(table):
         rows = open_table(lake, table)
-        total = rows.count_rows()
+        with damage_named(rows):
+            total = rows.count_rows()
         repeated = repeated_keys(rows, table.keys)
     surplus = sum(cast(int, row["copies"]) - 1 for row in repeated)
     # Personal keys stay in the table: the number is enough to look them up there.

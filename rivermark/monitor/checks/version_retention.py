@@ -10,10 +10,11 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from rivermark.lake.delta import dataset_of, delta_table
+from rivermark.lake.delta import dataset_of, delta_table, read_batches
 from rivermark.lake.retention import oldest_retained, retention_of
 from rivermark.lake.statistics import row_count
 from rivermark.model.check import CheckResult
+from rivermark.model.errors import TableDamaged
 from rivermark.model.table import Table
 from rivermark.settings import Settings
 
@@ -33,7 +34,7 @@ def versions_readable(settings: Settings, table: Table, now: datetime) -> CheckR
     try:
         expected = row_count(lake, table, version)
         rows, files = _read(delta_table(lake.path(table), version=version), table)
-    except (OSError, DeltaError, pa.ArrowException) as error:
+    except (OSError, DeltaError, pa.ArrowException, TableDamaged) as error:
         reason = str(error).splitlines()[0]
         return result(
             passed=False,
@@ -53,5 +54,5 @@ def versions_readable(settings: Settings, table: Table, now: datetime) -> CheckR
 def _read(version: DeltaTable, table: Table) -> tuple[int, int]:
     """Rows and files of a version, by reading a column of each."""
     column = table.event_time or table.schema.fieldNames()[0]
-    batches = dataset_of(version).to_batches(columns=[column], batch_readahead=1)
+    batches = read_batches(dataset_of(version), columns=[column], batch_readahead=1)
     return sum(batch.num_rows for batch in batches), len(version.file_uris())

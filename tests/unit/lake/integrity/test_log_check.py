@@ -12,7 +12,7 @@ import pytest
 
 import rivermark
 from rivermark.lake.batch_writer import TableWriter
-from rivermark.lake.delta import dataset_of, delta_table, read_rows
+from rivermark.lake.delta import dataset_of, delta_table, read_batches, read_rows
 from rivermark.lake.integrity import log_check
 from rivermark.lake.integrity.log_check import check_log, check_newer
 from rivermark.lake.integrity.sidecar import agrees, chunk_sums, sidecar_of
@@ -228,6 +228,35 @@ def test_every_road_to_a_table_passes_the_check() -> None:
     }
 
 
+def test_every_read_of_arrow_names_the_file_that_it_fails_by() -> None:
+    """No other module reads a dataset without `read_rows`, `read_batches` or `damage_named`."""
+    read = []
+    root = Path(rivermark.__file__).parent
+    for file in [*root.rglob("*.py"), *(root.parent / "jobs").rglob("*.py")]:
+        tree = ast.parse(file.read_text())
+        named = {
+            inner
+            for block in ast.walk(tree)
+            if isinstance(block, ast.With)
+            and any("damage_named" in ast.unparse(item) for item in block.items)
+            for inner in ast.walk(block)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                reads = node.func.attr in ("to_table", "to_batches", "count_rows", "scanner")
+                first = node.func.attr == "head" and node.args
+                if (reads or first) and node not in named:
+                    read.append(file.relative_to(root.parent).as_posix())
+
+    assert set(read) == {
+        # Looks for the damaged file.
+        "rivermark/lake/delta.py",
+        # Rows that Spark staged, which are no table.
+        "rivermark/quality/publish_gate.py",
+        "rivermark/sinks/files.py",
+    }
+
+
 @pytest.mark.parametrize("damage", [empty, cut_in_a_line, Path.unlink], ids=lambda d: d.__name__)
 def test_a_read_names_the_data_file_that_it_fails_by(
     five: Lake, damage: Callable[[Path], None]
@@ -238,6 +267,7 @@ def test_a_read_names_the_data_file_that_it_fails_by(
 
     for read in (
         lambda: read_rows(rows, columns=["id"]),
+        lambda: list(read_batches(rows, columns=["id"])),
         lambda: query("SELECT sum(id) FROM t", {"t": rows}),
     ):
         with pytest.raises(TableDamaged, match=file.name) as refused:
