@@ -20,8 +20,8 @@ from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.delta import delta_table
 from rivermark.lake.filesystem import filesystem
-from rivermark.lake.integrity.log_check import check_log, entry_path
-from rivermark.lake.integrity.log_entry import actions_in
+from rivermark.lake.integrity.log_check import check_log
+from rivermark.lake.integrity.log_entry import read_entry
 from rivermark.lake.integrity.sidecar import chunk_sums, sidecar_of
 from rivermark.lake.schema import arrow_schema, create_table
 from rivermark.lake.snapshot import open_table
@@ -137,10 +137,10 @@ class DamagedLake:
     def _added(self, first: int, last: int) -> pa.Table | None:
         """The rows of the files that those versions of the input added, as a stream reads them."""
         folder = Path(self.lake.path(RIDES))
+        store, log = filesystem(f"{folder}/_delta_log")
         names = []
         for version in range(first, last + 1):
-            path = entry_path(f"{folder}/_delta_log", version)
-            actions = actions_in(path, Path(path).read_bytes())
+            actions = read_entry(store, log, version)
             names += [each["add"]["path"] for each in actions if "add" in each]
         if not names:
             return None

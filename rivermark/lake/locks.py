@@ -8,7 +8,6 @@ Object stores have put-if-absent of their own and need none.
 from __future__ import annotations
 
 import fcntl
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,12 +15,8 @@ from urllib.parse import unquote
 
 from rivermark.lake.durable import is_durable, sync
 from rivermark.lake.filesystem import filesystem, is_local
-from rivermark.lake.integrity.log_check import (
-    LAST_CHECKPOINT,
-    LogListing,
-    entry_path,
-    listing_of,
-)
+from rivermark.lake.integrity.log_check import LAST_CHECKPOINT, LogListing, listing_of
+from rivermark.lake.integrity.log_entry import actions_in, entry_path
 from rivermark.lake.integrity.sidecar import sidecar_of
 
 
@@ -52,9 +47,8 @@ def sync_commits(table_path: str, after: int) -> None:
     entries = [Path(entry_path(listing.folder, v)) for v in listing.entries if v > after]
     if entries:
         table = Path(listing.folder).parent
-        lines = (line for entry in entries for line in entry.read_bytes().split(b"\n"))
-        adds = (json.loads(line)["add"] for line in lines if line.startswith(b'{"add":'))
-        files = {table / unquote(add["path"]) for add in adds}
+        actions = (a for entry in entries for a in actions_in(str(entry), entry.read_bytes()))
+        files = {table / unquote(a["add"]["path"]) for a in actions if "add" in a}
         # Spark's own have Hadoop's checksums beside them.
         sums = [sidecar_of(file) for file in (*files, *entries)]
         sync([*files, *{file.parent for file in files}, *entries, *sums, table])

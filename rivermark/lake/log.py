@@ -11,8 +11,7 @@ from typing import Any, Final
 from pyarrow import fs
 
 from rivermark.lake.filesystem import filesystem
-from rivermark.lake.integrity.log_check import entry_path
-from rivermark.lake.integrity.log_entry import Actions, actions_in, damaged
+from rivermark.lake.integrity.log_entry import Actions, damaged, entry_path, read_entry
 
 REMEMBERED: Final = "remembered"
 """Key of a commit's metadata: the newest batch of each stream, as of that commit."""
@@ -57,7 +56,7 @@ class CommitLog:
 
     def holds(self, version: int) -> bool:
         """Whether that commit is in the log, without reading it."""
-        info: fs.FileInfo = self._fs.get_file_info(f"{self._folder}/{version:020d}.json")
+        info: fs.FileInfo = self._fs.get_file_info(entry_path(self._folder, version))
         return bool(info.type == fs.FileType.File)
 
     def read(self, version: int) -> Commit | None:
@@ -147,9 +146,7 @@ class CommitLog:
         return any("remove" in a for v in versions for a in self._actions(v))
 
     def _actions(self, version: int) -> Actions:
-        path = entry_path(self._folder, version)
-        with self._fs.open_input_stream(path) as file:
-            return actions_in(path, file.read())
+        return read_entry(self._fs, self._folder, version)
 
 
 def commit_of(version: int, info: dict[str, Any]) -> Commit:

@@ -18,8 +18,8 @@ from pyspark.sql import functions as F
 from rivermark.ingest.source.payload import TO_JSON, driver_records, json_payload, spark_records
 from rivermark.lake.delta import dataset_of, delta_table, read_delta, read_rows
 from rivermark.lake.filesystem import filesystem
-from rivermark.lake.integrity.log_check import check_log, entry_path
-from rivermark.lake.integrity.log_entry import actions_in
+from rivermark.lake.integrity.log_check import check_log
+from rivermark.lake.integrity.log_entry import read_entry
 from rivermark.lake.log import CommitLog
 from rivermark.lake.statistics import file_sizes
 from rivermark.model.errors import DeclarationError, RivermarkError
@@ -188,10 +188,8 @@ class _DeltaReader(SourceReader):
         )
 
     def _commit(self, version: int) -> _Commit:
-        files, folder = filesystem(f"{self._table}/_delta_log")
-        path = entry_path(folder, version)
-        with files.open_input_stream(path) as file:
-            actions = actions_in(path, file.read())
+        store, folder = filesystem(f"{self._table}/_delta_log")
+        actions = read_entry(store, folder, version)
         info: dict[str, Any] = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
         adds = [a["add"] for a in actions if "add" in a and a["add"]["dataChange"]]
         removes = [a["remove"] for a in actions if "remove" in a and a["remove"]["dataChange"]]

@@ -3,7 +3,7 @@
 delta-rs goes through the whole list at each commit: 9 ms of CPU at 100 files, 34 at 100,000. An
 append needs to know only the newest version, its columns and its protocol, and those stand in the
 version's checksum. Rules: "Delta Transaction Protocol", sections Delta Log Entries, Actions, and
-Requirements for Writers. What a table asks beyond `shape_of` is left to delta-rs.
+Requirements for Writers. What a table asks beyond `features_of` is left to delta-rs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from rivermark.lake.commit_metadata import user_metadata
 from rivermark.lake.durable import sync
 from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.full_disk import naming
-from rivermark.lake.integrity.log_entry import Actions
+from rivermark.lake.integrity.log_entry import Actions, entry_path
 from rivermark.lake.integrity.version_sums import Checksum
 from rivermark.lake.locks import sync_commits
 from rivermark.lake.log import CommitLog
@@ -154,7 +154,7 @@ class DeltaCommitter:
         return entry.st_ino, entry.st_mtime_ns
 
     def _place(self, version: int) -> Path:
-        return Path(self._folder) / f"{version:020d}.json"
+        return Path(entry_path(self._folder, version))
 
     def _commit(self, actions: Actions, features: TableFeatures) -> KnownVersion | None:
         """Make the log entry at the next free version; None where that is not possible."""

@@ -18,8 +18,7 @@ from pyarrow import fs
 
 from rivermark.lake.delta import delta_table, sum_up_checkpoint
 from rivermark.lake.filesystem import filesystem, put_file
-from rivermark.lake.integrity.log_check import entry_path
-from rivermark.lake.integrity.log_entry import Actions, actions_in
+from rivermark.lake.integrity.log_entry import Actions, entry_path, read_entry, sums_path
 from rivermark.lake.integrity.version_sums import REQUIRED, Checksum, sums_in, sums_text
 from rivermark.lake.statistics import file_sizes
 
@@ -49,7 +48,7 @@ def put_checksum(store: fs.FileSystem, folder: str, version: int, sums: Checksum
     """Write the sums of a version beside its commit."""
     entry = _content(store, entry_path(folder, version))
     # Whole or not at all: a reader that finds half a file would have to distrust the version.
-    put_file(store, _place(folder, version), sums_text(sums, version, entry), durable=False)
+    put_file(store, sums_path(folder, version), sums_text(sums, version, entry), durable=False)
 
 
 def checksum_of(table_path: str, version: int) -> Checksum | None:
@@ -79,9 +78,10 @@ def checksum_after(before: Checksum, commit: Actions) -> Checksum | None:
 
 def actions_of(store: fs.FileSystem, folder: str, version: int) -> Actions:
     """What a commit says, line by line; nothing where the log does not hold it."""
-    path = entry_path(folder, version)
-    content = _content(store, path)
-    return [] if content is None else actions_in(path, content)
+    try:
+        return read_entry(store, folder, version)
+    except FileNotFoundError:
+        return []
 
 
 def _summed_up(table_path: str, store: fs.FileSystem, folder: str, version: int) -> Checksum | None:
@@ -92,15 +92,11 @@ def _summed_up(table_path: str, store: fs.FileSystem, folder: str, version: int)
     return checksum or _of_state(table_path, store, folder, version)
 
 
-def _place(folder: str, version: int) -> str:
-    return f"{folder}/{version:020d}.crc"
-
-
 def _checksum(store: fs.FileSystem, folder: str, version: int) -> Checksum | None:
     """The checksum on disk; that of an empty table before version 0."""
     if version < 0:
         return _sums(0, 0, None, None)
-    content = _content(store, _place(folder, version))
+    content = _content(store, sums_path(folder, version))
     sums = None if content is None else sums_in(content, version)
     if sums is None:
         return None

@@ -26,7 +26,14 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from rivermark.lake.filesystem import filesystem, is_local
-from rivermark.lake.integrity.log_entry import Actions, actions_in, complete, damaged
+from rivermark.lake.integrity.log_entry import (
+    Actions,
+    actions_in,
+    complete,
+    damaged,
+    entry_path,
+    sums_path,
+)
 from rivermark.lake.integrity.sidecar import agrees, sidecar_of
 from rivermark.lake.integrity.version_sums import Checksum, entry_agrees, sums_in
 from rivermark.model.errors import TableDamaged
@@ -159,7 +166,7 @@ def _check_listed(table_path: str, version: int | None) -> int:
 def _check_newest_sums(listing: LogListing, last: int) -> None:
     """Leave delta-rs a checksum file that is whole: it reads the newest one up to a version."""
     for version in sorted((v for v in listing.sums if v <= last), reverse=True):
-        path = Path(listing.folder, f"{version:020d}.crc")
+        path = Path(sums_path(listing.folder, version))
         try:
             if _is_known(path):
                 return
@@ -176,7 +183,7 @@ def lost_entry(listing: LogListing) -> tuple[str, str] | None:
     version = max(listing.sums, default=-1)
     if version <= listing.newest:
         return None
-    sums = f"{listing.folder}/{version:020d}.crc"
+    sums = sums_path(listing.folder, version)
     return entry_path(listing.folder, version), f"is missing, though {sums} is there"
 
 
@@ -227,7 +234,7 @@ def check_entry(folder: str, version: int, *, drop: bool = True) -> None:
 
 def read_sums(folder: str, version: int, *, drop: bool = True) -> Checksum | None:
     """The checksum file of a version; None without one, or with one that is damaged."""
-    path = Path(folder, f"{version:020d}.crc")
+    path = Path(sums_path(folder, version))
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -309,11 +316,6 @@ def hint_problem(listing: LogListing) -> str | None:
     return f"names {listing.folder}/{listing.hinted:020d}.checkpoint.parquet, which is missing"
 
 
-def entry_path(folder: str, version: int) -> str:
-    """The file of a log entry."""
-    return f"{folder}/{version:020d}.json"
-
-
 def _check_sums(folder: str, version: int, actions: Actions, sums: Checksum, *, drop: bool) -> None:
     """Whether an entry brings as many files as the checksums before and after it say, at least.
 
@@ -326,7 +328,7 @@ def _check_sums(folder: str, version: int, actions: Actions, sums: Checksum, *, 
     removes = sum("remove" in action for action in actions)
     after = before["numFiles"] + adds - removes
     if after < sums["numFiles"] and complete(actions):
-        drop_damaged_sums(Path(folder, f"{version:020d}.crc"), drop=drop)
+        drop_damaged_sums(Path(sums_path(folder, version)), drop=drop)
     elif after < sums["numFiles"]:
         raise damaged(
             entry_path(folder, version),

@@ -6,12 +6,31 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
+from pyarrow import fs
+
 from rivermark.model.errors import TableDamaged
 
 Actions = list[dict[str, Any]]
 
 WRITTEN: Final = frozenset({"WRITE", "STREAMING UPDATE"})
 """Operations whose own metrics say what they added."""
+
+
+def entry_path(folder: str, version: int) -> str:
+    """The file of a log entry."""
+    return f"{folder}/{version:020d}.json"
+
+
+def sums_path(folder: str, version: int) -> str:
+    """The version checksum file beside a log entry."""
+    return f"{folder}/{version:020d}.crc"
+
+
+def read_entry(store: fs.FileSystem, folder: str, version: int) -> Actions:
+    """The actions of a version's log entry. Raises FileNotFoundError, and as `actions_in`."""
+    path = entry_path(folder, version)
+    with store.open_input_stream(path) as file:
+        return actions_in(path, file.read())
 
 
 def actions_in(path: str, content: bytes) -> Actions:

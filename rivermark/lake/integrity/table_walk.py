@@ -21,13 +21,12 @@ from rivermark.lake.integrity.log_check import (
     LogListing,
     check_checkpoint_file,
     check_entry,
-    entry_path,
     hint_problem,
     listing_of,
     lost_entry,
     read_sums,
 )
-from rivermark.lake.integrity.log_entry import first_line
+from rivermark.lake.integrity.log_entry import entry_path, first_line, sums_path
 from rivermark.lake.integrity.sidecar import agrees
 from rivermark.model.errors import TableDamaged
 
@@ -58,11 +57,10 @@ def faults_of_log(table_path: str, on_file: OnFile = passed) -> Iterator[Fault]:
     yield from _faults_of_entries(listing, on_file)
     for version in sorted(listing.sums):
         on_file(0)
-        if (folder / f"{version:020d}.crc").exists() and read_sums(
-            listing.folder, version, drop=False
-        ) is None:
+        sums = sums_path(listing.folder, version)
+        if Path(sums).exists() and read_sums(listing.folder, version, drop=False) is None:
             yield Fault(
-                f"{folder}/{version:020d}.crc",
+                sums,
                 "is damaged",
                 "It is only a help to readers; --repair writes it again from the log.",
                 "rewrite checksum" if version == listing.newest else "drop checksum",
@@ -192,7 +190,7 @@ def sums_problem(table_path: str) -> Fault | None:
     if stated == (len(sizes), sum(sizes)):
         return None
     return Fault(
-        f"{folder}/{table.version():020d}.crc",
+        sums_path(folder, table.version()),
         f"counts {stated[0]} files of {stated[1]} bytes, the log {len(sizes)} of {sum(sizes)}",
         "Where the entries are whole it is the checksum file: --repair writes it again.",
         "rewrite checksum",

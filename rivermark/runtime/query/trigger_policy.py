@@ -10,6 +10,7 @@ from typing import Final
 from pyarrow import fs
 
 from rivermark.lake.filesystem import filesystem, is_local
+from rivermark.lake.integrity.log_entry import entry_path
 from rivermark.lake.log import CommitLog
 
 SHARE: Final = 1.3
@@ -88,7 +89,7 @@ class Inputs:
     def newest(self) -> Versions:
         """The newest version of each now."""
         for n, (store, folder) in enumerate(self._logs):
-            while self._exists(store, f"{folder}/{self._newest[n] + 1:020d}.json"):
+            while self._exists(store, entry_path(folder, self._newest[n] + 1)):
                 self._newest[n] += 1
         return tuple(self._newest)
 

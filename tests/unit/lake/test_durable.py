@@ -169,12 +169,16 @@ def test_commits_of_the_libraries_are_synced_before_they_are_acknowledged(
         disk.check = None
 
 
-def test_commits_of_others_are_synced_with_ours_upon_them(disk: Disk) -> None:
+@pytest.mark.parametrize("brace", ["{", "{ "], ids=["compact", "with blanks"])
+def test_commits_of_others_are_synced_with_ours_upon_them(disk: Disk, brace: str) -> None:
     lake = Lake(str(disk.root))
     create_table(lake, RIDES)
     committer = DeltaCommitter(lake.path(RIDES))
     assert committer.append(rides(0), {})
     write_deltalake(lake.path(RIDES), rides(1), mode="append")  # Under no lock of ours.
+    entry = Path(lake.path(RIDES), "_delta_log", f"{2:020d}.json")
+    lines = entry.read_text().splitlines()
+    entry.write_text("".join(f"{line.replace('{', brace, 1)}\n" for line in lines))
     assert committer.append(rides(2), {})
 
     disk.check = lambda image: _equal(held(image), [0, 1, 2])
