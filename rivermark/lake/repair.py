@@ -7,6 +7,7 @@ from pathlib import Path
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.integrity.fault import Fault
 from rivermark.lake.integrity.log_check import LAST_CHECKPOINT
+from rivermark.lake.integrity.sidecar import delete_with_sidecar
 from rivermark.lake.locks import commit_lock
 
 
@@ -16,22 +17,16 @@ def repair_file(table_path: str, fault: Fault) -> bool:
     with commit_lock(table_path):
         match fault.repair:
             case "rewrite checksum":
-                _delete(path)
+                delete_with_sidecar(path)
                 return write_checksum(table_path, int(path.name[:20]))
             case "drop checkpoint":
-                _delete(path.with_name(LAST_CHECKPOINT))
-                _delete(path)
+                delete_with_sidecar(path.with_name(LAST_CHECKPOINT))
+                delete_with_sidecar(path)
             case "drop entry":
-                _delete(path.with_suffix(".crc"))
-                _delete(path)
+                delete_with_sidecar(path.with_suffix(".crc"))
+                delete_with_sidecar(path)
             case "drop checksum" | "drop hint" | "drop draft":
-                _delete(path)
+                delete_with_sidecar(path)
             case _:
                 return False
     return True
-
-
-def _delete(path: Path) -> None:
-    """Delete a file with its checksum file, where there are any."""
-    path.unlink(missing_ok=True)
-    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)

@@ -12,6 +12,7 @@ from deltalake.exceptions import DeltaError
 from rivermark.backfill.maintenance import kept_tables
 from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.integrity.fault import Fault
+from rivermark.lake.integrity.sidecar import delete_with_sidecar
 from rivermark.lake.integrity.table_walk import (
     RESTORE,
     OnFile,
@@ -218,9 +219,7 @@ def _repair(
             with Lease(settings.state, stream.name).acquire(RUN):
                 finding.why = _acknowledged(lake, stream, finding)
                 if not finding.why and fault.repair == "drop offsets":
-                    path = Path(fault.path)
-                    path.unlink()
-                    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+                    delete_with_sidecar(Path(fault.path))
                     finding.repaired = True
                 elif not finding.why:
                     finding.repaired = repair_file(lake.path(finding.of), fault)

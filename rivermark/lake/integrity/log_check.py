@@ -34,7 +34,7 @@ from rivermark.lake.integrity.log_entry import (
     entry_path,
     sums_path,
 )
-from rivermark.lake.integrity.sidecar import agrees, sidecar_of
+from rivermark.lake.integrity.sidecar import agrees, delete_with_sidecar, sidecar_of
 from rivermark.lake.integrity.version_sums import Checksum, entry_agrees, sums_in
 from rivermark.model.errors import TableDamaged
 
@@ -254,8 +254,7 @@ def drop_damaged_sums(path: Path, *, drop: bool) -> None:
     if not drop:
         return
     LOG.warning("%s is damaged, and is deleted: it is only a help, and written again", path)
-    sidecar_of(path).unlink(missing_ok=True)
-    path.unlink(missing_ok=True)
+    delete_with_sidecar(path)
 
 
 def check_checkpoint_file(path: Path, *, drop: bool = True) -> None:

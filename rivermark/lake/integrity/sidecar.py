@@ -9,10 +9,11 @@ Format: `crc` and a zero byte, the bytes of a chunk, then the CRC-32 of each chu
 from __future__ import annotations
 
 import struct
-import uuid
 import zlib
 from pathlib import Path
 from typing import Final
+
+from rivermark.lake.filesystem import write_file
 
 MAGIC: Final = b"crc\0"
 CHUNK: Final = 512
@@ -31,10 +32,13 @@ def chunk_sums(content: bytes) -> bytes:
 
 def write_sidecar(path: Path) -> None:
     """Write the checksum file of a file that is written."""
-    sums, place = chunk_sums(path.read_bytes()), sidecar_of(path)
-    draft = place.with_name(f"{place.name}.{uuid.uuid4().hex}.tmp")
-    draft.write_bytes(sums)
-    draft.replace(place)
+    write_file(str(sidecar_of(path)), chunk_sums(path.read_bytes()), durable=False)
+
+
+def delete_with_sidecar(path: Path) -> None:
+    """Delete a file and its checksum file, where there are any."""
+    path.unlink(missing_ok=True)
+    sidecar_of(path).unlink(missing_ok=True)
 
 
 def agrees(path: Path, content: bytes | None = None) -> bool | None:

@@ -18,6 +18,7 @@ from deltalake import DeltaTable, write_deltalake
 from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.filesystem import write_file
 from rivermark.lake.full_disk import full_path, is_disk_full, naming
+from rivermark.lake.integrity.sidecar import write_sidecar
 from rivermark.runtime.supervision.error_classes import explain
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 
@@ -91,6 +92,17 @@ def test_a_draft_does_not_keep_the_space_that_is_missing(disk: Path) -> None:
         write_file(str(disk / "state.json"), b"x" * 9_000)
 
     assert sorted(each.name for each in disk.iterdir()) == ["filler"]
+
+
+def test_a_checksum_file_that_finds_no_space_leaves_no_draft(disk: Path) -> None:
+    checkpoint = disk / "checkpoint.parquet"
+    checkpoint.write_bytes(b"x" * 9_000)
+    fill(disk)
+
+    with pytest.raises(OSError, match=r"\.checkpoint\.parquet\.crc"):
+        write_sidecar(checkpoint)
+
+    assert sorted(each.name for each in disk.iterdir()) == ["checkpoint.parquet", "filler"]
 
 
 def test_a_heartbeat_says_so_on_the_disk_that_is_full(disk: Path) -> None:
