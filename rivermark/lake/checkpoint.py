@@ -16,7 +16,7 @@ from typing import Final
 
 from deltalake import DeltaTable
 
-from rivermark.lake.delta import delta_table, sum_up_checkpoint
+from rivermark.lake.delta import delta_table
 from rivermark.lake.durable import sync
 from rivermark.lake.filesystem import filesystem, is_local, put_file
 from rivermark.lake.integrity.log_check import LAST_CHECKPOINT, check_log, listing_of
@@ -60,6 +60,20 @@ def make_checkpoint(table_path: str) -> None:
         put_file(store, f"{folder}/_delta_log/{LAST_CHECKPOINT}", hint.read_bytes())
     finally:
         shutil.rmtree(shadow, ignore_errors=True)
+
+
+def sum_up_checkpoint(path: str, version: int) -> None:
+    """Write the checksum file of a version's table checkpoint, where there is one without.
+
+    delta-rs writes none, and a changed byte in a table checkpoint may be other statistics, by which
+    readers skip rows.
+    """
+    if not is_local(path):
+        return
+    folder = filesystem(f"{path}/_delta_log")[1]
+    checkpoint = Path(folder, f"{version:020d}.checkpoint.parquet")
+    if checkpoint.exists() and not sidecar_of(checkpoint).exists():
+        write_sidecar(checkpoint)
 
 
 def _link_log(table_path: str, target: Path) -> set[str] | None:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.integrity.log_check import check_log
 from rivermark.lake.integrity.log_entry import first_line, table_in
-from rivermark.lake.integrity.sidecar import sidecar_of, write_sidecar
 from rivermark.lake.skipping import skipping_columns
 from rivermark.model.errors import TableDamaged
 
@@ -95,20 +92,6 @@ def _unreadable_files(table: dataset.Dataset) -> Iterator[TableDamaged]:
             yield TableDamaged.of(*named, "is missing")
         except (OSError, pa.ArrowException) as error:
             yield TableDamaged.of(*named, f"cannot be read ({first_line(error)})")
-
-
-def sum_up_checkpoint(path: str, version: int) -> None:
-    """Write the checksum file of a version's table checkpoint, where there is one without.
-
-    delta-rs writes none, and a changed byte in a table checkpoint may be other statistics, by which
-    readers skip rows.
-    """
-    if not is_local(path):
-        return
-    folder = filesystem(f"{path}/_delta_log")[1]
-    checkpoint = Path(folder, f"{version:020d}.checkpoint.parquet")
-    if checkpoint.exists() and not sidecar_of(checkpoint).exists():
-        write_sidecar(checkpoint)
 
 
 def read_delta(spark: SparkSession, path: str, version: int | None = None) -> DataFrame:

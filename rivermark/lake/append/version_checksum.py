@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from pyarrow import fs
 
-from rivermark.lake.delta import delta_table, sum_up_checkpoint
+from rivermark.lake.checkpoint import sum_up_checkpoint
+from rivermark.lake.delta import delta_table
 from rivermark.lake.filesystem import filesystem, put_file
 from rivermark.lake.integrity.log_entry import Actions, entry_path, read_entry, sums_path
 from rivermark.lake.integrity.version_sums import REQUIRED, Checksum, sums_in, sums_text
