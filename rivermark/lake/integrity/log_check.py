@@ -46,6 +46,8 @@ ATTEMPTS: Final = 3
 REMEMBERED: Final = 4096
 """Files of a log that a process knows at most: more than lie between two table checkpoints."""
 LAST_CHECKPOINT: Final = "_last_checkpoint"
+UNREADABLE: Final = "is damaged"
+"""Said of a `_last_checkpoint` that names no version."""
 
 Stamp = tuple[int, int]
 """Size and time of a file that was checked."""
@@ -62,7 +64,6 @@ class LogListing:
     entries: dict[int, int | None] = field(default_factory=dict)
     sums: set[int] = field(default_factory=set)
     checkpoints: dict[int, list[str]] = field(default_factory=dict)
-    hinted: int | None = None
 
     @property
     def newest(self) -> int:
@@ -142,7 +143,8 @@ def _check_listed(table_path: str, version: int | None) -> int:
             entry_path(listing.folder, oldest - 1),
             f"is missing: the log begins at version {oldest} and no table checkpoint begins it",
         )
-    if is_local(table_path):
+    local = is_local(table_path)
+    if local:
         _check_hint(listing)
         for name in [] if start is None else listing.checkpoints[start]:
             check_checkpoint_file(Path(listing.folder, name))
@@ -156,9 +158,9 @@ def _check_listed(table_path: str, version: int | None) -> int:
             )
         if listing.entries[each] == 0:
             raise damaged(entry_path(listing.folder, each), "is empty")
-        if is_local(table_path):
+        if local:
             check_entry(listing.folder, each)
-    if is_local(table_path):
+    if local:
         _check_newest_sums(listing, last)
     return newest
 
@@ -297,22 +299,23 @@ def _check_hint(listing: LogListing) -> None:
     One that cannot be read is passed over by every reader, which then lists the log.
     """
     problem = hint_problem(listing)
-    if problem is not None and listing.hinted is not None:
+    if problem not in (None, UNREADABLE):
         raise damaged(f"{listing.folder}/{LAST_CHECKPOINT}", problem)
 
 
 def hint_problem(listing: LogListing) -> str | None:
-    """What is wrong with `_last_checkpoint`; sets the version that it names in the listing."""
+    """What is wrong with a log's `_last_checkpoint`; None without one."""
+    folder = listing.folder
     try:
-        hint = json.loads(Path(listing.folder, LAST_CHECKPOINT).read_bytes())
-        listing.hinted = int(hint["version"])
+        hinted = int(json.loads(Path(folder, LAST_CHECKPOINT).read_bytes())["version"])
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError):
-        return "is damaged"
-    if any(Path(listing.folder).glob(f"{listing.hinted:020d}.checkpoint*")):
+        return UNREADABLE
+    # One that was made behind the listing is looked for; a log of years is not listed again.
+    if hinted in listing.checkpoints or any(Path(folder).glob(f"{hinted:020d}.checkpoint*")):
         return None
-    return f"names {listing.folder}/{listing.hinted:020d}.checkpoint.parquet, which is missing"
+    return f"names {folder}/{hinted:020d}.checkpoint.parquet, which is missing"
 
 
 def _check_sums(folder: str, version: int, actions: Actions, sums: Checksum, *, drop: bool) -> None:

@@ -68,12 +68,10 @@ def faults_of_log(table_path: str, on_file: OnFile = passed) -> Iterator[Fault]:
     for version in sorted(listing.checkpoints):
         for name in listing.checkpoints[version]:
             yield from _faults_of_checkpoint(listing, version, folder / name, on_file)
-    hint = folder / LAST_CHECKPOINT
-    if hint.exists():
-        problem = hint_problem(listing)
-        if problem:
-            remedy = "It is only a help to readers; --repair takes it away."
-            yield Fault(str(hint), problem, remedy, "drop hint")
+    problem = hint_problem(listing)
+    if problem is not None:
+        remedy = "It is only a help to readers; --repair takes it away."
+        yield Fault(f"{folder}/{LAST_CHECKPOINT}", problem, remedy, "drop hint")
     for draft in abandoned_drafts(fs.LocalFileSystem(), listing.folder, datetime.now(UTC)):
         yield Fault(
             draft,
@@ -99,14 +97,12 @@ def _faults_of_entries(listing: LogListing, on_file: OnFile) -> Iterator[Fault]:
     needed = -1 if start is None else start
     problems: dict[int, str] = {}
     for version in range(oldest, newest + 1):
-        path = entry_path(listing.folder, version)
+        if version not in listing.entries:
+            problems[version] = f"is missing, and versions up to {newest} follow it"
+            continue
         try:
-            if version not in listing.entries:
-                raise TableDamaged.of(
-                    "", path, f"is missing, and versions up to {newest} follow it"
-                )
             check_entry(listing.folder, version, drop=False)
-            on_file(Path(path).stat().st_size)
+            on_file(Path(entry_path(listing.folder, version)).stat().st_size)
         except FileNotFoundError:
             continue  # Maintenance took it away meanwhile.
         except TableDamaged as damage:
@@ -203,10 +199,10 @@ def data_file_problem(file: DataFile, *, quick: bool = False) -> str | None:
         size = file.path.stat().st_size
         if size != file.size:
             return f"has {size} bytes, the log says {file.size}"
-        rows = pq.read_metadata(file.path).num_rows
-        if file.rows is not None and rows != file.rows:
-            return f"holds {rows} rows, the log says {file.rows}"
-        strange = {*pq.read_schema(file.path).names} - (file.columns or set())
+        footer = pq.read_metadata(file.path)
+        if file.rows is not None and footer.num_rows != file.rows:
+            return f"holds {footer.num_rows} rows, the log says {file.rows}"
+        strange = {*footer.schema.to_arrow_schema().names} - (file.columns or set())
         if file.columns is not None and strange:
             return f"holds a column {min(strange)!r}, which the table does not have"
         if quick:
