@@ -74,6 +74,8 @@ class LandedFiles:
         self._fs, self.folder = filesystem(root)
         self._prefix = self.folder if is_local(root) else root
         self._watched: dict[str, tuple[int, int, float]] = {}
+        self._held: dict[str, tuple[LandedFile, FileProbe]] = {}
+        """Files that were read to their end and wait for the batches before them."""
         self.wanted: Collection[str] | None = None
         """The column names that the contract knows, in lower case; None where any may be."""
 
@@ -149,13 +151,18 @@ class LandedFiles:
             return FileProbe("waiting", reason="changed a moment ago", settling=True)
         if not file.is_text:
             return FileProbe("rejected", reason="file_name_not_utf8")
+        held = self._held.get(file.name)
+        if held is not None and held[0] == file:
+            return held[1]
         probe = probe_file(self._fs, file.path, file.size, self._options, self.wanted)
         if probe.doubtful and quiet < self._options.unterminated_settle.total_seconds():
             reason = f"looks unfinished: {probe.reason or 'no line end'}"
             return FileProbe("waiting", reason=reason, settling=True)
         # Last, because a file that still waits is probed at every poll.
         if probe.status == "ready" and self._is_scanned(file):
-            return scanned(probe, self._fs, file.path)
+            probe = scanned(probe, self._fs, file.path)
+        if probe.status != "waiting":
+            self._held[file.name] = file, probe
         return probe
 
     def _is_scanned(self, file: LandedFile) -> bool:
@@ -169,6 +176,7 @@ class LandedFiles:
     def forget(self, name: str) -> None:
         """Stop watching a file."""
         self._watched.pop(name, None)
+        self._held.pop(name, None)
 
 
 def printable(path: str) -> str:

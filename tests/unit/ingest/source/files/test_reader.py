@@ -21,6 +21,7 @@ from rivermark import FileSource
 from rivermark.ingest.plan import BatchPlanner
 from rivermark.ingest.source.files.file_probe import FileProbe, probe_file
 from rivermark.ingest.source.files.listing import LandedFiles
+from rivermark.ingest.source.files.scan import scanned
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.lake import Lake
 from rivermark.model.contract import Contract, Field
@@ -212,23 +213,45 @@ def test_an_unterminated_last_line_waits_and_is_taken_when_nobody_goes_on(
     assert planner().poll().planned == 1
 
 
+@pytest.fixture
+def read_to_the_end(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that are read to their end."""
+    names: list[str] = []
+
+    def counted(probe: FileProbe, store: fs.FileSystem, path: str) -> FileProbe:
+        names.append(Path(path).name)
+        return scanned(probe, store, path)
+
+    monkeypatch.setattr("rivermark.ingest.source.files.listing.scanned", counted)
+    return names
+
+
 def test_a_file_that_waits_is_not_read_to_its_end_at_every_poll(
-    put: Put, planner: Open, monkeypatch: pytest.MonkeyPatch
+    put: Put, planner: Open, read_to_the_end: list[str]
 ) -> None:
-    read: list[str] = []
-
-    def scanned(probe: FileProbe, _: fs.FileSystem, path: str) -> FileProbe:
-        read.append(path)
-        return probe
-
-    monkeypatch.setattr("rivermark.ingest.source.files.listing.scanned", scanned)
     put("a.json", LINE[:9], age=5)
     planner().poll()
-    assert read == []
+    assert read_to_the_end == []
 
-    path = put("a.json", LINE, age=5)
+    put("a.json", LINE, age=5)
     planner().poll()
-    assert read == [str(path)]
+    assert read_to_the_end == ["a.json"]
+
+
+def test_files_that_are_held_are_read_to_their_end_once(
+    put: Put, planner: Open, tmp_path: Path, read_to_the_end: list[str]
+) -> None:
+    for n, name in enumerate("abc"):
+        put(f"{name}.json", age=100 - n)
+    opened = planner(max_files=1)
+    assert [opened.poll(most=1).held for _ in range(2)] == [2, 1]
+    assert read_to_the_end == ["a.json", "b.json", "c.json"]
+
+    put("c.json", LINE * 2, age=50)
+    opened.poll()
+    assert read_to_the_end == ["a.json", "b.json", "c.json", "c.json"]
+    sizes = {row["name"]: row["size"] for row in arrivals(tmp_path)}
+    assert sizes["c.json"] == 2 * len(LINE)
 
 
 @pytest.mark.parametrize(
