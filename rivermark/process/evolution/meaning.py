@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from functools import cache, partial
+from functools import _lru_cache_wrapper, cache, cached_property, partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
@@ -66,7 +66,7 @@ class _Collector:
             if not self._is_own(owner.__module__):
                 continue
             for value in owner.__dict__.values():
-                member = getattr(value, "__func__", getattr(value, "fget", value))
+                member = _unwrapped(value)
                 if isinstance(member, FunctionType):
                     self.of_function(member)
             scope = getattr(sys.modules.get(owner.__module__), "__dict__", {})
@@ -104,7 +104,7 @@ class _Collector:
     def _of_globals(self, names: Iterable[str], scope: Mapping[str, Any]) -> None:
         chosen = set(names)
         for name in sorted(chosen):
-            value = scope.get(name)
+            value = _unwrapped(scope.get(name))
             if isinstance(value, ModuleType):
                 if self._is_own(value.__name__):
                     self._of_globals(chosen - {name}, vars(value))
@@ -133,9 +133,10 @@ class _Collector:
             named = [f"{k}={self.canonical(v)}" for k, v in sorted(value.keywords.items())]
             arguments = ", ".join([*map(self.canonical, value.args), *named])
             return f"{self.canonical(value.func)}({arguments})"
-        if isinstance(value, FunctionType):
-            self.of_function(value)
-            return value.__qualname__
+        function = _unwrapped(value)
+        if isinstance(function, FunctionType):
+            self.of_function(function)
+            return function.__qualname__
         if isinstance(value, type):
             return value.__qualname__
         return self._of_object(value)
@@ -155,6 +156,21 @@ class _Collector:
     def _is_own(self, module: str | None) -> bool:
         root = (module or "").partition(".")[0]
         return root == self._root and root != LIBRARY
+
+
+def _unwrapped(value: Any) -> Any:
+    """The function within a method, a property or a cache; any other value as it is."""
+    match value:
+        case staticmethod() | classmethod():
+            return _unwrapped(value.__func__)
+        case property():
+            return _unwrapped(value.fget)
+        case cached_property():
+            return _unwrapped(value.func)
+        case _lru_cache_wrapper():
+            return _unwrapped(value.__wrapped__)
+        case _:
+            return value
 
 
 def _is_constant(name: str, value: object) -> bool:

@@ -102,6 +102,31 @@ def test_b018_whatever_the_rule_does_otherwise_is_another_identity(
     assert any(by in text for text in changes_between(before, after))
 
 
+WRAPPED = (
+    RULE.replace("import msgspec", "import msgspec\nfrom functools import cache, cached_property")
+    .replace("def least(", "@cache\ndef least(")
+    .replace(
+        "    def on_event(",
+        "    @cached_property\n    def most(self):\n        return 7\n\n    def on_event(",
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "by"),
+    [
+        (("return min(", "return max("), "code of least"),
+        (("return 7", "return 8"), "code of Extremes.most"),
+    ],
+)
+def test_b018_functions_behind_caches_count_too(
+    tmp_path: Path, change: tuple[str, str], by: str
+) -> None:
+    before, after = facts(tmp_path, WRAPPED), facts(tmp_path, WRAPPED.replace(*change))
+
+    assert changes_between(before, after) == [f"{by} changed"]
+
+
 def test_b018_minimum_and_maximum_swapped_over_the_same_states_are_told(tmp_path: Path) -> None:
     swapped = RULE.replace("self.low.", "self.x.").replace("self.high.", "self.low.")
     swapped = swapped.replace("self.x.", "self.high.")
