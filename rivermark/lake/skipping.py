@@ -24,7 +24,7 @@ SKIPPING: Final = (
 """Types by whose bounds files are skipped: those in which every value lies between both."""
 
 
-FAR: Final = pa.scalar(2**57, pa.int64())
+FAR: Final = 2**57
 """Microseconds since 1970 (year 6536) from which on delta-rs forgets that bounds of other writers
 are cut to milliseconds."""
 

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 METRICS: Final = "metrics/"
 """A process's own numbers are reported by their names with this before them."""
+WITHOUT_A_DAY: Final = "rows_without_a_day"
+"""Counter of a batch: rows that are in no table, since a refreshed table is written by days."""
 
 
 @dataclass(kw_only=True)

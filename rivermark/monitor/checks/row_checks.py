@@ -15,7 +15,7 @@ from rivermark.model.check import CheckResult
 from rivermark.model.stream import Ingest, Stream, table_of
 from rivermark.model.table import Table
 from rivermark.monitor.process_metrics import metrics_of_streams
-from rivermark.runtime.query.refresh import WITHOUT_A_DAY
+from rivermark.runtime.batch_metrics import WITHOUT_A_DAY
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
 

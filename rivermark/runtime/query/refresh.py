@@ -25,7 +25,7 @@ from rivermark.model.stream import Output, Stream, table_of
 from rivermark.model.table import Table
 from rivermark.quality.publish_gate import audit
 from rivermark.quality.publish_staging import staged
-from rivermark.runtime.batch_metrics import BatchResult
+from rivermark.runtime.batch_metrics import WITHOUT_A_DAY, BatchResult
 from rivermark.runtime.query.base import QueryHost
 from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.query.static_tables import StaticTables
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from rivermark.quality.duckdb_evaluator import Rows
 
 DAY: Final = timedelta(days=1)
-WITHOUT_A_DAY: Final = "rows_without_a_day"
-"""Counter of a batch: rows that are in no table, since a refreshed table is written by days."""
 TWO_DAYS: Final = 2 * DAY
 """Between a moment's date in UTC and in any zone lies one day; another is room for borders."""
 

@@ -27,6 +27,14 @@ def test_streams_are_found_from_any_folder_without_an_engine_and_great_expectati
     assert int(found.stdout) == len(topology().streams) > 20
 
 
+def test_the_console_starts_without_what_only_queries_need() -> None:
+    slow = "{'pandas', 'matplotlib', 'rivermark.process.spark', 'rivermark.runtime.query.base'}"
+    ask = f"import sys, rivermark.cli.main; print(sorted({slow} & set(sys.modules)))"
+    imported = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True)
+
+    assert (imported.returncode, imported.stdout.strip()) == (0, "[]")
+
+
 @pytest.mark.parametrize(
     ("entries", "complaint"),
     [
