@@ -42,6 +42,7 @@ from rivermark.runtime.checkpoint.generation import (
 )
 from rivermark.runtime.checkpoint.integrity import entries, faults_of_rest, faults_of_start
 from rivermark.runtime.checkpoint.positions import check_positions
+from rivermark.runtime.checkpoint.records import faults_of_records
 from rivermark.runtime.supervision.lease import Lease
 from rivermark.settings import Settings
 
@@ -176,7 +177,7 @@ def _faults_of_stream(lake: Lake, stream: AnyStream, quick: bool) -> list[Fault]
     except TableDamaged:
         return []  # Said of the table.
     folder = Path(filesystem(lake.checkpoint(stream.name, generation.number))[1])
-    faults = list(faults_of_start(folder, stream.name))
+    faults = [*faults_of_start(folder, stream.name), *faults_of_records(folder, stream.name)]
     if not quick and folder.is_dir():
         faults += faults_of_rest(folder, stream.name)
     if faults:

@@ -104,7 +104,7 @@ def replay(lake: Lake, stream: AnyStream, ids: Collection[str] | None) -> list[L
     generation = read_generation(lake, stream)
     record = None
     if generation is not None:
-        record = read_record(lake.checkpoint(stream.name, generation.number))
+        record = read_record(lake.checkpoint(stream.name, generation.number), stream.name)
     if generation is None or record is None or not record.replays:
         raise RivermarkError(
             f"the checkpoint of stream '{stream.name}' was begun without dead letters, so it takes "

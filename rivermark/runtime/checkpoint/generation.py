@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Literal
 
 from pyarrow import fs
 
 from rivermark.lake.batch_writer import TableWriter
-from rivermark.lake.filesystem import filesystem, write_file
+from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.written import check_not_behind, noted
 from rivermark.model.errors import CheckpointIncompatible, TableDamaged
 from rivermark.model.sink import Origin, owned
 from rivermark.model.stream import AnyStream, Stream
+from rivermark.runtime.checkpoint import records
 from rivermark.runtime.checkpoint.integrity import check_files
 
 
@@ -33,6 +32,16 @@ class Generation:
     def origin(self, stream: AnyStream, run_id: str, check: Callable[[], None] = owned) -> Origin:
         """Who writes, in this generation and run; `check` is that of the stream's lease."""
         return Origin(stream.name, self.number, self.since, run_id, check)
+
+
+@dataclass(frozen=True)
+class _Record:
+    """What `generation.json` says; `resetting` until the reset that made it is finished."""
+
+    number: int
+    since: datetime
+    shuffle_partitions: int
+    resetting: bool = False
 
 
 def open_generation(lake: Lake, stream: AnyStream, shuffle_partitions: int) -> Generation:
@@ -104,41 +113,20 @@ def read_generation(
 
     Raises CheckpointIncompatible for a reset that was broken off, and for a damaged file.
     """
-    store, path = filesystem(generation_path(lake, stream))
-    try:
-        with store.open_input_stream(path) as file:
-            text = file.read()
-    except FileNotFoundError:
+    record = records.read(generation_path(lake, stream), _Record, stream.name)
+    if record is None:
         return None
-    try:
-        content: dict[str, Any] = json.loads(text)
-        check = content.pop("check", None)
-        if check not in (None, _check_of(content)):
-            raise ValueError("it was changed")
-        since = datetime.fromisoformat(content["since"])
-        made = Generation(int(content["number"]), since, int(content["shuffle_partitions"]))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CheckpointIncompatible(
-            f"stream '{stream.name}': {path} is damaged ({error}). Put it back from a copy, or "
-            f"start over on purpose: rivermark reset {stream.name} (new checkpoint, tables "
-            "rebuilt from their inputs)."
-        ) from error
-    if content.get("resetting") and not unfinished:
+    if record.resetting and not unfinished:
         raise CheckpointIncompatible(
             f"stream '{stream.name}': a reset was broken off; finish it: "
             f"rivermark reset {stream.name}"
         )
-    return made
+    return Generation(record.number, record.since, record.shuffle_partitions)
 
 
 def generation_path(lake: Lake, stream: AnyStream) -> str:
     """The file that says which generation is in use."""
     return f"{lake.root}/checkpoints/{stream.name}/generation.json"
-
-
-def _check_of(content: dict[str, Any]) -> int:
-    """A checksum of what the file says: a changed digit would name another checkpoint."""
-    return zlib.crc32(json.dumps(content, sort_keys=True).encode())
 
 
 def write_generation(
@@ -151,8 +139,7 @@ def write_generation(
         "shuffle_partitions": made.shuffle_partitions,
         **({"resetting": True} if unfinished else {}),
     }
-    content["check"] = _check_of(content)
-    write_file(generation_path(lake, stream), json.dumps(content).encode())
+    records.write(generation_path(lake, stream), content)
 
 
 def check_checkpoint(lake: Lake, stream: AnyStream, origin: Origin) -> str:

@@ -13,18 +13,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import msgspec
 from pyarrow import fs
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from rivermark.lake.filesystem import filesystem, write_file
+from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import AnyStream, Stream, inputs_of
 from rivermark.process.evolution.meaning import meaning_of, meaning_of_function
 from rivermark.process.spark import ProcessBuild
+from rivermark.runtime.checkpoint import records
 from rivermark.runtime.checkpoint.generation import newest_entry, read_generation
 
 FILE = "identity.json"
@@ -117,11 +117,11 @@ def check_identity(stream: str, checkpoint: str, declared: Identity) -> None:
         CheckpointIncompatible: The state was made by another declaration: with what changed, and
             the ways out.
     """
-    recorded = read_identity(checkpoint)
+    recorded = read_identity(checkpoint, stream)
     if recorded == declared:
         return
     if recorded is None or not has_state(checkpoint) or not _comparable(recorded, declared):
-        write_file(f"{checkpoint}/{FILE}", msgspec.json.encode(declared))
+        records.write(f"{checkpoint}/{FILE}", declared)
         return
     changes = changes_between(recorded.facts, declared.facts)
     if not changes:
@@ -134,14 +134,12 @@ def check_identity(stream: str, checkpoint: str, declared: Identity) -> None:
     )
 
 
-def read_identity(checkpoint: str) -> Identity | None:
-    """The identity of a checkpoint's state; None where none was recorded."""
-    store, path = filesystem(f"{checkpoint}/{FILE}")
-    try:
-        with store.open_input_stream(path) as file:
-            return msgspec.json.decode(file.read(), type=Identity)
-    except FileNotFoundError:
-        return None
+def read_identity(checkpoint: str, stream: str) -> Identity | None:
+    """The identity of a checkpoint's state; None where none was recorded.
+
+    Raises CheckpointIncompatible where the record is damaged.
+    """
+    return records.read(f"{checkpoint}/{FILE}", Identity, stream)
 
 
 def forget_identity(lake: Lake, stream: AnyStream) -> bool:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import msgspec
-
-from rivermark.lake.filesystem import filesystem, write_file
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.process.api.declaration import Declaration
 from rivermark.process.evolution.compatibility import check_compatible
 from rivermark.process.evolution.schema import StateSchema
 from rivermark.process.spark.build import Placing
+from rivermark.runtime.checkpoint import records
 
 FILE = "process.json"
 
@@ -32,19 +30,17 @@ class ProcessRecord:
     placing: Placing | None = None
 
 
-def read_record(checkpoint: str) -> ProcessRecord | None:
-    """The record of a checkpoint; None before the first start."""
-    store, path = filesystem(f"{checkpoint}/{FILE}")
-    try:
-        with store.open_input_stream(path) as file:
-            return msgspec.json.decode(file.read(), type=ProcessRecord)
-    except FileNotFoundError:
-        return None
+def read_record(checkpoint: str, stream: str) -> ProcessRecord | None:
+    """The record of a checkpoint; None before the first start.
+
+    Raises CheckpointIncompatible where it is damaged.
+    """
+    return records.read(f"{checkpoint}/{FILE}", ProcessRecord, stream)
 
 
 def write_record(checkpoint: str, record: ProcessRecord) -> None:
     """Write a record down, whole or not at all."""
-    write_file(f"{checkpoint}/{FILE}", msgspec.json.encode(record))
+    records.write(f"{checkpoint}/{FILE}", record)
 
 
 def admit(stream: str, checkpoint: str, declared: Declaration, buckets: int) -> ProcessRecord:
@@ -54,7 +50,7 @@ def admit(stream: str, checkpoint: str, declared: Declaration, buckets: int) -> 
     declared now cannot read the stored state.
     """
     schema = declared.schema
-    record = read_record(checkpoint)
+    record = read_record(checkpoint, stream)
     if record is None:
         record = ProcessRecord(buckets, (schema,), declared.dead_letter)
         write_record(checkpoint, record)

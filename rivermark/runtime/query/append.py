@@ -126,7 +126,7 @@ class AppendHost(QueryHost):
 
     def _check_meaning(self) -> None:
         """Refuse state of another declaration; a stream that keeps none has nothing to compare."""
-        recorded = read_identity(self.checkpoint)
+        recorded = read_identity(self.checkpoint, self.declared.name)
         if recorded is not None and not has_state(self.checkpoint):
             return
         name = self.declared.name

@@ -22,10 +22,10 @@ def test_b018_the_record_of_what_made_the_state_is_dropped_when_a_person_says_so
     check_identity(HOURLY.name, checkpoint, Identity({"plan": "Aggregate"}))
 
     assert rivermark("accept", HOURLY.name, input="n\n").exit_code == 1
-    assert read_identity(checkpoint) is not None
+    assert read_identity(checkpoint, HOURLY.name) is not None
     with Lease(settings.state, HOURLY.name).acquire("live"):
         assert "already run by run live" in rivermark("accept", HOURLY.name, "--yes").stderr
     accepted = rivermark("accept", HOURLY.name, "--yes")
     assert accepted.exit_code == 0, accepted.stderr
-    assert read_identity(checkpoint) is None
+    assert read_identity(checkpoint, HOURLY.name) is None
     assert "no record" in rivermark("accept", HOURLY.name, "--yes").stdout

@@ -12,6 +12,7 @@ import pytest
 from rivermark.model.errors import RivermarkError, UnknownStream
 from rivermark.monitor.fsck import Finding, FsckResult, fsck
 from rivermark.runtime.batch_metrics import BatchMetrics
+from rivermark.runtime.checkpoint.identity import Identity, check_identity
 from rivermark.runtime.supervision.lease import Lease
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS, ProgressLog
 from rivermark.runtime.supervision.reset import reset
@@ -250,6 +251,17 @@ def test_to_start_over_is_a_way_out_of_any_damage(world: DamagedLake, place: str
     assert report.generations == {READER.name: 1}
     assert walk(world).faults == []
     assert not world.lake.exists(LONG)
+
+
+def test_a_changed_record_of_what_made_the_state_is_named(world: DamagedLake) -> None:
+    check_identity(READER.name, str(checkpoint(world)), Identity({"limit": "2"}))
+    assert walk(world).findings == []
+    path = checkpoint(world) / "identity.json"
+    path.write_text(path.read_text().replace('"2"', '"3"'))
+
+    finding = only(walk(world, repair=True))
+    assert (finding.of, finding.fault.path, finding.repaired) == (READER.name, str(path), False)
+    assert finding.fault.problem == "is damaged (it was changed)"
 
 
 def test_batches_are_run_without_a_record_where_that_is_damaged(

@@ -108,7 +108,7 @@ def rewritten_generation(before: Path, after: Path) -> None:
 
 
 def rewritten_record(before: Path, after: Path) -> None:
-    record = read_record(str(before / "lake/checkpoints/taxi/rides/2"))
+    record = read_record(str(before / "lake/checkpoints/taxi/rides/2"), RIDES.name)
     assert record is not None
     write_record(str(after / "lake/checkpoints/taxi/rides/2"), record)
 

@@ -103,7 +103,7 @@ def test_the_record_of_a_checkpoint_keeps_who_placed_its_keys(tmp_path: Any) -> 
     write_record(checkpoint, replace(record, placing="python"))
     again = admit("test/paid", checkpoint, Paid.declaration, 64)
     assert (again.placing, again.buckets) == ("python", 32)
-    assert read_record(checkpoint) == again
+    assert read_record(checkpoint, "test/paid") == again
 
 
 def test_equal_keys_have_one_bucket() -> None:

@@ -228,9 +228,9 @@ def test_b018_changed_state_is_refused_with_what_changed_and_three_ways_out(
 
 
 def test_b018_a_checkpoint_without_a_record_goes_on_and_has_one_then(checkpoint: str) -> None:
-    assert read_identity(checkpoint) is None
+    assert read_identity(checkpoint, HOURS.name) is None
     check_identity(HOURS.name, checkpoint, OF_A_RULE)
-    assert read_identity(checkpoint) == OF_A_RULE
+    assert read_identity(checkpoint, HOURS.name) == OF_A_RULE
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_b018_a_checkpoint_without_a_record_goes_on_and_has_one_then(checkpoint:
 def test_b018_what_cannot_be_compared_is_recorded_anew(checkpoint: str, evolved: Identity) -> None:
     check_identity(HOURS.name, checkpoint, OF_A_RULE)
     check_identity(HOURS.name, checkpoint, evolved)
-    assert read_identity(checkpoint) == evolved
+    assert read_identity(checkpoint, HOURS.name) == evolved
 
 
 def test_b018_a_stream_without_state_may_be_changed(lake: Lake, checkpoint: str) -> None:
@@ -249,7 +249,7 @@ def test_b018_a_stream_without_state_may_be_changed(lake: Lake, checkpoint: str)
     (Path(checkpoint) / "state").rmdir()
     changed = replace(OF_A_RULE, facts={PLAN: "Project"})
     check_identity(HOURS.name, checkpoint, changed)
-    assert read_identity(checkpoint) == changed
+    assert read_identity(checkpoint, HOURS.name) == changed
 
 
 def test_b018_who_says_that_the_meaning_is_the_same_goes_on(
@@ -260,7 +260,7 @@ def test_b018_who_says_that_the_meaning_is_the_same_goes_on(
 
     assert accept_state(Settings(home=tmp_path), HOURS, run_id="r")
     check_identity(HOURS.name, checkpoint, changed)
-    assert read_identity(checkpoint) == changed
+    assert read_identity(checkpoint, HOURS.name) == changed
     assert forget_identity(lake, HOURS)
     assert not forget_identity(lake, HOURS)
 
