@@ -107,7 +107,7 @@ def entry_problem(path: Path) -> str | None:
     try:
         version, *lines = content.decode().split("\n")
         for line in lines:
-            if line.startswith("{"):
+            if line not in ("", "-"):  # A source without an offset yet.
                 json.loads(line)
     except ValueError as error:
         return f"cannot be read ({error})"

@@ -8,7 +8,6 @@ query does the last batches again. By their number the tables recognise those th
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
@@ -23,6 +22,7 @@ from rivermark.lake.durable import is_durable, sync
 from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.integrity.sidecar import agrees, sidecar_of
 from rivermark.model.errors import CheckpointIncompatible
+from rivermark.runtime.checkpoint.integrity import LOGS, entries, entry_problem
 
 LOG: Final = logging.getLogger("rivermark")
 
@@ -106,11 +106,11 @@ def drop_torn_batches(stream: str, folder: str, held: Callable[[], int | None]) 
     # Spark goes back to an older snapshot and the changes since.
     _drop(path for _, path in _state_of(root, SNAPSHOT) if _is_torn_state(path))
     metadata = root / "metadata"
-    plans, marks = (dict(_numbered(root / log)) for log in ("offsets", "commits"))
+    plans, marks = ({n: root / log / str(n) for n in entries(root / log)} for log in LOGS)
     planned, finished = max(plans, default=-1), max(marks, default=-1)
     # Of older batches Spark reads nothing but the state that later ones build on.
-    lost = {n: path for n, path in plans.items() if n >= planned - 1 and _is_torn(path)}
-    torn = {n: path for n, path in marks.items() if n == finished and _is_torn(path)}
+    lost = {n: path for n, path in plans.items() if n >= planned - 1 and entry_problem(path)}
+    torn = {n: path for n, path in marks.items() if n == finished and entry_problem(path)}
     for version, path in _state_of(root, CHANGES):
         if version > finished and _is_torn_state(path):
             torn.setdefault(version - 1, path)
@@ -152,34 +152,11 @@ def _modified(path: str) -> float:
         return 0.0
 
 
-def _numbered(folder: Path) -> Iterator[tuple[int, Path]]:
-    for path in folder.glob("*"):
-        if path.name.isdigit():
-            yield int(path.name), path
-
-
 def _state_of(root: Path, kinds: frozenset[str] = SNAPSHOT | CHANGES) -> Iterator[tuple[int, Path]]:
     for path in [*(root / "state").rglob("*")]:
         match = STATE.fullmatch(path.name)
         if match is not None and match[2] in kinds:
             yield int(match[1]), path
-
-
-def _is_torn(path: Path) -> bool:
-    """Whether a plan or a mark is not whole: a version, then lines of JSON, or `-` for none."""
-    content = path.read_bytes()
-    if agrees(path, content) is False:
-        return True
-    version, *lines = content.split(b"\n")
-    if not version.startswith(b"v") or not lines:
-        return True
-    try:
-        for line in lines:
-            if line not in (b"", b"-"):
-                json.loads(line)
-    except ValueError:
-        return True
-    return False
 
 
 def _is_torn_state(path: Path) -> bool:
