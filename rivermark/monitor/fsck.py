@@ -24,7 +24,6 @@ from rivermark.lake.integrity.table_walk import (
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.repair import repair_file
-from rivermark.lake.written import check_not_behind, noted
 from rivermark.model.errors import (
     CheckpointIncompatible,
     RivermarkError,
@@ -36,6 +35,7 @@ from rivermark.model.stream import AnyStream, Stream
 from rivermark.model.topology import Topology
 from rivermark.runtime.checkpoint.generation import (
     Generation,
+    check_batches,
     generation_path,
     held_before_first_start,
     read_generation,
@@ -182,12 +182,13 @@ def _faults_of_stream(lake: Lake, stream: AnyStream, quick: bool) -> list[Fault]
         faults += faults_of_rest(folder, stream.name)
     if faults:
         return faults
-    by = "refresh" if isinstance(stream, Stream) and stream.kind == "refresh" else "batch"
-    origin = generation.origin(stream, RUN)
+    # What a refresh has written it writes again, whatever its checkpoint knows of it.
+    refreshes = isinstance(stream, Stream) and stream.kind == "refresh"
+    tables = [] if refreshes else [table.name for table in stream.tables]
     try:
-        for table in stream.tables:
-            if lake.exists(table) or noted(lake, table, origin) is not None:
-                check_not_behind(lake, table, origin, None, by)
+        newest = {name: _newest(lake, name, stream, generation) for name in tables}
+        held = {name: batch for name, batch in newest.items() if batch >= 0}
+        check_batches(lake, stream, generation.origin(stream, RUN), held)
         check_positions(lake, stream, generation.number)
     except CheckpointIncompatible as error:
         return [Fault(str(folder), str(error), "")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -13,7 +13,7 @@ from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
-from rivermark.lake.written import check_not_behind, noted
+from rivermark.lake.written import check_not_behind
 from rivermark.model.errors import CheckpointIncompatible, TableDamaged
 from rivermark.model.sink import Origin, owned
 from rivermark.model.stream import AnyStream, Stream
@@ -151,6 +151,19 @@ def check_checkpoint(lake: Lake, stream: AnyStream, origin: Origin) -> str:
     """
     folder = lake.checkpoint(stream.name, origin.generation)
     check_files(folder, stream.name)
+    written = {t.name: TableWriter(lake, t, origin).last for t in stream.tables if lake.exists(t)}
+    held = {name: int(last.metadata["batch"]) for name, last in written.items() if last}
+    check_batches(lake, stream, origin, held)
+    return folder
+
+
+def check_batches(lake: Lake, stream: AnyStream, origin: Origin, held: Mapping[str, int]) -> None:
+    """Refuse a checkpoint and tables of which one is older than the other.
+
+    `held` is the newest batch of this generation in each table that has one; look it up before
+    this is called, so that a batch that comes meanwhile is planned. Raises CheckpointIncompatible.
+    """
+    folder = lake.checkpoint(stream.name, origin.generation)
     store, path = filesystem(folder)
     offsets = newest_entry(store, f"{path}/offsets")
     state = store.get_file_info(f"{path}/state").type == fs.FileType.Directory
@@ -163,20 +176,16 @@ def check_checkpoint(lake: Lake, stream: AnyStream, origin: Origin) -> str:
             f"stream '{stream.name}': checkpoint {folder} has state but no offsets; "
             f"a part of it was deleted. {reset}"
         )
+    by = "refresh" if isinstance(stream, Stream) and stream.kind == "refresh" else "batch"
     for table in stream.tables:
-        last = TableWriter(lake, table, origin).last if lake.exists(table) else None
-        if last is not None and (offsets is None or int(last.metadata["batch"]) > offsets):
+        last = held.get(table.name)
+        if last is not None and (offsets is None or last > offsets):
             raise CheckpointIncompatible(
-                f"stream '{stream.name}': table '{table.name}' holds batch "
-                f"{last.metadata['batch']} but checkpoint {folder} has planned "
-                f"{'none' if offsets is None else offsets}; it was deleted or is an older copy. "
-                f"{reset}"
+                f"stream '{stream.name}': table '{table.name}' holds batch {last} but checkpoint "
+                f"{folder} has planned {'none' if offsets is None else offsets}; it was deleted or "
+                f"is an older copy. {reset}"
             )
-        if lake.exists(table) or noted(lake, table, origin) is not None:
-            by = "refresh" if isinstance(stream, Stream) and stream.kind == "refresh" else "batch"
-            batch = None if last is None else int(last.metadata["batch"])
-            check_not_behind(lake, table, origin, batch, by)
-    return folder
+        check_not_behind(lake, table, origin, last, by)
 
 
 def newest_batch(lake: Lake, stream: AnyStream, origin: Origin) -> int | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rivermark.model.errors import RivermarkError, UnknownStream
+from rivermark.model.errors import CheckpointIncompatible, RivermarkError, UnknownStream
 from rivermark.monitor.fsck import Finding, FsckResult, fsck
 from rivermark.runtime.batch_metrics import BatchMetrics
 from rivermark.runtime.checkpoint.identity import Identity, check_identity
@@ -233,6 +233,19 @@ def test_a_table_that_lost_its_newest_commits_is_a_fault_of_its_stream(world: Da
     finding = only(walk(world))
     assert finding.of == READER.name
     assert "lacks batch 5" in finding.fault.problem
+
+
+def test_a_checkpoint_that_is_older_than_its_table_is_a_fault_of_its_stream(
+    world: DamagedLake,
+) -> None:
+    for path in (*checkpoint(world).glob("offsets/5"), *checkpoint(world).glob("commits/5")):
+        path.unlink()
+
+    finding = only(walk(world))
+    assert finding.of == READER.name
+    assert "holds batch 5 but" in finding.fault.problem
+    with pytest.raises(CheckpointIncompatible, match="holds batch 5 but"):
+        world.run()
 
 
 @pytest.mark.parametrize("place", ["an entry", "the query's name", "generation.json"])
