@@ -9,6 +9,7 @@ later ones compare.
 from __future__ import annotations
 
 import difflib
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from rivermark.process.evolution.meaning import meaning_of, meaning_of_function
 from rivermark.process.spark import ProcessBuild
 from rivermark.runtime.checkpoint import records
 from rivermark.runtime.checkpoint.generation import newest_entry, read_generation
+
+LOG = logging.getLogger("rivermark")
 
 FILE = "identity.json"
 PLAN = "plan"
@@ -106,6 +109,28 @@ def canonical_plan(built: DataFrame) -> str:
     return IDS.sub(lambda m: f"#{numbers.setdefault(m[0].rstrip('L'), len(numbers))}", text)
 
 
+def check_plan(spark: SparkSession, stream: Stream, checkpoint: str) -> None:
+    """Compare a `build` with what made the checkpoint's state; a first start records it.
+
+    A stream whose finished batches left no state has nothing to compare. Raises as
+    `check_identity`.
+    """
+    name, recorded = stream.name, read_identity(checkpoint, stream.name)
+    if recorded is not None and _leaves_no_state(checkpoint):
+        return
+    try:
+        identity = plan_identity(spark, stream, recorded)
+        changed = recorded is not None and identity != recorded
+        if changed and plan_identity(spark, stream, recorded) != identity:
+            LOG.warning("stream '%s': its build makes another plan each time", name)
+            return
+    except Exception as error:
+        # It has run over its inputs just now; that nothing can be compared stops no stream.
+        LOG.warning("stream '%s': its plan over empty inputs is not known: %s", name, error)
+        return
+    check_identity(name, checkpoint, identity)
+
+
 def check_identity(stream: str, checkpoint: str, declared: Identity) -> None:
     """Compare what is declared with what made the checkpoint's state; a first start records it.
 
@@ -163,6 +188,12 @@ def has_state(checkpoint: str) -> bool:
     store, path = filesystem(checkpoint)
     started = newest_entry(store, f"{path}/offsets") is not None
     return started and bool(store.get_file_info(f"{path}/state").type == fs.FileType.Directory)
+
+
+def _leaves_no_state(checkpoint: str) -> bool:
+    store, path = filesystem(checkpoint)
+    finished = newest_entry(store, f"{path}/commits") is not None
+    return finished and not has_state(checkpoint)
 
 
 def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:

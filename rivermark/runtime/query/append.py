@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -20,12 +19,7 @@ from rivermark.model.table import Table
 from rivermark.quality.publish_gate import audit
 from rivermark.quality.publish_staging import staged
 from rivermark.runtime.batch_metrics import BatchResult
-from rivermark.runtime.checkpoint.identity import (
-    check_identity,
-    has_state,
-    plan_identity,
-    read_identity,
-)
+from rivermark.runtime.checkpoint.identity import check_plan
 from rivermark.runtime.checkpoint.watermarks import batch_watermark, last_reached, reached
 from rivermark.runtime.query.backlog import shares, unread_bytes
 from rivermark.runtime.query.base import QueryHost, Watermark
@@ -35,8 +29,6 @@ from rivermark.runtime.spark.input_size import DRIVER_BYTES, fits_driver
 from rivermark.runtime.spark.join_state_check import check_joins, check_watermarks
 from rivermark.settings import Settings
 from rivermark.sinks.output import OutputWriter
-
-LOG = logging.getLogger("rivermark")
 
 STORES = {
     "heap": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
@@ -125,22 +117,8 @@ class AppendHost(QueryHost):
         return built.withColumns(conditions) if conditions else built
 
     def _check_meaning(self) -> None:
-        """Refuse state of another declaration; a stream that keeps none has nothing to compare."""
-        recorded = read_identity(self.checkpoint, self.declared.name)
-        if recorded is not None and not has_state(self.checkpoint):
-            return
-        name = self.declared.name
-        try:
-            identity = plan_identity(self.spark, self.declared, recorded)
-            changed = recorded is not None and identity != recorded
-            if changed and plan_identity(self.spark, self.declared, recorded) != identity:
-                LOG.warning("stream '%s': its build makes another plan each time", name)
-                return
-        except Exception as error:
-            # It has run over its inputs just now; that nothing can be compared stops no stream.
-            LOG.warning("stream '%s': its plan over empty inputs is not known: %s", name, error)
-            return
-        check_identity(name, self.checkpoint, identity)
+        """Refuse state that another declaration made."""
+        check_plan(self.spark, self.declared, self.checkpoint)
 
     def _watermarked(self, table: Table, rows: DataFrame) -> DataFrame:
         assert table.event_time is not None  # noqa: S101 - checked by the declaration

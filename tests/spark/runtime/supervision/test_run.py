@@ -168,7 +168,7 @@ def test_a_poisoned_stream_is_started_again_until_it_recovers_while_its_neighbou
     spark: SparkSession, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The mended rule takes the state over, as after `rivermark accept`.
-    monkeypatch.setattr("rivermark.runtime.query.append.check_identity", lambda *_: None)
+    monkeypatch.setattr("rivermark.runtime.checkpoint.identity.check_identity", lambda *_: None)
     mended, lake = threading.Event(), settings.lake()
     bad = poisoned(mended, FixedDelay(delay=timedelta(seconds=0.2)))
     admit(settings, reading(0), reading(9, note="poison"))

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from rivermark.lake.lake import Lake
 from rivermark.model.errors import CheckpointIncompatible
+from rivermark.model.stream import Stream
 from rivermark.process.evolution.meaning import meaning_of
 from rivermark.runtime.checkpoint.generation import open_generation
 from rivermark.runtime.checkpoint.identity import (
@@ -24,6 +25,7 @@ from rivermark.runtime.checkpoint.identity import (
     Identity,
     changes_between,
     check_identity,
+    check_plan,
     forget_identity,
     plan_identity,
     read_identity,
@@ -304,11 +306,17 @@ class FakeSpark:
         return text.format(a=f"#{self.next}L", b=f"#{self.next + 1}", n=self.next)
 
 
-def planned_by(spark: FakeSpark, text: str, recorded: Identity | None = None) -> Identity:
+def hours_by(spark: FakeSpark, text: str) -> Stream:
+    """A stream whose build makes that plan."""
+
     def build(rows: Any) -> Any:
         return Planned(spark, spark.plan(text) + rows.text)
 
-    return plan_identity(cast(Any, spark), stream("test/hours", build=build), recorded)
+    return stream("test/hours", build=build)
+
+
+def planned_by(spark: FakeSpark, text: str, recorded: Identity | None = None) -> Identity:
+    return plan_identity(cast(Any, spark), hours_by(spark, text), recorded)
 
 
 AGGREGATE = "Aggregate [sum(a{a}), max(b{b})]\n+- Filter (a{a} > rand({n})) lambda x_{n}{b}\n"
@@ -334,3 +342,30 @@ def test_b018_a_column_that_came_later_changes_no_plan() -> None:
     assert text != now.facts[PLAN]
 
     assert planned_by(spark, AGGREGATE, earlier) == replace(earlier, facts={PLAN: text})
+
+
+def test_what_is_declared_when_the_first_batch_is_made_is_what_made_the_state(
+    checkpoint: str,
+) -> None:
+    spark = FakeSpark()
+    first, second = (hours_by(spark, text) for text in (AGGREGATE, AGGREGATE.replace(">", "<")))
+    state = Path(checkpoint) / "state"
+    state.rmdir()
+    check_plan(cast(Any, spark), first, checkpoint)
+
+    # That run was killed before its first batch; the declaration was changed, and makes it now.
+    check_plan(cast(Any, spark), second, checkpoint)
+    state.mkdir()
+    check_plan(cast(Any, spark), second, checkpoint)
+
+
+def test_a_stream_whose_batches_leave_no_state_is_not_planned_again(checkpoint: str) -> None:
+    spark = FakeSpark()
+    (Path(checkpoint) / "state").rmdir()
+    (Path(checkpoint) / "commits").mkdir()
+    (Path(checkpoint) / "commits" / "0").touch()
+    check_plan(cast(Any, spark), hours_by(spark, AGGREGATE), checkpoint)
+    asked = spark.next
+
+    check_plan(cast(Any, spark), hours_by(spark, AGGREGATE + "+- Project\n"), checkpoint)
+    assert spark.next == asked
