@@ -73,7 +73,11 @@ class Condition:
 
     def holds(self, value: Any) -> bool:
         """Whether a row with this value of the column is to be found."""
-        return value is not None and bool(OPERATORS[self.sign](value, self.value))
+        return value is not None and bool(self.compare(value, self.value))
+
+    def compare(self, column: Any, value: Any) -> Any:
+        """The comparison, of values or of an engine's expressions."""
+        return OPERATORS[self.sign](column, value)
 
 
 def random_files(dice: random.Random) -> list[pa.Table]:
@@ -114,3 +118,12 @@ def expected(files: list[pa.Table], condition: Condition) -> list[int]:
     rows = pa.concat_tables(files)
     values = zip(rows["id"].to_pylist(), rows[condition.column].to_pylist(), strict=True)
     return sorted(i for i, value in values if condition.holds(value))
+
+
+def flipped(content: bytes, dice: random.Random, times: int) -> Iterator[bytes]:
+    """A Parquet file's content so many times, each with another bit of its pages flipped."""
+    footer = int.from_bytes(content[-8:-4], "little") + 8
+    for place in dice.sample(range(32, 8 * (len(content) - footer)), times):
+        damaged = bytearray(content)
+        damaged[place // 8] ^= 1 << place % 8
+        yield bytes(damaged)

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, FloatType
 
 from rivermark.lake.append.delta_commit import DeltaCommitter
-from tests.random_tables import Condition, conditions_of, expected, random_files
+from tests.random_tables import Condition, conditions_of, expected, flipped, random_files
 
 TABLES = 3
 KANJI = "𠮷野家"
@@ -56,14 +56,8 @@ def filter_of(frame: DataFrame, condition: Condition) -> Column:
     name = "`" + condition.column + "`"
     kind = frame.select(name).schema[0].dataType
     column, value = F.col(name), F.lit(condition.value).cast(kind)
-    filters: dict[str, Column] = {
-        "=": column == value,
-        ">=": column >= value,
-        "<=": column <= value,
-        "<": column < value,
-    }
-    is_float = isinstance(kind, DoubleType | FloatType)
-    return filters[condition.sign] & ~F.isnan(column) if is_float else filters[condition.sign]
+    where: Column = condition.compare(column, value)
+    return where & ~F.isnan(column) if isinstance(kind, DoubleType | FloatType) else where
 
 
 def assert_found(
@@ -97,13 +91,8 @@ def test_spark_tells_a_flipped_bit_of_a_page(spark: SparkSession, tmp_path: Path
     write_deltalake(str(tmp_path), rows.schema.empty_table())
     assert DeltaCommitter(str(tmp_path)).append(rows, {})
     file = next(tmp_path.glob("*.parquet"))
-    content = file.read_bytes()
-    footer = int.from_bytes(content[-8:-4], "little") + 8
-    dice = random.Random(1)
     raised = 0
-    for place in dice.sample(range(32, 8 * (len(content) - footer)), 10):
-        damaged = bytearray(content)
-        damaged[place // 8] ^= 1 << place % 8
+    for damaged in flipped(file.read_bytes(), random.Random(1), 10):
         file.write_bytes(damaged)
         try:
             found = spark.read.format("delta").load(str(tmp_path)).orderBy("id").toArrow()

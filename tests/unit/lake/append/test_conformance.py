@@ -20,7 +20,7 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.delta import dataset_of
 from rivermark.lake.sql import query, quoted
-from tests.random_tables import Condition, conditions_of, expected, random_files
+from tests.random_tables import Condition, conditions_of, expected, flipped, random_files
 
 Search = Callable[[Condition], list[int]]
 TABLES = 8
@@ -72,13 +72,7 @@ def arrow(rows: ds.Dataset) -> Search:
     def search(condition: Condition) -> list[int]:
         column = ds.field(condition.column)
         value = pa.scalar(condition.value, rows.schema.field(condition.column).type)
-        filters = {
-            "=": column == value,
-            ">=": column >= value,
-            "<=": column <= value,
-            "<": column < value,
-        }
-        return ids_of(rows.to_table(columns=["id"], filter=filters[condition.sign]))
+        return ids_of(rows.to_table(columns=["id"], filter=condition.compare(column, value)))
 
     return search
 
@@ -105,13 +99,7 @@ def polars(path: str) -> Search:
         frame = pl.scan_delta(path)
         kind = frame.collect_schema()[condition.column]
         column, value = pl.col(condition.column), pl.lit(condition.value, dtype=kind)
-        filters = {
-            "=": column == value,
-            ">=": column >= value,
-            "<=": column <= value,
-            "<": column < value,
-        }
-        where = filters[condition.sign]
+        where = condition.compare(column, value)
         if kind.is_float():
             where &= column.is_not_nan()
         return sorted(frame.filter(where).select("id").collect()["id"].to_list())
@@ -236,13 +224,8 @@ def test_one_flipped_bit_of_a_page_is_never_another_row(tmp_path: Path) -> None:
     rows = pa.table({"id": range(50), "v": [f"text {i}" for i in range(50)]})
     table = ours(tmp_path, [rows])
     file = next(tmp_path.glob("*.parquet"))
-    content = file.read_bytes()
-    footer = int.from_bytes(content[-8:-4], "little") + 8
-    dice = random.Random(1)
     raised = 0
-    for place in dice.sample(range(32, 8 * (len(content) - footer)), 200):
-        damaged = bytearray(content)
-        damaged[place // 8] ^= 1 << place % 8
+    for damaged in flipped(file.read_bytes(), random.Random(1), 200):
         file.write_bytes(damaged)
         try:
             assert dataset_of(table).to_table().equals(rows)
