@@ -15,7 +15,7 @@ from rivermark.lake.delta import delta_table
 from rivermark.lake.durable import sync_in
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
-from rivermark.lake.locks import newest_version, sync_commits
+from rivermark.lake.locks import commit_lock, sync_commits
 from rivermark.lake.retention import retention_of, retention_properties
 from rivermark.model.errors import TableSchemaMismatch
 from rivermark.model.table import Table
@@ -71,12 +71,11 @@ def create_table(lake: Lake, table: Table) -> None:
     write_checksum(path, delta.version())
     added = new_columns(table, StructType.fromJson(_json(delta)))
     if added:
-        before = newest_version(path)
         declared = Schema.from_json(StructType([table.schema[name] for name in added]).json())
         fields: list[DeltaField] = list(declared.fields)
-        delta.alter.add_columns(fields)
-        sync_commits(path, before)
-        write_checksum(path, delta.version())
+        with commit_lock(path):
+            delta.alter.add_columns(fields)
+            write_checksum(path, delta.version())
 
 
 def new_columns(table: Table, schema: StructType) -> list[str]:
