@@ -22,7 +22,7 @@ from rivermark.lake.delta import delta_table
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.integrity.log_check import check_log
 from rivermark.lake.integrity.log_entry import read_entry
-from rivermark.lake.integrity.sidecar import chunk_sums, sidecar_of
+from rivermark.lake.integrity.sidecar import write_sidecar
 from rivermark.lake.schema import arrow_schema, create_table
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query
@@ -128,11 +128,11 @@ class DamagedLake:
         TableWriter(self.lake, LONG, origin).append_once(rows, batch)
         write_entries(self.lake, READER, batch, newest + 1)
         for file in (checkpoint / "offsets" / str(batch), checkpoint / "commits" / str(batch)):
-            sidecar_of(file).write_bytes(chunk_sums(file.read_bytes()))
+            write_sidecar(file)
         metadata = checkpoint / "metadata"
         if not metadata.exists():
             metadata.write_text('{"id":"395ada9a-8245-4dcd-b6a6-8e53e4bfe8de"}')
-            sidecar_of(metadata).write_bytes(chunk_sums(metadata.read_bytes()))
+            write_sidecar(metadata)
 
     def _added(self, first: int, last: int) -> pa.Table | None:
         """The rows of the files that those versions of the input added, as a stream reads them."""

@@ -15,7 +15,7 @@ from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.delta import dataset_of, delta_table, read_batches, read_rows
 from rivermark.lake.integrity import log_check
 from rivermark.lake.integrity.log_check import check_log, check_newer
-from rivermark.lake.integrity.sidecar import agrees, chunk_sums, sidecar_of
+from rivermark.lake.integrity.sidecar import agrees, write_sidecar
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.snapshot import open_table
@@ -169,7 +169,7 @@ def test_an_entry_that_is_gone_beside_its_checksum_file_is_missing(five: Lake) -
 def test_a_damaged_table_checkpoint_is_named(five: Lake) -> None:
     delta_table(five.path(RIDES)).create_checkpoint()
     (checkpoint,) = log_of(five).glob("*.checkpoint.parquet")
-    sidecar_of(checkpoint).write_bytes(chunk_sums(checkpoint.read_bytes()))
+    write_sidecar(checkpoint)
     assert agrees(checkpoint)
     content = bytearray(checkpoint.read_bytes())
     content[len(content) // 2] ^= 8
