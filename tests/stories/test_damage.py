@@ -96,7 +96,7 @@ KINDS: Final = {
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Result:
     """What became of a mutation: `kind` of file, by what, and the outcome in a word."""
 
     seed: int
@@ -106,7 +106,7 @@ class Verdict:
     said: str
 
 
-def judged(whole: DamagedLake, home: Path, seed: int) -> Verdict:
+def damaged(whole: DamagedLake, home: Path, seed: int) -> Result:
     """Copy the lake, damage one file, let readers read and the stream go on; then put it back."""
     dice = random.Random(SEED + seed)
     shutil.copytree(whole.settings.home, home)
@@ -122,19 +122,19 @@ def judged(whole: DamagedLake, home: Path, seed: int) -> Verdict:
     names = {p for p in before.keys() | contents(lake).keys() if before.get(p) != content_of(p)}
     walked = fsck(world.settings, TOPOLOGY)
 
-    def verdict(outcome: str, said: str = "") -> Verdict:
-        return Verdict(seed, kind, mutation.__name__, outcome, f"{path.relative_to(lake)} {said}")
+    def result(outcome: str, said: str = "") -> Result:
+        return Result(seed, kind, mutation.__name__, outcome, f"{path.relative_to(lake)} {said}")
 
     try:
         live_on(world)
     except OtherRows as other:
-        return verdict("silent", str(other))
+        return result("silent", str(other))
     except Exception as refused:
         said = f"{type(refused).__name__}: {refused}"
         if not any(str(p) in said for p in names):
-            return verdict("unnamed", said)
+            return result("unnamed", said)
         if not any(str(p) in f.fault.path + f.fault.problem for f in walked.faults for p in names):
-            return verdict("not seen by fsck", said)
+            return result("not seen by fsck", said)
         for p in names:
             p.unlink(missing_ok=True)
             if p in before:
@@ -142,9 +142,9 @@ def judged(whole: DamagedLake, home: Path, seed: int) -> Verdict:
         try:
             live_on(world)
         except Exception as after:
-            return verdict("not healed", f"{type(after).__name__}: {after}")
-        return verdict("refused", said)
-    return verdict("equal")
+            return result("not healed", f"{type(after).__name__}: {after}")
+        return result("refused", said)
+    return result("equal")
 
 
 def live_on(world: DamagedLake) -> None:
@@ -201,16 +201,16 @@ def test_one_damaged_file_is_named_or_without_effect(
     seeds: range,
     record_property: Callable[[str, object], None],
 ) -> None:
-    verdicts = []
+    results = []
     for seed in seeds:
         home = tmp_path / str(seed)
-        verdicts.append(judged(whole, home, seed))
+        results.append(damaged(whole, home, seed))
         shutil.rmtree(home)
-    report = Counter((v.kind, v.outcome) for v in verdicts)
+    report = Counter((r.kind, r.outcome) for r in results)
     for (kind, outcome), number in sorted(report.items()):
         record_property(f"{kind}, {outcome}", number)
 
-    bad = [v for v in verdicts if v.outcome not in ("equal", "refused")]
-    assert not bad, "\n".join(f"{v.seed} {v.kind} {v.mutation} {v.outcome}: {v.said}" for v in bad)
-    refused = sum(v.outcome == "refused" for v in verdicts)
-    assert refused > len(verdicts) // 4, "a harness that damages nothing proves nothing"
+    bad = [r for r in results if r.outcome not in ("equal", "refused")]
+    assert not bad, "\n".join(f"{r.seed} {r.kind} {r.mutation} {r.outcome}: {r.said}" for r in bad)
+    refused = sum(r.outcome == "refused" for r in results)
+    assert refused > len(results) // 4, "a harness that damages nothing proves nothing"
