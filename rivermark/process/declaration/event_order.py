@@ -8,7 +8,7 @@ from typing import Any
 
 from rivermark.model.errors import DeclarationError
 from rivermark.process.api.declaration import EventOrder, InputSpec
-from rivermark.process.evolution.meaning import names_in
+from rivermark.process.code_names import names_in
 
 OURS = "rivermark.process."
 """Modules whose own timers do not count: windows and patterns say what they need."""

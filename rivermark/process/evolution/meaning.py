@@ -19,10 +19,12 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from functools import _lru_cache_wrapper, cache, cached_property, partial
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Final
 
 import msgspec
+
+from rivermark.process.code_names import names_in
 
 PLAIN: Final = (str, bytes, int, float, bool, Decimal, timedelta, datetime, date, time, type(None))
 LIBRARY: Final = "rivermark"
@@ -198,15 +200,6 @@ def _assigned(cls: type) -> Iterator[tuple[str, ast.expr]]:
         for target in targets:
             if isinstance(target, ast.Name):
                 yield target.id, value
-
-
-def names_in(code: CodeType) -> set[str]:
-    """Every name that the code, or code within it, looks up."""
-    names = set(code.co_names)
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            names |= names_in(inner)
-    return names
 
 
 def _digest(text: str) -> str:
