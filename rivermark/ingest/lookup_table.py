@@ -68,13 +68,13 @@ class LookupTable:
 
     def rebuild(self, metadata: Mapping[str, Any]) -> None:
         """Make the table again from all versions: of each key the newest one."""
-        keys, time = ", ".join(map(quoted, self._table.keys)), quoted(self._time)
+        keys = ", ".join(f"versions.{quoted(key)}" for key in self._table.keys)
         # Every name in it is declared. Files of one batch come in the order in which they landed.
         sql = f"""
             SELECT versions.* FROM versions
             LEFT JOIN plan ON plan.name = _file AND plan.arrival = _ingest_batch
             QUALIFY 1 = row_number() OVER (
-                PARTITION BY {keys} ORDER BY {time} DESC, _ingest_batch DESC,
+                PARTITION BY {keys} ORDER BY versions.{quoted(self._time)} DESC, _ingest_batch DESC,
                     plan.modified_at DESC NULLS LAST, plan.path DESC NULLS LAST, _row DESC
             )
             """  # noqa: S608

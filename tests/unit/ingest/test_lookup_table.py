@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from rivermark import Contract, Field
 from rivermark.ingest.lookup_table import LookupTable
 from rivermark.ingest.plan import plan_table
 from rivermark.lake.locks import commit_lock
@@ -90,6 +92,22 @@ def test_a_table_made_again_has_the_files_of_a_batch_in_the_order_of_their_landi
     lookup.rebuild({"retake": "z"})
 
     assert held(settings) == {1: (0, "a", 1), 2: (0, "z", 2)}
+
+
+def test_a_table_whose_columns_are_named_like_those_of_the_plan_is_made_again(
+    settings: Settings, put: Put
+) -> None:
+    fields = (Field("name", "string", required=True), Field("path", "string"))
+    named = replace(LOOKUP, name="test/named", keys=("name",), contract=Contract(fields=fields))
+    for table in (*named.tables, plan_table(named)):
+        create_table(settings.lake(), table)
+    place = {"_file": "a", "_ingest_batch": 0, "flags": [], "landed_at": NOON}
+    put(named.versions, *({"name": "n", "path": str(row), "_row": row, **place} for row in (1, 2)))
+
+    LookupTable(settings.lake(), named).rebuild({"retake": "a"})
+
+    [row] = open_table(settings.lake(), named.admitted).to_table().to_pylist()
+    assert (row["name"], row["path"]) == ("n", "2")
 
 
 def test_a_batch_that_is_merged_while_the_table_is_made_again_stays(
