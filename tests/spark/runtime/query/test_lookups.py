@@ -12,6 +12,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from rivermark import Contract, Daily, Field, FileSource, Ingest, Stream, Table, Topology
+from rivermark.backfill.context import BackfillContext
+from rivermark.backfill.retake import retake
 from rivermark.lake.log import CommitLog
 from rivermark.model.errors import KeysNotUnique, RivermarkError, StreamFailed
 from rivermark.model.stream import AnyStream
@@ -164,6 +166,63 @@ def test_a_lookup_keeps_the_newest_row_of_each_key_and_every_version(
     ]
     assert failing(settings, joined) == {}
     assert failing(settings, PLACES).keys() <= {"few_rows_are_set_aside"}
+
+
+ZONES = Ingest(
+    name="test/zones",
+    source=FileSource(folder="zones", format="csv", settle=timedelta(0)),
+    contract=Contract(
+        fields=(
+            Field("zone_id", "long", ("LocationID",), required=True),
+            Field("zone", "string", ("Zone",), required=True),
+        )
+    ),
+    kind="lookup",
+    keys=("zone_id",),
+    description="The zones of the taxi, whose list has no time.",
+    group="test",
+)
+
+
+@pytest.mark.parametrize("collected_bytes", [pytest.param(0, marks=pytest.mark.long), 48 << 20])
+def test_of_a_lookup_without_a_time_what_landed_last_is_the_newest(
+    spark: SparkSession,
+    settings: Settings,
+    landing: Landing,
+    monkeypatch: pytest.MonkeyPatch,
+    collected_bytes: int,
+) -> None:
+    monkeypatch.setattr("rivermark.ingest.admission.COLLECTED_BYTES", collected_bytes)
+    head = '"LocationID","Zone"'
+    landing.put("zones/b.csv", head, '1,"Newark"', '2,"Jamaica Bay"', '3,"Allerton"', "x,y")
+    landing.put("zones/a.csv", head, '2,"Jamaica"')
+    run(spark, settings, ZONES)
+    landing.put("zones/0.csv", head, '3,"Pelham"', '3,"Pelham Gardens"', '4,"Alphabet City"')
+    run(spark, settings, ZONES)
+
+    zones = rows(spark, settings, ZONES.admitted, "zone_id", "zone")
+    assert [tuple(zone) for zone in zones] == [
+        (1, "Newark"),
+        (2, "Jamaica"),
+        (3, "Pelham Gardens"),
+        (4, "Alphabet City"),
+    ]
+    assert len(rows(spark, settings, ZONES.versions)) == 7
+    [wrong] = rows(spark, settings, ZONES.quarantine, "reasons")
+    assert wrong["reasons"] == ["unreadable_zone_id"]
+
+    # Read again, a file has landed now; the others keep their order.
+    landing.put("zones/b.csv", head, '1,"Newark Airport"', '3,"Allerton"')
+    context = BackfillContext(
+        settings=settings, topology=Topology([ZONES]), spark=lambda: spark, run_id="again"
+    )
+    retake(context, ZONES, "b.csv")
+    assert [tuple(zone) for zone in rows(spark, settings, ZONES.admitted, "zone_id", "zone")] == [
+        (1, "Newark Airport"),
+        (2, "Jamaica"),
+        (3, "Allerton"),
+        (4, "Alphabet City"),
+    ]
 
 
 @pytest.mark.parametrize("collected_bytes", [0, 48 << 20])
