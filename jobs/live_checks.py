@@ -36,9 +36,13 @@ PATIENCE: Final = 10.0
 class Crash:
     """A check that could not be evaluated: an error of the check, not of the data."""
 
-    name: str
-    error: BaseException
     key: dg.AssetCheckKey
+    error: BaseException
+
+    @property
+    def name(self) -> str:
+        """The table and the check."""
+        return f"{self.key.asset_key.to_user_string()} {self.key.name}"
 
 
 @dataclass
@@ -93,8 +97,7 @@ class LiveChecks:
                 self._results.put(evaluate())
             except (Exception, SystemExit) as error:
                 # SystemExit: in a thread it would end the evaluation silently.
-                name = f"{key.asset_key.to_user_string()} {key.name}"
-                self._results.put(Crash(name, error, key))
+                self._results.put(Crash(key, error))
 
 
 def live_checks(

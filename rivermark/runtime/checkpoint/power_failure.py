@@ -20,7 +20,7 @@ from typing import Final
 
 from rivermark.lake.durable import is_durable, sync
 from rivermark.lake.filesystem import filesystem, is_local
-from rivermark.lake.integrity.sidecar import agrees, sidecar_of
+from rivermark.lake.integrity.sidecar import agrees, delete_with_sidecar
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.runtime.checkpoint.integrity import LOGS, entries, entry_problem
 
@@ -165,5 +165,4 @@ def _is_torn_state(path: Path) -> bool:
 
 def _drop(paths: Iterable[Path]) -> None:
     for path in paths:
-        sidecar_of(path).unlink(missing_ok=True)
-        path.unlink(missing_ok=True)
+        delete_with_sidecar(path)

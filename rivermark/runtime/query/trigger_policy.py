@@ -28,7 +28,7 @@ class Trigger:
     `min_interval`: seconds between the starts of two batches at least. `inputs`: paths of the
     tables whose commits are its input. `first_batch_alone`: the first batch of a run must not share
     the machine with many others; a continuous run starts such a query alone, a bounded one beside
-    one other.
+    two others at most.
     """
 
     min_interval: float

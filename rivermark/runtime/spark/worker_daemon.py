@@ -5,7 +5,7 @@ process functions for itself, half a CPU second that a short run pays for each o
 It does so because a fork keeps no thread but one, and libraries start threads when they are
 imported. Of those here only one does, Arrow's second allocator, which can be told not to.
 
-`open_session` names this module to Spark on one machine; executors elsewhere keep PySpark's own.
+`spark_conf` names this module to Spark on one machine; executors elsewhere keep PySpark's own.
 """
 
 from __future__ import annotations
