@@ -10,12 +10,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Final
-from zoneinfo import ZoneInfo
 
 from pyspark.sql import SparkSession
 
 from rivermark.backfill.comparison import compare
+from rivermark.backfill.late.hours import day_of
 from rivermark.backfill.pending import pending_days
+from rivermark.backfill.plan import closed_through
 from rivermark.backfill.registry import new_id
 from rivermark.backfill.staging import staged
 from rivermark.lake.day_predicates import days_of
@@ -28,8 +29,6 @@ from rivermark.model.stream import AnyStream, Stream
 from rivermark.model.table import Table, days_between
 from rivermark.model.topology import Topology
 from rivermark.quality.duckdb_sql import on_days
-from rivermark.runtime.checkpoint.closed_days import last_closed
-from rivermark.runtime.checkpoint.watermarks import last_reached
 from rivermark.runtime.query.recompute import build_range, pin_inputs
 
 if TYPE_CHECKING:
@@ -119,19 +118,14 @@ def verify(
 
 def closed_days(lake: Lake, stream: Stream) -> list[date]:
     """The days from the first to the last with rows in any table that the stream has finished."""
-    if stream.days is None or any(table.days is None for table in stream.tables):
+    closed = closed_through(lake, stream)
+    if closed is None or any(table.days is None for table in stream.tables):
         return []
     spans = [span for table in stream.tables if (span := _span(lake, table)) is not None]
     if not spans:
         return []
     last = max(end for _, end in spans)
-    if stream.kind == "append":
-        watermark = last_reached(lake, stream)
-        if watermark is None:
-            return []
-        last = min(last, last_closed(stream, watermark))
-    first = min(start for start, _ in spans)
-    return days_between(first, last) if first <= last else []
+    return days_between(min(start for start, _ in spans), min(last, closed))
 
 
 def sample(closed: Sequence[date], today: date | None = None) -> list[date]:
@@ -175,8 +169,5 @@ def _verified(spark: SparkSession, lake: Lake, stream: Stream, day: date) -> Ver
 def _span(lake: Lake, table: Table) -> tuple[date, date] | None:
     daily = days_of(table)
     ends = (smallest(lake, table, daily.column), largest(lake, table, daily.column))
-    first, last = (
-        end.astimezone(ZoneInfo(daily.zone)).date() if isinstance(end, datetime) else end
-        for end in ends
-    )
+    first, last = (day_of(end, daily) if isinstance(end, datetime) else end for end in ends)
     return None if first is None or last is None else (first, last)
