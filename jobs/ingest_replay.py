@@ -1,7 +1,5 @@
 """Admission repeated from raw, as a rehearsal whose report is the run's metadata."""
 
-from datetime import date
-
 import dagster as dg
 from pydantic import Field
 
@@ -11,6 +9,7 @@ from jobs.names import table_key
 from jobs.run_config import DayText
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
+from rivermark.backfill.as_of import parse_day
 from rivermark.backfill.ingest_replay.decisions import IngestReplay
 from rivermark.backfill.ingest_replay.run import replay_ingest
 from rivermark.model.topology import Topology
@@ -46,8 +45,8 @@ def replay_ingest_job(topology: Topology) -> dg.JobDefinition:
             report = replay_ingest(
                 backfill_context(context, topology, platform, spark),
                 config.stream,
-                date.fromisoformat(config.first),
-                date.fromisoformat(config.last or config.first),
+                parse_day(config.first),
+                parse_day(config.last or config.first),
                 lateness_seconds=config.lateness_seconds,
             )
         shown = of_report(report)

@@ -17,6 +17,7 @@ from rivermark.monitor.checks.registry import retention_checks
 from rivermark.settings import Settings
 
 TAGS = {"dagster/max_runtime": "7200"}
+EVENTS_DAYS = 14.0
 
 
 class UpkeepConfig(dg.Config):
@@ -25,10 +26,10 @@ class UpkeepConfig(dg.Config):
     tables: list[str] = Field(default=[], description="Names of tables. Empty: all of them.")
     dry_run: bool = Field(default=False, description="Only say what would be done.")
     target_mb: float = Field(
-        default=64, gt=0, description="Files of that many megabytes are large enough."
+        default=64, gt=0, le=2**20, description="Files of that many megabytes are large enough."
     )
     events_days: float = Field(
-        default=14,
+        default=EVENTS_DAYS,
         gt=0,
         description="Of reports that are older, Dagster keeps the latest of each table.",
     )
@@ -46,6 +47,12 @@ def upkeep_job(topology: Topology) -> dg.JobDefinition:
         context: dg.OpExecutionContext, config: UpkeepConfig, platform: SettingsResource
     ) -> None:
         settings = platform.settings()
+        if config.tables and config.events_days != EVENTS_DAYS:
+            raise dg.Failure(
+                description="events_days goes with all tables: with `tables`, Dagster's log stays "
+                "as it is",
+                allow_retries=False,
+            )
         broken: list[str] = []
 
         def report(kept: MaintenanceResult) -> None:

@@ -15,8 +15,9 @@ from jobs.reprocessing_report import of_table
 from jobs.run_config import RecomputeConfig
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
+from rivermark.backfill.as_of import check_tables
 from rivermark.backfill.recompute import Order, replace
-from rivermark.model.stream import Stream
+from rivermark.model.stream import Stream, inputs_of
 from rivermark.model.topology import Topology
 
 
@@ -49,10 +50,15 @@ class Recomputing:
         keys = context.partition_key_range
         first, last = date.fromisoformat(keys.start), date.fromisoformat(keys.end)
         selected = context.selected_asset_keys
-        for stream in self.topology.groups()[self.group]:
-            tables = [t for t in stream.tables if table_key(t) in selected]
-            if not tables or not isinstance(stream, Stream):
-                continue
+        chosen = [
+            (stream, tables)
+            for stream in self.topology.groups()[self.group]
+            if isinstance(stream, Stream)
+            and (tables := [t for t in stream.tables if table_key(t) in selected])
+        ]
+        with failing_step():
+            check_tables(config.pinned(), [t for stream, _ in chosen for t in inputs_of(stream)])
+        for stream, tables in chosen:
             order = Order(
                 stream=stream,
                 first=first,

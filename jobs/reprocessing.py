@@ -39,7 +39,7 @@ class ReprocessConfig(RecomputeConfig):
 
     stream: str = Field(description="A derived stream of the group, such as taxi/driver_tips.")
     first: DayText = Field(
-        default="", description="First day, like 2020-01-01; for all but an undo."
+        default="", description="First day, like 2020-01-01; not for an undo, which knows its days."
     )
     last: DayText = Field(default="", description="Last day. Empty: the first one.")
     way: Way = Field(

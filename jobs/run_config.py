@@ -4,23 +4,26 @@ from collections.abc import Callable
 from datetime import date, timedelta
 from enum import Enum
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 import dagster as dg
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
-from rivermark.backfill.as_of import parse_as_of
+from rivermark.backfill.as_of import parse_as_of, parse_day
 from rivermark.model.errors import RivermarkError
 from rivermark.runtime.query.recompute import AsOf
 
 
 def optional_day(text: str) -> date | None:
-    """A day like 2020-01-01; None without text."""
-    return date.fromisoformat(text) if text else None
+    """A day like 2020-01-01; None without text. Raises RivermarkError."""
+    return parse_day(text) if text else None
 
 
 def _a_day(text: str) -> str:
-    optional_day(text)
+    try:
+        optional_day(text)
+    except RivermarkError as error:
+        raise ValueError(str(error)) from None
     return text
 
 
@@ -94,6 +97,18 @@ class HostConfig(dg.Config):
         if value is not None and not allows(value):
             raise ValueError(advice.format(value))
         return value
+
+    @model_validator(mode="after")
+    def _heeded(self) -> Self:
+        """Refuse what only a continuous run heeds: a run that drains reports when it is done."""
+        for name in ("report_seconds", "check_seconds", "suite_seconds"):
+            default = type(self).model_fields[name].default
+            if self.mode is Mode.bounded and getattr(self, name) != default:
+                raise ValueError(
+                    f"{name} goes with mode continuous: leave it out, since a bounded run reports "
+                    "when it ends"
+                )
+        return self
 
     @property
     def report_every(self) -> timedelta:

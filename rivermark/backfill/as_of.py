@@ -3,33 +3,57 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rivermark.model.errors import RivermarkError
-from rivermark.model.table import NAME
+from rivermark.model.table import NAME, Table
 
 if TYPE_CHECKING:
     from rivermark.runtime.query.recompute import AsOf
+
+FIRST_DAY: Final = date(1900, 1, 1)
+LAST_DAY: Final = date(2999, 12, 31)
+"""Days are read with a margin around them, which must be days too."""
 
 
 def parse_day(text: str) -> date:
     """A day such as 2020-01-01. Raises RivermarkError."""
     try:
-        return date.fromisoformat(text)
+        day = date.fromisoformat(text)
     except ValueError:
         raise RivermarkError(f"{text!r} is not a day: expected like 2020-01-01") from None
+    if not FIRST_DAY <= day <= LAST_DAY:
+        raise RivermarkError(f"day {text} is out of range: expected {FIRST_DAY} to {LAST_DAY}")
+    return day
+
+
+def check_range(first: date | None, last: date | None) -> None:
+    """Refuse a range of days that ends before it begins. Raises RivermarkError."""
+    if first is not None and last is not None and last < first:
+        raise RivermarkError(f"the range ends ({last}) before it begins ({first})")
 
 
 def parse_version(text: str) -> int | datetime:
     """A version of a table (12), or a moment (2026-03-01T12:00, UTC where it names no zone)."""
-    if text.isdigit():
-        return int(text)
     try:
+        if text.isdecimal():
+            return int(text)
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         raise InvalidVersion(text) from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def check_tables(as_of: AsOf, inputs: Iterable[Table]) -> None:
+    """Refuse a version of a table that is not read. Raises RivermarkError."""
+    if not isinstance(as_of, Mapping):
+        return
+    read = [table.name for table in inputs]
+    for name in as_of:
+        if name not in read:
+            raise RivermarkError(f"as of: '{name}' is not read; what is read: {', '.join(read)}")
 
 
 def parse_as_of(*texts: str) -> AsOf:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import SparkSession
 
+from rivermark.backfill.as_of import check_range
 from rivermark.backfill.code_version import code_of
 from rivermark.backfill.comparison import compare
 from rivermark.backfill.publish import (
@@ -62,8 +63,7 @@ class Order:
 
     def __post_init__(self) -> None:
         """Check the range and the stream."""
-        if self.last < self.first:
-            raise RivermarkError(f"the range ends ({self.last}) before it begins ({self.first})")
+        check_range(self.first, self.last)
         if self.stream.days is None:
             raise RivermarkError(
                 f"'{self.stream.name}' is not kept by days: it cannot be recomputed by day; "

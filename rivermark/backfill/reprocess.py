@@ -9,17 +9,43 @@ from datetime import date, timedelta
 from typing import Final, Literal
 
 from rivermark.backfill import recompute
+from rivermark.backfill.as_of import check_tables
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.follow_ups import follow_up, pending_downstream, streams_behind
 from rivermark.backfill.result import Reprocessing
 from rivermark.backfill.undo import undo
 from rivermark.backfill.what_if import altered, what_if
 from rivermark.model.errors import PartitionStillOpen, RivermarkError
-from rivermark.model.stream import AnyStream, Ingest, Stream
+from rivermark.model.stream import AnyStream, Ingest, Stream, inputs_of
 from rivermark.runtime.query.recompute import AsOf, check_closed
 
 CHECK_EVERY: Final = timedelta(seconds=5)
 """A check reads the newest entry of the stream's checkpoint, a file of a few lines."""
+
+
+Way = Literal["rehearse", "replace", "undo", "what_if"]
+
+COMPUTES: Final = frozenset({"first", "last", "as_of", "wait"})
+TAKES: Final[dict[Way, tuple[str, frozenset[str]]]] = {
+    "rehearse": ("a rehearsal only compares what the declared build returns", COMPUTES),
+    "replace": (
+        "a replacement publishes what the declared build returns",
+        COMPUTES | {"follow_ups"},
+    ),
+    "undo": ("an undo knows its days and versions", frozenset({"undo_id", "follow_ups"})),
+    "what_if": ("a what-if only compares", COMPUTES | {"parameters"}),
+}
+"""What each way does, and the fields of a request that it heeds."""
+CALLED: Final = {
+    "undo_id": "undo (--undo)",
+    "parameters": "what_if (--what-if)",
+    "first": "first (--from)",
+    "last": "last (--to)",
+    "as_of": "as_of (--as-of)",
+    "follow_ups": "follow_ups (--follow-ups)",
+    "wait": "wait_minutes (--wait)",
+}
+"""The fields as a job's configuration and the console call them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,10 +55,13 @@ class Request:
     `rehearse` and `what_if` only compare, `replace` publishes, `undo` restores the days from before
     the reprocessing `undo_id`. `parameters` are those of a what-if as text. With `follow_ups` a
     replacement or undo goes on downstream. `wait` is how long to wait for the days to be closed.
+
+    Raises:
+        RivermarkError: A field that the way does not heed, by the names that users know.
     """
 
     stream: Stream
-    way: Literal["rehearse", "replace", "undo", "what_if"]
+    way: Way
     first: date | None = None
     last: date | None = None
     as_of: AsOf = None
@@ -40,6 +69,18 @@ class Request:
     parameters: Mapping[str, str] = field(default_factory=dict)
     follow_ups: bool = False
     wait: timedelta = timedelta(0)
+
+    def __post_init__(self) -> None:
+        does, takes = TAKES[self.way]
+        foreign = [
+            called
+            for name, called in CALLED.items()
+            if name not in takes and getattr(self, name) != getattr(Request, name, {})
+        ]
+        if foreign:
+            raise RivermarkError(f"{does}: leave out {', '.join(foreign)}")
+        if self.way == "undo" and not self.undo_id:
+            raise RivermarkError("which reprocessing? `rivermark reprocess --list` has their ids")
 
 
 @dataclass
@@ -78,6 +119,7 @@ def reprocess(context: BackfillContext, request: Request) -> Outcome:
         return _followed(context, request, done)
     if request.first is None:
         raise RivermarkError("which days? give the first one, like 2020-01-01 (and the last one)")
+    check_tables(request.as_of, inputs_of(request.stream))
     order = recompute.Order(
         stream=request.stream,
         first=request.first,

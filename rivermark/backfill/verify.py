@@ -71,7 +71,8 @@ class Verified:
     def sentence(self) -> str:
         """The result in words, with what to do."""
         if self.skipped:
-            return f"{self.stream}: not compared: {self.skipped}"
+            day = f"{self.day}: " if self.day else ""
+            return f"{self.stream}: {day}not compared: {self.skipped}"
         if self.matches:
             rows = ", ".join(f"{f.rows:,} rows of {name}" for name, f in self.computed.items())
             return f"{self.stream}: {self.day}: {rows} are what the inputs give"
@@ -107,7 +108,10 @@ def verify(
             left_out = pending.get(stream.name, set())
             known = [day for day in closed if day not in left_out]
             chosen = [d for d in known if d in days] if days else sample(known, today)
-            if not chosen:
+            for day in sorted({*days} - {*chosen}):
+                reason = "it is pending" if day in left_out else "not a closed day with rows"
+                yield Verified(stream.name, day, skipped=reason)
+            if not (chosen or days):
                 yield Verified(stream.name, None, skipped="it has no closed day with rows")
             for day in chosen:
                 on_step(f"computing {stream.name}, {day}")

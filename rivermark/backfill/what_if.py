@@ -30,8 +30,6 @@ def what_if(
     `changes` are declared parameters by name, or `build`: a function of the repository as
     `module:name`. Pin the inputs (`as_of`) to compare the change alone.
     """
-    if not changes:
-        raise RivermarkError(f"nothing was changed: give {_choices(order.stream)}")
     changed = replace(
         order, stream=altered(order.stream, changes), parameters=dict(sorted(changes.items()))
     )
@@ -40,6 +38,8 @@ def what_if(
 
 def altered(stream: Stream, changes: Mapping[str, str]) -> Stream:
     """The stream with other parameters or another build; texts are parsed, nothing is evaluated."""
+    if not changes:
+        raise RivermarkError(f"nothing was changed: give {_choices(stream)}")
     values = dict(stream.parameters)
     build = stream.build
     for name, text in changes.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -16,7 +16,7 @@ from rivermark.cli.reprocessing_output import print_register, print_report
 from rivermark.model.errors import RivermarkError
 
 if TYPE_CHECKING:
-    from rivermark.backfill.reprocess import Outcome
+    from rivermark.backfill.reprocess import Outcome, Way
 
 A_DAY: Final = timedelta(days=1)
 
@@ -80,32 +80,26 @@ def reprocess(
         rivermark reprocess --list
     """
     settings = settings_for(home)
+    ways: list[Way] = ["undo"] if undo is not None else []
+    ways += ["what_if"] if what_if else []
+    ways += ["rehearse"] if rehearse else []
     if listed:
+        if ways or first or last or as_of or follow or wait:
+            raise RivermarkError("--list computes nothing: only a stream and --json go with it")
         print_register(settings.lake(), stream, as_json=as_json)
         return
     if stream is None:
         raise RivermarkError("which stream? `rivermark status` lists them; or give --list")
-    if undo is not None and (first or as_of or what_if):
-        raise RivermarkError("--undo knows its days: leave out --from, --as-of and --what-if")
-    if what_if and (rehearse or follow):
-        raise RivermarkError("a --what-if replaces nothing: leave out --rehearse, --follow-ups")
-    if rehearse and follow:
-        raise RivermarkError("a rehearsal replaces nothing that others could follow")
+    if len(ways) > 1:
+        raise RivermarkError("--rehearse, --what-if, --undo: one of them, as each is a way to run")
     # Here, because Spark's modules are slow to import and `--help` needs none of them.
     from rivermark.backfill import reprocess as library
     from rivermark.backfill.as_of import parse_as_of, parse_day
 
-    way: Literal["rehearse", "replace", "undo", "what_if"] = "replace"
-    if undo is not None:
-        way = "undo"
-    elif what_if:
-        way = "what_if"
-    elif rehearse:
-        way = "rehearse"
     declared = topology()
     request = library.Request(
         stream=library.derived(declared.named(stream)),
-        way=way,
+        way=ways[0] if ways else "replace",
         first=parse_day(first) if first else None,
         last=parse_day(last) if last else None,
         as_of=parse_as_of(*as_of or ()),

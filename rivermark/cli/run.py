@@ -13,6 +13,7 @@ from rivermark.cli.console import err, grid, moment, number, out, plain
 from rivermark.cli.deployment import Home, selected, settings_for, topology
 from rivermark.cli.progress import bounded_progress
 from rivermark.cli.session import engine
+from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.runtime.supervision.desired_state import Desired
 from rivermark.runtime.supervision.hosting import Hosting, stop_on_signals
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from rivermark.runtime.supervision.report import Report
 
 INTERRUPTED: Final = 130
+REPORT_SECONDS: Final = 10.0
 
 Streams = Annotated[
     list[str] | None, typer.Argument(metavar="[STREAM]...", help="Names; all where none is given.")
@@ -44,8 +46,9 @@ def run(
         bool, typer.Option("--continuous", help="Go on until Ctrl-C, SIGTERM or a pause.")
     ] = False,
     every: Annotated[
-        float, typer.Option(metavar="SECONDS", min=1, help="With --continuous: pause of reports.")
-    ] = 10.0,
+        float | None,
+        typer.Option(metavar="SECONDS", min=1, help="With --continuous: pause of reports (10)."),
+    ] = None,
     home: Home = None,
 ) -> None:
     """Run streams: drain what is there and end, or go on with --continuous.
@@ -55,6 +58,8 @@ def run(
         rivermark run taxi/hourly_winners --upstream
         rivermark run --group taxi_events --continuous
     """
+    if every is not None and not continuous:
+        raise RivermarkError("--every is the pause of reports of a run with --continuous")
     settings, deployed = settings_for(home), topology()
     chosen = selected(deployed, streams or [], group or [], upstream=upstream)
     hosting = Hosting(
@@ -73,7 +78,7 @@ def run(
                 spark,
                 stop,
                 on_report=say_what_moved,
-                report_every=timedelta(seconds=every),
+                report_every=timedelta(seconds=every or REPORT_SECONDS),
                 paused_since=now,
                 on_pause=say_paused,
             )

@@ -63,6 +63,8 @@ def show(
     shown = table_named(topology(), lake, table)
     if refused and version:
         raise typer.BadParameter("refused rows have no version: give --refused or --version")
+    if oldest and (bad is not None or refused):
+        raise typer.BadParameter("--oldest goes with all rows: leave it out, or --bad, --refused")
     if bad is not None or refused:
         show_bad_rows(
             lake,

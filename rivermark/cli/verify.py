@@ -35,10 +35,13 @@ def verify(
     """
     # Here, because Spark's modules are slow to import and `--help` needs none of them.
     from rivermark.backfill.as_of import parse_day
+    from rivermark.backfill.reprocess import derived
     from rivermark.backfill.verify import verify as compared
 
     settings, declared = settings_for(home), topology()
     chosen = selected(declared, streams or (), ())
+    if streams:
+        chosen = [derived(stream) for stream in chosen]
     days = [parse_day(text) for text in day or ()]
     with backfill(settings, declared, "Comparing") as context:
         results = [

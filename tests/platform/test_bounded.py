@@ -105,6 +105,7 @@ def test_a_table_shows_the_numbers_of_its_stream(
         ({"check_seconds": 1.0}, "would crowd out the streams: 30 or more"),
         ({"suite_seconds": 5.0}, "give 60 or more, or 0 for never"),
         ({"report_seconds": float("nan")}, "cannot report every nan seconds"),
+        ({"report_seconds": 30.0}, "report_seconds goes with mode continuous: leave it out"),
     ],
 )
 def test_what_cannot_be_run_is_refused_with_what_to_do(

@@ -14,6 +14,7 @@ from rivermark.lake.log import CommitLog
 from rivermark.lake.schema import create_table
 from rivermark.monitor.checks.version_retention import versions_readable
 from rivermark.settings import Settings
+from tests.platform.conftest import failure
 from tests.platform.small_topology import HOURLY, RIDES
 
 pytestmark = pytest.mark.platform
@@ -70,6 +71,14 @@ def test_a_dry_run_writes_nothing(
     assert run_upkeep(defs, instance, dry_run=True, tables=[TABLE.name]).success
 
     assert CommitLog(settings.lake().path(TABLE)).versions()[-1] == 20
+
+
+def test_n063_a_run_over_some_tables_takes_no_age_of_reports(
+    defs: dg.Definitions, instance: dg.DagsterInstance
+) -> None:
+    result = run_upkeep(defs, instance, tables=[TABLE.name], events_days=3.0)
+
+    assert "events_days goes with all tables" in failure(result)
 
 
 def test_a_table_that_nobody_knows_is_refused(

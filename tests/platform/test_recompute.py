@@ -132,7 +132,7 @@ def test_the_inputs_can_be_pinned(
     assert runtime.recomputed[0][3] == pinned
 
 
-@pytest.mark.parametrize("as_of", ["yesterday", '{"../rides": 1}'])
+@pytest.mark.parametrize("as_of", ["yesterday", '{"../rides": 1}', '{"taxi/ridez": 1}'])
 def test_what_pins_nothing_is_refused(
     defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime, as_of: str
 ) -> None:

@@ -87,7 +87,13 @@ def test_an_open_day_fails_with_what_to_do(
         ({"way": "what_if"}, "nothing was changed"),
         ({"way": "what_if", "what_if": {"limit": "3"}}, "has no parameter 'limit'"),
         ({"way": "what_if", "what_if": {"build": "os:system"}}, "expected a function of"),
-        ({"way": "undo", "undo": "nobody"}, "was never reprocessed as"),
+        ({"way": "undo", "undo": "nobody", "first": ""}, "was never reprocessed as"),
+        ({"way": "replace", "what_if": {"limit": "1"}}, "leave out what_if (--what-if)"),
+        ({"what_if": {"limit": "1"}}, "a rehearsal only compares what the declared build returns"),
+        ({"way": "replace", "undo": "20260302-120000-abcd"}, "leave out undo (--undo)"),
+        ({"way": "rehearse", "follow_ups": True}, "leave out follow_ups (--follow-ups)"),
+        ({"way": "undo", "undo": "x"}, "an undo knows its days and versions: leave out first"),
+        ({"as_of": '{"taxi/ridez": 1}'}, "'taxi/ridez' is not read"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

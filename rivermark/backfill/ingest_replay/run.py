@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date, timedelta
 
+from rivermark.backfill.as_of import check_range
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.ingest_replay.decisions import IngestReplay, changed_decisions
 from rivermark.backfill.ingest_replay.replay import replay
 from rivermark.model.errors import RivermarkError
+from rivermark.model.parameters import LONGEST
 from rivermark.model.stream import Ingest
 
 
@@ -31,11 +33,15 @@ def replay_ingest(
             f"'{name}' reads tables and admits no rows; its days are recomputed by: "
             f"rivermark reprocess {name}"
         )
-    if last < first:
-        raise RivermarkError(f"the range ends ({last}) before it begins ({first})")
+    check_range(first, last)
     if lateness_seconds is not None:
         if ingest.lateness is None:
             raise RivermarkError(f"'{name}' reads dumps: no row of it can be late")
+        if not 0.001 <= lateness_seconds <= LONGEST.total_seconds():
+            raise RivermarkError(
+                f"a lateness of {lateness_seconds} seconds: expected 0.001 to "
+                f"{LONGEST.total_seconds():.0f} ({LONGEST.days} days)"
+            )
         lateness = timedelta(milliseconds=round(lateness_seconds * 1000))
         ingest = replace(ingest, lateness=lateness)
     missing = [t.name for t in ingest.tables if not context.lake.exists(t)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 
+from rivermark.backfill.as_of import check_range
 from rivermark.backfill.late.hours import bounds, day_of
 from rivermark.backfill.late.merge_log import merged_through
 from rivermark.backfill.late.merged import LateHour, unmerged_by_hour
@@ -50,6 +51,7 @@ def late_days(
     last: date | None = None,
 ) -> list[LateDay]:
     """The ingest's days with late rows to merge, from `first` to `last` where given, in order."""
+    check_range(first, last)
     lake = settings.lake()
     if ingest.lateness is None or not lake.exists(ingest.admitted):
         return []

@@ -26,7 +26,8 @@ from rivermark.runtime.query.base import QueryHost, Watermark
 from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.query.static_tables import StaticTables
 from rivermark.runtime.spark.input_size import DRIVER_BYTES, fits_driver
-from rivermark.runtime.spark.join_state_check import check_joins, check_watermarks
+from rivermark.runtime.spark.join_null_keys import keep_null_keys_apart
+from rivermark.runtime.spark.join_state_check import check_joins, check_watermarks, has_join
 from rivermark.settings import Settings
 from rivermark.sinks.output import OutputWriter
 
@@ -95,7 +96,7 @@ class AppendHost(QueryHost):
         self._static = StaticTables(self.lake, stream)
         for table in stream.tables:
             create_table(self.lake, table)
-        self._checked = len(stream.reads) < 2
+        self._checked = False
         self._outputs = [OutputWriter(self.lake, o, self.origin) for o in stream.outputs]
 
     def read(self) -> DataFrame:
@@ -106,8 +107,10 @@ class AppendHost(QueryHost):
             rows = self._read(table, most)
             inputs.append(self._watermarked(table, rows) if holds else rows)
         built = apply_build(self.declared.name, self.build, *inputs, *self._static.read(self.spark))
-        if len(inputs) > 1:
+        self._checked = not has_join(built)
+        if not self._checked:
             check_watermarks(built, self.declared.name)
+            built = keep_null_keys_apart(built)
         self._check_meaning()
         conditions = {
             f"_to_{i}": F.coalesce(o.where(), F.lit(False))

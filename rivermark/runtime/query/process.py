@@ -75,7 +75,6 @@ class ProcessHost(AppendHost):
     ) -> None:
         """Raises CheckpointIncompatible where the process cannot read its state."""
         super().__init__(spark, settings, stream, run_id, check)
-        self._checked = True
         declared = stream.build
         assert isinstance(declared, ProcessBuild)  # noqa: S101  # chosen by host_for
         self._record = admit(stream.name, self.checkpoint, declared.declared, declared.buckets)

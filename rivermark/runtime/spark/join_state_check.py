@@ -42,15 +42,15 @@ def check_watermarks(built: DataFrame, stream: str) -> None:
     condition on both times that stands there bounds nothing. Call it before the query is started,
     since Spark's own refusal does not name the column. Raises DeclarationError.
     """
-    for node in _nodes(built._jdf.queryExecution().analyzed()):
-        if node.nodeName() != "Join" or not (_streams(node.left()) and _streams(node.right())):
+    for node in nodes(built._jdf.queryExecution().analyzed()):
+        if not joins_streams(node):
             continue
         condition = node.condition()
         if condition.isDefined() and _has_watermarked_key(condition.get()):
             continue
         for side, plan in (("left", node.left()), ("right", node.right())):
-            times = [n.eventTime().name() for n in _nodes(plan) if "Watermark" in n.nodeName()]
-            if times and not any(map(_watermarked, _each(plan.output()))):
+            times = [n.eventTime().name() for n in nodes(plan) if "Watermark" in n.nodeName()]
+            if times and not any(map(_watermarked, each(plan.output()))):
                 column = times[0]
                 raise DeclarationError(
                     f"stream '{stream}': the {side} side of its {node.joinType().sql()} join has "
@@ -61,18 +61,29 @@ def check_watermarks(built: DataFrame, stream: str) -> None:
                 )
 
 
-def _streams(plan: Any) -> bool:
-    return bool(plan.isStreaming())
+def has_join(built: DataFrame) -> bool:
+    """Whether the plan of the rows has a join at all, also one with a table."""
+    spark: Any = built.sparkSession
+    pattern = spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern.JOIN()
+    return bool(built._jdf.queryExecution().analyzed().containsPattern(pattern))
 
 
-def _nodes(plan: Any) -> Iterator[Any]:
+def joins_streams(node: Any) -> bool:
+    """Whether a node of a plan is a join both sides of which are streams."""
+    if node.nodeName() != "Join":
+        return False
+    return bool(node.left().isStreaming() and node.right().isStreaming())
+
+
+def nodes(plan: Any) -> Iterator[Any]:
     """The nodes of a plan of the JVM, from the top."""
     yield plan
-    for child in _each(plan.children()):
-        yield from _nodes(child)
+    for child in each(plan.children()):
+        yield from nodes(child)
 
 
-def _each(sequence: Any) -> Iterator[Any]:
+def each(sequence: Any) -> Iterator[Any]:
+    """The elements of a sequence of the JVM."""
     return (sequence.apply(place) for place in range(sequence.size()))
 
 
@@ -84,10 +95,10 @@ def _has_watermarked_key(condition: Any) -> bool:
     """Whether the join is also by the equality of a column with a watermark, such as a window."""
     kind = condition.nodeName()
     if kind == "And":
-        return any(map(_has_watermarked_key, _each(condition.children())))
+        return any(map(_has_watermarked_key, each(condition.children())))
     if kind not in ("EqualTo", "EqualNullSafe"):
         return False
     return any(
         side.nodeName() == "AttributeReference" and _watermarked(side)
-        for side in _each(condition.children())
+        for side in each(condition.children())
     )

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rivermark import Stream
+from rivermark import Ingest, Stream
 from rivermark.model.errors import StreamFailed
 from rivermark.operators.repeats import first_of_each
 from rivermark.runtime.supervision.heartbeat import HeartbeatStore
@@ -67,11 +67,12 @@ def test_b012_an_unmatched_ride_is_pending_until_time_has_passed_and_never_lost(
     assert found == {"ride 5": False, "later": True}
 
 
+@pytest.mark.parametrize("reads", [(READINGS, ECHOES), (READINGS,)], ids=["two", "itself"])
 def test_b013_a_join_without_a_bound_in_time_is_refused(
-    spark: SparkSession, settings: Settings
+    spark: SparkSession, settings: Settings, reads: tuple[Ingest, ...]
 ) -> None:
-    def unbounded(readings: DataFrame, echoes: DataFrame) -> DataFrame:
-        theirs = echoes.select(F.col("note").alias("echo_note"))
+    def unbounded(readings: DataFrame, *echoes: DataFrame) -> DataFrame:
+        theirs = (*echoes, readings)[0].select(F.col("note").alias("echo_note"))
         joined = readings.join(theirs, F.col("note") == F.col("echo_note"))
         return joined.select("sensor", "at", "note", F.lit(True).alias("answered"))
 
@@ -79,7 +80,7 @@ def test_b013_a_join_without_a_bound_in_time_is_refused(
     admit(settings, reading(0, note="1"), ingest=ECHOES)
 
     with pytest.raises(StreamFailed, match="never releases rows") as failed:
-        run(spark, settings, replace(JOINED, build=unbounded))
+        run(spark, settings, replace(JOINED, reads=reads, build=unbounded))
     assert "condition on the event times of both sides" in str(failed.value)
     assert rows(spark, settings, OF_THE_JOIN) == []
 

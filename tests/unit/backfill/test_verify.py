@@ -51,3 +51,5 @@ def test_a_day_that_differs_says_what_to_do() -> None:
     told = Verified("test/hours", FIRST, differences={"test/hours": "1 added"}).sentence
     assert "2024-01-01 is not what the inputs give: test/hours: 1 added" in told
     assert "rivermark reprocess test/hours --from 2024-01-01 --follow-ups" in told
+    told = Verified("test/hours", FIRST, skipped="it is pending").sentence
+    assert told == "test/hours: 2024-01-01: not compared: it is pending"

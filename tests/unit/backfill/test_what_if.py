@@ -42,6 +42,9 @@ def built(stream: Stream) -> Any:
         ("false", True, False),
         ("90min", timedelta(hours=2), timedelta(minutes=90)),
         ("250ms", timedelta(hours=2), timedelta(milliseconds=250)),
+        ("1234567.000001s", timedelta(hours=2), timedelta(seconds=1234567, microseconds=1)),
+        ("1e5", Decimal("0.50"), Decimal(100_000)),
+        ("-5min", timedelta(0), timedelta(minutes=-5)),
         ("cash", "card", "cash"),
     ],
 )
@@ -71,6 +74,40 @@ def test_a_text_of_another_kind_is_refused_with_the_declared_value(
 ) -> None:
     with pytest.raises(RivermarkError, match="it is declared as"):
         parsed("p", text, like)
+
+
+@pytest.mark.parametrize(
+    ("text", "like", "bounds"),
+    [
+        *(
+            (text, Decimal("0.5"), "at most 38 digits")
+            for text in ("NaN", "sNaN", "Infinity", "-inf")
+        ),
+        *((text, Decimal("0.5"), "at most 38 digits") for text in ("1e50", "1e-39", "1e999999")),
+        ("9" * 39, Decimal(1), "at most 38 digits"),
+        ("99999999999999999999999", 1, "between -9223372036854775808 and 9223372036854775807"),
+        ("-9223372036854775809", 1, "between -9223372036854775808 and 9223372036854775807"),
+        ("9" * 5000, 1, "a whole number between"),
+        *((text, LIMIT, "above 0 and at most 36500d") for text in ("0s", "-5min", "-0.0s", "0d")),
+        *((text, LIMIT, "in whole microseconds") for text in ("0.0000001s", "1.0000005s", "nans")),
+        *((text, LIMIT, "at most 36500d") for text in ("36501d", "1e50h", "infd", "1e999999999s")),
+        *((text, 0.5, "a finite number") for text in ("nan", "inf", "-Infinity", "1e400")),
+        ("caf\udce9", "card", "text that UTF-8 can encode"),
+    ],
+)
+def test_n069_a_value_out_of_range_is_refused_with_the_parameter_and_its_bounds(
+    text: str, like: Parameter, bounds: str
+) -> None:
+    with pytest.raises(RivermarkError, match=r"^parameter limit: ") as refused:
+        parsed("limit", text, like)
+    assert bounds in str(refused.value)
+    assert "it is declared as" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_nothing_to_change_is_refused_before_anything_is_computed() -> None:
+    with pytest.raises(RivermarkError, match=r"nothing was changed: give .*least=0\.50"):
+        altered(TIPPED, {})
 
 
 def test_a_build_is_given_its_parameters_and_others_for_a_what_if() -> None:

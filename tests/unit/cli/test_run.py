@@ -102,6 +102,13 @@ def test_a_continuous_run_ends_well_on_a_signal(
     assert "shop/hourly" not in result.stderr
 
 
+def test_n063_a_pause_of_reports_goes_with_a_continuous_run(rivermark: Run, shop: Topology) -> None:
+    result = rivermark("run", "--every", "5")
+
+    assert result.exit_code == 1
+    assert "--every is the pause of reports of a run with --continuous" in result.stderr
+
+
 def test_a_failed_stream_is_a_sentence_with_its_name(
     rivermark: Run, shop: Topology, play: Callable[[str, Played], None]
 ) -> None:

@@ -50,6 +50,13 @@ def test_a_moment_before_the_table_is_refused_with_the_earliest(
     assert "the earliest moment is" in result.stderr
 
 
+def test_n063_an_order_that_bad_rows_do_not_have_is_refused(rivermark: Run, shop: Topology) -> None:
+    result = rivermark("show", TABLE.name, "--bad", "all", "--oldest")
+
+    assert result.exit_code == 2
+    assert "--oldest goes with all rows" in " ".join(result.stderr.split())
+
+
 def test_personal_columns_are_hidden_unless_asked_for(
     rivermark: Run, shop: Topology, put: Put
 ) -> None:
