@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Final
 
-from rivermark.model.errors import RivermarkError
+from rivermark.model.errors import WrongUse
 from rivermark.model.table import NAME, Table
 
 if TYPE_CHECKING:
@@ -19,20 +19,20 @@ LAST_DAY: Final = date(2999, 12, 31)
 
 
 def parse_day(text: str) -> date:
-    """A day such as 2020-01-01. Raises RivermarkError."""
+    """A day such as 2020-01-01. Raises WrongUse."""
     try:
         day = date.fromisoformat(text)
     except ValueError:
-        raise RivermarkError(f"{text!r} is not a day: expected like 2020-01-01") from None
+        raise WrongUse(f"{text!r} is not a day: expected like 2020-01-01") from None
     if not FIRST_DAY <= day <= LAST_DAY:
-        raise RivermarkError(f"day {text} is out of range: expected {FIRST_DAY} to {LAST_DAY}")
+        raise WrongUse(f"day {text} is out of range: expected {FIRST_DAY} to {LAST_DAY}")
     return day
 
 
 def check_range(first: date | None, last: date | None) -> None:
-    """Refuse a range of days that ends before it begins. Raises RivermarkError."""
+    """Refuse a range of days that ends before it begins. Raises WrongUse."""
     if first is not None and last is not None and last < first:
-        raise RivermarkError(f"the range ends ({last}) before it begins ({first})")
+        raise WrongUse(f"the range ends ({last}) before it begins ({first})")
 
 
 def parse_version(text: str) -> int | datetime:
@@ -53,7 +53,7 @@ def check_tables(as_of: AsOf, inputs: Iterable[Table]) -> None:
     read = [table.name for table in inputs]
     for name in as_of:
         if name not in read:
-            raise RivermarkError(f"as of: '{name}' is not read; what is read: {', '.join(read)}")
+            raise WrongUse(f"as of: '{name}' is not read; what is read: {', '.join(read)}")
 
 
 def parse_as_of(*texts: str) -> AsOf:
@@ -80,7 +80,7 @@ def parse_as_of(*texts: str) -> AsOf:
     return {table: parse_version(value) for table, _, value in named}
 
 
-class InvalidVersion(RivermarkError):
+class InvalidVersion(WrongUse):
     """A text that is neither a version nor a moment."""
 
     def __init__(self, text: str) -> None:

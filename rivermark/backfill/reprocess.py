@@ -15,7 +15,7 @@ from rivermark.backfill.follow_ups import follow_up, pending_downstream, streams
 from rivermark.backfill.result import Reprocessing
 from rivermark.backfill.undo import undo
 from rivermark.backfill.what_if import altered, what_if
-from rivermark.model.errors import PartitionStillOpen, RivermarkError
+from rivermark.model.errors import PartitionStillOpen, WrongUse
 from rivermark.model.stream import AnyStream, Ingest, Stream, inputs_of
 from rivermark.runtime.query.recompute import AsOf, check_closed
 
@@ -57,7 +57,7 @@ class Request:
     replacement or undo goes on downstream. `wait` is how long to wait for the days to be closed.
 
     Raises:
-        RivermarkError: A field that the way does not heed, by the names that users know.
+        WrongUse: A field that the way does not heed, by the names that users know.
     """
 
     stream: Stream
@@ -78,9 +78,9 @@ class Request:
             if name not in takes and getattr(self, name) != getattr(Request, name, {})
         ]
         if foreign:
-            raise RivermarkError(f"{does}: leave out {', '.join(foreign)}")
+            raise WrongUse(f"{does}: leave out {', '.join(foreign)}")
         if self.way == "undo" and not self.undo_id:
-            raise RivermarkError("which reprocessing? `rivermark reprocess --list` has their ids")
+            raise WrongUse("which reprocessing? `rivermark reprocess --list` has their ids")
 
 
 @dataclass
@@ -99,7 +99,7 @@ class Outcome:
 def derived(stream: AnyStream) -> Stream:
     """The stream, if it can be recomputed from its inputs; RivermarkError for an ingest."""
     if isinstance(stream, Ingest):
-        raise RivermarkError(
+        raise WrongUse(
             f"'{stream.name}' admits rows from outside and has no inputs to compute it from; "
             f"to read its source again: rivermark reset {stream.name} --with-tables"
         )
@@ -118,7 +118,7 @@ def reprocess(context: BackfillContext, request: Request) -> Outcome:
         done = undo(context.settings, request.stream, request.undo_id, run_id=context.run_id)
         return _followed(context, request, done)
     if request.first is None:
-        raise RivermarkError("which days? give the first one, like 2020-01-01 (and the last one)")
+        raise WrongUse("which days? give the first one, like 2020-01-01 (and the last one)")
     check_tables(request.as_of, inputs_of(request.stream))
     order = recompute.Order(
         stream=request.stream,

@@ -85,7 +85,7 @@ def retake(context: BackfillContext, ingest: Ingest, name: str) -> Retaken:
     with try_merge_lock(lake.path(PENDING_AND_MERGES)) as held:
         if not held:
             raise RivermarkError("a merge of late rows is running in this lake; try again later")
-        ledger = _ledger_row(lake, ingest, name)
+        ledger = former_reading(lake, ingest, name)
         source = open_source(lake, context.settings.landing_root, ingest)
         try:
             split = _split_now(source, ingest, ledger)
@@ -94,7 +94,8 @@ def retake(context: BackfillContext, ingest: Ingest, name: str) -> Retaken:
             source.close()
 
 
-def _ledger_row(lake: Lake, ingest: Ingest, name: str) -> dict[str, Any]:
+def former_reading(lake: Lake, ingest: Ingest, name: str) -> dict[str, Any]:
+    """The newest outcome of a file. Raises RivermarkError where the ingest has not read it."""
     create_table(lake, INGEST_FILES)
     rows = query(
         'SELECT * FROM outcomes WHERE stream = $stream AND file = $file ORDER BY "at" DESC LIMIT 1',

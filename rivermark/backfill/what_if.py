@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from rivermark.backfill.code_version import underlying
 from rivermark.backfill.recompute import Order, rehearse
 from rivermark.backfill.result import Reprocessing
-from rivermark.model.errors import RivermarkError
+from rivermark.model.errors import WrongUse
 from rivermark.model.parameters import parsed, shown, takes
 from rivermark.model.stream import Stream
 from rivermark.settings import Settings
@@ -39,7 +39,7 @@ def what_if(
 def altered(stream: Stream, changes: Mapping[str, str]) -> Stream:
     """The stream with other parameters or another build; texts are parsed, nothing is evaluated."""
     if not changes:
-        raise RivermarkError(f"nothing was changed: give {_choices(stream)}")
+        raise WrongUse(f"nothing was changed: give {_choices(stream)}")
     values = dict(stream.parameters)
     build = stream.build
     for name, text in changes.items():
@@ -48,7 +48,7 @@ def altered(stream: Stream, changes: Mapping[str, str]) -> Stream:
         elif name in values:
             values[name] = parsed(name, text, stream.parameters[name])
         else:
-            raise RivermarkError(f"'{stream.name}' has no parameter {name!r}: {_choices(stream)}")
+            raise WrongUse(f"'{stream.name}' has no parameter {name!r}: {_choices(stream)}")
     if BUILD in changes:
         # Other code need not take what the declared build takes.
         values = {name: value for name, value in values.items() if takes(build, name)}
@@ -60,16 +60,16 @@ def build_named(stream: Stream, text: str) -> Any:
     home = str(getattr(underlying(stream.build), "__module__", "")).partition(".")[0]
     named = FUNCTION.fullmatch(text)
     if named is None or named[1].partition(".")[0] != home:
-        raise RivermarkError(
+        raise WrongUse(
             f"build {text!r}: expected a function of '{home}', such as {home}.taxi.tips:other_tips"
         )
     try:
         build = getattr(import_module(named[1]), named[2])
     except (ImportError, AttributeError) as error:
-        raise RivermarkError(f"build {text!r}: {error}") from error
+        raise WrongUse(f"build {text!r}: {error}") from error
     owner = str(getattr(underlying(build), "__module__", ""))
     if not callable(build) or owner.partition(".")[0] != home:
-        raise RivermarkError(f"build {text!r} is not a function that '{home}' defines")
+        raise WrongUse(f"build {text!r} is not a function that '{home}' defines")
     return build
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from rivermark.cli.console import out, plain
-from rivermark.cli.deployment import Home, settings_for, topology
-from rivermark.cli.run import new_run_id
+from rivermark.cli.arguments import DryRun, Groups, Home, Json, Streams, Yes
+from rivermark.cli.console import out, plain, print_json
+from rivermark.cli.deployment import settings_for, suited, topology
+from rivermark.cli.session import new_run_id
+from rivermark.model.stream import AnyStream
 
 
 def accept(
-    stream: Annotated[str, typer.Argument(metavar="STREAM", help="The stream that was changed.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    streams: Streams = None,
+    group: Groups = None,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Let a stream go on with its stored state after its declaration has changed.
@@ -22,16 +25,31 @@ def accept(
     next start records what is declared then, and later ones compare with that. Where the meaning
     has changed, start over: rivermark reset.
 
+    JSON:
+        streams (stream, accepted: null in a dry run, false where nothing was recorded)
+
     Examples:
         rivermark accept taxi/long_rides
     """
-    # Here, because `rivermark --help` needs nothing of the runtime.
+    # Here, because `--help` needs nothing of the runtime.
     from rivermark.runtime.supervision.reset import accept_state
 
-    settings, chosen = settings_for(home), topology().named(stream)
-    if not yes:
-        typer.confirm(f"Does the state of {chosen.name} mean what is declared now?", abort=True)
-    if accept_state(settings, chosen, run_id=new_run_id()):
-        out().print(plain(f"{chosen.name}: its next start takes the state as that of what it runs"))
-    else:
-        out().print(plain(f"{chosen.name}: there is no record of what made its state"))
+    settings = settings_for(home)
+    chosen: list[AnyStream] = suited(topology(), streams, group, lambda stream: stream)
+    names = ", ".join(stream.name for stream in chosen)
+    if not (yes or dry_run):
+        typer.confirm(f"Does the state of {names} mean what is declared now?", abort=True)
+    accepted = {
+        stream.name: None if dry_run else accept_state(settings, stream, run_id=new_run_id())
+        for stream in chosen
+    }
+    if as_json:
+        print_json({"streams": [{"stream": n, "accepted": done} for n, done in accepted.items()]})
+        return
+    sentences = {
+        None: "its next start would take the state as that of what it runs",
+        True: "its next start takes the state as that of what it runs",
+        False: "there is no record of what made its state",
+    }
+    for name, done in accepted.items():
+        out().print(plain(f"{name}: {sentences[done]}"))

@@ -1,4 +1,4 @@
-"""What the commands that recompute days have in common: options, Spark on demand, progress."""
+"""What the commands that recompute days have in common: Spark on demand, and progress."""
 
 from __future__ import annotations
 
@@ -7,26 +7,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from rivermark.backfill.context import BackfillContext
 from rivermark.cli.console import err, plain
-from rivermark.cli.run import new_run_id
-from rivermark.cli.session import engine
+from rivermark.cli.session import engine, new_run_id
 from rivermark.model.topology import Topology
 from rivermark.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-First = Annotated[
-    str | None, typer.Option("--from", metavar="DAY", help="First day, like 2020-01-01.")
-]
-Last = Annotated[
-    str | None, typer.Option("--to", metavar="DAY", help="Last day; default: the first one.")
-]
 
 
 @contextmanager

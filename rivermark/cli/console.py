@@ -1,37 +1,130 @@
-"""How the console writes: numbers, moments and tables, on a terminal or into a pipe."""
+"""How the console writes: numbers, moments, states and tables for people, JSON for programs."""
 
 from __future__ import annotations
 
+import json
+import math
+import os
 import sys
-from collections.abc import Iterable
-from datetime import UTC, datetime
-from typing import Final
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import UTC, date, datetime, timedelta
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
 
 from rich import box
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
+from rich.table import Column, Table
 from rich.text import Text
+
+from rivermark.model.printable import printable
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 PIPE_WIDTH: Final = 250
 """A pipe has no width of its own; what goes into it is not cut to that of an old terminal."""
 
+READABLE: Final = 24
+"""Columns of text that are narrower than this, and than their content, are not worth a table."""
+
+LONGEST: Final = 60
+"""Longer values of rows are cut in tables, never in JSON."""
+
+STYLES: Final = {
+    **dict.fromkeys(("running", "idle", "run", "held", "complete", "read"), "green"),
+    **dict.fromkeys(("silent", "paused", "waiting", "warn", "open", "not"), "yellow"),
+    **dict.fromkeys(("dead", "failed", "error", "unreadable", "quarantined"), "red"),
+    **dict.fromkeys(("stopped", "never", "arrived"), "dim"),
+}
+"""The colour of a state, by its first word."""
+
+
+class PlainConsole(Console):
+    """Prints texts as they are: no markup, and control characters escaped."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """The text, safe on a terminal."""
+        return super().render_str(printable(text, lines=True), **options)
+
 
 def out() -> Console:
     """Where answers go."""
-    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False)
+    return _console(stderr=False)
 
 
 def err() -> Console:
     """Where progress and errors go, so that an answer can be piped."""
-    width = None if sys.stderr.isatty() else PIPE_WIDTH
-    return Console(stderr=True, width=width, highlight=False)
+    return _console(stderr=True)
 
 
-def grid(title: str | None, columns: Iterable[str], *, right: Iterable[str] = ()) -> Table:
+def _console(*, stderr: bool) -> Console:
+    terminal = (sys.stderr if stderr else sys.stdout).isatty()
+    width = None if terminal or "COLUMNS" in os.environ else PIPE_WIDTH
+    return PlainConsole(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+
+
+class Grid(Table):
+    """A table where there is room for it, else its rows one below the other."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        needed = [self._needed(column, console, options) for column in self.columns]
+        least = [self._least(column, console, options) for column in self.columns]
+        # What the table itself measures, and more than the least of its columns, are its lines.
+        lines = super().__rich_measure__(console, options.update(max_width=10_000)).minimum
+        if lines - sum(least) + sum(needed) > options.max_width:
+            yield from self._one_below_the_other(options.max_width)
+            return
+        for column, width in zip(self.columns, needed, strict=True):
+            column.min_width = width
+        yield from super().__rich_console__(console, options)
+
+    def _needed(self, column: Column, console: Console, options: ConsoleOptions) -> int:
+        """Numbers whole, words whole, and some words side by side."""
+        most = max(m.maximum for m in _measures(column, console, options))
+        if column.no_wrap:
+            return most
+        return max(self._least(column, console, options), min(most, READABLE))
+
+    def _least(self, column: Column, console: Console, options: ConsoleOptions) -> int:
+        return max(m.minimum for m in _measures(column, console, options))
+
+    def _one_below_the_other(self, width: int) -> RenderResult:
+        if self.title:
+            yield Text(str(self.title), style="bold")
+        rows = zip(*(column.cells for column in self.columns), strict=True)
+        for first, *others in rows:
+            yield _text(first, "bold")
+            line = Text("  ")
+            for column, value in zip(self.columns[1:], others, strict=True):
+                if not str(value):
+                    continue
+                pair = Text.assemble((f"{column.header} ".replace("  ", " "), "dim"), _text(value))
+                if line.cell_len > 2 and line.cell_len + pair.cell_len + 3 > width:
+                    yield line
+                    line = Text("  ")
+                line = Text.assemble(line, " · " if line.cell_len > 2 else "", pair)
+            if line.cell_len > 2:
+                yield line
+        yield Text("")
+
+
+def _measures(column: Column, console: Console, options: ConsoleOptions) -> list[Measurement]:
+    wide = options.update(max_width=10_000)
+    return [Measurement.get(console, wide, each) for each in (column.header, *column.cells)]
+
+
+def _text(value: RenderableType, style: str = "") -> Text:
+    text = value.copy() if isinstance(value, Text) else plain(str(value), style)
+    return Text(", ").join(text.split("\n"))
+
+
+def grid(title: str | None, columns: Iterable[str], *, right: Iterable[str] = ()) -> Grid:
     """An empty table; columns in `right` hold numbers, which never break; texts may fold."""
     numeric = set(right)
-    table = Table(
-        title=title,
+    table = Grid(
+        title=None if title is None else printable(title),
         title_justify="left",
         title_style="bold",
         box=box.SIMPLE_HEAD,
@@ -40,10 +133,20 @@ def grid(title: str | None, columns: Iterable[str], *, right: Iterable[str] = ()
     )
     for name in columns:
         if name in numeric:
-            table.add_column(name, justify="right", no_wrap=True)
+            table.add_column(printable(name), justify="right", no_wrap=True)
         else:
-            table.add_column(name, overflow="fold")
+            table.add_column(printable(name), overflow="fold")
     return table
+
+
+def plain(text: str, style: str = "") -> Text:
+    """A text in which square brackets are square brackets, and escape sequences are visible."""
+    return Text(printable(text, lines=True), style=style)
+
+
+def coloured(text: str) -> Text:
+    """The state of a stream, a file or a check, in its colour on a terminal."""
+    return plain(text, STYLES.get(text.partition(" ")[0].rstrip(":;,"), ""))
 
 
 def number(value: int | float | None) -> str:
@@ -69,6 +172,50 @@ def ago(value: datetime | None, now: datetime) -> str:
     return f"{seconds:.0f} s ago"
 
 
-def plain(text: str, style: str = "") -> Text:
-    """A text in which square brackets are square brackets."""
-    return Text(text, style=style)
+def cell(value: object) -> str:
+    """A value of a row on one line: moments in UTC, lists by commas, long texts cut."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return moment(value)
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = printable(text)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def print_json(document: object) -> None:
+    """One JSON document on standard output: the only thing there, also where it is empty."""
+    text = json.dumps(as_json(document), indent=2, allow_nan=False)
+    sys.stdout.write(text.replace("\x7f", "\\u007f") + "\n")
+
+
+def as_json(value: object) -> Any:
+    """A value as JSON takes it.
+
+    Moments and days in ISO form (UTC), durations in seconds, decimals and numbers that JSON has not
+    as text, bytes as hexadecimal digits, sets in their order.
+    """
+    match value:
+        case None | bool() | int() | str() if not isinstance(value, Enum):
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case datetime():
+            return (value.astimezone(UTC) if value.tzinfo else value).isoformat()
+        case date():
+            return value.isoformat()
+        case timedelta():
+            return value.total_seconds()
+        case bytes():
+            return value.hex()
+        case Enum():
+            return as_json(value.value)
+        case Mapping():
+            return {str(as_json(name)): as_json(each) for name, each in value.items()}
+        case list() | tuple():
+            return [as_json(each) for each in value]
+        case set() | frozenset():
+            return sorted(map(as_json, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: as_json(getattr(value, each.name)) for each in fields(value)}
+    return str(value)

@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from rivermark.cli.console import err, out, plain
-from rivermark.cli.deployment import Home, settings_for, topology
+from rivermark.cli.arguments import Home, Json
+from rivermark.cli.console import err, out, plain, print_json
+from rivermark.cli.deployment import settings_for, topology
 from rivermark.monitor.dashboard.refresh import PAGE, refresh
 
 
@@ -22,9 +23,13 @@ def dashboard(
     checks: Annotated[
         bool, typer.Option(help="Evaluate and record every check, or show the recorded results.")
     ] = True,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Draw the dashboard: days, late rows, throughput, checks, tables; one page for any browser.
+
+    JSON:
+        page, streams, checks, failed, bytes, seconds
 
     Examples:
         rivermark dashboard
@@ -35,10 +40,15 @@ def dashboard(
         drawn = refresh(settings_for(home), topology(), datetime.now(UTC), to=to, evaluate=checks)
     facts = drawn.facts
     failed = sum(not results[-1].passed for results in facts.checks)
+    size, seconds = drawn.path.stat().st_size, time.monotonic() - began
+    if as_json:
+        counts = {"streams": len(facts.streams), "checks": len(facts.checks), "failed": failed}
+        print_json({"page": drawn.path, **counts, "bytes": size, "seconds": round(seconds, 3)})
+        return
     out().print(plain(f"page: {drawn.path}"))
     out().print(
         plain(
             f"{len(facts.streams)} streams, {failed} of {len(facts.checks)} checks failed; "
-            f"{drawn.path.stat().st_size / 1000:,.0f} kB, {time.monotonic() - began:.1f} s"
+            f"{size / 1000:,.0f} kB, {seconds:.1f} s"
         )
     )

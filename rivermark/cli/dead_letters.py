@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from rivermark.cli.console import grid, moment, number, out, plain
-from rivermark.cli.deployment import Home, settings_for, topology
+from rivermark.cli.arguments import DryRun, Groups, Home, Json, Personal, Stream, Streams
+from rivermark.cli.console import coloured, grid, moment, number, out, plain, print_json
+from rivermark.cli.deployment import selected, settings_for, suited, topology
 from rivermark.cli.group import add_command
-from rivermark.model.errors import RivermarkError
+from rivermark.model.errors import RivermarkError, WrongUse
+from rivermark.model.printable import printable
 from rivermark.model.stream import AnyStream, inputs_of
 
 if TYPE_CHECKING:
@@ -21,12 +22,6 @@ HIDDEN: Final = "…"
 
 dead_letters: Final = typer.Typer(no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(metavar="STREAM", help="A stream that keeps dead letters.")]
-Personal = Annotated[
-    bool, typer.Option("--personal", help="Show keys, events and messages of personal data.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
 
 @dead_letters.callback()
 def about() -> None:
@@ -34,15 +29,17 @@ def about() -> None:
 
 
 def list_letters(
-    stream: Annotated[
-        str | None, typer.Argument(metavar="STREAM", help="Default: all that keep any.")
-    ] = None,
+    streams: Streams = None,
+    group: Groups = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
     """List dead letters by stream and error: how many there are, and how many wait for a replay.
 
-    Starts no Spark.
+    Starts no Spark. Without names those of all streams that keep any.
+
+    JSON:
+        streams (stream, letters, failures, waiting)
 
     Examples:
         rivermark dead-letters list
@@ -51,12 +48,21 @@ def list_letters(
     from rivermark.runtime.checkpoint.dead_letters import dead_table, letters_of
 
     lake, declared = settings_for(home).lake(), topology()
-    chosen = [declared.named(stream)] if stream else [s for s in declared.streams if dead_table(s)]
+    named = set(streams or ())
+    meant = selected(declared, streams or (), group or ())
+    chosen = [stream for stream in meant if stream.name in named or dead_table(stream)]
     letters = {each.name: letters_of(lake, each) for each in chosen}
     if as_json:
-        for name, kept in letters.items():
-            sums = {"failures": _sum(kept, "failures"), "waiting": _sum(kept, "waiting")}
-            typer.echo(json.dumps({"stream": name, "letters": len(kept), **sums}))
+        sums = [
+            {
+                "stream": name,
+                "letters": len(kept),
+                "failures": _sum(kept, "failures"),
+                "waiting": _sum(kept, "waiting"),
+            }
+            for name, kept in letters.items()
+        ]
+        print_json({"streams": sums})
         return
     table = grid(
         "Dead letters",
@@ -76,11 +82,12 @@ def list_letters(
 
 
 def show_letters(
-    stream: Name,
+    stream: Stream = None,
     letter: Annotated[
-        str | None, typer.Argument(metavar="ID", help="One letter, with its event.")
+        str | None, typer.Argument(metavar="[ID]", help="One letter, with its event.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Letters to show.")] = 20,
+    group: Groups = None,
+    limit: Annotated[int, typer.Option(min=1, help="Letters of each stream to show.")] = 20,
     personal: Personal = False,
     as_json: Json = False,
     home: Home = None,
@@ -89,53 +96,73 @@ def show_letters(
 
     Starts no Spark. Times are UTC.
 
+    JSON:
+        streams (stream, total, hidden, letters (id, input, key, event_time, event, timer,
+        failures, replays, waiting, errors (error, message, line)))
+
     Examples:
         rivermark dead-letters show shop/totals
         rivermark dead-letters show shop/totals 5f0c9a1be2
     """
     from rivermark.runtime.checkpoint.dead_letters import letters_of
 
-    declared = topology().named(stream)
-    letters = letters_of(settings_for(home).lake(), declared)
-    if letter is not None:
-        letters = [each for each in letters if each.id == letter]
-        if not letters:
-            raise RivermarkError(f"stream '{stream}' has no dead letter {letter!r}")
-    letters.sort(key=lambda each: not each.waiting)
-    hide = is_personal(declared) and not personal
-    shown = [as_plain(each, hide=hide) for each in letters[:limit]]
+    lake = settings_for(home).lake()
+    documents = []
+    for declared in keepers(stream, group):
+        letters = letters_of(lake, declared)
+        if letter is not None:
+            letters = [each for each in letters if each.id == letter]
+            if not letters:
+                raise RivermarkError(f"stream '{stream}' has no dead letter {letter!r}")
+        letters.sort(key=lambda each: not each.waiting)
+        hide = is_personal(declared) and not personal
+        shown = [as_plain(each, hide=hide) for each in letters[:limit]]
+        about = {"stream": declared.name, "total": len(letters), "hidden": hide}
+        documents.append({**about, "letters": shown})
+        if not as_json:
+            print_letters(shown, len(letters), hide=hide, with_event=letter is not None)
     if as_json:
-        for each in shown:
-            typer.echo(json.dumps(each, default=str))
-        return
+        print_json({"streams": documents})
+
+
+def print_letters(shown: list[dict[str, Any]], total: int, *, hide: bool, with_event: bool) -> None:
+    """Dead letters of a stream, each with its errors."""
     for each in shown:
-        said = f"{each['waiting']} of {each['failures']} failures wait"
-        state = said if each["waiting"] else "replayed"
+        waits = f"{each['waiting']} of {each['failures']} failures wait"
         when = moment(each["event_time"])
         out().print(
-            plain(f"{each['id']}  {each['input'] or 'timer'} {each['key']} {when}: {state}")
+            plain(f"{each['id']}  {each['input'] or 'timer'} {printable(each['key'])} {when}: "),
+            coloured("waiting: " + waits) if each["waiting"] else plain("replayed"),
+            sep="",
         )
         for error in each["errors"]:
-            out().print(plain(f"  {error['error']}: {error['message']} ({error['line']})"))
-        if letter is not None and each["event"] is not None:
-            out().print(plain(f"  {each['event']}"))
-    out().print(plain(f"{number(len(shown))} of {number(len(letters))} dead letters"))
+            message = printable(error["message"])
+            out().print(plain(f"  {error['error']}: {message} ({error['line']})"))
+        if with_event and each["event"] is not None:
+            out().print(plain(f"  {printable(each['event'])}"))
+    out().print(plain(f"{number(len(shown))} of {number(total)} dead letters"))
     if hide:
         out().print(plain("keys, events and messages are hidden as personal (--personal)"))
 
 
 def replay_letters(
-    stream: Name,
+    stream: Stream = None,
     letters: Annotated[
         list[str] | None, typer.Argument(metavar="[ID]...", help="The letters to replay.")
     ] = None,
+    group: Groups = None,
     every: Annotated[bool, typer.Option("--all", help="All that wait.")] = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Replay events through the process, once, with its present code and state.
 
     A running stream handles them at once, a stopped one with its next run. An event that fails
     again is a dead letter again.
+
+    JSON:
+        dry_run, streams (stream, letters: their ids, events)
 
     Examples:
         rivermark dead-letters replay shop/totals --all
@@ -144,17 +171,38 @@ def replay_letters(
     from rivermark.runtime.checkpoint.dead_letters import replay
 
     if bool(letters) == every:
-        raise RivermarkError("say which dead letters to replay: their ids, or --all")
-    declared = topology().named(stream)
-    taken = replay(settings_for(home).lake(), declared, None if every else letters)
-    events = sum(each.waiting for each in taken)
-    if not taken:
-        out().print(plain("nothing waits: all of these were replayed before"))
+        raise WrongUse("say which dead letters to replay: their ids, or --all")
+    lake, ids = settings_for(home).lake(), None if every else letters
+    meant = keepers(stream, group)
+    taken = {each.name: replay(lake, each, ids, dry_run=dry_run) for each in meant}
+    if as_json:
+        replayed = [
+            {"stream": name, "letters": [e.id for e in those], "events": _sum(those, "waiting")}
+            for name, those in taken.items()
+        ]
+        print_json({"dry_run": dry_run, "streams": replayed})
         return
-    out().print(
-        plain(f"{number(events)} events of {number(len(taken))} dead letters go to {stream}")
-    )
-    out().print(plain(f"if it is not running: rivermark run {stream}"))
+    for name, those in taken.items():
+        if not those:
+            out().print(plain("nothing waits: all of these were replayed before"))
+            continue
+        go = "would go" if dry_run else "go"
+        events = number(_sum(those, "waiting"))
+        out().print(plain(f"{events} events of {number(len(those))} dead letters {go} to {name}"))
+        if not dry_run:
+            out().print(plain(f"if it is not running: rivermark run {name}"))
+
+
+def keepers(name: str | None, groups: list[str] | None) -> list[AnyStream]:
+    """The stream of that name, or those of the groups that keep dead letters."""
+    from rivermark.runtime.checkpoint.dead_letters import dead_table
+
+    def keeps(stream: AnyStream) -> AnyStream:
+        if stream.name == name or dead_table(stream):
+            return stream
+        raise RivermarkError(f"no stream of {', '.join(groups or ())} keeps dead letters")
+
+    return suited(topology(), [name] if name else None, groups, keeps)
 
 
 def is_personal(stream: AnyStream) -> bool:

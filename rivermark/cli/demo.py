@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from rivermark.cli.arguments import Home
 from rivermark.cli.console import err, grid, number, out, plain
 from rivermark.cli.demo_scene import LandedInput, Scene, scenes
-from rivermark.cli.deployment import Home, settings_for, topology
+from rivermark.cli.deployment import settings_for, topology
+from rivermark.cli.exit_codes import ExitCode
 from rivermark.cli.landing import local_landing
 from rivermark.cli.progress import bounded_progress
-from rivermark.cli.run import INTERRUPTED, new_run_id
-from rivermark.cli.session import engine, launch_ahead
+from rivermark.cli.session import engine, launch_ahead, new_run_id
 from rivermark.cli.show import newest_rows, print_rows
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.snapshot import snapshot
@@ -104,7 +105,7 @@ def demo(home: Home = None) -> None:
     out().print(plain(news(landed, report)))
     print_next(parts)
     if failed:
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.FAULT)
 
 
 def land_all(landing: Path, parts: Mapping[str, Scene]) -> list[LandedInput]:
@@ -160,7 +161,7 @@ def flow(
             )
     if stop.is_set():
         err().print(plain("stopped; rivermark demo goes on from here"))
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(ExitCode.INTERRUPTED)
     extra = [check for scene in parts.values() for check in scene.checks]
     with err().status("Checking"), snapshot(settings.lake(), INGEST_FILES):
         checked = evaluate_all(settings, [*checks_of_rows(streams), *extra], datetime.now(UTC))

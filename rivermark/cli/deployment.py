@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final, TypeVar
 
-import typer
 from pydantic import ValidationError
 
-from rivermark.model.errors import RivermarkError, UnknownStream
+from rivermark.lake.lake import Lake
+from rivermark.model.errors import RivermarkError, UnknownStream, WrongUse
+from rivermark.model.ingest import Ingest
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
 from rivermark.settings import Settings
@@ -18,14 +19,7 @@ from rivermark.settings import Settings
 TOPOLOGY: Final = "rivermark.topology"
 """The entry point `default` of this group is the deployment's Topology."""
 
-Home = Annotated[
-    Path | None,
-    typer.Option(
-        "--home",
-        metavar="FOLDER",
-        help="Folder of lake, landing and state. Default: RIVERMARK_HOME, or .rivermark here.",
-    ),
-]
+T = TypeVar("T")
 
 
 def topology() -> Topology:
@@ -80,6 +74,58 @@ def selected(
         if upstream:
             pending += [s for s in topology.upstreams(stream) if s.name not in wanted]
     return [s for s in topology.streams if s.name in wanted]
+
+
+def suited(
+    topology: Topology,
+    names: Sequence[str] | None,
+    groups: Sequence[str] | None,
+    fit: Callable[[AnyStream], T],
+) -> list[T]:
+    """What `fit` makes of each stream that is meant, in dependency order.
+
+    `fit` raises RivermarkError for a stream with which the command can do nothing: the error of one
+    that was named, while a group just goes without it. Raises WrongUse where nothing is said.
+    """
+    if not names and not groups:
+        raise WrongUse("which stream? `rivermark status` lists them; give names, or --group GROUP")
+    chosen, unfit = [], None
+    for stream in selected(topology, names or (), groups or ()):
+        try:
+            chosen.append(fit(stream))
+        except RivermarkError as error:
+            if stream.name in (names or ()):
+                raise
+            unfit = error
+    if not chosen and unfit is not None:
+        raise unfit
+    return chosen
+
+
+def an_ingest(stream: AnyStream) -> Ingest:
+    """The stream, if it reads a source; else WrongUse."""
+    if isinstance(stream, Ingest):
+        return stream
+    raise WrongUse(
+        f"'{stream.name}' reads tables, not a source; see: rivermark status {stream.name}"
+    )
+
+
+def with_tables_of(
+    lake: Lake,
+    topology: Topology,
+    names: Sequence[str] | None,
+    groups: Sequence[str] | None,
+) -> list[str]:
+    """The named tables, and those of the streams of the groups that exist; none where none is said.
+
+    Raises RivermarkError where no table of the groups exists.
+    """
+    of_groups = [s for group in groups or () for s in members(topology, group)]
+    existing = [t.name for s in of_groups for t in s.tables if lake.exists(t)]
+    if of_groups and not (names or existing):
+        raise RivermarkError(f"no table of {', '.join(groups or ())} exists yet: run its streams")
+    return list(dict.fromkeys([*(names or ()), *existing]))
 
 
 def members(topology: Topology, group: str) -> tuple[AnyStream, ...]:

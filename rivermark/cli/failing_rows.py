@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from rivermark.backfill.as_of import parse_version
-from rivermark.cli.console import grid, moment, number, out, plain
+from rivermark.cli.console import cell, grid, number, out, plain, print_json
 from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.time_travel import resolve_version
@@ -34,6 +32,7 @@ def show_bad_rows(
     version: str | None,
     refused: bool,
     personal: bool,
+    as_json: bool,
 ) -> None:
     """Print rows of the table, or of those that were refused, that break rules of its suite."""
     rules = rules_named(topology, table, name)
@@ -52,13 +51,26 @@ def show_bad_rows(
         personal=personal,
     )
     broken = [failing for failing in evidence.failing if failing.count]
+    held = len(evidence.failing) - len(broken)
+    if as_json:
+        rules_broken = [
+            {
+                "rule": each.rule,
+                "count": each.count,
+                "by_day": evidence.by_day.get(each.rule, {}),
+                "rows": [dict(zip(each.columns, row, strict=True)) for row in each.rows],
+            }
+            for each in broken
+        ]
+        about = {"table": table.name, "source": source, "hidden": evidence.hidden, "held": held}
+        print_json({**about, "rules": rules_broken})
+        return
     for failing in broken:
         _print(failing)
         days = evidence.by_day.get(failing.rule, {})
         if days:
             by_day = ", ".join(f"{day} {number(n)}" for day, n in sorted(days.items())[-14:])
             out().print(plain(f"by day: {by_day}"))
-    held = len(evidence.failing) - len(broken)
     out().print(plain(f"{table.name}, {source}: {len(broken)} rules broken, {held} hold"))
     if evidence.hidden:
         out().print(plain(f"left out as personal: {', '.join(evidence.hidden)} (--personal)"))
@@ -93,11 +105,5 @@ def _refused(lake: Lake, table: Table) -> DeltaTable:
 def _print(failing: FailingRows) -> None:
     drawn = grid(f"{failing.rule}: {number(failing.count)}", list(failing.columns))
     for row in failing.rows:
-        drawn.add_row(*(plain(_cell(value)) for value in row))
+        drawn.add_row(*map(cell, row))
     out().print(drawn)
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    return moment(value) if isinstance(value, datetime) else str(value)[:60]

@@ -9,13 +9,14 @@ from typing import Annotated, Final
 
 import typer
 
-from rivermark.cli.console import grid, moment, number, out, plain
-from rivermark.cli.deployment import Home, settings_for, topology
+from rivermark.cli.arguments import Groups, Home, Json, Streams
+from rivermark.cli.console import coloured, grid, moment, number, out, plain, print_json
+from rivermark.cli.deployment import an_ingest, settings_for, suited, topology
 from rivermark.ingest.plan import open_source, plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.sql import query
-from rivermark.model.errors import RivermarkError
+from rivermark.model.printable import printable
 from rivermark.model.source import Split, Waiting
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
@@ -41,33 +42,56 @@ class FileState:
 
 
 def files(
-    stream: Annotated[
-        str, typer.Argument(metavar="STREAM", help="An ingest: a stream that reads a source.")
-    ],
+    streams: Streams = None,
+    group: Groups = None,
     limit: Annotated[
-        int, typer.Option(min=1, help="Files or other splits to show, the newest.")
+        int, typer.Option(min=1, help="Files or other splits of each stream to show, the newest.")
     ] = 50,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Show what became of each file or other split: read, quarantined and why, or waiting.
 
+    JSON:
+        streams (stream, source, unit, total,
+        files (name, state, size, landed_at, rows, admitted, late, quarantined, changed))
+
     Examples:
         rivermark files taxi/trip_records
         rivermark files taxi/ride_events --limit 5
+        rivermark files --group taxi_events --json
     """
     settings = settings_for(home)
-    ingest = topology().named(stream)
-    if not isinstance(ingest, Ingest):
-        raise RivermarkError(
-            f"'{stream}' reads tables, not a source; see: rivermark status {stream}"
-        )
+    ingests = suited(topology(), streams, group, an_ingest)
+    states = {ingest.name: list(file_states(settings, ingest)) for ingest in ingests}
+    if as_json:
+        listed = [
+            {
+                "stream": ingest.name,
+                "source": ingest.source.description,
+                "unit": ingest.source.unit,
+                "total": len(states[ingest.name]),
+                "files": states[ingest.name][-limit:],
+            }
+            for ingest in ingests
+        ]
+        print_json({"streams": listed})
+        return
+    for ingest in ingests:
+        title = ingest.name if len(ingests) > 1 else None
+        print_files(settings, ingest, states[ingest.name], limit, title)
+
+
+def print_files(
+    settings: Settings, ingest: Ingest, states: list[FileState], limit: int, title: str | None
+) -> None:
+    """A table of the newest files or other splits of an ingest, and where they land."""
     source = ingest.source
-    states = list(file_states(settings, ingest))
-    table = grid(None, (source.unit, *NUMERIC, "landed", "state"), right=NUMERIC)
+    table = grid(title, (source.unit, *NUMERIC, "landed", "state"), right=NUMERIC)
     for file in states[-limit:]:
         counts = (file.rows, file.admitted, file.late, file.quarantined, file.size)
         table.add_row(
-            plain(file.name), *map(number, counts), moment(file.landed_at), plain(file.state)
+            printable(file.name), *map(number, counts), moment(file.landed_at), coloured(file.state)
         )
     out().print(table)
     shown = min(limit, len(states))
@@ -75,7 +99,7 @@ def files(
     if source.kind == "file":
         out().print(plain(f"Landing root: {settings.landing_root}"))
     if any(state.changed for state in states):
-        out().print(plain(f"To read a changed file again: rivermark retake {stream} FILE"))
+        out().print(plain(f"To read a changed file again: rivermark retake {ingest.name} FILE"))
 
 
 def file_states(settings: Settings, ingest: Ingest) -> Iterator[FileState]:

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from rivermark.cli.console import err, number, out, plain
-from rivermark.cli.deployment import Home, settings_for, topology
+from rivermark.cli.arguments import DryRun, Groups, Home, Json, TableNames
+from rivermark.cli.console import err, number, out, plain, print_json
+from rivermark.cli.deployment import settings_for, topology, with_tables_of
+from rivermark.cli.exit_codes import ExitCode
+from rivermark.model.printable import printable
 
 if TYPE_CHECKING:
     from rivermark.monitor.fsck import Finding, FsckResult
 
 
 def fsck(
-    tables: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[TABLE]", help="Tables; default: all, and every stream."),
-    ] = None,
+    tables: TableNames = None,
+    group: Groups = None,
     repair: Annotated[
         bool, typer.Option("--repair", help="Repair what can be repaired without a guess.")
     ] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="Leave out the content of data files and of state.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Look at every file of tables and checkpoints: what is damaged, and what to do about it.
@@ -35,13 +36,17 @@ def fsck(
     Log entries, checksum files, table checkpoints, data files (size, rows, checksums of pages), and
     of each stream the offsets, commits and state of its checkpoint, and whether tables and
     checkpoint belong together. Starts no Spark. Streams may run meanwhile; what belongs to a
-    running stream is not repaired.
+    running stream is not repaired. Without names all tables, and every stream.
 
     --repair rewrites damaged checksum files, deletes table checkpoints that can be built again,
     left-over drafts, and entries at the end of a log of which nothing can be read, where no
     checkpoint says that their batch is finished: the stream makes it again. Nothing else.
 
     The exit code is 1 where a fault is left.
+
+    JSON:
+        tables, streams, files, bytes, seconds, faults, findings (of, path, problem, remedy,
+        repair, repaired, note, why)
 
     Examples:
         rivermark fsck
@@ -57,7 +62,7 @@ def fsck(
         SpinnerColumn(),
         TextColumn("{task.completed} files"),
         TimeElapsedColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         console=err(),
         transient=True,
     ) as bar:
@@ -65,19 +70,19 @@ def fsck(
         result = walk(
             settings,
             declared,
-            tables or (),
+            with_tables_of(settings.lake(), declared, tables, group),
             quick=quick,
-            repair=repair,
-            on_step=lambda step: bar.update(task, description=step),
+            repair=repair and not dry_run,
+            on_step=lambda step: bar.update(task, description=printable(step)),
             on_file=lambda _: bar.advance(task),
         )
     seconds = time.monotonic() - began
     if as_json:
-        typer.echo(json.dumps(as_plain(result, seconds)))
+        print_json(as_plain(result, seconds))
     else:
         print_result(result, seconds)
     if result.faults:
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.FAULT)
 
 
 def as_plain(result: FsckResult, seconds: float) -> dict[str, Any]:

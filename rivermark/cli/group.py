@@ -1,17 +1,23 @@
-"""The top of the console: its own commands, those of the domains, and errors in a sentence."""
+"""The top of the console: commands that are imported when they run, and errors in a sentence."""
 
 from __future__ import annotations
 
+import ast
 import inspect
-from collections.abc import Callable
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from rivermark.cli.console import err, plain
-from rivermark.model.errors import RivermarkError
+from rivermark.cli.exit_codes import ExitCode
+from rivermark.model.errors import RivermarkError, WrongUse
 
 COMMANDS: Final = "rivermark.commands"
 """Entry points of this group are commands: the name is the command, the object its function."""
@@ -19,70 +25,168 @@ COMMANDS: Final = "rivermark.commands"
 DOMAIN_PANEL: Final = "Commands of the domains"
 
 
-class CommandGroup(TyperGroup):
-    """Finds the domains' commands where packages declare them; imports one when it is needed.
+@dataclass(frozen=True)
+class Declared:
+    """A command by name: where its function, or the group of its own commands, is declared.
 
-    A RivermarkError is printed as one sentence, with exit code 1 and no traceback.
+    A command that was renamed also runs under its former name, which help does not list.
     """
+
+    name: str
+    target: str
+    panel: str
+    former_name: str | None = None
+
+
+class LazyCommand(TyperCommand):
+    """A command that is imported when it runs; its help is read from the source."""
+
+    def __init__(self, declared: Declared, load: Callable[[], Any], *, hidden: bool = False):
+        super().__init__(declared.name, rich_help_panel=declared.panel, hidden=hidden)
+        self.declared = declared
+        self._load = load
+
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> Any:
+        """The context of the command itself."""
+        return self.loaded().make_context(info_name, args, *rest, **more)
+
+    def loaded(self) -> Any:
+        """The command itself."""
+        return _as_command(self._load(), self.declared.name, self.declared.panel)
+
+    def explain(self) -> None:
+        """Read the first paragraph of the help, which lists of commands show."""
+        if self.help is None:
+            text = _docstring(self.declared.target)
+            if text is None:
+                with suppress(Exception):  # What is wrong with it is said when it is run.
+                    text = self._load().__doc__
+            self.help = " ".join((text or "").partition("\n\n")[0].split())
+
+
+class CommandGroup(TyperGroup):
+    """The console's own commands (`declared`), and those that the domains' packages declare.
+
+    A RivermarkError is printed as one sentence, without a traceback.
+    """
+
+    declared: ClassVar[Sequence[Declared]] = ()
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for each in self.declared:
+            for name in filter(None, (each.name, each.former_name)):
+                hidden = name != each.name
+                self.commands[name] = LazyCommand(each, _loading(each), hidden=hidden)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Own commands in their order, then the domains'."""
         own = super().list_commands(ctx)
-        return [*own, *sorted(set(domain_commands()) - set(own))]
+        return [*own, *sorted(set(_domain_commands(ctx)) - set(own))]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """An own command, or the domain's of that name."""
-        own = super().get_command(ctx, cmd_name)
-        if own is not None:
-            return own
-        entry = domain_commands().get(cmd_name)
-        return None if entry is None else load_command(entry)
+        command = super().get_command(ctx, cmd_name) or _domain_commands(ctx).get(cmd_name)
+        if isinstance(command, LazyCommand):
+            command.explain()
+        return command
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         try:
             return super().invoke(ctx)
         except RivermarkError as error:
+            from rivermark.cli.console import err, plain
+
             err().print(plain(f"rivermark: {error}", "red"), soft_wrap=True)
-            raise typer.Exit(1) from error
+            wrong_use = isinstance(error, WrongUse)
+            raise typer.Exit(ExitCode.WRONG_USE if wrong_use else ExitCode.FAULT) from error
 
 
 def add_command(
-    app: typer.Typer,
-    function: Callable[..., None],
-    name: str,
-    *,
-    panel: str | None = None,
-    former_name: str | None = None,
+    app: typer.Typer, function: Callable[..., None], name: str, *, panel: str | None = None
 ) -> None:
-    """Add a function as a command: its docstring is the help, its `Examples:` stand below.
+    """Add a function as a command: its docstring is the help, with `JSON:` and `Examples:` below.
 
-    A command that was renamed also runs under its former name, which help does not list.
+    What stands under `JSON:` are the fields of the document that `--json` prints.
     """
     text = inspect.cleandoc(function.__doc__ or "")
     described, _, examples = text.partition("\n\nExamples:\n")
+    described, _, fields = described.partition("\n\nJSON:\n")
     # Lines end where the terminal does, not where the source does.
     help_text = "\n\n".join(" ".join(part.split()) for part in described.split("\n\n"))
-    lines = [line.strip() for line in examples.splitlines() if line.strip()]
-    epilog = "\n\n".join(["Examples:", *lines]) if lines else None
+    below = [("JSON:", fields), ("Examples:", examples)]
+    parts = [
+        "\n\n".join([title, *(line.strip() for line in part.splitlines() if line.strip())])
+        for title, part in below
+        if part
+    ]
+    epilog = "\n\n".join(parts) or None
     app.command(name=name, help=help_text, epilog=epilog, rich_help_panel=panel)(function)
-    if former_name is not None:
-        app.command(name=former_name, help=help_text, epilog=epilog, hidden=True)(function)
 
 
-def domain_commands() -> dict[str, EntryPoint]:
-    """The declared commands by name."""
-    return {entry.name: entry for entry in entry_points(group=COMMANDS)}
-
-
-def load_command(entry: EntryPoint) -> Any:
-    """Import a domain's command. Raises RivermarkError with the package that cannot be imported."""
-    try:
-        function: Callable[..., None] = entry.load()
-    except Exception as error:
-        raise RivermarkError(
-            f"command '{entry.name}' cannot be imported from {entry.value}: {error}"
-        ) from error
-    app = typer.Typer(add_completion=False)
-    add_command(app, function, entry.name, panel=DOMAIN_PANEL)
+def _as_command(target: Any, name: str, panel: str) -> Any:
+    """A group of commands as it is declared, or a function as a command."""
+    if isinstance(target, typer.Typer):
+        app = target
+    else:
+        app = typer.Typer(add_completion=False)
+        add_command(app, target, name, panel=panel)
     return typer.main.get_command(app)
+
+
+def _loading(declared: Declared) -> Callable[[], Any]:
+    def load() -> Any:
+        module, _, name = declared.target.partition(":")
+        return getattr(import_module(module), name)
+
+    return load
+
+
+def _domain_commands(ctx: Any) -> dict[str, LazyCommand]:
+    """The commands of the domains by name, looked up once a run of the console."""
+    known: dict[str, LazyCommand] | None = ctx.find_root().meta.get(COMMANDS)
+    if known is None:
+        known = ctx.find_root().meta[COMMANDS] = {
+            entry.name: LazyCommand(
+                Declared(entry.name, entry.value, DOMAIN_PANEL), _loading_entry(entry)
+            )
+            for entry in entry_points(group=COMMANDS)
+        }
+    return known
+
+
+def _loading_entry(entry: Any) -> Callable[[], Any]:
+    """Imports a domain's command; RivermarkError with the package that cannot be imported."""
+
+    def load() -> Any:
+        try:
+            return entry.load()
+        except Exception as error:
+            raise RivermarkError(
+                f"command '{entry.name}' cannot be imported from {entry.value}: {error}"
+            ) from error
+
+    return load
+
+
+def _docstring(target: str) -> str | None:
+    """The docstring of a function, or of what introduces a group of commands, without its import.
+
+    Spark's modules are slow to import, and a list of commands needs none of them. None where the
+    source does not show it.
+    """
+    module, _, name = target.partition(":")
+    try:
+        spec = find_spec(module)
+        tree = ast.parse(Path(str(spec and spec.origin)).read_text())
+    except (ImportError, OSError, SyntaxError):
+        return None
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            introduces = any(
+                ast.unparse(each) == f"{name}.callback()" for each in node.decorator_list
+            )
+            if node.name == name or introduces:
+                return ast.get_docstring(node)
+    return None

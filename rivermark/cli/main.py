@@ -7,28 +7,43 @@ from typing import Annotated, Final
 
 import typer
 
-from rivermark.cli.accept import accept
-from rivermark.cli.dashboard import dashboard
-from rivermark.cli.dead_letters import dead_letters
-from rivermark.cli.demo import demo
-from rivermark.cli.desired_state import pause, resume
-from rivermark.cli.files import files
-from rivermark.cli.fsck import fsck
-from rivermark.cli.group import CommandGroup, add_command
-from rivermark.cli.maintenance import upkeep
-from rivermark.cli.merge_late import merge_late
-from rivermark.cli.replay_ingest import replay_ingest
-from rivermark.cli.reprocess import reprocess
-from rivermark.cli.reset import reset
-from rivermark.cli.retake import retake
-from rivermark.cli.run import run
-from rivermark.cli.show import show
-from rivermark.cli.state import state
-from rivermark.cli.status import status
-from rivermark.cli.verify import verify
+from rivermark.cli.group import CommandGroup, Declared
+
+START: Final = "Getting started"
+INSPECT: Final = "Inspect (no Spark)"
+RUN: Final = "Run"
+REPAIR: Final = "Repair"
+
+
+class Commands(CommandGroup):
+    """The commands in the order of the help."""
+
+    declared = (
+        Declared("demo", "rivermark.cli.demo:demo", START),
+        Declared("run", "rivermark.cli.run:run", RUN),
+        Declared("pause", "rivermark.cli.desired_state:pause", RUN),
+        Declared("resume", "rivermark.cli.desired_state:resume", RUN),
+        Declared("status", "rivermark.cli.status:status", INSPECT),
+        Declared("show", "rivermark.cli.show:show", INSPECT),
+        Declared("files", "rivermark.cli.files:files", INSPECT),
+        Declared("checks", "rivermark.cli.checks:checks", INSPECT),
+        Declared("dashboard", "rivermark.cli.dashboard:dashboard", INSPECT),
+        Declared("state", "rivermark.cli.state:state", RUN),
+        Declared("dead-letters", "rivermark.cli.dead_letters:dead_letters", REPAIR),
+        Declared("reprocess", "rivermark.cli.reprocess:reprocess", REPAIR),
+        Declared("merge-late", "rivermark.cli.merge_late:merge_late", REPAIR, "fold-late"),
+        Declared("replay-ingest", "rivermark.cli.replay_ingest:replay_ingest", REPAIR, "readmit"),
+        Declared("retake", "rivermark.cli.retake:retake", REPAIR),
+        Declared("reset", "rivermark.cli.reset:reset", REPAIR),
+        Declared("accept", "rivermark.cli.accept:accept", REPAIR),
+        Declared("upkeep", "rivermark.cli.maintenance:upkeep", REPAIR),
+        Declared("fsck", "rivermark.cli.fsck:fsck", REPAIR),
+        Declared("verify", "rivermark.cli.verify:verify", REPAIR),
+    )
+
 
 app: Final = typer.Typer(
-    cls=CommandGroup,
+    cls=Commands,
     help="Streams in event time as living tables: run, inspect and repair them.",
     epilog="Start with: rivermark demo",
     no_args_is_help=True,
@@ -51,29 +66,3 @@ def options(
     ] = False,
 ) -> None:
     """Options that stand before a command."""
-
-
-START: Final = "Getting started"
-INSPECT: Final = "Inspect (no Spark)"
-RUN: Final = "Run"
-REPAIR: Final = "Repair"
-
-add_command(app, demo, "demo", panel=START)
-add_command(app, run, "run", panel=RUN)
-add_command(app, pause, "pause", panel=RUN)
-add_command(app, resume, "resume", panel=RUN)
-add_command(app, status, "status", panel=INSPECT)
-add_command(app, show, "show", panel=INSPECT)
-add_command(app, files, "files", panel=INSPECT)
-add_command(app, dashboard, "dashboard", panel=INSPECT)
-app.add_typer(state, name="state", rich_help_panel=RUN)
-app.add_typer(dead_letters, name="dead-letters", rich_help_panel=REPAIR)
-add_command(app, reprocess, "reprocess", panel=REPAIR)
-add_command(app, merge_late, "merge-late", panel=REPAIR, former_name="fold-late")
-add_command(app, replay_ingest, "replay-ingest", panel=REPAIR, former_name="readmit")
-add_command(app, retake, "retake", panel=REPAIR)
-add_command(app, reset, "reset", panel=REPAIR)
-add_command(app, accept, "accept", panel=REPAIR)
-add_command(app, upkeep, "upkeep", panel=REPAIR)
-add_command(app, fsck, "fsck", panel=REPAIR)
-add_command(app, verify, "verify", panel=REPAIR)

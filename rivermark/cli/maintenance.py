@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from rivermark.cli.console import grid, number, out, plain
-from rivermark.cli.deployment import Home, settings_for, topology
-from rivermark.cli.run import new_run_id
+from rivermark.cli.arguments import DryRun, Groups, Home, Json, TableNames
+from rivermark.cli.console import grid, number, out, plain, print_json
+from rivermark.cli.deployment import settings_for, topology, with_tables_of
+from rivermark.cli.session import new_run_id
 
 NUMBERS = ("joined", "deleted", "files", "before", "MB", "MB before", "log", "log before", "s")
 
 
 def upkeep(
-    tables: Annotated[
-        list[str] | None, typer.Argument(metavar="[TABLE]", help="Tables; default: all of them.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done.")
-    ] = False,
+    tables: TableNames = None,
+    group: Groups = None,
+    dry_run: DryRun = False,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Join small files, and delete what neither the retention of versions nor a stream needs.
 
-    Streams may run meanwhile. Starts no Spark.
+    Streams may run meanwhile. Starts no Spark. Without names all tables.
+
+    JSON:
+        dry_run, tables (table, dry_run, before, after: files, bytes, log_files and more,
+        joined_files, deleted_files, deleted_log_entries, deleted_rows, seconds, notes)
 
     Examples:
         rivermark upkeep --dry-run
@@ -34,7 +33,11 @@ def upkeep(
     from rivermark.backfill.maintenance import upkeep as maintain
 
     settings, declared = settings_for(home), topology()
-    done = maintain(settings, declared, tables or (), run_id=new_run_id(), dry_run=dry_run)
+    names = with_tables_of(settings.lake(), declared, tables, group)
+    done = maintain(settings, declared, names, run_id=new_run_id(), dry_run=dry_run)
+    if as_json:
+        print_json({"dry_run": dry_run, "tables": done})
+        return
     title = f"every version of the last {settings.promise_days:g} days stays readable"
     table = grid(f"{'dry run, ' if dry_run else ''}{title}", ("table", *NUMBERS), right=NUMBERS)
     for kept in done:

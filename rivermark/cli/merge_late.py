@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rivermark.cli.backfill import First, backfill, money
-from rivermark.cli.console import err, grid, number, out, plain
-from rivermark.cli.deployment import Home, settings_for, topology
+from rivermark.cli.arguments import DryRun, First, Groups, Home, Json, Streams
+from rivermark.cli.backfill import backfill, money
+from rivermark.cli.console import err, grid, number, out, plain, print_json
+from rivermark.cli.deployment import settings_for, suited, topology
 from rivermark.model.errors import RivermarkError
 
 if TYPE_CHECKING:
@@ -18,15 +19,16 @@ if TYPE_CHECKING:
     from rivermark.backfill.late.run import MergeReport
 
 
+COUNTS = ("rows_before", "rows_merged", "rows", "money_before", "money_merged", "money")
+
+
 def merge_late(
-    stream: Annotated[
-        str | None, typer.Argument(metavar="[STREAM]", help="An ingest; default: all of them.")
-    ] = None,
+    streams: Streams = None,
+    group: Groups = None,
     first: First = None,
     last: Annotated[str | None, typer.Option("--to", metavar="DAY", help="Last day.")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only list the days with late rows.")
-    ] = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Merge the late rows of closed days, and recompute what follows from them.
@@ -35,17 +37,26 @@ def merge_late(
     whose rows differ are replaced. Streams may run meanwhile. Where it is killed, the next call
     finishes it.
 
+    JSON:
+        days (stream, day, rows, money, closed) in a dry run; else days (stream, day, rows_before,
+        rows_merged, rows, money_before, money_merged, money), resumed, seconds,
+        downstream (recomputed, pending, blocked, refreshing)
+
     Examples:
         rivermark merge-late --dry-run
         rivermark merge-late taxi/fare_events --from 2020-01-01 --to 2020-01-03
     """
-    # Here, because `rivermark --help` needs nothing of the runtime.
+    # Here, because `--help` needs nothing of the runtime.
     from rivermark.backfill.as_of import parse_day
     from rivermark.backfill.late import run
     from rivermark.backfill.late.days import chosen_ingests, late_days
 
     settings, declared = settings_for(home), topology()
-    ingests = chosen_ingests(declared, [stream] if stream else [])
+    ingests = (
+        suited(declared, streams, group, lambda each: chosen_ingests(declared, [each.name])[0])
+        if streams or group
+        else chosen_ingests(declared, [])
+    )
     days = {
         "first": parse_day(first) if first else None,
         "last": parse_day(last) if last else None,
@@ -53,11 +64,23 @@ def merge_late(
     if dry_run:
         with err().status("Looking for late rows"):
             late = [day for ingest in ingests for day in late_days(settings, ingest, **days)]
-        print_late(late)
+        if as_json:
+            names = ("stream", "day", "rows", "money", "closed")
+            print_json({"days": [{name: getattr(day, name) for name in names} for day in late]})
+        else:
+            print_late(late)
         return
     with backfill(settings, declared, "Merging late rows") as context:
         report = run.merge_late(context, ingests, **days)
-    print_report(report)
+    if as_json:
+        days_merged = [
+            {name: getattr(day, name) for name in ("stream", "day", *COUNTS)} for day in report.days
+        ]
+        downstream = downstream_as_plain(report.downstream)
+        sums = {"resumed": report.resumed, "seconds": report.seconds}
+        print_json({"days": days_merged, **sums, "downstream": downstream})
+    else:
+        print_report(report)
     if report.downstream.blocked:
         raise RivermarkError("\n".join(report.downstream.blocked.values()))
 
@@ -125,3 +148,22 @@ def print_downstream(result: DownstreamResult) -> None:
             out().print(plain(f"{name}: {listed} still open; {after}"))
     if result.refreshing:
         out().print(plain(f"follow by themselves when they run: {', '.join(result.refreshing)}"))
+
+
+def downstream_as_plain(result: DownstreamResult) -> dict[str, Any]:
+    """What became of the tables downstream, in values that JSON knows."""
+    return {
+        "recomputed": [
+            {
+                "table": each.table,
+                "days_computed": sorted(each.days),
+                "days_changed": sorted(each.changed.days),
+                "rows_before": sum(each.rows_before.values()),
+                "rows_after": sum(each.rows_after.values()),
+            }
+            for each in result.recomputed
+        ],
+        "pending": result.pending,
+        "blocked": result.blocked,
+        "refreshing": result.refreshing,
+    }

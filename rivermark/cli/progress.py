@@ -32,7 +32,7 @@ def bounded_progress(settings: Settings, streams: Sequence[AnyStream]) -> Iterat
         MofNCompleteColumn(),
         TextColumn("streams"),
         TimeElapsedColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         console=console,
         transient=True,
     )

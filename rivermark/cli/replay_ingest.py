@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rivermark.cli.backfill import Last, backfill, money
-from rivermark.cli.console import grid, number, out, plain
-from rivermark.cli.deployment import Home, settings_for, topology
+from rivermark.cli.arguments import Groups, Home, Json, Last, Streams
+from rivermark.cli.backfill import backfill, money
+from rivermark.cli.console import cell, grid, number, out, plain, print_json
+from rivermark.cli.deployment import settings_for, suited, topology
+
+if TYPE_CHECKING:
+    from rivermark.backfill.ingest_replay.decisions import IngestReplay
 
 
 def replay_ingest(
-    stream: Annotated[str, typer.Argument(metavar="STREAM", help="A stream that reads a source.")],
     first: Annotated[
         str, typer.Option("--from", metavar="DAY", help="First day, like 2020-01-01.")
     ],
+    streams: Streams = None,
+    group: Groups = None,
     last: Last = None,
     lateness: Annotated[
         float | None,
         typer.Option(metavar="SECONDS", min=0.001, help="Allow rows to be so late instead."),
     ] = None,
     rows: Annotated[int, typer.Option(min=0, help="List so many changed rows at most.")] = 20,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Decide again, from raw, about the rows of some days, and list the decisions that change.
 
     The rules are those that are declared now. Nothing that is published is touched: the rows go to
     tables below readmitted/, with the whole list of changes beside them.
+
+    JSON:
+        replays (stream, from, to, rows, files, rows_changed, table,
+        turns (before, after, rows, money), sample (file, row, event_time, before, after))
 
     Examples:
         rivermark replay-ingest taxi/fare_events --from 2020-01-01
@@ -37,9 +48,44 @@ def replay_ingest(
     from rivermark.backfill.as_of import parse_day
     from rivermark.backfill.ingest_replay import run
 
-    from_day, to_day = parse_day(first), parse_day(last or first)
-    with backfill(settings_for(home), topology(), f"Replaying {stream}") as context:
-        report = run.replay_ingest(context, stream, from_day, to_day, lateness_seconds=lateness)
+    days = parse_day(first), parse_day(last or first)
+    declared = topology()
+    names = suited(declared, streams, group, lambda each: run.an_admitting(each).name)
+    with backfill(settings_for(home), declared, f"Replaying {', '.join(names)}") as context:
+        reports = {
+            name: run.replay_ingest(context, name, *days, lateness_seconds=lateness)
+            for name in names
+        }
+    if as_json:
+        replays = [as_plain(name, *days, report, rows) for name, report in reports.items()]
+        print_json({"replays": replays})
+        return
+    for name, report in reports.items():
+        print_replay(name, *days, report, rows)
+
+
+def as_plain(
+    stream: str, from_day: date, to_day: date, report: IngestReplay, rows: int
+) -> dict[str, Any]:
+    """What changes, in values that JSON knows."""
+    read = report.replayed
+    return {
+        "stream": stream,
+        "from": from_day,
+        "to": to_day,
+        "rows": read.rows,
+        "files": read.files,
+        "rows_changed": report.rows_changed,
+        "table": report.table,
+        "turns": report.turns,
+        "sample": report.sample[:rows],
+    }
+
+
+def print_replay(
+    stream: str, from_day: date, to_day: date, report: IngestReplay, rows: int
+) -> None:
+    """What changes: how many rows by decision, and some of them."""
     read = report.replayed
     out().print(
         plain(
@@ -57,7 +103,9 @@ def replay_ingest(
         listed = grid(None, ("file", "row", "event time", "before", "after"), right=("row",))
         for row in report.sample[:rows]:
             listed.add_row(
-                row["file"], number(row["row"]), row["event_time"], row["before"], row["after"]
+                cell(row["file"]),
+                number(row["row"]),
+                *map(cell, (row["event_time"], row["before"], row["after"])),
             )
         out().print(listed)
     out().print(plain(f"all of them: rivermark show {report.table}"))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from rivermark.cli.backfill import First, Last, backfill
-from rivermark.cli.console import err, plain
-from rivermark.cli.deployment import Home, settings_for, topology
+from rivermark.cli.arguments import DryRun, First, Groups, Home, Json, Last, Streams
+from rivermark.cli.backfill import backfill
+from rivermark.cli.console import err, plain, print_json
+from rivermark.cli.deployment import selected, settings_for, suited, topology
 from rivermark.cli.reprocessing_output import print_register, print_report
-from rivermark.model.errors import RivermarkError
+from rivermark.model.errors import WrongUse
 
 if TYPE_CHECKING:
     from rivermark.backfill.reprocess import Outcome, Way
@@ -22,9 +21,8 @@ A_DAY: Final = timedelta(days=1)
 
 
 def reprocess(
-    stream: Annotated[
-        str | None, typer.Argument(metavar="[STREAM]", help="A derived stream.")
-    ] = None,
+    streams: Streams = None,
+    group: Groups = None,
     first: First = None,
     last: Last = None,
     as_of: Annotated[
@@ -35,9 +33,8 @@ def reprocess(
             help="Read the inputs as they were: a version, a moment (UTC), or one for each table.",
         ),
     ] = None,
-    rehearse: Annotated[
-        bool, typer.Option("--rehearse", help="Only compare; nothing published is touched.")
-    ] = False,
+    dry_run: DryRun = False,
+    rehearse: Annotated[bool, typer.Option("--rehearse", hidden=True)] = False,
     what_if: Annotated[
         list[str] | None,
         typer.Option(
@@ -63,16 +60,24 @@ def reprocess(
     listed: Annotated[
         bool, typer.Option("--list", help="List reprocessings, the newest first (no Spark).")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Recompute closed days of a stream, compare them with what is published, replace them.
 
     The versions of the inputs are pinned and recorded in ops/reprocessings; the same pins give the
     same rows again. Streams may run meanwhile. Days that the stream has not finished are refused.
+    A dry run compares; nothing published is touched. Of a group the derived streams are meant.
+
+    JSON:
+        a list of: id, kind, stream, from, to, at, run_id, by, inputs, parameters, code, because,
+        seconds, tables (by name: version_before, version_after, added, removed, changed,
+        unchanged, changed_columns, days, sums, samples, side, sinks and more);
+        with --list a list of: id, kind, stream, table, first_day, last_day, added, removed,
+        changed, unchanged, version_before, version_after, by, because and more
 
     Examples:
-        rivermark reprocess taxi/driver_tips --from 2020-01-01 --rehearse
+        rivermark reprocess taxi/driver_tips --from 2020-01-01 --dry-run
         rivermark reprocess taxi/driver_tips --from 2020-01-01 --follow-ups
         rivermark reprocess taxi/zone_hours --from 2024-01-01 --to 2024-01-31 --as-of 3
         rivermark reprocess taxi/driver_tips --undo 20260702-141500-3f2a
@@ -82,35 +87,39 @@ def reprocess(
     settings = settings_for(home)
     ways: list[Way] = ["undo"] if undo is not None else []
     ways += ["what_if"] if what_if else []
-    ways += ["rehearse"] if rehearse else []
+    ways += ["rehearse"] if dry_run or rehearse else []
     if listed:
         if ways or first or last or as_of or follow or wait:
-            raise RivermarkError("--list computes nothing: only a stream and --json go with it")
-        print_register(settings.lake(), stream, as_json=as_json)
+            raise WrongUse("--list computes nothing: only streams and --json go with it")
+        names = [s.name for s in selected(topology(), streams or (), group or ())]
+        print_register(settings.lake(), names if streams or group else (), as_json=as_json)
         return
-    if stream is None:
-        raise RivermarkError("which stream? `rivermark status` lists them; or give --list")
     if len(ways) > 1:
-        raise RivermarkError("--rehearse, --what-if, --undo: one of them, as each is a way to run")
+        raise WrongUse("--dry-run, --what-if, --undo: one of them, as each is a way to run")
     # Here, because Spark's modules are slow to import and `--help` needs none of them.
     from rivermark.backfill import reprocess as library
     from rivermark.backfill.as_of import parse_as_of, parse_day
 
     declared = topology()
-    request = library.Request(
-        stream=library.derived(declared.named(stream)),
-        way=ways[0] if ways else "replace",
-        first=parse_day(first) if first else None,
-        last=parse_day(last) if last else None,
-        as_of=parse_as_of(*as_of or ()),
-        undo_id=undo or "",
-        parameters=pairs(what_if or []),
-        follow_ups=follow,
-        wait=A_DAY if wait else timedelta(0),
-    )
+    requests = [
+        library.Request(
+            stream=stream,
+            way=ways[0] if ways else "replace",
+            first=parse_day(first) if first else None,
+            last=parse_day(last) if last else None,
+            as_of=parse_as_of(*as_of or ()),
+            undo_id=undo or "",
+            parameters=pairs(what_if or []),
+            follow_ups=follow,
+            wait=A_DAY if wait else timedelta(0),
+        )
+        for stream in suited(declared, streams, group, library.derived)
+    ]
+    if undo is not None and len(requests) > 1:
+        raise WrongUse("--undo restores one stream: that of the reprocessing")
     with backfill(settings, declared, "Reprocessing") as context:
-        outcome = library.reprocess(context, request)
-    print_outcome(outcome, as_json=as_json)
+        outcomes = [library.reprocess(context, request) for request in requests]
+    print_outcomes(outcomes, as_json=as_json)
 
 
 def pairs(texts: list[str]) -> dict[str, str]:
@@ -118,19 +127,24 @@ def pairs(texts: list[str]) -> dict[str, str]:
     split = [text.partition("=") for text in texts]
     for text, (name, equals, _) in zip(texts, split, strict=True):
         if not (name and equals):
-            raise RivermarkError(f"--what-if {text!r}: expected NAME=VALUE, such as limit=90min")
+            raise WrongUse(f"--what-if {text!r}: expected NAME=VALUE, such as limit=90min")
     return {name: value for name, _, value in split}
 
 
-def print_outcome(outcome: Outcome, *, as_json: bool) -> None:
+def print_outcomes(outcomes: list[Outcome], *, as_json: bool) -> None:
     """Print each reprocessing; what did not follow goes to where progress goes."""
-    for name, reason in outcome.left.items():
+    left = {name: reason for outcome in outcomes for name, reason in outcome.left.items()}
+    for name, reason in left.items():
         err().print(plain(f"not followed up: {name}: {reason}", "yellow"), soft_wrap=True)
+    done = [each for outcome in outcomes for each in outcome.done]
     if as_json:
-        sys.stdout.write(json.dumps([each.as_json() for each in outcome.done], indent=2) + "\n")
+        print_json([each.as_json() for each in done])
         return
-    for each in outcome.done:
+    for each in done:
         print_report(each)
-    if outcome.behind:
-        behind = f"downstream, and not recomputed: {', '.join(outcome.behind)}"
-        err().print(plain(f"{behind} (--follow-ups does it)"), soft_wrap=True)
+    names = {each.stream for each in done}
+    behind = [name for outcome in outcomes for name in outcome.behind if name not in names]
+    if behind:
+        listed = ", ".join(dict.fromkeys(behind))
+        said = f"downstream, and not recomputed: {listed} (--follow-ups does it)"
+        err().print(plain(said), soft_wrap=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from rivermark.cli.console import grid, moment, number, out, plain
+from rivermark.cli.console import grid, moment, number, out, plain, print_json
 
 if TYPE_CHECKING:
     from rivermark.backfill.result import Reprocessing, TableOutcome
@@ -56,15 +54,15 @@ def print_report(done: Reprocessing) -> None:
     console.print(plain(f"{done.id}, {done.seconds:.1f} s{undo if kept else ''}"), soft_wrap=True)
 
 
-def print_register(lake: Lake, stream: str | None, *, as_json: bool) -> None:
+def print_register(lake: Lake, streams: Collection[str], *, as_json: bool) -> None:
     """What was reprocessed, the newest first."""
     from rivermark.backfill.registry import newest_records
     from rivermark.backfill.result import record_json
 
-    records = newest_records(lake, stream)
+    one = next(iter(streams)) if len(streams) == 1 else None
+    records = [r for r in newest_records(lake, one) if not streams or r.stream in streams]
     if as_json:
-        for record in records:
-            sys.stdout.write(json.dumps(record_json(record)) + "\n")
+        print_json([record_json(record) for record in records])
         return
     columns = ("id", "kind", "table", "from", "to", *NUMBERS, "before", "after", "by", "because")
     table = grid(None, columns, right=(*NUMBERS, "before", "after"))
@@ -103,7 +101,7 @@ def _print_samples(outcome: TableOutcome) -> None:
         return
     table = grid(f"some rows of {outcome.table} that differ", ("kind", "key", "values"))
     for each in samples:
-        table.add_row(each.kind, plain(_pairs(each.key)), plain(_pairs(each.values)))
+        table.add_row(each.kind, _pairs(each.key), _pairs(each.values))
     out().print(table)
 
 

@@ -6,41 +6,69 @@ from typing import Annotated
 
 import typer
 
-from rivermark.cli.console import out, plain
-from rivermark.cli.deployment import Home, settings_for, topology
-from rivermark.cli.run import new_run_id
-from rivermark.model.stream import Ingest
+from rivermark.cli.arguments import DryRun, Groups, Home, Json, Streams, Yes
+from rivermark.cli.console import err, out, plain, print_json
+from rivermark.cli.deployment import settings_for, suited, topology
+from rivermark.cli.session import new_run_id
+from rivermark.model.stream import AnyStream
 
 
 def reset(
-    stream: Annotated[str, typer.Argument(metavar="STREAM", help="The stream to start over.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    streams: Streams = None,
+    group: Groups = None,
+    yes: Yes = False,
     with_tables: Annotated[
         bool,
         typer.Option("--with-tables", help="For a stream that reads files: read them all again."),
     ] = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Start a stream over: new checkpoint, and its tables filled again from its inputs.
+    """Start streams over: new checkpoints, and their tables filled again from their inputs.
 
-    All streams that read it start over too. The former tables are moved to `removed/` in the lake.
+    All streams that read them start over too. The former tables are moved to `removed/` in the
+    lake.
+
+    JSON:
+        streams (names, in the order to run them), generations (by stream), removed (places)
 
     Examples:
-        rivermark reset taxi/driver_tips
+        rivermark reset taxi/driver_tips --dry-run
         rivermark reset taxi/ride_events --with-tables --yes
     """
-    # Here, because `rivermark --help` needs nothing of the runtime.
+    # Here, because `--help` needs nothing of the runtime.
+    from rivermark.runtime.supervision.reset import check_resettable, resets_with
     from rivermark.runtime.supervision.reset import reset as start_over
-    from rivermark.runtime.supervision.reset import resets_with
 
     settings, declared = settings_for(home), topology()
-    chosen = declared.named(stream)
-    names = [s.name for s in resets_with(declared, chosen)]
-    if not (isinstance(chosen, Ingest) and not with_tables):
-        out().print(plain(f"{', '.join(names)}: new checkpoints, tables put aside"))
+    chosen: list[AnyStream] = suited(declared, streams, group, lambda stream: stream)
+    for stream in chosen:
+        check_resettable(stream, with_tables=with_tables)
+    affected = {s.name: s for stream in chosen for s in resets_with(declared, stream)}
+    names = [stream.name for stream in declared.streams if stream.name in affected]
+    # Those that start over with another one need no order of their own.
+    below = {s.name for stream in chosen for s in resets_with(declared, stream)[1:]}
+    generations: dict[str, int] = {}
+    removed: list[str] = []
+    would = "would get " if dry_run else ""
+    said = f"{', '.join(names)}: {would}new checkpoints, tables put aside"
+    (err() if as_json else out()).print(plain(said))
+    if not dry_run:
         if not yes:
-            typer.confirm("Start these streams over?", abort=True)
-    report = start_over(settings, declared, chosen, run_id=new_run_id(), with_tables=with_tables)
-    for place in report.removed:
+            typer.confirm("Start these streams over?", abort=True, err=as_json)
+        for stream in chosen:
+            if stream.name in below:
+                continue
+            report = start_over(
+                settings, declared, stream, run_id=new_run_id(), with_tables=with_tables
+            )
+            generations |= report.generations
+            removed += report.removed
+    if as_json:
+        print_json({"streams": names, "generations": generations, "removed": removed})
+        return
+    for place in removed:
         out().print(plain(f"put aside: {place}"))
-    out().print(plain(f"fill the tables again with: rivermark run {' '.join(names)}"))
+    if not dry_run:
+        out().print(plain(f"fill the tables again with: rivermark run {' '.join(names)}"))

@@ -2,58 +2,113 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rivermark.cli.arguments import DryRun, Groups, Home, Json
 from rivermark.cli.backfill import backfill
-from rivermark.cli.console import grid, number, out, plain
-from rivermark.cli.deployment import Home, settings_for, topology
-from rivermark.cli.merge_late import print_downstream
-from rivermark.model.errors import RivermarkError
-from rivermark.model.stream import Ingest
+from rivermark.cli.console import cell, grid, number, out, print_json
+from rivermark.cli.deployment import an_ingest, settings_for, suited, topology
+from rivermark.cli.merge_late import downstream_as_plain, print_downstream
+from rivermark.model.errors import RivermarkError, WrongUse
 
 if TYPE_CHECKING:
     from rivermark.backfill.retake import Retaken
 
+COUNTS = ("rows", "admitted", "late", "quarantined")
+
 
 def retake(
-    stream: Annotated[str, typer.Argument(metavar="STREAM", help="An ingest that reads files.")],
     names: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="As `rivermark files` names it.")
+        list[str],
+        typer.Argument(
+            metavar="[STREAM] FILE...",
+            help="An ingest (not with --group), and files as `rivermark files` names them.",
+        ),
     ],
+    group: Groups = None,
+    dry_run: DryRun = False,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Read a file again that changed after it was read; its new rows replace those of before.
 
     The former rows stay in the quarantine as file_replaced. Closed days downstream are recomputed
-    where they differ. The stream may run meanwhile; where this is killed, call it again.
+    where they differ. The stream may run meanwhile; where this is killed, call it again. With a
+    group, the files are those of its ingests.
+
+    JSON:
+        files (file, former, now: the counts of both readings, now null in a dry run;
+        downstream: recomputed, pending, blocked, refreshing)
 
     Examples:
         rivermark retake taxi/trip_records yellow_tripdata_2025-06.parquet
     """
-    # Here, because `rivermark --help` needs nothing of the runtime.
+    # Here, because `--help` needs nothing of the runtime.
+    from rivermark.backfill.retake import former_reading
     from rivermark.backfill.retake import retake as read_again
+    from rivermark.lake.lake import Lake
 
-    ingest = topology().named(stream)
-    if not isinstance(ingest, Ingest):
-        raise RivermarkError(f"'{stream}' reads tables, not a source; see: rivermark reprocess")
-    with backfill(settings_for(home), topology(), f"Reading files of {stream} again") as context:
-        done = [read_again(context, ingest, name) for name in names]
-    _print_files(done)
-    for each in done:
-        print_downstream(each.downstream)
+    settings, declared = settings_for(home), topology()
+    streams, files = ([], names) if group else (names[:1], names[1:])
+    if not files:
+        raise WrongUse("which file? `rivermark files STREAM` lists them")
+    ingests = suited(declared, streams, group, an_ingest)
+
+    def readers(lake: Lake, name: str) -> list[tuple[Any, dict[str, Any]]]:
+        read, unread = [], None
+        for ingest in ingests:
+            try:
+                read.append((ingest, former_reading(lake, ingest, name)))
+            except RivermarkError as error:
+                unread = error
+        if not read and unread is not None:
+            raise unread
+        return read
+
+    meant = [
+        (ingest, name, row) for name in files for ingest, row in readers(settings.lake(), name)
+    ]
+    if dry_run:
+        former = [(name, {count: row[count] or 0 for count in COUNTS}) for _, name, row in meant]
+        if as_json:
+            print_json({"files": [{"file": n, "former": f, "now": None} for n, f in former]})
+        else:
+            table = grid("files that would be read again", ("file", *COUNTS), right=COUNTS)
+            for name, counts in former:
+                table.add_row(cell(name), *map(number, counts.values()))
+            out().print(table)
+        return
+    with backfill(settings, declared, "Reading files again") as context:
+        done = [read_again(context, ingest, name) for ingest, name, _ in meant]
+    if as_json:
+        print_json({"files": [as_plain(each) for each in done]})
+    else:
+        _print_files(done)
+        for each in done:
+            print_downstream(each.downstream)
     blocked = [reason for each in done for reason in each.downstream.blocked.values()]
     if blocked:
         raise RivermarkError("\n".join(blocked))
 
 
+def as_plain(done: Retaken) -> dict[str, Any]:
+    """The readings of a file, and what followed."""
+    now = {name: vars(done.outcome)[name] for name in COUNTS}
+    return {
+        "file": done.file,
+        "former": done.former,
+        "now": now,
+        "downstream": downstream_as_plain(done.downstream),
+    }
+
+
 def _print_files(done: list[Retaken]) -> None:
-    counts = ("rows", "admitted", "late", "quarantined")
-    names = [f"{name} {when}" for name in counts for when in ("before", "now")]
+    names = [f"{name} {when}" for name in COUNTS for when in ("before", "now")]
     table = grid("files read again", ("file", *names), right=names)
     for each in done:
         now = vars(each.outcome)
-        pairs = ((each.former[name], now[name]) for name in counts)
-        table.add_row(plain(each.file), *(number(n) for pair in pairs for n in pair))
+        pairs = ((each.former[name], now[name]) for name in COUNTS)
+        table.add_row(cell(each.file), *(number(n) for pair in pairs for n in pair))
     out().print(table)

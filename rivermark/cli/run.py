@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from rivermark.cli.console import err, grid, moment, number, out, plain
-from rivermark.cli.deployment import Home, selected, settings_for, topology
+from rivermark.cli.arguments import DryRun, Groups, Home, Json, Streams
+from rivermark.cli.console import err, grid, moment, number, out, plain, print_json
+from rivermark.cli.deployment import selected, settings_for, topology
+from rivermark.cli.exit_codes import ExitCode
 from rivermark.cli.progress import bounded_progress
-from rivermark.cli.session import engine
-from rivermark.model.errors import RivermarkError
+from rivermark.cli.session import engine, new_run_id
+from rivermark.model.errors import WrongUse
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.runtime.supervision.desired_state import Desired
 from rivermark.runtime.supervision.hosting import Hosting, stop_on_signals
+from rivermark.settings import Settings
 
 if TYPE_CHECKING:
     from rivermark.runtime.batch_metrics import StreamSummary
     from rivermark.runtime.supervision.report import Report
 
-INTERRUPTED: Final = 130
 REPORT_SECONDS: Final = 10.0
-
-Streams = Annotated[
-    list[str] | None, typer.Argument(metavar="[STREAM]...", help="Names; all where none is given.")
-]
-Groups = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--group", "-g", metavar="GROUP", help="Every stream of a group; may be repeated."
-    ),
-]
 
 
 def run(
@@ -49,9 +40,18 @@ def run(
         float | None,
         typer.Option(metavar="SECONDS", min=1, help="With --continuous: pause of reports (10)."),
     ] = None,
+    dry_run: DryRun = False,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Run streams: drain what is there and end, or go on with --continuous.
+
+    Without names all streams. A dry run lists them in their order, and what waits at the sources.
+
+    JSON:
+        run_id, streams (stream, rows_in, admitted, late, quarantined, rows_out, batches,
+        watermark, pending); in a dry run streams (stream, group, waiting: files or other splits,
+        null for a stream that reads tables)
 
     Examples:
         rivermark run
@@ -59,9 +59,12 @@ def run(
         rivermark run --group taxi_events --continuous
     """
     if every is not None and not continuous:
-        raise RivermarkError("--every is the pause of reports of a run with --continuous")
+        raise WrongUse("--every is the pause of reports of a run with --continuous")
     settings, deployed = settings_for(home), topology()
     chosen = selected(deployed, streams or [], group or [], upstream=upstream)
+    if dry_run:
+        would_run(settings, chosen, as_json=as_json)
+        return
     hosting = Hosting(
         settings=settings,
         topology=deployed,
@@ -85,15 +88,31 @@ def run(
         else:
             with bounded_progress(settings, chosen) as listener:
                 summaries = hosting.run(spark, stop, on_report=listener)
-    print_summaries(chosen, summaries)
+    if as_json:
+        print_json({"run_id": hosting.run_id, "streams": as_plain(chosen, summaries)})
+    else:
+        print_summaries(chosen, summaries)
     if stop.is_set() and not continuous:
         err().print(plain("stopped before everything was drained; run again to go on"))
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(ExitCode.INTERRUPTED)
 
 
-def new_run_id() -> str:
-    """A name for a run started from a console."""
-    return f"console-{uuid.uuid4().hex[:12]}"
+def would_run(settings: Settings, streams: Sequence[AnyStream], *, as_json: bool) -> None:
+    """The streams in the order of a run, and how much waits at the sources of those that have."""
+    waiting = {
+        stream.name: stream.source.open(settings.landing_root).backlog().splits
+        for stream in streams
+        if isinstance(stream, Ingest)
+    }
+    rows = [(stream.name, stream.group, waiting.get(stream.name)) for stream in streams]
+    if as_json:
+        names = ("stream", "group", "waiting")
+        print_json({"streams": [dict(zip(names, row, strict=True)) for row in rows]})
+        return
+    table = grid("would run", ("stream", "group", "waiting"), right=("waiting",))
+    for name, group, splits in rows:
+        table.add_row(name, group, number(splits))
+    out().print(table)
 
 
 def say_what_moved(report: Report) -> None:
@@ -116,6 +135,18 @@ def say_what_moved(report: Report) -> None:
 def say_paused(group: str, desired: Desired) -> None:
     """Why the run ends."""
     err().print(plain(f"group '{group}' was paused by {desired.by}: {desired.reason}"))
+
+
+def as_plain(
+    streams: Sequence[AnyStream], summaries: dict[str, StreamSummary]
+) -> list[dict[str, Any]]:
+    """What the run did, by stream, in values that JSON knows."""
+    counts = ("rows_in", "admitted", "late", "quarantined", "rows_out", "batches")
+    names = (*counts, "watermark", "pending")
+    return [
+        {"stream": s.name, **{name: getattr(summaries[s.name], name) for name in names}}
+        for s in streams
+    ]
 
 
 def print_summaries(streams: Sequence[AnyStream], summaries: dict[str, StreamSummary]) -> None:

@@ -1,10 +1,11 @@
-"""The Spark session of a command, and the signals that end it."""
+"""The Spark session of a command, and the name of its run."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -78,3 +79,8 @@ def check_java() -> None:
     if not present:
         where = f"in JAVA_HOME ({home})" if home else "on the PATH"
         raise JavaMissing(f"no Java {where}: Spark needs 17 or later; `make setup` says how")
+
+
+def new_run_id() -> str:
+    """A name for a run started from a console."""
+    return f"console-{uuid.uuid4().hex[:12]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Final
@@ -10,8 +11,9 @@ import typer
 from pyspark.sql.types import StructField, StructType
 
 from rivermark.backfill.as_of import parse_version
-from rivermark.cli.console import grid, moment, number, out, plain
-from rivermark.cli.deployment import Home, settings_for, topology
+from rivermark.cli.arguments import Home, Json, Personal, TableName
+from rivermark.cli.console import cell, grid, number, out, plain, print_json
+from rivermark.cli.deployment import settings_for, topology
 from rivermark.cli.failing_rows import show_bad_rows
 from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
@@ -23,11 +25,10 @@ from rivermark.model.table import Table
 from rivermark.model.topology import Topology
 
 HIDDEN: Final = "…"
-LONGEST: Final = 60
 
 
 def show(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="Such as taxi/hourly_winners.")],
+    table: TableName,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Rows to show.")] = 20,
     version: Annotated[
         str | None, typer.Option(metavar="V|TIME", help="The table as it was: version or moment.")
@@ -35,9 +36,7 @@ def show(
     oldest: Annotated[
         bool, typer.Option("--oldest", help="The first rows by event time, not the last.")
     ] = False,
-    personal: Annotated[
-        bool, typer.Option("--personal", help="Show columns that are marked as personal.")
-    ] = False,
+    personal: Personal = False,
     bad: Annotated[
         str | None,
         typer.Option(
@@ -49,9 +48,14 @@ def show(
     refused: Annotated[
         bool, typer.Option("--refused", help="Rows that its last run was not allowed to publish.")
     ] = False,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Show rows of a table, the newest by event time first.
+
+    JSON:
+        table, version, rows_total, hidden (names of personal columns), rows (one object a row);
+        with --bad or --refused: table, source, hidden, held, rules (rule, count, by_day, rows)
 
     Examples:
         rivermark show taxi/hourly_winners
@@ -75,16 +79,30 @@ def show(
             version=version,
             refused=refused,
             personal=personal,
+            as_json=as_json,
         )
         return
     at = parse_version(version) if version else None
     chosen = resolve_version(lake, shown, at)
     rows = newest_rows(lake, shown, limit, version=chosen, oldest=oldest)
     total = row_count(lake, shown, chosen)
+    hidden = () if personal else shown.personal
+    if as_json:
+        open_rows = [{k: v for k, v in row.items() if k not in hidden} for row in rows]
+        print_json(
+            {
+                "table": shown.name,
+                "version": chosen,
+                "rows_total": total,
+                "hidden": hidden,
+                "rows": open_rows,
+            }
+        )
+        return
     print_rows(shown, rows, personal=personal)
     out().print(plain(f"{number(len(rows))} of {number(total)} rows, version {chosen}"))
-    if set(shown.personal) and not personal:
-        out().print(plain(f"hidden as personal: {', '.join(shown.personal)} (--personal)"))
+    if hidden:
+        out().print(plain(f"hidden as personal: {', '.join(hidden)} (--personal)"))
 
 
 def table_named(topology: Topology, lake: Lake, name: str) -> Table:
@@ -133,22 +151,10 @@ def print_rows(
     drawn = grid(title, names, right=numeric)
     for row in rows:
         cells = [
-            HIDDEN if name in table.personal and not personal else _cell(row[name])
-            for name in names
+            HIDDEN if name in table.personal and not personal else cell(row[name]) for name in names
         ]
-        drawn.add_row(*map(plain, cells))
+        drawn.add_row(*cells)
     out().print(drawn)
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, datetime):
-        return moment(value)
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    text = str(value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def _is_number(value: object) -> bool:
@@ -156,8 +162,6 @@ def _is_number(value: object) -> bool:
 
 
 def _schema(lake: Lake, name: str) -> dict[str, Any]:
-    import json
-
     try:
         schema: dict[str, Any] = json.loads(delta_table(lake.path(name)).schema().to_json())
     except Exception as error:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from rivermark.cli.console import grid, moment, number, out, plain
-from rivermark.cli.deployment import Home, settings_for, topology
+from rivermark.cli.arguments import Groups, Home, Json, Streams
+from rivermark.cli.console import as_json as plain_json
+from rivermark.cli.console import cell, grid, moment, number, out, plain, print_json
+from rivermark.cli.deployment import settings_for, suited, topology
 from rivermark.cli.group import add_command
 from rivermark.cli.session import engine
 
@@ -25,31 +26,39 @@ def about() -> None:
 
 
 def show_state(
-    stream: Annotated[str, typer.Argument(metavar="STREAM", help="Such as taxi/long_rides.")],
+    streams: Streams = None,
+    group: Groups = None,
     key: Annotated[
         str | None, typer.Option(metavar="K", help="One key; parts of a longer one by commas.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Keys to show.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Show state and timers of a stream's keys, as its last finished batch left them.
 
     The stream may be running. Times are UTC.
 
+    JSON:
+        stream, batch, buckets, keys, bytes, timers, waiting, shown (key, states, timers, waiting);
+        of several streams a list of these
+
     Examples:
         rivermark state show taxi/long_rides
         rivermark state show taxi/long_rides --key 1539 --json
     """
     settings = settings_for(home)
-    declared = topology().named(stream)
-    with engine(settings, "short") as spark:
-        from rivermark.runtime.checkpoint.state_reader import state_of_stream
+    from rivermark.runtime.checkpoint.state_reader import a_process, state_of_stream
 
-        view = state_of_stream(spark, settings.lake(), declared, key, limit)
+    chosen = suited(topology(), streams, group, a_process)
+    with engine(settings, "short") as spark:
+        lake = settings.lake()
+        views = [state_of_stream(spark, lake, stream, key, limit) for stream in chosen]
     if as_json:
-        typer.echo(json.dumps(as_plain(view), default=str))
-    else:
+        several = [as_plain(view) for view in views]
+        print_json(several if len(several) > 1 or group else several[0])
+        return
+    for view in views:
         print_state(view, key)
 
 
@@ -66,9 +75,9 @@ def as_plain(view: StateView) -> dict[str, Any]:
         "shown": [
             {
                 "key": each.key,
-                "states": _jsonable(each.states),
-                "timers": _jsonable(each.timers),
-                "waiting": _jsonable(each.waiting),
+                "states": each.states,
+                "timers": each.timers,
+                "waiting": each.waiting,
             }
             for each in view.keys
         ],
@@ -89,7 +98,7 @@ def print_state(view: StateView, key: str | None) -> None:
         return
     drawn = grid(None, ["key", "state", "timers", "waiting"], right=set())
     for each in view.keys:
-        drawn.add_row(*map(plain, (str(each.key), _states(each), _timers(each), _waiting(each))))
+        drawn.add_row(cell(each.key), _states(each), _timers(each), _waiting(each))
     out().print(drawn)
     if len(view.keys) < sums["keys"] and key is None:
         out().print(plain(f"{number(len(view.keys))} of {number(sums['keys'])} keys (--limit)"))
@@ -109,16 +118,7 @@ def _waiting(view: KeyView) -> str:
 
 
 def _short(value: Any) -> str:
-    return json.dumps(_jsonable(value), default=str)
-
-
-def _jsonable(value: Any) -> Any:
-    """Dicts with text as keys, moments as text."""
-    if isinstance(value, dict):
-        return {str(name): _jsonable(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_jsonable(each) for each in value]
-    return value.isoformat() if isinstance(value, datetime) else value
+    return json.dumps(plain_json(value), ensure_ascii=False)
 
 
 add_command(state, show_state, "show")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated, Final
+from typing import Final
 
-import msgspec
-import typer
-
-from rivermark.cli.console import ago, grid, moment, number, out, plain
-from rivermark.cli.deployment import Home, selected, settings_for, topology
-from rivermark.cli.run import Groups, Streams
+from rivermark.cli.arguments import Groups, Home, Json, Streams
+from rivermark.cli.console import ago, coloured, grid, moment, number, out, plain, print_json
+from rivermark.cli.deployment import selected, settings_for, topology
 from rivermark.model.stream import AnyStream, Stream
 from rivermark.monitor.status import StreamStatus, desired_states, status_of
 
@@ -20,14 +17,17 @@ NUMERIC: Final = ("rows in", "admitted", "late", "quarantined", "rows")
 
 
 def status(
-    streams: Streams = None,
-    group: Groups = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
-    home: Home = None,
+    streams: Streams = None, group: Groups = None, as_json: Json = False, home: Home = None
 ) -> None:
     """Show each stream: rows in, admitted, late, quarantined, watermark, state, last batch.
 
-    Below a group are the counters of its process functions.
+    Without names all streams. Below a group are the counters of its process functions.
+
+    JSON:
+        lake, groups (group, state, by, at, reason, problem),
+        streams (stream, group, state, alive, rows_in, admitted, late, quarantined, rows, rows_day,
+        rows_per_second, restarts, watermark, last_batch_at, error, metrics, set_aside),
+        sinks (table, sink)
 
     Examples:
         rivermark status
@@ -37,18 +37,24 @@ def status(
     chosen = selected(topology(), streams or [], group or [])
     now = datetime.now(UTC)
     statuses = status_of(settings, chosen, now)
-    if json:
-        for each in statuses:
+    groups = desired_states(settings, dict.fromkeys(s.group for s in statuses))
+    if as_json:
+        document = {
+            "lake": settings.lake_root,
+            "groups": [{"group": name, **asdict(desired)} for name, desired in groups.items()],
             # `set_aside` is the name of `quarantined` in earlier versions.
-            line = {**asdict(each), "set_aside": each.quarantined}
-            typer.echo(msgspec.json.encode(line).decode())
+            "streams": [{**asdict(each), "set_aside": each.quarantined} for each in statuses],
+            "sinks": [{"table": table, "sink": sink} for table, sink in sinks_of(chosen)],
+        }
+        print_json(document)
         return
     out().print(plain(f"lake {settings.lake_root}"))
-    for name, desired in desired_states(settings, dict.fromkeys(s.group for s in statuses)).items():
+    for name, desired in groups.items():
         by = f"{desired.by}{', ' + moment(desired.at) if desired.at else ''}"
         title = f"{name}: desired {desired.state}; {desired.reason} ({by})"
         print_statuses([s for s in statuses if s.group == name], title, now)
-        print_sinks(stream for stream in chosen if stream.group == name)
+        for table, sink in sinks_of(stream for stream in chosen if stream.group == name):
+            out().print(plain(f" {table} goes to {sink}"))
 
 
 def print_statuses(statuses: Sequence[StreamStatus], title: str, now: datetime) -> None:
@@ -65,7 +71,7 @@ def print_statuses(statuses: Sequence[StreamStatus], title: str, now: datetime) 
             number(each.rows),
             moment(each.watermark),
             ago(each.last_batch_at, now),
-            plain(f"{each.state}: {each.error}" if each.error else each.state),
+            coloured(f"{each.state}: {each.error}" if each.error else each.state),
         )
     out().print(table)
     for each in statuses:
@@ -74,9 +80,9 @@ def print_statuses(statuses: Sequence[StreamStatus], title: str, now: datetime) 
             out().print(plain(f" {each.stream} counts {metrics}"))
 
 
-def print_sinks(streams: Iterable[AnyStream]) -> None:
-    """Where outputs go besides a table that they append to."""
+def sinks_of(streams: Iterable[AnyStream]) -> Iterator[tuple[str, str]]:
+    """Tables, and where their rows go besides a table that they are appended to."""
     for stream in streams:
         for output in stream.outputs if isinstance(stream, Stream) else ():
             for sink in output.sinks:
-                out().print(plain(f" {output.table.name} goes to {sink.described()}"))
+                yield output.table.name, sink.described()

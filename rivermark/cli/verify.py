@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
+from rivermark.cli.arguments import Groups, Home, Json, Streams
 from rivermark.cli.backfill import backfill
-from rivermark.cli.console import out, plain
-from rivermark.cli.deployment import Home, selected, settings_for, topology
+from rivermark.cli.console import out, plain, print_json
+from rivermark.cli.deployment import settings_for, suited, topology
+from rivermark.cli.exit_codes import ExitCode
 
 
 def verify(
-    streams: Annotated[
-        list[str] | None, typer.Argument(metavar="[STREAM]", help="Streams; default: all of them.")
-    ] = None,
+    streams: Streams = None,
+    group: Groups = None,
     day: Annotated[
         list[str] | None,
         typer.Option("--day", metavar="DAY", help="This day instead of a sample; may be repeated."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Compute a sample of closed days of derived tables again, and compare them with the tables.
 
     By count and fingerprint of the rows, of the newest closed day and of one before it, another
     one each date. So a hole in a derived table is found that no rule about its rows can show.
-    Nothing is changed; streams may run meanwhile. The exit code is 1 where a day differs.
+    Nothing is changed; streams may run meanwhile. The exit code is 1 where a day differs. Without
+    names all streams.
+
+    JSON:
+        a list of: stream, day, matches, skipped, published, computed, differences
 
     Examples:
         rivermark verify
@@ -39,9 +43,9 @@ def verify(
     from rivermark.backfill.verify import verify as compared
 
     settings, declared = settings_for(home), topology()
-    chosen = selected(declared, streams or (), ())
-    if streams:
-        chosen = [derived(stream) for stream in chosen]
+    chosen = (
+        suited(declared, streams, group, derived) if streams or group else list(declared.streams)
+    )
     days = [parse_day(text) for text in day or ()]
     with backfill(settings, declared, "Comparing") as context:
         results = [
@@ -53,7 +57,7 @@ def verify(
         records = [
             {
                 "stream": r.stream,
-                "day": r.day.isoformat() if r.day else None,
+                "day": r.day,
                 "matches": r.matches,
                 "skipped": r.skipped,
                 "published": {name: vars(f) for name, f in r.published.items()},
@@ -62,9 +66,9 @@ def verify(
             }
             for r in results
         ]
-        typer.echo(json.dumps(records, indent=2))
+        print_json(records)
     else:
         for result in results:
             out().print(plain(result.sentence, "" if result.matches else "red"), soft_wrap=True)
     if not all(r.matches for r in results):
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.FAULT)

@@ -8,7 +8,7 @@ from typing import Final
 from pyarrow import fs
 
 from rivermark.lake.filesystem import filesystem
-from rivermark.model.errors import RivermarkError
+from rivermark.model.errors import WrongUse
 from rivermark.model.table import NAME, Table
 
 RETENTION: Final = timedelta(days=7)
@@ -31,7 +31,7 @@ class Lake:
         """Folder of a table; refuses names that would leave the lake."""
         name = table if isinstance(table, str) else table.name
         if not NAME.fullmatch(name):
-            raise RivermarkError(f"{name!r} is not a table name: expected like 'taxi/hourly_tips'")
+            raise WrongUse(f"{name!r} is not a table name: expected like 'taxi/hourly_tips'")
         return f"{self.root}/tables/{name}"
 
     def staged(self, table: Table | str) -> str:

@@ -7,6 +7,10 @@ class RivermarkError(Exception):
     """Anything the platform refuses or cannot do, with a message for the person who must act."""
 
 
+class WrongUse(RivermarkError):
+    """What was asked for makes no sense, whatever the tables hold; nothing was done."""
+
+
 class DeclarationError(RivermarkError):
     """A stream, table or contract is declared in a way that cannot work; raised on import."""
 
@@ -62,8 +66,8 @@ class KeysNotUnique(RivermarkError):
     """A table that is joined whole has several rows of a key; each would repeat what it joins."""
 
 
-class UnknownStream(RivermarkError):
-    """No stream has the requested name."""
+class UnknownStream(WrongUse):
+    """No stream, group or table has the requested name."""
 
 
 class StreamFailed(RivermarkError):

@@ -10,7 +10,7 @@ from functools import partial
 from math import isfinite
 from typing import Any, Final
 
-from rivermark.model.errors import DeclarationError, RivermarkError
+from rivermark.model.errors import DeclarationError, WrongUse
 
 Parameter = bool | int | float | Decimal | str | timedelta
 
@@ -53,7 +53,7 @@ def parsed(name: str, text: str, like: Parameter) -> Parameter:
         if isinstance(value, timedelta) and isinstance(like, timedelta):
             _check_span(value, like)
     except (ArithmeticError, KeyError, ValueError):
-        raise RivermarkError(
+        raise WrongUse(
             f"parameter {name}: {text!r} is not {expected}; it is declared as {shown(like)}"
         ) from None
     return value

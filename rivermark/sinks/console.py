@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from rivermark.model.errors import DeclarationError
+from rivermark.model.printable import printable
 from rivermark.model.sink import (
     BatchIdentity,
     Delivery,
@@ -83,4 +84,5 @@ class _Writer(SinkWriter):
 
     def _shown(self, row: Mapping[str, Any]) -> str:
         hidden = self._table.personal
-        return ", ".join(f"{k}={'***' if k in hidden else v}" for k, v in row.items())
+        texts = (f"{k}={'***' if k in hidden else v}" for k, v in row.items())
+        return printable(", ".join(texts))

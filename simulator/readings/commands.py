@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rivermark import RivermarkError
-from rivermark.cli.deployment import Home
+from rivermark.cli.arguments import Home
 from simulator.feed_command import Lasting, land_as_it_happens
 from simulator.readings.feeds import sensor_feeds
 from simulator.readings.world import SensorWorld

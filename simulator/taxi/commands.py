@@ -10,8 +10,9 @@ from typing import Annotated, Final
 import typer
 
 from assets.taxi.ingest import LATENESS
+from rivermark.cli.arguments import Home
 from rivermark.cli.console import out, plain
-from rivermark.cli.deployment import Home, settings_for
+from rivermark.cli.deployment import settings_for
 from rivermark.cli.landing import (
     landed_sentence,
     landing_progress,

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from assets.web.ingest import PAGE_VIEWS
-from rivermark.cli.deployment import Home
+from rivermark.cli.arguments import Home
 from simulator.disorder import Disorder
 from simulator.feed_command import Lasting, land_as_it_happens
 from simulator.feeds import Feed

@@ -12,7 +12,7 @@ from rivermark.backfill.late.hours import bounds, day_of
 from rivermark.backfill.late.merge_log import merged_through
 from rivermark.backfill.late.merged import LateHour, unmerged_by_hour
 from rivermark.ingest.watermark_recovery import admission_watermark
-from rivermark.model.errors import RivermarkError
+from rivermark.model.errors import WrongUse
 from rivermark.model.stream import Ingest
 from rivermark.model.topology import Topology
 from rivermark.settings import Settings
@@ -85,9 +85,7 @@ def chosen_ingests(topology: Topology, names: Sequence[str]) -> list[Ingest]:
     live = {ingest.name: ingest for ingest in live_ingests(topology)}
     for name in names:
         if topology.named(name).name not in live:
-            raise RivermarkError(
-                f"no row of '{name}' can be late: expected one of {', '.join(live)}"
-            )
+            raise WrongUse(f"no row of '{name}' can be late: expected one of {', '.join(live)}")
     return [live[name] for name in names] or list(live.values())
 
 

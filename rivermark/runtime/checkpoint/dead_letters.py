@@ -89,11 +89,14 @@ def letters_of(lake: Lake, stream: AnyStream) -> list[Letter]:
     return sorted(letters, key=lambda each: (str(each.event_time), each.id))
 
 
-def replay(lake: Lake, stream: AnyStream, ids: Collection[str] | None) -> list[Letter]:
+def replay(
+    lake: Lake, stream: AnyStream, ids: Collection[str] | None, *, dry_run: bool = False
+) -> list[Letter]:
     """Give dead letters to the stream again: it handles them once, by its present code and state.
 
     `ids` choose letters; None takes all that wait. Those that were replayed before are passed over.
-    A running stream handles them at once, a stopped one with its next run. Returns those taken.
+    A running stream handles them at once, a stopped one with its next run. Returns those taken, or
+    in a dry run those that would be.
     Raises RivermarkError for an unknown id, and for what cannot be replayed.
     """
     letters = letters_of(lake, stream)
@@ -110,18 +113,14 @@ def replay(lake: Lake, stream: AnyStream, ids: Collection[str] | None) -> list[L
             f"the checkpoint of stream '{stream.name}' was begun without dead letters, so it takes "
             f"none back: compute their days again, or start it over (rivermark reset {stream.name})"
         )
+    if dry_run:
+        return _to_replay(stream, letters, ids)
     table = replays_of(stream.name)
     create_table(lake, table)
     path = lake.path(table)
     with commit_lock(path):
         # Again, under the lock: another replay may have taken them meanwhile.
-        chosen = [
-            each
-            for each in letters_of(lake, stream)
-            if each.waiting and (each.id in ids if ids is not None else replayable(stream, each))
-        ]
-        for each in chosen:
-            _check(stream, each)
+        chosen = _to_replay(stream, letters_of(lake, stream), ids)
         now = datetime.now(UTC)
         rows = [_row(each, generation.number, now) for each in chosen for _ in range(each.waiting)]
         if rows:
@@ -131,6 +130,20 @@ def replay(lake: Lake, stream: AnyStream, ids: Collection[str] | None) -> list[L
                 mode="append",
                 commit_properties=commit_properties({"replayed": len(rows)}),
             )
+    return chosen
+
+
+def _to_replay(
+    stream: AnyStream, letters: Sequence[Letter], ids: Collection[str] | None
+) -> list[Letter]:
+    """The letters that wait, of those ids or all; RivermarkError for what cannot be replayed."""
+    chosen = [
+        each
+        for each in letters
+        if each.waiting and (each.id in ids if ids is not None else replayable(stream, each))
+    ]
+    for each in chosen:
+        _check(stream, each)
     return chosen
 
 

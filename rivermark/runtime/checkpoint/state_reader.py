@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
-from rivermark.model.errors import RivermarkError
+from rivermark.model.errors import RivermarkError, WrongUse
 from rivermark.model.stream import AnyStream, Stream
 from rivermark.process.engine.stored_form import pages_of
 from rivermark.process.engine.stored_state import StoredBucket
@@ -62,8 +62,7 @@ def state_of_stream(
     `key` as text picks one key; otherwise up to `limit` keys are shown. Raises RivermarkError for
     a stream without a process function, and one that has finished no batch.
     """
-    if not isinstance(stream, Stream) or not isinstance(stream.build, ProcessBuild):
-        raise RivermarkError(f"stream '{stream.name}' runs no process function: it keeps no keys")
+    a_process(stream)
     generation = read_generation(lake, stream)
     folder = lake.checkpoint(stream.name, generation.number) if generation else None
     if folder is None:
@@ -93,6 +92,13 @@ def state_of_stream(
     return view
 
 
+def a_process(stream: AnyStream) -> Stream:
+    """The stream, if a process function makes its rows; else RivermarkError."""
+    if isinstance(stream, Stream) and isinstance(stream.build, ProcessBuild):
+        return stream
+    raise WrongUse(f"stream '{stream.name}' runs no process function: it keeps no keys")
+
+
 def texts_of(key: Any) -> set[str]:
     """How a person may write a key: as it prints, or a key of several fields with commas."""
     parts = key if isinstance(key, list | tuple) else [key]
@@ -103,6 +109,8 @@ def _stored(
     spark: SparkSession, checkpoint: str, batch: int
 ) -> Iterator[tuple[int, Millis | None, StoredBucket, int]]:
     """Each bucket of the state: its label, Spark's timer for it, what it holds, its bytes."""
+    # The reader asks an endpoint that the session's manager of queries opens when it is made.
+    _ = spark.streams
 
     def state(name: str) -> DataFrame:
         return (

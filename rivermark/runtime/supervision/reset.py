@@ -71,12 +71,7 @@ def reset(
     from what its source still holds. As that may be less than was read once, an ingest is reset
     only `with_tables`. Raises StreamAlreadyRunning while any of them runs.
     """
-    if isinstance(stream, Ingest) and not with_tables:
-        raise RivermarkError(
-            f"'{stream.name}' would read its source from the start, into tables that hold "
-            "those rows already. To archive the tables too, and keep of the past only what the "
-            f"source still holds: rivermark reset {stream.name} --with-tables"
-        )
+    check_resettable(stream, with_tables=with_tables)
     streams = resets_with(topology, stream)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     generations: dict[str, int] = {}
@@ -95,6 +90,16 @@ def reset(
             generations[each.name] = made.number
             _forget(settings, each, run_id)
     return ResetReport(generations, tuple(removed))
+
+
+def check_resettable(stream: AnyStream, *, with_tables: bool) -> None:
+    """Raise RivermarkError for an ingest whose tables are to stay."""
+    if isinstance(stream, Ingest) and not with_tables:
+        raise RivermarkError(
+            f"'{stream.name}' would read its source from the start, into tables that hold "
+            "those rows already. To archive the tables too, and keep of the past only what the "
+            f"source still holds: rivermark reset {stream.name} --with-tables"
+        )
 
 
 def accept_state(settings: Settings, stream: AnyStream, *, run_id: str) -> bool:

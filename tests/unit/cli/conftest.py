@@ -80,6 +80,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Topology:
 def rivermark(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The console, with the test's own home."""
     monkeypatch.setenv("RIVERMARK_HOME", str(settings.home))
+    monkeypatch.delenv("COLUMNS", raising=False)
 
     def run(*arguments: str, **how: Any) -> Result:
         return CliRunner().invoke(app, list(arguments), **how)

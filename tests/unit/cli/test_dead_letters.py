@@ -56,7 +56,9 @@ def begun(settings: Settings, *, replays: bool = True, number: int = 0) -> None:
 
 def shown(rivermark: Run) -> list[dict[str, Any]]:
     result = rivermark("dead-letters", "show", NAME, "--json")
-    return [json.loads(line) for line in result.stdout.splitlines()]
+    (stream,) = json.loads(result.stdout)["streams"]
+    letters: list[dict[str, Any]] = stream["letters"]
+    return letters
 
 
 def test_without_dead_letters_each_command_says_so(rivermark: Run, settings: Settings) -> None:

@@ -22,6 +22,6 @@ def test_a_group_that_is_not_there_cannot_be_paused(
 ) -> None:
     result = rivermark("pause", "kitchen")
 
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "there are: reports, shop" in result.stderr
     assert DesiredStore(settings.state).all() == {}

@@ -161,5 +161,5 @@ def test_splits_of_another_source_are_listed_as_what_they_are(
 def test_a_stream_of_tables_has_no_files(rivermark: Run, shop: Topology) -> None:
     result = rivermark("files", "shop/hourly")
 
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "'shop/hourly' reads tables, not a source" in result.stderr

@@ -16,27 +16,42 @@ def greet(name: str = "you") -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "sentence"),
+    ("command", "code", "sentence"),
     [
-        ("show shop/nothing", "no table is named 'shop/nothing'; there are: "),
-        ("show shop/hourly", "table 'shop/hourly' does not exist yet: run its stream first"),
-        ("show ops/nothing", "no table is named 'ops/nothing'"),
-        ("show ../secrets", "no table is named '../secrets'"),
-        ("show ops/../../secrets", "is not a table name: expected like"),
-        ("show ops/x';DROP", "is not a table name: expected like"),
-        ("upkeep shop/nothing", "no table is named 'shop/nothing'"),
-        ("merge-late shop/hourly", "no row of 'shop/hourly' can be late: expected one of shop/or"),
-        ("replay-ingest shop/hourly --from 2026-03-02", "'shop/hourly' reads tables and admits no"),
-        ("readmit shop/hourly --from 2026-03-02", "'shop/hourly' reads tables and admits no rows"),
-        ("replay-ingest shop/orders --from monday", "'monday' is not a day"),
+        ("show shop/nothing", 2, "no table is named 'shop/nothing'; there are: "),
+        ("show shop/hourly", 1, "table 'shop/hourly' does not exist yet: run its stream first"),
+        ("show ops/nothing", 2, "no table is named 'ops/nothing'"),
+        ("show ../secrets", 2, "no table is named '../secrets'"),
+        ("show ops/../../secrets", 2, "is not a table name: expected like"),
+        ("show ops/x';DROP", 2, "is not a table name: expected like"),
+        ("upkeep shop/nothing", 2, "no table is named 'shop/nothing'"),
+        (
+            "merge-late shop/hourly",
+            2,
+            "no row of 'shop/hourly' can be late: expected one of shop/or",
+        ),
+        (
+            "replay-ingest shop/hourly --from 2026-03-02",
+            2,
+            "'shop/hourly' reads tables and admits no",
+        ),
+        (
+            "readmit shop/hourly --from 2026-03-02",
+            2,
+            "'shop/hourly' reads tables and admits no rows",
+        ),
+        ("replay-ingest shop/orders --from monday", 2, "'monday' is not a day"),
+        ("status --group kitchen", 2, "no group is named 'kitchen'"),
+        ("files", 2, "which stream? `rivermark status` lists them"),
+        ("files --group reports", 2, "'shop/busiest' reads tables, not a source"),
     ],
 )
 def test_an_error_of_the_platform_is_one_sentence(
-    rivermark: Run, shop: Topology, command: str, sentence: str
+    rivermark: Run, shop: Topology, command: str, code: int, sentence: str
 ) -> None:
     result = rivermark(*command.split(), env={"COLUMNS": "250"})
 
-    assert result.exit_code == 1
+    assert result.exit_code == code
     assert result.stdout == ""
     assert result.stderr.startswith("rivermark: ")
     assert sentence in result.stderr

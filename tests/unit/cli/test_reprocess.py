@@ -131,7 +131,7 @@ def test_the_report_is_json_for_machines(rivermark: Run, orders: list[Order]) ->
         ((*ASK, "--rehearse", "--follow-ups"), "only compares what the declared build returns"),
         ((*ASK, "--what-if", "limit=3", "--follow-ups"), "a what-if only compares: leave out"),
         ((*ASK, "--as-of", "shop/order=3"), "'shop/order' is not read; what is read: shop/orders"),
-        ((*ASK, "--list"), "only a stream and --json go with it"),
+        ((*ASK, "--list"), "only streams and --json go with it"),
         ((*ASK[:3], "0001-01-01"), "day 0001-01-01 is out of range"),
         ((*ASK, "--what-if", "limit"), "expected NAME=VALUE"),
         ((*ASK, "--what-if", "limit=3"), "it declares none"),
@@ -144,7 +144,7 @@ def test_what_makes_no_sense_is_refused_with_what_to_do(
 ) -> None:
     result = rivermark(*arguments)
 
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert told in " ".join(result.stderr.split())
     assert orders == []
 
@@ -182,7 +182,7 @@ def test_days_are_brought_back_and_the_register_tells_without_an_engine(
     assert [line.split()[-1] for line in listed.stdout.splitlines() if "undone" in line] == [
         "wrong"
     ]
-    row = json.loads(rivermark("reprocess", "shop/hourly", "--list", "--json").stdout)
+    (row,) = json.loads(rivermark("reprocess", "shop/hourly", "--list", "--json").stdout)
     assert (row["kind"], row["added"], row["because"]) == ("undone", 1, "wrong")
     assert rivermark("reprocess", "shop/busiest", "--list").stdout.split()[0] == "nothing"
 

@@ -15,5 +15,5 @@ def test_a_file_that_was_not_read_cannot_be_read_again(rivermark: Run, shop: Top
 def test_a_stream_of_tables_has_no_files_to_read_again(rivermark: Run, shop: Topology) -> None:
     result = rivermark("retake", "shop/hourly", "a.json")
 
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "'shop/hourly' reads tables, not a source" in result.stderr

@@ -105,7 +105,7 @@ def test_a_continuous_run_ends_well_on_a_signal(
 def test_n063_a_pause_of_reports_goes_with_a_continuous_run(rivermark: Run, shop: Topology) -> None:
     result = rivermark("run", "--every", "5")
 
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "--every is the pause of reports of a run with --continuous" in result.stderr
 
 

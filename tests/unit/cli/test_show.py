@@ -76,7 +76,7 @@ def test_the_platforms_own_tables_are_shown_too(rivermark: Run, shop: Topology, 
     result = rivermark("show", "ops/stream_progress")
 
     assert "2026-03-02 12:00:00" in result.stdout
-    assert rivermark("show", "ops/nothing").exit_code == 1
+    assert rivermark("show", "ops/nothing").exit_code == 2
 
 
 def test_rows_are_ordered_by_key_where_their_time_is_one(settings: Settings, put: Put) -> None:

@@ -152,14 +152,17 @@ def test_a_damaged_heartbeat_hides_nothing(
     assert "unreadable" in shown.stdout
 
 
-def test_json_has_one_object_a_stream(
+def test_json_has_groups_and_one_object_a_stream(
     rivermark: Run, shop: Topology, put: Put, settings: Settings
 ) -> None:
     put(INGEST_FILES, file_outcome("a.json", 8, 1, 1))
 
-    lines = rivermark("status", "--json").stdout.splitlines()
+    document = json.loads(rivermark("status", "--json").stdout)
 
-    found = {row["stream"]: row for row in map(json.loads, lines)}
+    assert document["lake"] == settings.lake_root
+    groups = {each["group"]: each["state"] for each in document["groups"]}
+    assert groups == {"shop": "paused", "reports": "paused"}
+    found = {row["stream"]: row for row in document["streams"]}
     assert list(found) == [s.name for s in SHOP.streams]
     assert found["shop/orders"]["admitted"] == 8
     assert found["shop/hourly"]["rows"] == 0

@@ -1,0 +1,171 @@
+"""How the console starts: each command in a process of its own, and none waits for what it needs
+not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from assets.taxi.ingest import FARE_EVENTS
+from rivermark.cli.main import app
+from rivermark.ingest.split_outcomes import INGEST_FILES
+from rivermark.settings import Settings
+from tests.unit.cli.conftest import NOON
+from tests.unit.conftest import Put
+
+HEAVY = ("pandas", "pyspark", "dagster", "great_expectations", "pyarrow", "deltalake", "duckdb")
+
+FORKS = """
+import json, os, sys
+# What all commands would import anew. No command, nor anything that one does, comes before another.
+import assets.topology, deltalake, duckdb, pydantic_settings, rich.table, typer
+for arguments in json.loads(sys.argv[1]):
+    sys.stdout.flush()
+    child = os.fork()
+    if not child:
+        output = os.open("out.txt", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+        os.dup2(output, 1)
+        errors = os.open("err.txt", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+        os.dup2(errors, 2)
+        code = 70
+        try:
+            from rivermark.cli.main import app
+            app(arguments, prog_name="rivermark")
+        except SystemExit as end:
+            code = end.code or 0
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+        sys.stdout.flush()
+        os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    texts = [open(name).read() for name in ("out.txt", "err.txt")]
+    print(json.dumps([code, *texts]))
+"""
+
+
+def run(code: str, *arguments: str, folder: Path, **environment: str) -> str:
+    """The output of a fresh interpreter, with no Java to be found."""
+    result = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=folder,
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join(sys.path), "JAVA_HOME": "/nowhere"}
+        | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "slow"),
+    [
+        (["--help"], HEAVY),
+        # The streams are declared with Spark's types, and the lake is read by delta-rs.
+        (
+            ["status"],
+            ("pandas", "dagster", "great_expectations", "matplotlib"),
+        ),
+    ],
+)
+def test_a_start_imports_nothing_that_is_slow(
+    arguments: list[str], slow: tuple[str, ...], tmp_path: Path
+) -> None:
+    code = "\n".join(
+        (
+            "import sys",
+            "from rivermark.cli.main import app",
+            "try:",
+            f"    app({arguments!r}, prog_name='rivermark')",
+            "except SystemExit:",
+            "    pass",
+            f"print(sorted(set(sys.modules) & {set(slow)!r}))",
+        )
+    )
+
+    assert run(code, folder=tmp_path).splitlines()[-1] == "[]"
+
+
+def test_completion_knows_streams_tables_and_groups() -> None:
+    def offered(words: str, place: int) -> list[str]:
+        environment = {
+            "_RIVERMARK_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(place),
+        }
+        result = CliRunner().invoke(app, [], env=environment, prog_name="rivermark")
+        return result.stdout.split()
+
+    assert offered("rivermark stat", 1) == ["status", "state"]
+    assert "taxi/long_rides" in offered("rivermark state show taxi/l", 3)
+    assert "taxi_events" in offered("rivermark status --group taxi", 3)
+    assert "taxi/fare_events_quarantine" in offered("rivermark show taxi/fare", 2)
+
+
+COMMANDS: list[tuple[str, int, str]] = [
+    ("status", 0, "never ran"),
+    ("status --group taxi_events --json", 0, '"streams"'),
+    ("show taxi/fare_events --json", 0, '"rows_total": 1'),
+    ("files --group taxi_events --json", 0, '"a.json"'),
+    ("checks taxi/fare_events --no-suites --json", 0, '"held"'),
+    ("dashboard --json", 0, '"page"'),
+    ("pause --group taxi_events --dry-run", 0, "would rest"),
+    ("pause taxi_events --json", 0, '"paused"'),
+    ("resume taxi_events readings", 0, "should run"),
+    ("run --group taxi_events --dry-run", 0, "would run"),
+    ("dead-letters list", 0, "no"),
+    ("dead-letters show --group fraud", 1, "no stream of fraud keeps dead letters"),
+    ("dead-letters replay taxi/long_rides --all --dry-run", 1, "keeps no dead letters"),
+    ("reprocess --list --json", 0, "[]"),
+    ("reprocess taxi/driver_tips --from 2020-01-01 --dry-run", 1, "rivermark: "),
+    ("merge-late --group taxi_events --dry-run --json", 0, '"days": []'),
+    ("retake taxi/fare_events a.json --dry-run", 0, "a.json"),
+    ("reset taxi/driver_tips --dry-run", 0, "would get new checkpoints"),
+    ("accept --group taxi_events --dry-run --json", 0, '"accepted": null'),
+    ("upkeep --group taxi_events --dry-run --json", 0, '"dry_run": true'),
+    ("fsck --group taxi_events --quick --json", 0, '"faults": 0'),
+    ("fsck --repair --dry-run", 0, "0 faults"),
+    ("replay-ingest taxi/fare_events --from 2020-01-01", 1, "does not exist yet"),
+    ("state show taxi/long_rides", 1, "no Java in JAVA_HOME"),
+    ("verify --group fraud --json", 0, '"skipped"'),
+    ("accounts --for 0", 0, "rows in"),
+    ("drip --for 0", 0, "to continue it"),
+    ("sensors --for 0", 0, "rows in"),
+    ("visitors --for 0", 0, "rows in"),
+    ("status shop/nothing", 2, "no stream is named"),
+    ("reset", 2, "which stream?"),
+    ("upkeep --no-such", 2, "No such option"),
+]
+
+
+def test_every_command_works_in_a_process_of_its_own(settings: Settings, put: Put) -> None:
+    row = {"ride_id": 1, "event_time": NOON, "_file": "a.json", "_row": 1, "_ingest_batch": 0}
+    put(FARE_EVENTS.raw, {name: row[name] for name in row if name.startswith("_")})
+    put(FARE_EVENTS.admitted, row)
+    file = {"stream": FARE_EVENTS.name, "file": "a.json", "path": "/l/a.json"}
+    put(
+        INGEST_FILES,
+        {**file, "ingest_batch": 0, "rows": 1, "admitted": 1, "late": 0, "quarantined": 0},
+    )
+    arguments = json.dumps([command.split() for command, _, _ in COMMANDS])
+
+    output = run(FORKS, arguments, folder=settings.home, RIVERMARK_HOME=str(settings.home))
+
+    results = [json.loads(line) for line in output.splitlines()]
+    for (command, code, text), (ended, out, err) in zip(COMMANDS, results, strict=True):
+        assert ended == code, (command, out, err)
+        assert text in out + err, (command, out, err)
+        assert "Traceback" not in err, (command, err)
+        if "--json" in command:
+            document: Any = json.loads(out)
+            assert isinstance(document, dict | list), command
