@@ -31,7 +31,7 @@ from rivermark.model.errors import RivermarkError, VersionNotAvailable
 from rivermark.model.stream import Stream
 from rivermark.model.table import Table, days_between
 from rivermark.quality.publish_gate import audit
-from rivermark.runtime.query.recompute import AsOf, build_range, check_closed, pin_inputs
+from rivermark.runtime.query.recompute import AsOf, check_closed, pin_inputs
 from rivermark.settings import Settings
 
 if TYPE_CHECKING:
@@ -167,8 +167,8 @@ def computed(
     order.on_step(f"computing {stream.name}, {order.first} to {order.last}, from {read}")
     # As it is now: what others commit while the days are computed touches none of them.
     published = {table.name: delta_table(lake.path(table)) for table in stream.tables}
-    built = build_range(spark, lake, stream, order.first, order.last, done.inputs)
-    with staged(lake, done.id, stream, built, order.first, order.last) as rows:
+    days = order.first, order.last
+    with staged(spark, lake, done.id, stream, *days, done.inputs, order.on_step) as rows:
         for output in stream.outputs:
             table, before = output.table, published[output.table.name]
             order.on_step(f"comparing with {table.name} version {before.version()}")

@@ -7,12 +7,10 @@ where they are compared, and committed, or kept in `<lake>/rehearsals/<id>` as a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, datetime
-from functools import reduce
-from operator import or_
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -28,7 +26,9 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.sql import quoted, spilling_connection
 from rivermark.model.stream import Stream
 from rivermark.model.table import Table, days_between
+from rivermark.operators.finished import cut
 from rivermark.quality.duckdb_sql import on_days
+from rivermark.runtime.query.recompute import build_range, check_final
 
 if TYPE_CHECKING:
     from pyarrow import dataset
@@ -70,13 +70,31 @@ class Staged:
 
 @contextmanager
 def staged(
-    lake: Lake, name: str, stream: Stream, built: DataFrame, first: date, last: date
+    spark: SparkSession,
+    lake: Lake,
+    name: str,
+    stream: Stream,
+    first: date,
+    last: date,
+    versions: Mapping[str, int],
+    on_step: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Staged]:
-    """Run the computation, once for all tables of the stream, and keep its rows for a block."""
+    """Compute the days, once for all tables of the stream, and keep the rows for a block.
+
+    Where sessions go on at the border of what was read around the days, more is read and the days
+    are computed again. Raises as `build_range` and `check_final`.
+    """
     folder = f"{lake.staged_runs()}/{name}"
     store, path = filesystem(folder)
     try:
-        by_table(stream, built, first, last).write.mode("overwrite").parquet(folder)
+        around: timedelta | None = None
+        while True:
+            built = build_range(spark, lake, stream, first, last, versions, around)
+            by_table(stream, built.rows, first, last).write.mode("overwrite").parquet(folder)
+            around = check_final(lake, stream, last, built)
+            if around is None:
+                break
+            on_step(f"reading {around} around the days, since sessions reach so far")
         yield Staged(folder, stream.tables)
     finally:
         if store.get_file_info(path).type.name == "Directory":
@@ -91,13 +109,9 @@ def by_table(stream: Stream, built: DataFrame, first: date, last: date) -> DataF
         taken = condition(output.table, days)
         if output.where is not None:
             taken = output.where() & taken
-        takes[f"{FOR_TABLE}{number}"] = F.coalesce(taken, F.lit(False))
+        takes[f"{FOR_TABLE}{number}"] = taken
     names = dict.fromkeys(f.name for table in stream.tables for f in table.schema.fields)
-    rows = built.where(reduce(or_, takes.values()))
-    if len(takes) == 1:
-        # The condition is not computed a second time for rows that passed it.
-        takes = {name: F.lit(True) for name in takes}
-    return rows.select(*names, *[column.alias(name) for name, column in takes.items()])
+    return cut(built, **takes).select(*names, *takes)
 
 
 def ordered_rows(rows: dataset.Dataset, table: Table, days: Collection[date]) -> pa.Table:

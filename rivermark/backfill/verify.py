@@ -29,7 +29,7 @@ from rivermark.model.stream import AnyStream, Stream
 from rivermark.model.table import Table, days_between
 from rivermark.model.topology import Topology
 from rivermark.quality.duckdb_sql import on_days
-from rivermark.runtime.query.recompute import build_range, pin_inputs
+from rivermark.runtime.query.recompute import pin_inputs
 
 if TYPE_CHECKING:
     from pyarrow import dataset
@@ -159,8 +159,7 @@ def _verified(spark: SparkSession, lake: Lake, stream: Stream, day: date) -> Ver
     published = {t.name: fingerprint(rows, t, day) for t, rows in now.items()}
     computed: dict[str, Fingerprint] = {}
     differences: dict[str, str] = {}
-    built = build_range(spark, lake, stream, day, day, versions)
-    with staged(lake, new_id(datetime.now(UTC)), stream, built, day, day) as rows:
+    with staged(spark, lake, new_id(datetime.now(UTC)), stream, day, day, versions) as rows:
         for table in stream.tables:
             computed[table.name] = fingerprint(rows.rows(table), table, day)
             if computed[table.name] != published[table.name]:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from rivermark.model.errors import DeclarationError
+from rivermark.operators.reach import Reach, declare, measure_repeats, measuring
 
 ARRIVAL: Final = ("_ingest_batch", "_file", "_row")
 """The order in which admitted rows arrived: ingest batch, file, line."""
@@ -29,13 +30,15 @@ def first_of_each(
     older, or younger. The two agree for every repeat whose time is at most `within` after its
     original's, whatever the batches: behind an ingest nothing comes that is older than the
     watermark, so the original is still remembered. A repeat dated later than that may pass or not
-    on a stream, by what else had come. Of copies that differ and come in one batch, a stream keeps
+    on a stream, by what else had come: days with one that lies near another repeat are not computed
+    again. Of copies that differ and come in one batch, a stream keeps
     any. Rows need the columns ARRIVAL on a table.
     """
     if not keys or within <= timedelta(0):
         raise DeclarationError(f"first of each {keys} within {within}: needs keys and a time")
 
     def keep_first(events: DataFrame) -> DataFrame:
+        declare(Reach("repeats", f"first_of_each within {within}", within))
         if events.isStreaming:
             return events.dropDuplicatesWithinWatermark([*keys])
         return without_repeats(events, keys, event_time, within)
@@ -53,11 +56,14 @@ def without_repeats(
         .rowsBetween(Window.unboundedPreceding, Window.currentRow - 1)
     )
     newest_before = F.max(event_time).over(before)
-    return (
-        events.withColumn("_newest_before", newest_before)
-        .where(
-            F.col("_newest_before").isNull()
-            | (F.col(event_time) > F.col("_newest_before") + F.lit(within))
-        )
-        .drop("_newest_before")
+    first = F.col("_newest_before").isNull() | (
+        F.col(event_time) > F.col("_newest_before") + F.lit(within)
     )
+    marked = events.withColumn("_newest_before", newest_before)
+    if measuring():
+        # A chain: the original is forgotten on a stream, and only a repeat of it lies near.
+        original = F.last(F.when(first, F.col(event_time)), ignorenulls=True).over(before)
+        marked = marked.withColumn("_original", original)
+        forgotten = ~first & (F.col(event_time) > F.col("_original") + F.lit(within))
+        marked = measure_repeats(marked, event_time, forgotten).drop("_original")
+    return marked.where(first).drop("_newest_before")

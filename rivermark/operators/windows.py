@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from math import gcd
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from rivermark.model.errors import DeclarationError
+from rivermark.operators.finished import fixed
+from rivermark.operators.reach import MICROSECOND, Reach, declare, measure_sessions
 
 WINDOW = "_window"
 
@@ -42,6 +45,8 @@ class TumblingWindow:
 
     def over(self, event_time: str) -> Column:
         """The one window of an event."""
+        step = _common(self.size, self.offset % self.size)
+        declare(Reach("window", f"windows of {self.size}", self.size, step))
         size = interval(self.size)
         return F.window(event_time, size, size, interval(self.offset % self.size))
 
@@ -60,6 +65,8 @@ class SlidingWindow:
 
     def over(self, event_time: str) -> Column:
         """The windows of an event."""
+        words = f"windows of {self.size} each {self.every}"
+        declare(Reach("window", words, self.size, _common(self.size, self.every)))
         return F.window(event_time, interval(self.size), interval(self.every))
 
 
@@ -67,7 +74,9 @@ class SlidingWindow:
 class SessionWindow:
     """A window per stretch of activity of a key: it ends `gap` after its last event.
 
-    Two events exactly `gap` apart are one session: Spark merges windows that touch.
+    Two events exactly `gap` apart are one session: Spark merges windows that touch. Group by it
+    with `per_window`, which keeps a later filter out of the merging and measures how long sessions
+    last where days are computed again.
     """
 
     gap: timedelta
@@ -94,21 +103,24 @@ def per_window(
 
         hourly = per_window(rides, TumblingWindow(HOUR), "event_time", "zone", rides=F.count("*"))
     """
-    return (
-        events.groupBy(*keys, window.over(event_time).alias(WINDOW))
-        .agg(*[column.alias(name) for name, column in results.items()])
-        .select(
-            *keys,
-            F.col(f"{WINDOW}.start").alias("window_start"),
-            F.col(f"{WINDOW}.end").alias("window_end"),
-            *results,
-        )
+    start, end = F.col(f"{WINDOW}.start"), F.col(f"{WINDOW}.end")
+    windows = events.groupBy(*keys, window.over(event_time).alias(WINDOW)).agg(
+        *[column.alias(name) for name, column in results.items()]
     )
+    if isinstance(window, SessionWindow):
+        start, end = fixed(start), fixed(end)
+        windows = measure_sessions(windows, f"{WINDOW}.start", f"{WINDOW}.end", window.gap)
+    return windows.select(*keys, start.alias("window_start"), end.alias("window_end"), *results)
 
 
 def interval(span: timedelta) -> str:
     """A time span in Spark's words, exact to the microsecond."""
     return f"{span // timedelta(microseconds=1)} microseconds"
+
+
+def _common(*spans: timedelta) -> timedelta:
+    """The largest span of which all are multiples."""
+    return gcd(*[span // MICROSECOND for span in spans]) * MICROSECOND
 
 
 def _positive(**spans: timedelta) -> None:

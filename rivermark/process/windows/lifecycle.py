@@ -13,6 +13,7 @@ from rivermark.process.instants import BEGINNING, END_OF_TIME, Millis, span_or_z
 from rivermark.process.keyed import KeyedProcess
 from rivermark.process.timers import TimeDomain
 from rivermark.process.windows.assigners import Assigner
+from rivermark.process.windows.measure import SessionMeasure
 from rivermark.process.windows.trigger import Trigger, TriggerContext, TriggerResult
 from rivermark.process.windows.window import Pane, Window
 
@@ -38,6 +39,7 @@ class Windowed(KeyedProcess[E, Out], Generic[E, C, Out]):
 
     _trigger: ClassVar[Trigger]
     _lateness: ClassVar[Millis]
+    _sessions: SessionMeasure | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -51,6 +53,10 @@ class Windowed(KeyedProcess[E, Out], Generic[E, C, Out]):
             )
         cls._trigger = cls.trigger or assigner.trigger()
         cls._lateness = span_or_zero(cls.allowed_lateness, "allowed lateness")
+
+    def measure_by(self, sessions: SessionMeasure) -> None:
+        """Report each session to that, where days of a table are computed."""
+        self._sessions = sessions
 
     def add(self, pane: Pane[C], event: E, at: Millis) -> None:
         """Add an event to what the pane keeps."""
@@ -73,6 +79,8 @@ class Windowed(KeyedProcess[E, Out], Generic[E, C, Out]):
         kept = late = False
         for each in windows.assign(event, at):
             window = self._merged(each, at, ctx) if windows.merging else each
+            if self._sessions is not None:
+                self._sessions.event(each)
             if window.end + self._lateness <= now:
                 late = True
                 continue
@@ -97,6 +105,8 @@ class Windowed(KeyedProcess[E, Out], Generic[E, C, Out]):
                 trigger_context = TriggerContext(window, pane, at, ctx)
                 self._obey(self._trigger.on_timer(at, kind, trigger_context), window, pane, ctx)
             if kind == self.windows.clock and self._end_of_life(window) <= at:
+                if self._sessions is not None:
+                    self._sessions.closed(window)
                 self._close(window, ctx)
 
     def _open(self, window: Window, ctx: Context[Out]) -> Pane[C]:

@@ -23,6 +23,7 @@ from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import AnyStream, Stream, inputs_of
+from rivermark.operators.finished import FIXED
 from rivermark.process.evolution.meaning import meaning_of, meaning_of_function
 from rivermark.process.spark import ProcessBuild
 from rivermark.runtime.checkpoint import records
@@ -105,7 +106,8 @@ def canonical_plan(built: DataFrame) -> str:
         text = str(built._jdf.queryExecution().analyzed().toString())
     finally:
         session.conf.set(name, str(before))
-    text = LAMBDAS.sub(r"\1#", SEEDED.sub(r"\1()", text))
+    # What keeps a filter out of a computation is no part of what its state means.
+    text = LAMBDAS.sub(r"\1#", SEEDED.sub(r"\1()", FIXED.sub(r"\1", text)))
     return IDS.sub(lambda m: f"#{numbers.setdefault(m[0].rstrip('L'), len(numbers))}", text)
 
 

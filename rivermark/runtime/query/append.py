@@ -16,6 +16,7 @@ from rivermark.lake.statistics import largest
 from rivermark.model.sink import owned
 from rivermark.model.stream import Stream, lateness_of, table_of
 from rivermark.model.table import Table
+from rivermark.operators.reach import BuildReach, collecting
 from rivermark.quality.publish_gate import audit
 from rivermark.quality.publish_staging import staged
 from rivermark.runtime.batch_metrics import BatchResult
@@ -24,6 +25,7 @@ from rivermark.runtime.checkpoint.watermarks import batch_watermark, last_reache
 from rivermark.runtime.query.backlog import shares, unread_bytes
 from rivermark.runtime.query.base import QueryHost, Watermark
 from rivermark.runtime.query.build import apply_build
+from rivermark.runtime.query.finality import check_margin
 from rivermark.runtime.query.static_tables import StaticTables
 from rivermark.runtime.spark.input_size import DRIVER_BYTES, fits_driver
 from rivermark.runtime.spark.join_null_keys import keep_null_keys_apart
@@ -106,7 +108,10 @@ class AppendHost(QueryHost):
         for table, most, holds in zip(tables, self._most_bytes(tables), self._holding, strict=True):
             rows = self._read(table, most)
             inputs.append(self._watermarked(table, rows) if holds else rows)
-        built = apply_build(self.declared.name, self.build, *inputs, *self._static.read(self.spark))
+        lookups = self._static.read(self.spark)
+        with collecting(BuildReach()) as reach:
+            built = apply_build(self.declared.name, self.build, *inputs, *lookups)
+        check_margin(self.declared, reach)
         self._checked = not has_join(built)
         if not self._checked:
             check_watermarks(built, self.declared.name)

@@ -6,6 +6,7 @@ What people and Dagster start is rivermark/backfill/reprocess.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,10 +18,17 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.time_travel import resolve_version
 from rivermark.model.errors import PartitionStillOpen
 from rivermark.model.stream import Ingest, Stream, inputs_of, table_of
-from rivermark.model.table import Table, days_between
+from rivermark.model.table import days_between
+from rivermark.operators.reach import BuildReach
 from rivermark.runtime.checkpoint.closed_days import last_closed
 from rivermark.runtime.checkpoint.watermarks import last_reached
-from rivermark.runtime.query.build import apply_build
+from rivermark.runtime.query.finality import (
+    around_days,
+    build_days_of,
+    finished_after,
+    open_until,
+    read_instead,
+)
 from rivermark.runtime.query.refresh import touches_days
 from rivermark.runtime.query.static_tables import StaticTables
 
@@ -53,6 +61,18 @@ def pin_inputs(lake: Lake, stream: Stream, as_of: AsOf) -> dict[str, int]:
     return pinned
 
 
+@dataclass(frozen=True)
+class Built:
+    """A stream's rows of a range of days, not computed yet, and what else they are made of.
+
+    `reach` tells, once they are computed, whether enough was read `around` the days.
+    """
+
+    rows: DataFrame
+    around: timedelta
+    reach: BuildReach
+
+
 def build_range(
     spark: SparkSession,
     lake: Lake,
@@ -60,31 +80,61 @@ def build_range(
     first: date,
     last: date,
     versions: Mapping[str, int],
-) -> DataFrame:
-    """The stream's rows from the pinned inputs, with the margin that its windows and joins need."""
+    around: timedelta | None = None,
+) -> Built:
+    """The stream's rows from the pinned inputs, read so far around the days.
 
-    def read(table: Table) -> DataFrame:
-        return read_delta(spark, lake.path(table), versions[table.name])
+    By default as its margin says.
 
-    daily = days_of(stream.tables[0])
-    start, end = daily.bounds(first, last)
+    Raises:
+        DeclarationError: An operator reaches farther than the margin of the stream.
+        PartitionStillOpen: Windows of the days have not ended yet.
+    """
+    around = around_days(stream) if around is None else around
+    start, end = days_of(stream.tables[0]).bounds(first, last)
     inputs = []
     for position, source in enumerate(stream.reads):
         table = table_of(source)
-        rows = read(table)
+        rows = read_delta(spark, lake.path(table), versions[table.name])
         if stream.kind == "refresh":
             if position == 0:
-                rows = rows.where(touches_days(stream, days_between(first, last)))
+                rows = rows.where(touches_days(stream, days_between(first, last), around))
         elif table.event_time is not None:
-            # Windows are stamped with their start and hold later rows; a derived input with its
-            # end.
-            around = stream.margin + timedelta(days=1)
             moments = (start - around).astimezone(UTC), (end + around).astimezone(UTC)
             rows = rows.where(F.col(table.event_time).between(*(F.lit(m) for m in moments)))
         inputs.append(rows)
     static = StaticTables(lake, stream, versions)
     static.check()
-    return apply_build(stream.name, stream.build, *inputs, *static.read(spark))
+    reach = BuildReach((start, end), margin=stream.margin)
+    built = build_days_of(stream, reach, *inputs, *static.read(spark))
+    if stream.kind == "append":
+        _check_ended(lake, stream, last, end + finished_after(stream, reach))
+    return Built(built, around, reach)
+
+
+def check_final(lake: Lake, stream: Stream, last: date, built: Built) -> timedelta | None:
+    """How far around the days to read instead, after the rows were computed; None if they stand.
+
+    Raises:
+        PartitionStillOpen: A session of the days has not ended yet.
+        RivermarkError: Sessions last longer than is read around any day.
+    """
+    around = read_instead(stream, built.reach, built.around)
+    ends = open_until(built.reach, stream)
+    if around is None and ends is not None and stream.kind == "append":
+        _check_ended(lake, stream, last, ends)
+    return around
+
+
+def _check_ended(lake: Lake, stream: Stream, last: date, ends: datetime) -> None:
+    """Refuse days of which the stream has results still to write."""
+    watermark = last_reached(lake, stream)
+    if watermark is not None and watermark < ends:
+        raise PartitionStillOpen(
+            f"stream '{stream.name}': a window or session of {last.isoformat()} or before ends at "
+            f"{ends.isoformat()}, and the stream (watermark {watermark.isoformat()}) has still to "
+            "write it: it would be there twice. Wait until the watermark has passed it"
+        )
 
 
 def recomputable(stream: Stream | Ingest) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -22,12 +23,14 @@ from rivermark.lake.written import note_written
 from rivermark.model.errors import RivermarkError
 from rivermark.model.sink import Origin, owned
 from rivermark.model.stream import Output, Stream, table_of
-from rivermark.model.table import Table
+from rivermark.model.table import Table, days_between
+from rivermark.operators.finished import cut
+from rivermark.operators.reach import BuildReach
 from rivermark.quality.publish_gate import audit
 from rivermark.quality.publish_staging import staged
 from rivermark.runtime.batch_metrics import WITHOUT_A_DAY, BatchResult
 from rivermark.runtime.query.base import QueryHost
-from rivermark.runtime.query.build import apply_build
+from rivermark.runtime.query.finality import around_days, build_days_of, read_instead
 from rivermark.runtime.query.static_tables import StaticTables
 from rivermark.runtime.spark.input_size import fits_driver
 from rivermark.settings import Settings
@@ -36,8 +39,7 @@ from rivermark.sinks.output import replace_in_others, sinks_of
 if TYPE_CHECKING:
     from rivermark.quality.duckdb_evaluator import Rows
 
-DAY: Final = timedelta(days=1)
-TWO_DAYS: Final = 2 * DAY
+TWO_DAYS: Final = timedelta(days=2)
 """Between a moment's date in UTC and in any zone lies one day; another is room for borders."""
 
 
@@ -81,7 +83,8 @@ class RefreshHost(QueryHost):
         days, rows_in, away = touched.days, touched.rows, timedelta(days=touched.away)
         if not days:
             return BatchResult(rows_in=rows_in, counters=_dayless(touched.dayless))
-        if away > reach(self.declared):
+        around = around_days(self.declared)
+        if away > around + TWO_DAYS:
             raise RivermarkError(
                 f"stream '{self.stream.name}': a row lies {away.days} days from the day that it "
                 "touches, and would not be read when that day is computed; declare a `margin` of "
@@ -94,14 +97,16 @@ class RefreshHost(QueryHost):
             "run": self.run_id,
         }
         with days_lock(self.lake.path(self.declared.tables[0])):
-            built = build_days(self.spark, self.lake, self.declared, days)
-            rows_out, lost = write_days(
-                self.lake, self.declared, built, days, self.origin, metadata, audited=self.bounded
-            )
+            wider: timedelta | None = around
+            while wider is not None:
+                built = build_days(self.spark, self.lake, self.declared, days, wider)
+                rows_out, lost, wider = write_days(
+                    self.lake, self.declared, built, self.origin, metadata, audited=self.bounded
+                )
         return BatchResult(
             rows_in=rows_in,
             rows_out=rows_out,
-            touched=frozenset(days),
+            touched=frozenset(day for day in built.days if day <= max(days)),
             counters=_dayless(touched.dayless + lost),
         )
 
@@ -137,16 +142,6 @@ def touched_by(rows: DataFrame) -> Touched:
     return Touched(sorted(days), every, away, sum(rows_without))
 
 
-def reach(stream: Stream) -> timedelta:
-    """How far from the day that it touches a row's event time may lie, in whole days."""
-    return TWO_DAYS + margin_in_days(stream)
-
-
-def margin_in_days(stream: Stream) -> timedelta:
-    """The stream's margin, rounded up to whole days."""
-    return -(-stream.margin // DAY) * DAY
-
-
 def touched_day(stream: Stream) -> Column:
     """The day of the output that an input row belongs to."""
     if stream.touches is not None:
@@ -156,62 +151,104 @@ def touched_day(stream: Stream) -> Column:
     return day_column(days_of(stream.tables[0]), event_time)
 
 
-def touches_days(stream: Stream, days: Collection[date]) -> Column:
-    """Whether a row of the first input belongs to one of the days or lies within their margin."""
-    first, last, margin = min(days), max(days), margin_in_days(stream)
+def touches_days(stream: Stream, days: Collection[date], around: timedelta) -> Column:
+    """Whether a row of the first input belongs to one of the days or lies so near to them."""
+    first, last = min(days), max(days)
     day = touched_day(stream)
-    near = day.between(F.lit(first - margin), F.lit(last + margin))
-    if margin or len(set(days)) == (last - first).days + 1:
+    near = day.between(F.lit(first - around), F.lit(last + around))
+    if around or len(set(days)) == (last - first).days + 1:
         return near
     return near & day.isin(*[F.lit(d) for d in days])
 
 
+@dataclass(frozen=True)
+class Refreshed:
+    """Rows of days that are computed again; `reach` tells whether `around` them enough was read."""
+
+    rows: DataFrame
+    days: Collection[date]
+    around: timedelta
+    reach: BuildReach
+
+
 def build_days(
-    spark: SparkSession, lake: Lake, stream: Stream, days: Collection[date]
-) -> DataFrame:
-    """The stream's rows for those days, from its whole input as it is now."""
-    first, last = min(days), max(days)
+    spark: SparkSession,
+    lake: Lake,
+    stream: Stream,
+    touched: Collection[date],
+    around: timedelta,
+) -> Refreshed:
+    """The stream's rows for every day that the touched days may change, from its whole input.
+
+    Those are the days that lie so near to them: a session that goes on over midnight belongs to the
+    day before.
+    """
     source = table_of(stream.reads[0])
     rows = read_delta(spark, lake.path(source))
-    wanted = touches_days(stream, days)
+    days = _near(stream, rows, touched, around)
+    wanted = touches_days(stream, days, around)
     if source.event_time is not None:
         # Delta skips files by the statistics of the plain column, not of an expression over it.
-        around = reach(stream)
-        bounds = (F.lit(first - around).cast("timestamp"), F.lit(last + around).cast("timestamp"))
-        wanted = F.col(source.event_time).between(*bounds) & wanted
+        far = around + TWO_DAYS
+        bounds = (F.lit(min(days) - far), F.lit(max(days) + far))
+        wanted = F.col(source.event_time).between(*(b.cast("timestamp") for b in bounds)) & wanted
     others = [read_delta(spark, lake.path(table_of(r))) for r in stream.reads[1:]]
     static = StaticTables(lake, stream)
     static.check()
     inputs = (rows.where(wanted), *others, *static.read(spark))
-    return apply_build(stream.name, stream.build, *inputs)
+    daily = days_of(stream.tables[0])
+    reach = BuildReach(
+        daily.bounds(min(days), max(days)),
+        daily.bounds(min(touched), max(touched)),
+        stream.margin,
+    )
+    return Refreshed(build_days_of(stream, reach, *inputs), days, around, reach)
+
+
+def _near(
+    stream: Stream, rows: DataFrame, touched: Collection[date], around: timedelta
+) -> Collection[date]:
+    """The days whose results may be made of rows of the touched days too."""
+    if not around:
+        return touched
+    if stream.touches is None:
+        spans = (days_between(day - around, day + around) for day in touched)
+        start = days_of(stream.tables[0]).start
+        return sorted({*touched, *(day for span in spans for day in span if day >= start)})
+    # Its days may be years: only those that rows touch are any.
+    near = touches_days(stream, touched, around)
+    every = rows.where(near).select(touched_day(stream).alias("day")).distinct().toArrow()
+    return sorted({*touched, *every["day"].to_pylist()})
 
 
 def rows_for(output: Output, built: DataFrame, days: Collection[date]) -> DataFrame:
     """The rows of those days that an output takes, and those that have no day."""
-    rows = built if output.where is None else built.where(output.where())
     # Where the day is not known, the condition is not either.
     wanted = F.coalesce(condition(output.table, days), F.lit(True))
-    return rows.where(wanted).select(*output.table.schema.fieldNames())
+    if output.where is not None:
+        wanted &= output.where()
+    return cut(built, _wanted=wanted).select(*output.table.schema.fieldNames())
 
 
 def write_days(
     lake: Lake,
     stream: Stream,
-    built: DataFrame,
-    days: Collection[date],
+    built: Refreshed,
     origin: Origin,
     metadata: dict[str, object],
     *,
     audited: bool = True,
-) -> tuple[int, int]:
+) -> tuple[int, int, timedelta | None]:
     """Replace the days in each table that the stream writes; returns the number of rows.
 
     And how many of those that were built have no day, so that they go to no table; these are
-    counted where the driver writes the rows. The rows are audited before the first table is touched
-    (PublicationBlocked), but those of a live stream.
+    counted where the driver writes the rows. Last, how much has to be read around the days where
+    what was read does not suffice: then nothing was written. The rows are audited before the first
+    table is touched (PublicationBlocked), but those of a live stream.
     """
     lost = 0
-    chosen_rows = [rows_for(output, built, days) for output in stream.outputs]
+    days = built.days
+    chosen_rows = [rows_for(output, built.rows, days) for output in stream.outputs]
     by_driver = stream.volume == "results" or all(map(fits_driver, chosen_rows))
     with ExitStack() as stack:
         parts: list[tuple[Table, DataFrame | pa.Table]] = []
@@ -227,13 +264,16 @@ def write_days(
                 audited_rows.append((table, collected))
                 continue
             chosen = chosen.where(F.col(day).isNotNull())
-            if audited or len(sinks_of(output)) > 1:
-                spark = built.sparkSession
+            if audited or built.reach.measures or len(sinks_of(output)) > 1:
+                spark = built.rows.sparkSession
                 kept, seen = stack.enter_context(staged(spark, lake, table, chosen))
                 parts.append((table, kept))
                 audited_rows.append((table, seen))
             else:
                 parts.append((table, chosen))
+        wider = read_instead(stream, built.reach, built.around)
+        if wider is not None:
+            return 0, 0, wider
         if audited:
             audit(lake, stream, audited_rows, instead_of=days, kept=not by_driver)
         origin.check()
@@ -246,4 +286,4 @@ def write_days(
             total += count
             if count:
                 note_written(lake, table, origin, int(str(metadata["refresh"])))
-        return total, lost
+        return total, lost, None

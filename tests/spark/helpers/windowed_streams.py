@@ -1,0 +1,69 @@
+"""Streams of native windows over the sensors' readings, kept by days."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Final, Literal
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+
+from rivermark import Daily, Ingest, Stream, Table
+from rivermark.operators import EventWindow, SessionWindow, per_window
+from tests.spark.helpers.sensors import FIRST_DAY, READINGS
+
+COUNTED: Final = StructType(
+    [
+        StructField("rule", StringType()),
+        StructField("sensor", StringType()),
+        StructField("window_start", TimestampType()),
+        StructField("window_end", TimestampType()),
+        StructField("readings", LongType()),
+    ]
+)
+HALF_AN_HOUR: Final = timedelta(minutes=30)
+
+
+def counted(*windows: EventWindow) -> Callable[[DataFrame], DataFrame]:
+    """The number of readings by sensor in each window of every rule."""
+
+    def build(readings: DataFrame) -> DataFrame:
+        counts = [
+            per_window(readings, window, "at", "sensor", readings=F.count(F.lit(1))).select(
+                F.lit(str(number)).alias("rule"), *COUNTED.names[1:]
+            )
+            for number, window in enumerate(windows)
+        ]
+        every = counts[0]
+        for other in counts[1:]:
+            every = every.unionByName(other)
+        return every
+
+    return build
+
+
+def windowed(
+    name: str,
+    *windows: EventWindow,
+    by: Literal["window_start", "window_end"] = "window_start",
+    source: Ingest | Stream = READINGS,
+    **changes: Any,
+) -> Stream:
+    """Windows of those rules (sessions of half an hour) in a table with days by one of the ends."""
+    declared: dict[str, Any] = {
+        "reads": (source,),
+        "build": counted(*(windows or (SessionWindow(HALF_AN_HOUR),))),
+        "writes": Table(
+            name=name,
+            schema=COUNTED,
+            description="Readings in windows.",
+            event_time="window_end",
+            keys=("rule", "sensor", "window_start"),
+            days=Daily(column=by, start=FIRST_DAY),
+        ),
+        "group": "test",
+        "margin": timedelta(hours=6),
+    }
+    return Stream(**(declared | changes))

@@ -1,0 +1,232 @@
+"""Every native operator, days cut at midnight: equal rows by every route.
+
+A stream in batches of any cut, the same drained at once, its days computed again (one alone, all in
+any order, a range), and the refreshed form of it, file after file, are compared with plain Python.
+RIVERMARK_ROUTE_ROUNDS is how many random worlds the long form tries.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from random import Random
+from typing import Final, Literal
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rivermark import Daily, Stream
+from rivermark.model.ingest import Ingest
+from rivermark.operators import (
+    SessionWindow,
+    SlidingWindow,
+    TumblingWindow,
+    first_of_each,
+    join_as_of,
+    keep,
+)
+from rivermark.settings import Settings
+from tests.spark.helpers.recomputing import recompute_days
+from tests.spark.helpers.sensors import (
+    FIRST_DAY,
+    READINGS,
+    TEN,
+    admit,
+    ordered,
+    reading,
+    readings,
+    rows,
+    run,
+)
+from tests.spark.helpers.windowed_streams import windowed
+
+pytestmark = pytest.mark.spark
+
+ROUNDS: Final = int(os.environ.get("RIVERMARK_ROUTE_ROUNDS", "2"))
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+DUMP: Final = readings(lateness=None)
+DAYS: Final = [date(2024, 3, day) for day in range(1, 5)]
+BEGIN: Final = datetime(2024, 3, 1, tzinfo=UTC)
+END: Final = BEGIN + 20 * DAY
+"""When a last reading closes all days."""
+GAP, TUMBLING, SIZE, EVERY = 50 * MINUTE, 7 * HOUR, 3 * HOUR, 40 * MINUTE
+WINDOWS: Final = (TumblingWindow(TUMBLING, HOUR), SlidingWindow(SIZE, EVERY), SessionWindow(GAP))
+MARGIN: Final = 8 * HOUR
+
+Event = tuple[datetime, str, str]
+"""Its time, sensor and note."""
+Cut = list[list[Event]]
+
+
+def world(random: Random, largest: int) -> Cut:
+    """Bursts of readings around midnights, some sent again, in commits of any size."""
+    events: list[Event] = []
+    for day in range(5):
+        for burst in range(3):
+            near = BEGIN + day * DAY + random.choice((0, 0, 12)) * HOUR
+            at = near - random.randrange(240) * MINUTE
+            for number in range(random.randrange(1, 9)):
+                sensor = random.choice("ab")
+                event = (at, sensor, f"{day}.{burst}.{number}")
+                events.append(event)
+                if random.random() < 0.3:
+                    events.append(event)
+                at += random.choice((1, 10, 50, 51, 200)) * MINUTE
+    events = sorted(each for each in events if each[0] >= BEGIN)
+    cut: Cut = []
+    while events:
+        size = random.randint(1, largest)
+        commit, events = events[:size], events[size:]
+        cut.append(commit)
+    return [*cut, [(END, "end", "end")]]
+
+
+def line(event: Event) -> str:
+    at, sensor, note = event
+    return reading((at - TEN) / MINUTE, sensor, note=note)
+
+
+def windows_of(events: Iterable[Event]) -> Iterator[tuple[str, str, datetime, datetime, int]]:
+    """What the windows must hold, by rule and sensor."""
+    every = sorted(events)
+    for sensor in {sensor for _, sensor, _ in every}:
+        times = [at for at, of, _ in every if of == sensor]
+        for rule, size, step, offset in (("0", TUMBLING, TUMBLING, HOUR), ("1", SIZE, EVERY, None)):
+            epoch = datetime(1970, 1, 1, tzinfo=UTC) + (offset or timedelta(0))
+            starts = set()
+            for at in times:
+                start = epoch + (at - epoch) // step * step
+                while start + size > at:
+                    starts.add(start)
+                    start -= step
+            for start in starts:
+                count = sum(start <= at < start + size for at in times)
+                yield rule, sensor, start, start + size, count
+        session: list[datetime] = []
+        for at in [*times, END]:
+            if session and at - session[-1] > GAP:
+                yield "2", sensor, session[0], session[-1] + GAP, len(session)
+                session = []
+            session.append(at)
+
+
+def firsts_of(events: Iterable[Event]) -> Iterator[tuple[str, str]]:
+    """Every note that does not end with 0 once, with its version."""
+    for at, sensor, note in set(events):
+        valid = [version for of, version, since in VERSIONS if of == sensor and since <= at]
+        if not note.endswith(".0"):
+            yield sensor, f"{note} {valid[-1] if valid else 'none'}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A stream and its refreshed form, and what rows it must have of events (final ones)."""
+
+    stream: Callable[[Ingest, str], Stream]
+    expected: Callable[[list[Event]], Iterator[tuple[object, ...]]]
+    columns: tuple[str, ...]
+
+
+def of_windows(by: Literal["window_start", "window_end"]) -> Case:
+    return Case(
+        lambda source, name: windowed(name, *WINDOWS, by=by, source=source, margin=MARGIN),
+        windows_of,
+        ("rule", "sensor", "window_start", "window_end", "readings"),
+    )
+
+
+VERSIONS: Final = [("a", "old", BEGIN - DAY), ("a", "new", BEGIN + DAY), ("b", "only", BEGIN + DAY)]
+
+
+def once(source: Ingest, name: str) -> Stream:
+    """Each reading once, if its note does not end with 0, with the version of its sensor."""
+    first = first_of_each("note", event_time="at", within=MINUTE)
+    table = replace(source.admitted, name=name, days=Daily("at", FIRST_DAY))
+
+    def build(readings: DataFrame) -> DataFrame:
+        schema = "sensor string, version string, since timestamp"
+        versions = readings.sparkSession.createDataFrame(VERSIONS, schema)
+        kept = readings.transform(first).transform(
+            keep(~F.col("note").endswith(".0"), event_time="at")
+        )
+        joined = join_as_of(kept, versions, ("sensor",), at="at", since="since")
+        version = F.coalesce("version", F.lit("none"))
+        return joined.withColumn("note", F.concat_ws(" ", "note", version))
+
+    return Stream(
+        reads=(source,),
+        build=build,
+        writes=table,
+        group="test",
+        volume="events",
+        margin=MINUTE,
+    )
+
+
+CASES: Final = {
+    "windows by their start": of_windows("window_start"),
+    "windows by their end": of_windows("window_end"),
+    "repeats, a filter and versions": Case(once, firsts_of, ("sensor", "note")),
+}
+
+
+def check(
+    spark: SparkSession, settings: Settings, case: Case, seed: int, *, refreshed: bool
+) -> None:
+    """Compare every route over one world."""
+    random = Random(seed)
+    cut = world(random, 12 if refreshed else 60)
+    events = [event for commit in cut for event in commit]
+    final = [event for event in events if event[0] < END]
+    expected = ordered(case.expected(final))
+
+    def published(stream: Stream) -> list[tuple[object, ...]]:
+        found = rows(spark, settings, stream.tables[0], *case.columns)
+        utc = [
+            tuple(v.astimezone(UTC) if isinstance(v, datetime) else v for v in row)
+            for row in found
+            if row["sensor"] != "end"
+        ]
+        return ordered(utc)
+
+    cut_live = case.stream(READINGS, "test/cut")
+    drained = case.stream(READINGS, "test/drained")
+    fresh = replace(case.stream(DUMP, "test/fresh"), kind="refresh", volume="results")
+    for number, commit in enumerate(cut):
+        lines = [line(event) for event in commit]
+        admit(settings, *random.sample(lines, len(lines)))
+        if refreshed and (number % 4 == 3 or number == len(cut) - 1):
+            run(spark, settings, fresh)
+    run(spark, settings.model_copy(update={"files_per_trigger": 1}), cut_live)
+    run(spark, settings, drained)
+
+    assert published(cut_live) == expected, f"live, seed {seed}"
+    assert published(drained) == expected, f"drained, seed {seed}"
+    streams = [drained]
+    if refreshed:
+        assert published(fresh) == expected, f"refreshed, seed {seed}"
+        streams.append(fresh)
+    for stream in streams:
+        spans = [(day, day) for day in random.sample(DAYS, len(DAYS) if refreshed else 2)]
+        for first, last in (*spans, (DAYS[0], DAYS[-1])):
+            done = recompute_days(spark, settings, stream, first, last)
+            what = f"{stream.name} {first} to {last}, seed {seed}"
+            difference = done.tables[stream.name].difference
+            assert (difference.added, difference.removed) == (0, 0), what
+            assert published(stream) == expected, what
+
+
+def test_windows_are_the_same_by_every_route(spark: SparkSession, settings: Settings) -> None:
+    check(spark, settings, CASES["windows by their start"], 1, refreshed=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(ROUNDS))
+@pytest.mark.parametrize("name", CASES)
+def test_every_operator_is_the_same_by_every_route(
+    spark: SparkSession, settings: Settings, name: str, seed: int
+) -> None:
+    check(spark, settings, CASES[name], seed, refreshed=True)
