@@ -14,11 +14,17 @@ from rivermark import Stream
 from rivermark.backfill.recompute import Order, rehearse
 from rivermark.model.errors import PartitionStillOpen, RivermarkError, StreamFailed
 from rivermark.operators import SessionWindow, SlidingWindow, TumblingWindow, first_of_each
+from rivermark.process.spark import run_process
 from rivermark.settings import Settings
 from tests.spark.helpers.recomputing import recompute_days
 from tests.spark.helpers.sensors import TEN, admit, reading, readings, rows, run
 from tests.spark.helpers.stateful_streams import distinct
-from tests.spark.helpers.windowed_streams import windowed
+from tests.spark.helpers.windowed_streams import (
+    HALF_AN_HOUR,
+    ProcessSessions,
+    counted,
+    windowed,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -46,7 +52,10 @@ def sessions_of(
     return [(r[0].astimezone(UTC), r[1].astimezone(UTC), r[2]) for r in found]
 
 
-@pytest.mark.parametrize("by", ["window_start", "window_end"])
+LONG = pytest.mark.long
+
+
+@pytest.mark.parametrize("by", ["window_start", pytest.param("window_end", marks=LONG)])
 def test_n057_a_session_over_midnight_is_one_however_its_days_are_computed(
     spark: SparkSession, settings: Settings, by: str
 ) -> None:
@@ -61,7 +70,7 @@ def test_n057_a_session_over_midnight_is_one_however_its_days_are_computed(
         assert done.tables[stream.name].difference.same
 
 
-@pytest.mark.parametrize("by", ["window_start", "window_end"])
+@pytest.mark.parametrize("by", ["window_end", pytest.param("window_start", marks=LONG)])
 def test_n057_a_refreshed_session_over_midnight_is_one_file_after_file(
     spark: SparkSession, settings: Settings, by: str
 ) -> None:
@@ -87,10 +96,17 @@ def test_n057_a_filter_of_the_build_stays_above_its_sessions(
     assert sessions_of(spark, settings, stream) == []
 
 
+@pytest.mark.parametrize(
+    "build",
+    [
+        counted(SessionWindow(HALF_AN_HOUR)),
+        pytest.param(run_process(ProcessSessions, buckets=2), marks=LONG),
+    ],
+)
 def test_n066_the_read_is_widened_until_no_session_touches_its_border(
-    spark: SparkSession, settings: Settings
+    spark: SparkSession, settings: Settings, build: Any
 ) -> None:
-    stream = windowed("test/sessions", margin=HOUR)
+    stream = windowed("test/sessions", margin=HOUR, build=build)
     long = [at(20 * n - 24 * 60) for n in range(4 * 72)]
     admit(settings, *long, at(9 * 24 * 60))
     run(spark, settings, stream)
@@ -103,6 +119,7 @@ def test_n066_the_read_is_widened_until_no_session_touches_its_border(
         assert done.tables[stream.name].difference.same
 
 
+@pytest.mark.long
 def test_n066_a_session_without_end_is_refused(spark: SparkSession, settings: Settings) -> None:
     stream = windowed("test/sessions", SessionWindow(24 * HOUR))
     admit(settings, *[at(24 * 60 * day) for day in range(400)], at(24 * 60 * 500))
@@ -161,6 +178,22 @@ def test_n067_with_that_margin_the_repeat_stays_out(
     assert len(before) == 2
 
     recompute_days(spark, settings, stream, date(2024, 3, 4))
+    assert rows(spark, settings, stream.tables[0], "at", "note") == before
+
+
+def test_n068_a_chain_of_repeats_is_refused_and_nothing_is_changed(
+    spark: SparkSession, settings: Settings
+) -> None:
+    stream = distinct()
+    for number in range(12):
+        admit(settings, reading(number * 5 / 6, note="same"))
+    admit(settings, reading(4 * 24 * 60, note="closes"))
+    run(spark, settings.model_copy(update={"files_per_trigger": 1}), stream)
+    before = rows(spark, settings, stream.tables[0], "at", "note")
+    assert len(before) > 2
+
+    with pytest.raises(RivermarkError, match="rows come more than 0:01:00 after the first row of"):
+        recompute_days(spark, settings, stream, FIRST)
     assert rows(spark, settings, stream.tables[0], "at", "note") == before
 
 

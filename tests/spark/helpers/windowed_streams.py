@@ -6,12 +6,15 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final, Literal
 
+import msgspec
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from rivermark import Daily, Ingest, Stream, Table
 from rivermark.operators import EventWindow, SessionWindow, per_window
+from rivermark.process import Millis
+from rivermark.process.windows import Sessions, WindowAggregate, WindowContext
 from tests.spark.helpers.sensors import FIRST_DAY, READINGS
 
 COUNTED: Final = StructType(
@@ -42,6 +45,41 @@ def counted(*windows: EventWindow) -> Callable[[DataFrame], DataFrame]:
         return every
 
     return build
+
+
+class Read(msgspec.Struct, frozen=True):
+    """A reading as sessions need it."""
+
+    sensor: str
+    at: Millis
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """A row of the counts."""
+
+    rule: str
+    sensor: str
+    window_start: Millis
+    window_end: Millis
+    readings: int
+
+
+class ProcessSessions(WindowAggregate[Read, int, Counted]):
+    """Sessions of half an hour by a window process."""
+
+    key = "sensor"
+    time = "at"
+    windows = Sessions(HALF_AN_HOUR)
+    late = None
+
+    def update(self, value: int | None, event: Read) -> int:
+        return (value or 0) + 1
+
+    def combine(self, one: int, other: int) -> int:
+        return one + other
+
+    def on_window(self, value: int, ctx: WindowContext[Counted]) -> None:
+        ctx.emit(Counted("0", ctx.key, ctx.window.start, ctx.window.end, value))
 
 
 def windowed(
