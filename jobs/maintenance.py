@@ -56,6 +56,10 @@ def upkeep_job(topology: Topology) -> dg.JobDefinition:
         broken: list[str] = []
 
         def report(kept: MaintenanceResult) -> None:
+            if kept.failed:
+                context.log.error(f"{kept.table}: not looked after: {kept.failed}")
+                broken.append(f"{kept.table}: not looked after: {kept.failed}")
+                return
             for note in kept.notes:
                 context.log.warning(f"{kept.table}: {note}")
             check = retained.get(kept.table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -20,6 +21,7 @@ from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.runtime.supervision.reset import tables_of
 from rivermark.settings import Settings
 
+LOG = logging.getLogger("rivermark")
 OWN: Final = (INGEST_FILES, STREAM_PROGRESS, REPROCESSINGS, PENDING_AND_MERGES)
 """Tables of the platform's own that grow."""
 
@@ -47,7 +49,8 @@ def upkeep(
 ) -> list[MaintenanceResult]:
     """Maintain the named tables, or all that exist, one after the other. Starts no Spark.
 
-    Streams may run meanwhile. Raises UnknownStream for a name that no table has.
+    Streams may run meanwhile. A table that cannot be looked after has the reason in `failed`, and
+    the others are. Raises UnknownStream for a name that no table has.
     """
     tables = kept_tables(topology)
     lake, now = settings.lake(), now or datetime.now(UTC)
@@ -57,17 +60,22 @@ def upkeep(
             continue
         writer = topology.writer(table)
         since = now - timedelta(days=settings.progress_days)
-        kept = maintain(
-            lake,
-            table,
-            now=now,
-            run_id=run_id,
-            readers=readers_of(lake, topology, table),
-            computed_with=writer.tables[0] if writer is not None else None,
-            rows_since=("started_at", since) if table.name == STREAM_PROGRESS.name else None,
-            dry_run=dry_run,
-            target=target,
-        )
+        try:
+            kept = maintain(
+                lake,
+                table,
+                now=now,
+                run_id=run_id,
+                readers=readers_of(lake, topology, table),
+                computed_with=writer.tables[0] if writer is not None else None,
+                rows_since=("started_at", since) if table.name == STREAM_PROGRESS.name else None,
+                dry_run=dry_run,
+                target=target,
+            )
+        except Exception as error:
+            LOG.warning("table '%s' could not be looked after", table.name, exc_info=True)
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            kept = MaintenanceResult(table.name, dry_run, failed=reason)
         done.append(kept)
         if on_done is not None:
             on_done(kept)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from rivermark.cli.arguments import DryRun, Groups, Home, Json, TableNames
 from rivermark.cli.console import grid, number, out, plain, print_json
 from rivermark.cli.deployment import settings_for, topology, with_tables_of
 from rivermark.cli.session import new_run_id
+from rivermark.model.errors import RivermarkError
+
+if TYPE_CHECKING:
+    from rivermark.lake.maintenance.maintain import MaintenanceResult
 
 NUMBERS = ("joined", "deleted", "files", "before", "MB", "MB before", "log", "log before", "s")
 
@@ -23,7 +30,7 @@ def upkeep(
 
     JSON:
         dry_run, tables (table, dry_run, before, after: files, bytes, log_files and more,
-        joined_files, deleted_files, deleted_log_entries, deleted_rows, seconds, notes)
+        joined_files, deleted_files, deleted_log_entries, deleted_rows, seconds, notes, failed)
 
     Examples:
         rivermark upkeep --dry-run
@@ -37,8 +44,15 @@ def upkeep(
     done = maintain(settings, declared, names, run_id=new_run_id(), dry_run=dry_run)
     if as_json:
         print_json({"dry_run": dry_run, "tables": done})
-        return
-    title = f"every version of the last {settings.promise_days:g} days stays readable"
+    else:
+        _show(done, settings.promise_days, dry_run=dry_run)
+    failed = [f"table '{kept.table}': {kept.failed}" for kept in done if kept.failed]
+    if failed:
+        raise RivermarkError(f"not looked after: {'; '.join(failed)}")
+
+
+def _show(done: Sequence[MaintenanceResult], days: float, *, dry_run: bool) -> None:
+    title = f"every version of the last {days:g} days stays readable"
     table = grid(f"{'dry run, ' if dry_run else ''}{title}", ("table", *NUMBERS), right=NUMBERS)
     for kept in done:
         table.add_row(

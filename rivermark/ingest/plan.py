@@ -64,6 +64,15 @@ def planned_split(row: dict[str, Any]) -> PlannedSplit:
     return PlannedSplit(batch=batch, **values)
 
 
+def planned_names(lake: Lake, ingest: Ingest, version: int | None = None) -> list[str]:
+    """The names of an ingest's planned splits, as of a version of the plan; now without one."""
+    table = plan_table(ingest)
+    if not lake.exists(table):
+        return []
+    rows = read_rows(dataset_of(delta_table(lake.path(table), version)), columns=["name"])
+    return [str(name) for name in rows["name"].to_pylist()]
+
+
 def open_source(lake: Lake, landing_root: str, ingest: Ingest) -> SourceReader:
     """Open an ingest's source behind all that is planned, without writing anything."""
     reader = ingest.source.open(landing_root)

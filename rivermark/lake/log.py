@@ -119,6 +119,10 @@ class CommitLog:
         versions = self.versions()
         return not versions or versions[0] == 0
 
+    def first_readable(self) -> int:
+        """The first version that the log can give: its first, or that of its first checkpoint."""
+        return 0 if self.complete() else min(self.checkpoints(), default=0)
+
     def only_appends(self) -> bool:
         """Whether its commits, read from version 0 on, give the rows that the table holds now.
 

@@ -217,13 +217,13 @@ class _DeltaReader(SourceReader):
 
     def _payloads(self, split: PlannedSplit) -> Iterator[str]:
         version = version_of(split.name)
-        if self._feed and not is_snapshot(split):
+        if self._feed and not is_snapshot(split.name):
             changes = delta_table(self._table).load_cdf(version, version)
             rows = pa.RecordBatchReader.from_stream(changes).read_all()
         else:
             dataset = dataset_of(delta_table(self._table, version=version))
-            rows = read_rows(dataset if is_snapshot(split) else self._added(dataset, version))
-        more = self._snapshot_change(split) if is_snapshot(split) else {}
+            rows = read_rows(dataset if is_snapshot(split.name) else self._added(dataset, version))
+        more = self._snapshot_change(split) if is_snapshot(split.name) else {}
         for row in rows.to_pylist():
             yield json_payload(row | more)
 
@@ -243,17 +243,17 @@ class _DeltaReader(SourceReader):
 
     def _frame(self, spark: SparkSession, split: PlannedSplit) -> DataFrame:
         version = version_of(split.name)
-        if self._feed and not is_snapshot(split):
+        if self._feed and not is_snapshot(split.name):
             check_log(self._table)
             reader = spark.read.format("delta").option("readChangeFeed", "true")
             reader = reader.option("startingVersion", version).option("endingVersion", version)
             frame = reader.load(self._table)
         else:
             frame = read_delta(spark, self._table, version)
-        if not self._feed and not is_snapshot(split):
+        if not self._feed and not is_snapshot(split.name):
             names = [path.rsplit("/", 1)[-1] for path in self._commit(version).added]
             frame = frame.where(F.substring_index("_metadata.file_path", "/", -1).isin(names))
-        more = self._snapshot_change(split) if is_snapshot(split) else {}
+        more = self._snapshot_change(split) if is_snapshot(split.name) else {}
         frame = frame.withColumns({name: F.lit(value) for name, value in more.items()})
         payload = F.to_json(F.struct(*(f"`{name}`" for name in frame.columns)), TO_JSON)
         return spark_records(frame, F.lit(split.name), payload)
@@ -268,6 +268,6 @@ def version_of(name: str) -> int:
     return int(name.rsplit("-", 1)[-1])
 
 
-def is_snapshot(split: Split) -> bool:
-    """Whether a split is the whole table."""
-    return split.name.startswith("snapshot-")
+def is_snapshot(name: str) -> bool:
+    """Whether a split of that name is the whole table."""
+    return name.startswith("snapshot-")

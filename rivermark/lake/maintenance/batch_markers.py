@@ -19,11 +19,14 @@ from rivermark.lake.log import REMEMBERED, Commit, CommitLog
 
 
 def newest_batches(log: CommitLog) -> list[Commit]:
-    """The newest batch of each stream in its newest generation, newest first."""
+    """The newest batch of each stream in its newest generation, newest first.
+
+    A refreshing stream's batches are those by which it replaced days.
+    """
     newest: dict[str, Commit] = {}
     for commit in log.history():
         stream = commit.metadata.get("stream")
-        if stream is None or "batch" not in commit.metadata:
+        if stream is None or not {"batch", "refresh"} & commit.metadata.keys():
             continue
         before = newest.get(stream)
         if before is None or _generation(commit) > _generation(before):

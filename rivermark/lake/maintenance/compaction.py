@@ -13,7 +13,7 @@ from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.delta import delta_table
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
-from rivermark.lake.maintenance.reader_positions import Reader, first_needed
+from rivermark.lake.maintenance.reader_positions import Reader, lagging
 from rivermark.lake.statistics import file_sizes
 
 TARGET_BYTES: Final = 64 * 1024 * 1024
@@ -36,12 +36,12 @@ def readable_by_all(path: str, readers: Sequence[Reader]) -> tuple[int | None, s
     """
     log = CommitLog(path)
     newest = log.versions()[-1]
-    slowest = first_needed(readers)
-    if slowest is None or slowest.version > newest:
+    slowest = lagging(log, readers, newest + 1)
+    if slowest is None:
         return newest, ""
-    version = slowest.version if slowest.snapshot else slowest.version - 1
+    version = slowest.behind
     held = f"stream '{slowest.stream}' has read only to version {version} of {newest}"
-    if version < 0 or log.takes_files(version + 1):
+    if version < log.first_readable() or log.takes_files(version + 1):
         return None, held
     return version, ""
 

@@ -26,7 +26,10 @@ BUSY: Final = "days of it are being computed again: the next maintenance takes i
 
 @dataclass
 class MaintenanceResult:
-    """What the maintenance of a table did (or, dry, would do); `notes` say what it left and why."""
+    """What the maintenance of a table did (or, dry, would do); `notes` say what it left and why.
+
+    `failed` is why the table could not be looked after; what the other numbers say was done before.
+    """
 
     table: str
     dry_run: bool = False
@@ -38,6 +41,7 @@ class MaintenanceResult:
     deleted_rows: int = 0
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
+    failed: str = ""
 
 
 def maintain(
@@ -67,7 +71,7 @@ def maintain(
             return done
         done.before = size_of(path)
         if not dry_run:
-            apply_retention(lake, table)
+            apply_retention(lake, table, now)
             if rows_since is not None:
                 done.deleted_rows = delete_before(path, *rows_since, run_id=run_id)
         done.joined_files, why = compact(path, readers, run_id, dry_run=dry_run, target=target)
@@ -77,10 +81,7 @@ def maintain(
         done.deleted_files, why = vacuum(lake, table, readers, now, dry_run=dry_run)
         _note(done, why)
         done.deleted_files += remove_drafts(lake, table, now, dry_run=dry_run)
-        done.deleted_log_entries, why = clean_log(
-            lake, table, readers, now, run_id, dry_run=dry_run
-        )
-        _note(done, why)
+        done.deleted_log_entries = clean_log(lake, table, readers, now, run_id, dry_run=dry_run)
         done.after = done.before if dry_run else size_of(path)
     done.seconds = round(time.monotonic() - began, 3)
     return done

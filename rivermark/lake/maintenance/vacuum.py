@@ -15,7 +15,7 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.batch_markers import write_batch_markers
-from rivermark.lake.maintenance.reader_positions import Reader, first_needed, unread
+from rivermark.lake.maintenance.reader_positions import Reader, lagging
 from rivermark.lake.retention import oldest_retained
 from rivermark.model.table import Table
 
@@ -41,7 +41,7 @@ def vacuum(
     """
     path = lake.path(table)
     oldest = oldest_retained(lake, table, now)
-    reader = unread(CommitLog(path), readers, oldest)
+    reader = lagging(CommitLog(path), readers, oldest)
     if reader is not None:
         return 0, _held(reader, oldest)
     keep = sorted({oldest, *(r.version for r in readers if r.snapshot)})
@@ -58,8 +58,8 @@ def clean_log(
     run_id: str,
     *,
     dry_run: bool = False,
-) -> tuple[int, str]:
-    """Delete log entries from before the retained span; returns how many, and why not more.
+) -> int:
+    """Delete log entries that neither the retained span nor a reader needs; returns how many.
 
     The log begins with a table checkpoint afterwards, so that all later versions can be read, and
     the newest batch of each stream is written down in it (`remember`). Not by delta-rs's own
@@ -67,25 +67,20 @@ def clean_log(
     current when the span began (seen with 1.6.6: a quiet table lost it).
     """
     path = lake.path(table)
-    oldest = oldest_retained(lake, table, now)
+    needed = min([oldest_retained(lake, table, now), *(r.log_from for r in readers)])
     store, folder = filesystem(f"{path}/_delta_log")
     entries = _entries(store, folder)
     checkpoints = (v for v, name in entries if ".checkpoint" in name and not name.startswith("."))
-    begin = max((v for v in checkpoints if v <= oldest), default=0)
+    begin = max((v for v in checkpoints if v <= needed), default=0)
     old = [name for v, name in entries if v < begin]
-    if not old:
-        return 0, ""
-    slowest = first_needed(readers)
-    if slowest is not None and slowest.version < begin:
-        return 0, _held(slowest, begin)
-    if dry_run:
-        return len(old), ""
+    if not old or dry_run:
+        return len(old)
     with commit_lock(path):
         write_batch_markers(path, run_id)
         for name in sorted(old):
             # The oldest first: a kill in the middle leaves a log without a gap.
             store.delete_file(f"{folder}/{name}")
-    return len(old), ""
+    return len(old)
 
 
 def remove_drafts(lake: Lake, table: Table, now: datetime, *, dry_run: bool = False) -> int:
@@ -105,6 +100,6 @@ def _entries(store: fs.FileSystem, folder: str) -> list[tuple[int, str]]:
 
 def _held(reader: Reader, before: int) -> str:
     return (
-        f"stream '{reader.stream}' has read only to version {reader.version}, and versions before "
+        f"stream '{reader.stream}' has read only to version {reader.behind}, and versions before "
         f"{before} could go: start it, or reset it (rivermark reset {reader.stream})"
     )

@@ -38,6 +38,12 @@ def readers_of(lake: Lake, topology: Topology, table: Table) -> list[Reader]:
                 reader = Reader(stream.name, 0)
             if reader is not None:
                 readers.append(reader)
+        if isinstance(stream, Ingest) and stream.source.kind == "delta":
+            # Its module imports Arrow's datasets, and they pandas, which takes a second.
+            from rivermark.runtime.checkpoint.source_position import reader_as_source
+
+            reader = reader_as_source(lake, stream, table)
+            readers += [] if reader is None else [reader]
     return readers
 
 
@@ -54,29 +60,36 @@ def position(lake: Lake, stream: AnyStream, table_id: str) -> Reader | None:
     """The stream's place in a table, as the last finished batch of its checkpoint tells it.
 
     A batch that was planned and not finished is read again after a restart: what it needs is
-    counted as unread. None before the first start.
+    counted as unread. Of the last finished batch Spark asks each source once more, from the place
+    of the batch before, and drops the answer: the log must reach back so far. None before the first
+    start.
     """
     generation = read_generation(lake, stream, unfinished=True)
     if generation is None:
         return None
     store, path = filesystem(lake.checkpoint(stream.name, generation.number))
+
+    def places(batch: int) -> list[dict[str, Any]]:
+        offsets = _offsets(store, f"{path}/offsets/{batch}")
+        return [place for place in offsets if place["reservoirId"] == table_id]
+
     done = newest_entry(store, f"{path}/commits")
     if done is None:
-        planned = _offsets(store, f"{path}/offsets/0")
-        places = [p for p in planned if p["reservoirId"] == table_id]
         if newest_entry(store, f"{path}/offsets") is None:
             return None
-        snapshot = next((p for p in places if p["isStartingVersion"]), None)
+        snapshot = next((place for place in places(0) if place["isStartingVersion"]), None)
         if snapshot is not None:
             return Reader(stream.name, int(snapshot["reservoirVersion"]), snapshot=True)
         return Reader(stream.name, 0)
-    places = [p for p in _offsets(store, f"{path}/offsets/{done}") if p["reservoirId"] == table_id]
-    if not places:
+    if not places(done):
         # It began before the table had a commit, or with another table of that name.
         return Reader(stream.name, 0)
-    slowest = min(places, key=lambda p: int(p["reservoirVersion"]))
+    slowest = min(places(done), key=lambda place: int(place["reservoirVersion"]))
     return Reader(
-        stream.name, int(slowest["reservoirVersion"]), snapshot=bool(slowest["isStartingVersion"])
+        stream.name,
+        int(slowest["reservoirVersion"]),
+        snapshot=bool(slowest["isStartingVersion"]),
+        log_from=min((int(place["reservoirVersion"]) for place in places(done - 1)), default=-1),
     )
 
 

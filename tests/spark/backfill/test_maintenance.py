@@ -6,7 +6,7 @@ import random
 import threading
 import time
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import cast
 
@@ -132,3 +132,44 @@ def test_a_stream_that_lags_for_longer_than_the_promise_loses_nothing(
     assert ordered(rows(spark, settings, WINDOWS.tables[0])) == final_windows(readings)
     caught_up = look_after(settings, topology)[ingest.admitted.name]
     assert caught_up.joined_files == 16
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("batches", "promise_days", "nights"),
+    [(4, 7.0, 16), (9, 7.0, 16), (4, SECOND, 3), (1, SECOND, 3)],
+)
+def test_n055_streams_that_rested_through_quiet_nights_start_again(
+    spark: SparkSession,
+    settings: Settings,
+    landing: Landing,
+    monkeypatch: pytest.MonkeyPatch,
+    batches: int,
+    promise_days: float,
+    nights: int,
+) -> None:
+    """All was read. At a start Spark goes through the last finished batch once more."""
+    settings = settings.model_copy(update={"promise_days": promise_days, "files_per_trigger": 1})
+    ingest = one_file_a_batch(monkeypatch, READINGS)[0]
+    hours = replace(WINDOWS.tables[0], name="test/hours")
+    hourly = windows(name="test/hours", minutes=60, kind="refresh", writes=hours)
+    streams = (ingest, WINDOWS, busiest(WINDOWS), hourly)
+    topology, lake = Topology(streams), settings.lake()
+    land(landing, 0, batches)
+    run(spark, settings, *streams)
+
+    for night in range(1, nights + 1):
+        if promise_days == SECOND:
+            time.sleep(1.2)
+        quiet = timedelta(days=night if promise_days > 1 else 0)
+        done = upkeep(settings, topology, run_id="upkeep", now=datetime.now(UTC) + quiet)
+        assert [kept.table for kept in done if kept.failed or kept.notes] == []
+    land(landing, batches, batches + 6)
+    summaries = run(spark, settings, *streams)
+
+    assert {s.dropped_by_watermark for s in summaries.values()} == {0}
+    found = rows(spark, settings, READINGS.admitted)
+    assert len(found) == 4 * (batches + 6)
+    assert ordered(rows(spark, settings, WINDOWS.tables[0])) == final_windows(found)
+    assert sum(row["readings"] for row in rows(spark, settings, hours)) == len(found)
+    assert CommitLog(lake.path(hours)).versions()[0] > 0, "no stream reads it: its log was cut"

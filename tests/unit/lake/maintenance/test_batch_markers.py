@@ -9,9 +9,12 @@ from deltalake import DeltaTable
 
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
-from rivermark.model.errors import ReplayUnprovable
-from tests.unit.lake.conftest import RIDES, Foreign, ids, rides
-from tests.unit.lake.maintenance.conftest import NEWEST, Upkeep, write, writer
+from rivermark.lake.replace import replace_days
+from rivermark.lake.written import check_not_behind, note_written
+from rivermark.model.errors import CheckpointIncompatible, ReplayUnprovable
+from rivermark.model.sink import Origin
+from tests.unit.lake.conftest import NOON, RIDES, Foreign, ids, rides
+from tests.unit.lake.maintenance.conftest import NEWEST, SINCE, Upkeep, write, writer
 
 FOREIGN = 6
 
@@ -42,6 +45,24 @@ def test_its_newest_batch_is_still_known(
     assert back.append_once(rides(5), 5)
     assert back.rows_written(5) == 1
     assert [n for n in ids(lake) if 0 <= n < NEWEST] == list(range(6))
+
+
+def test_n055_the_newest_batch_of_a_refreshing_stream_is_still_known(
+    lake: Lake, foreign: Foreign, upkeep: Upkeep, later: Upkeep
+) -> None:
+    """It replaces days, and was refused after a quiet month: the table seemed to lack its batch."""
+    origin = Origin("test/daily", 0, SINCE, "run")
+    metadata = {"stream": "test/daily", "generation": 0, "refresh": 7, "run": "run"}
+    replace_days(lake, RIDES, rides(*range(10)), [NOON.date()], metadata)
+    note_written(lake, RIDES, origin, 7)
+    for _ in range(2):
+        quiet(foreign, upkeep, later)
+
+    assert not CommitLog(lake.path(RIDES)).complete()
+    check_not_behind(lake, RIDES, origin, None, "refresh")
+    note_written(lake, RIDES, origin, 8)
+    with pytest.raises(CheckpointIncompatible, match="lacks batch 8"):
+        check_not_behind(lake, RIDES, origin, None, "refresh")
 
 
 def test_a_log_that_was_cut_before_is_not_made_whole(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
+from rivermark.lake.checkpoint import make_checkpoint
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock, days_lock
 from rivermark.lake.log import CommitLog
@@ -105,3 +106,31 @@ def test_a_table_of_which_days_are_computed_is_left_for_later(lake: Lake, upkeep
     assert DeltaTable(lake.path(RIDES)).version() == 20
     with commit_lock(lake.path(RIDES)):
         pass
+
+
+def test_a_reader_that_has_read_all_rows_holds_up_nothing(lake: Lake, upkeep: Upkeep) -> None:
+    """What came since are commits of maintenance alone."""
+    write(lake, 0, 9)
+    upkeep(Reader("test/resting", 11))
+
+    done = upkeep(Reader("test/resting", 11))
+
+    assert (done.joined_files, done.notes) == (0, [])
+
+
+def test_n056_a_reader_at_the_beginning_of_the_log_is_waited_for(
+    lake: Lake, upkeep: Upkeep
+) -> None:
+    """As maintenance left it before it knew what a start needs: version 8 is gone."""
+    write(lake, 0, 8)
+    make_checkpoint(lake.path(RIDES))
+    write(lake, 9, 18)
+    log = Path(lake.path(RIDES)) / "_delta_log"
+    for version in range(9):
+        (log / f"{version:020}.json").unlink()
+
+    done = upkeep(Reader("test/slow", 9))
+
+    assert done.joined_files == 0
+    assert "stream 'test/slow' has read only to version 8 of 19" in done.notes[0]
+    assert upkeep(Reader("test/slow", 20)).joined_files == 19

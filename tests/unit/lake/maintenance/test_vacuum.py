@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
+from rivermark.lake.checkpoint import make_checkpoint
 from rivermark.lake.integrity.table_walk import faults_of_log
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.maintain import MaintenanceResult
 from rivermark.lake.maintenance.reader_positions import Reader
-from rivermark.lake.retention import apply_retention
+from rivermark.lake.retention import apply_retention, oldest_retained
 from rivermark.lake.schema import create_table
-from rivermark.lake.time_travel import resolve_version
-from rivermark.model.errors import VersionNotAvailable
+from rivermark.lake.time_travel import readable, resolve_version
+from rivermark.model.errors import DeclarationError, VersionNotAvailable
 from tests.unit.lake.conftest import RIDES, ids
 from tests.unit.lake.maintenance.conftest import NEWEST, Upkeep, keep, keep_later, write
 
@@ -122,10 +123,77 @@ def test_a_version_that_is_read_as_a_whole_keeps_its_files(
     write(lake, 0, 29)
     upkeep()
 
+    held = later(Reader("test/new", 30, snapshot=True))
+
+    assert ids(lake, 30) == list(range(30))
+    assert held.deleted_files == 0, "files that version 30 holds"
+    assert later(Reader("test/new", 31, snapshot=True)).deleted_files == 30
+
+
+def test_n055_what_comes_after_a_version_that_is_read_as_a_whole_is_kept_too(
+    lake: Lake, upkeep: Upkeep, later: Upkeep
+) -> None:
+    """Behind the snapshot of version 20 the reader goes on with the files of commit 21."""
+    write(lake, 0, 29)
+    upkeep()
+
     held = later(Reader("test/new", 20, snapshot=True))
 
-    assert ids(lake, 20) == list(range(20))
-    assert held.deleted_files == 10, "files that version 20 does not hold"
+    assert held.deleted_files == 0
+    assert "stream 'test/new' has read only to version 20" in held.notes[0]
+
+
+def test_n055_the_log_stays_from_where_a_reader_starts_again(
+    lake: Lake, upkeep: Upkeep, later: Upkeep
+) -> None:
+    """It has read all rows: the files go, and the log as far as it does not need it."""
+    for batch in range(30):
+        write(lake, batch, batch)
+        if batch in (9, 19):
+            make_checkpoint(lake.path(RIDES))
+    upkeep()
+    resting = Reader("test/resting", 99, log_from=25)
+
+    done = later(resting)
+
+    assert (done.deleted_files, done.notes) == (30, [])
+    assert CommitLog(lake.path(RIDES)).versions()[0] == 20
+    assert later(replace(resting, log_from=98)).deleted_log_entries > 0
+    assert CommitLog(lake.path(RIDES)).versions()[0] > 25
+
+
+def test_a_longer_retention_begins_with_what_the_shorter_one_kept(
+    lake: Lake, upkeep: Upkeep, later: Upkeep
+) -> None:
+    """The lake promises a week, after one second: what is gone is not missed."""
+    write(lake, 0, 19)
+    upkeep()
+    later()
+    write(lake, 20, 24)
+    newest = DeltaTable(lake.path(RIDES)).version()
+    now = datetime.now(UTC)
+
+    assert oldest_retained(lake, RIDES, now) >= 21, "it is not applied yet"
+    assert apply_retention(lake, RIDES, now)
+    oldest = oldest_retained(lake, RIDES, now)
+
+    assert oldest >= 21
+    assert readable(lake, RIDES, oldest)
+    for days in (1, 6.9):
+        assert oldest_retained(lake, RIDES, now + timedelta(days=days)) == oldest
+    assert oldest_retained(lake, RIDES, now + timedelta(days=8)) == newest + 1
+    assert upkeep().deleted_files == 0
+    shorter = Lake(lake.root, retention=timedelta(days=1))
+    assert apply_retention(shorter, RIDES, now)
+    assert oldest_retained(shorter, RIDES, now + timedelta(days=2)) == newest + 2
+
+
+@pytest.mark.parametrize(
+    "name", ["delta.logRetentionDuration", "delta.DeletedFileRetentionDuration"]
+)
+def test_a_property_that_says_otherwise_than_the_retention_is_refused(name: str) -> None:
+    with pytest.raises(DeclarationError, match=f"property {name} follows from the retention"):
+        replace(RIDES, properties={name: "interval 1 days"})
 
 
 def test_what_a_killed_writer_left_goes_too(lake: Lake, later: Upkeep) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
-from rivermark import Stream, Table, Topology
+from rivermark import Contract, Field, Ingest, Stream, Table, Topology
 from rivermark.backfill.maintenance import upkeep
+from rivermark.ingest.plan import BatchPlanner, plan_table
+from rivermark.ingest.source.delta_table import DeltaSource
 from rivermark.lake.lake import Lake
 from rivermark.lake.maintenance.reader_positions import Reader
 from rivermark.lake.schema import create_table
@@ -19,7 +23,7 @@ from rivermark.runtime.batch_metrics import BatchMetrics
 from rivermark.runtime.checkpoint.positions import check_positions, readers_of
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS, ProgressLog
 from rivermark.settings import Settings
-from tests.unit.runtime.checkpoints import read
+from tests.unit.runtime.checkpoints import read, read_of
 
 SCHEMA = StructType([StructField("id", LongType()), StructField("at", TimestampType())])
 RIDES = Table(name="test/rides", schema=SCHEMA, description="Rides.", event_time="at")
@@ -57,7 +61,7 @@ def test_a_stream_that_never_started_needs_nothing(lake: Lake) -> None:
     [
         (
             [(0, 3, True, False), (9, 7, True, False), (10, 12, True, False)],
-            Reader("test/long", 12),
+            Reader("test/long", 12, log_from=7),
         ),
         ([(9, 7, True, False), (10, 12, False, False)], Reader("test/long", 7)),
         ([(0, 7, False, False)], Reader("test/long", 0)),
@@ -74,6 +78,77 @@ def test_what_the_last_finished_batch_left_unread_is_needed(
 
     assert readers_of(lake, TOPOLOGY, RIDES) == [needed]
     assert readers_of(lake, TOPOLOGY, LONG) == []
+
+
+def test_n055_the_log_is_needed_from_the_place_before_the_last_finished_batch(lake: Lake) -> None:
+    """Spark goes through that batch once more at each start."""
+    read(lake, READER, 0, 3)
+    assert readers_of(lake, TOPOLOGY, RIDES) == [Reader("test/long", 3, log_from=2)]
+    read(lake, READER, 1, 8)
+    [reader] = readers_of(lake, TOPOLOGY, RIDES)
+    assert (reader.version, reader.log_from) == (8, 3)
+    read(lake, READER, 2, 8)
+    [reader] = readers_of(lake, TOPOLOGY, RIDES)
+    assert (reader.version, reader.log_from) == (8, 7), "a compaction opens version 7"
+
+
+def test_n056_a_table_that_cannot_be_looked_after_is_told_and_the_others_are(
+    settings: Settings,
+) -> None:
+    lake = settings.lake()
+    create_table(lake, LONG)
+    create_table(lake, STREAM_PROGRESS)
+    (Path(lake.path(LONG)) / "_delta_log" / f"{0:020}.json").write_text("")
+
+    done = {each.table: each for each in upkeep(settings, TOPOLOGY, run_id="u")}
+
+    assert f"{0:020}.json" in done[LONG.name].failed
+    assert done[STREAM_PROGRESS.name].failed == ""
+    assert done[STREAM_PROGRESS.name].after.log_files > 0
+
+
+FOLLOWER = Ingest(
+    name="test/followed",
+    source=DeltaSource(table="to be set"),
+    contract=Contract(
+        fields=(
+            Field("id", LongType(), required=True),
+            Field("at", TimestampType(), required=True),
+        ),
+        event_time="at",
+        keys=("id",),
+    ),
+    lateness=None,
+    description="Rides, from their table.",
+    group="test",
+)
+
+
+def test_a_source_that_reads_a_table_of_the_lake_is_a_reader_of_it(settings: Settings) -> None:
+    lake = settings.lake()
+    source = DeltaSource(table=f"file://{lake.path(RIDES)}")
+    ingest = replace(FOLLOWER, source=source)
+    topology, plan = Topology([ingest, READER]), plan_table(ingest)
+
+    def needed() -> list[Reader]:
+        return readers_of(lake, topology, RIDES)
+
+    assert needed() == [], "it begins with the table as it is"
+    assert readers_of(
+        lake, Topology([replace(ingest, source=replace(source, from_version=4))]), RIDES
+    ) == [Reader("test/followed", 4)]
+    planner = BatchPlanner(lake, str(settings.landing_root), ingest, "r")
+    planner.poll()
+    assert needed() == [Reader("test/followed", 0, snapshot=True)], "planned, and not read"
+    rows = pa.table({"id": [1], "at": [datetime(2026, 1, 1, tzinfo=UTC)]})
+    for _ in range(3):
+        write_deltalake(lake.path(RIDES), rows, mode="append")
+        planner.poll()
+    identity = str(DeltaTable(lake.path(plan)).metadata().id)
+    for batch, version, oldest in ((0, 2, 1), (1, 4, 3), (2, 5, 4)):
+        read_of(lake, ingest, identity, batch, version)
+        assert needed() == [Reader("test/followed", oldest)], version
+    assert readers_of(lake, topology, LONG) == []
 
 
 def test_a_place_in_another_table_of_that_name_counts_as_nothing_read(lake: Lake) -> None:
