@@ -13,7 +13,7 @@ from resources.settings import SettingsResource
 from rivermark.model.topology import Topology
 from rivermark.monitor.checks.liveness import ALIVE
 from rivermark.runtime.restart.history import RestartHistory
-from rivermark.runtime.restart.liveness import LaunchedRun, RunStatus
+from rivermark.runtime.restart.liveness import ACTIVE, LaunchedRun, RunStatus
 from rivermark.runtime.restart.notification import notify
 from rivermark.runtime.restart.plan import Alert, Plan, Start, groups_of, plan_restarts
 from rivermark.runtime.supervision.desired_state import DesiredStore
@@ -22,7 +22,7 @@ from rivermark.runtime.supervision.heartbeat import HeartbeatStore
 EVERY_SECONDS: Final = 5
 """A dead stream is found within this time; a tick reads some small files and five runs a group."""
 RUNS_LOOKED_AT: Final = 5
-"""Newest runs of a group that are read at each tick: its living one, and how the last one ended."""
+"""Runs of a group that ended last, which are read at each tick beside all that have not ended."""
 
 STATUSES: Final[dict[dg.DagsterRunStatus, RunStatus]] = {
     dg.DagsterRunStatus.QUEUED: "queued",
@@ -59,7 +59,7 @@ def restart_sensor(topology: Topology, jobs: Sequence[AssetJob]) -> dg.SensorDef
             {group.name: desired.get(group.name) for group in groups},
             HeartbeatStore(state).read(),
             runs,
-            RestartHistory.from_cursor(context.cursor),
+            remembered(context.instance, context.cursor),
             datetime.now(UTC),
         )
         for group, reason in plan.pauses.items():
@@ -82,24 +82,61 @@ def restart_sensor(topology: Topology, jobs: Sequence[AssetJob]) -> dg.SensorDef
 
 
 def launched_runs(instance: dg.DagsterInstance, group: str) -> list[LaunchedRun]:
-    """The newest continuous runs of a group, by any job and whether by a person or the sensor."""
-    records = instance.get_run_records(
-        dg.RunsFilter(tags={GROUP_TAG: group, MODE_TAG: Mode.continuous.value}),
-        limit=RUNS_LOOKED_AT,
-    )
+    """The continuous runs of a group, by any job and whether by a person or the sensor.
+
+    All that have not ended, and those that ended last: a run of months is older than others that
+    were launched beside it and cancelled.
+    """
+    tags = {GROUP_TAG: group, MODE_TAG: Mode.continuous.value}
+    active = [status for status, name in STATUSES.items() if name in ACTIVE]
+    ended = [status for status, name in STATUSES.items() if name not in ACTIVE]
+    records = [
+        *instance.get_run_records(dg.RunsFilter(tags=tags, statuses=active)),
+        *instance.get_run_records(
+            dg.RunsFilter(tags=tags, statuses=ended), limit=RUNS_LOOKED_AT, order_by="end_time"
+        ),
+    ]
+    # One that ends between the two is in both.
+    by_id = {record.dagster_run.run_id: record for record in records}
     return [
         LaunchedRun(
-            run_id=record.dagster_run.run_id,
+            run_id=run_id,
             group=group,
             status=STATUSES[record.dagster_run.status],
             created_at=record.create_timestamp.astimezone(UTC),
-            started_at=_moment(record.start_time),
-            ended_at=_moment(record.end_time),
+            started_at=_launched_at(record),
+            ended_at=_ended_at(record),
             incarnation=_number(record.dagster_run.tags.get(INCARNATION_TAG)),
         )
-        for record in records
-        if record.dagster_run.status in STATUSES
+        for run_id, record in by_id.items()
     ]
+
+
+def _launched_at(record: dg.RunRecord) -> datetime | None:
+    """When the run got its process: it may have waited in the queue for long before that."""
+    if STATUSES[record.dagster_run.status] == "starting":
+        return record.update_timestamp.astimezone(UTC)
+    return _moment(record.start_time)
+
+
+def _ended_at(record: dg.RunRecord) -> datetime | None:
+    """When the run ended, or was told to: its record changes for that, and then when it has."""
+    if record.dagster_run.status is dg.DagsterRunStatus.CANCELING:
+        return record.update_timestamp.astimezone(UTC)
+    return _moment(record.end_time)
+
+
+def remembered(instance: dg.DagsterInstance, cursor: str | None) -> RestartHistory:
+    """The history of the last tick; where it is lost, one with the highest number ever used.
+
+    A run key that was used before launches nothing, and says nothing.
+    """
+    history = RestartHistory.from_cursor(cursor)
+    if history.groups:
+        return history
+    tags = instance.get_run_tags(tag_keys=[INCARNATION_TAG])
+    used = [number for _, values in tags for text in values if (number := _number(text))]
+    return RestartHistory(used=max(used, default=0))
 
 
 def correct_records(
@@ -122,7 +159,8 @@ def correct_records(
     storage = context.instance.event_log_storage
     if storage.supports_global_concurrency_limits:
         for run in runs:
-            if run.group in starting:
+            # Also where another run waits already for the place of one that died.
+            if run.group in starting or run.run_id in plan.dead_runs:
                 storage.free_concurrency_slots_for_run(run.run_id)
 
 

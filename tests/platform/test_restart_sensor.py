@@ -159,6 +159,36 @@ def test_b072_a_cancelled_run_makes_the_group_rest(
     assert DesiredStore(settings.state).get("taxi").state == "paused"
 
 
+def test_n059_a_living_run_is_seen_behind_newer_ones_that_were_cancelled_in_the_queue(
+    look: Look, defs: dg.Definitions, instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    wish(settings)
+    old = a_run(defs, instance, dg.DagsterRunStatus.STARTED)
+    a_beat(settings, old, age=timedelta(seconds=1))
+    for _ in range(7):
+        instance.report_run_canceled(a_run(defs, instance, dg.DagsterRunStatus.NOT_STARTED))
+
+    assert requests(look()) == []
+    assert DesiredStore(settings.state).get("taxi").state == "run"
+
+    a_beat(settings, old, age=timedelta(minutes=1), pid=99_999_999)
+
+    assert requests(look()) == [("taxi_live", "taxi:1")]
+    assert DesiredStore(settings.state).get("taxi").state == "run"
+    assert requests(look()) == [("taxi_live", "taxi:1")], "its corrected record counts as well"
+
+
+def test_n059_a_run_that_waited_for_long_has_its_time_to_start(
+    defs: dg.Definitions, instance: dg.DagsterInstance
+) -> None:
+    a_run(defs, instance, dg.DagsterRunStatus.STARTING)
+
+    (run,) = launched_runs(instance, "taxi")
+
+    assert run.started_at is not None
+    assert abs(run.started_at - datetime.now(UTC)) < timedelta(minutes=5)
+
+
 def test_b068_a_lost_cursor_gives_a_key_that_was_never_used(
     look: Look, defs: dg.Definitions, instance: dg.DagsterInstance, settings: Settings
 ) -> None:
@@ -167,6 +197,10 @@ def test_b068_a_lost_cursor_gives_a_key_that_was_never_used(
     wish(settings)
 
     assert requests(look("no cursor of ours")) == [("taxi_live", "taxi:42")]
+    for _ in range(6):
+        instance.report_run_failed(a_run(defs, instance, dg.DagsterRunStatus.STARTED))
+    wish(settings)
+    assert requests(look("nor is this")) == [("taxi_live", "taxi:42")]
 
 
 def test_b070_an_unreadable_heartbeat_is_a_failed_check_once(

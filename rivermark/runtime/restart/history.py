@@ -39,15 +39,19 @@ class GroupMemory:
 
 @dataclass(frozen=True, kw_only=True)
 class RestartHistory:
-    """The memory of all groups, and which incidents were reported (`told`, as cursors have it)."""
+    """The memory of all groups, and which incidents were reported (`told`, as cursors have it).
+
+    `used` is a number up to which run keys of any group may have been used before.
+    """
 
     groups: dict[str, GroupMemory] = field(default_factory=dict)
     told: tuple[str, ...] = ()
     format: int = FORMAT
+    used: int = 0
 
     def of(self, group: str) -> GroupMemory:
-        """The memory of one group; empty for a new one."""
-        return self.groups.get(group, GroupMemory())
+        """The memory of one group; that of a new one has only the numbers used before."""
+        return self.groups.get(group, GroupMemory(number=self.used))
 
     def to_cursor(self) -> str:
         """The text to be kept."""

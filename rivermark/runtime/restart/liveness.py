@@ -18,7 +18,9 @@ ACTIVE: Final = frozenset({"queued", "starting", "started", "canceling"})
 class LaunchedRun:
     """The record of a run that hosts a group continuously. Times are UTC.
 
-    `incarnation` is the number under which the sensor requested it; None where a person did.
+    `started_at` is when it got its process, and `ended_at` of one that is being cancelled when that
+    was requested. `incarnation` is the number under which the sensor requested it; None where a
+    person did.
     """
 
     run_id: str

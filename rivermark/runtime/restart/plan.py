@@ -110,8 +110,9 @@ def plan_restarts(
 ) -> Plan:
     """Decide for every group by itself, so that trouble with one never holds up another.
 
-    `runs` are the continuous runs of these groups in any order, active ones and at least the newest
-    ended one of each. The cost of a decision depends on their number, not on the age of a stream.
+    `runs` are the continuous runs of these groups in any order: all active ones, and at least those
+    of each group that ended last. The cost of a decision depends on their number, not on the age of
+    a stream.
     """
     outcomes = {
         group.name: _Decision(
@@ -145,6 +146,7 @@ def plan_restarts(
         history=RestartHistory(
             groups={g: v.memory for g, v in outcomes.items()},
             told=tuple(sorted({a.incident for a in alerts})),
+            used=max([history.used, *(v.memory.number for v in outcomes.values())]),
         ),
     )
 
@@ -180,7 +182,12 @@ class _Decision:
     def _decide(
         self, runs: Sequence[LaunchedRun], memory: GroupMemory, lives: Mapping[str, Life]
     ) -> _Outcome:
-        serving = next((life for life in lives.values() if life.state != "dead"), None)
+        # The one that lives, and not one that waits behind it.
+        serving = min(
+            (life for life in lives.values() if life.state != "dead"),
+            key=lambda life: (life.state == "queued", life.state == "starting"),
+            default=None,
+        )
         if serving is not None:
             trouble = serving.state in ("silent", "stalled")
             alerts = [self._alert(serving.state, serving.why)] if trouble else []
@@ -190,18 +197,39 @@ class _Decision:
             return _Outcome(
                 memory=memory, skip=f"paused: {self.desired.reason} ({self.desired.by})"
             )
-        last = runs[0] if runs else None
+        last = self._last(runs, lives)
         numbers = [r.incarnation for r in runs if r.incarnation is not None]
         number = max([memory.number, *numbers]) + 1
         if self._awaited(memory, numbers):
             return _Outcome(memory=memory, skip="already starting: asked for a moment ago")
-        if last is None or self._ended(last, lives) <= (self.desired.at or self.now):
+        if last is None or self._spoken(last, lives) <= (self.desired.at or self.now):
             return self._start(memory, number, (), f"asked for by {self.desired.by}")
         if last.status in ("canceled", "canceling"):
-            # Who cancels a run wants its streams to stop, also when the run never started.
+            # Who cancels the only run wants its streams to stop, also when it never started.
             reason = f"run {last.run_id} was cancelled"
             return _Outcome(memory=memory, skip=f"paused: {reason}", pause=reason)
         return self._again(last, memory, number, lives)
+
+    def _last(self, runs: Sequence[LaunchedRun], lives: Mapping[str, Life]) -> LaunchedRun | None:
+        """The run whose end counts: the last one to end, and not the last one to be launched.
+
+        A run that was cancelled before it lived says nothing where another one lived then, by all
+        that was known: that other run is how the group ended.
+        """
+        counting = [run for run in runs if not self._cancelled_beside_another(run, runs)]
+        return max(
+            counting, key=lambda run: (self._ended(run, lives), run.created_at), default=None
+        )
+
+    def _cancelled_beside_another(self, run: LaunchedRun, runs: Sequence[LaunchedRun]) -> bool:
+        if run.status not in ("canceled", "canceling") or self._beats_of(run.run_id):
+            return False
+        cancelled_at = run.ended_at or run.created_at
+        return any(
+            other.created_at <= cancelled_at <= (other.ended_at or self.now)
+            for other in runs
+            if other is not run and (other.started_at or self._beats_of(other.run_id))
+        )
 
     def _again(
         self, last: LaunchedRun, memory: GroupMemory, number: int, lives: Mapping[str, Life]
@@ -293,15 +321,21 @@ class _Decision:
             return False
         return self.now - memory.starts[-1] <= self.patience.start
 
+    def _spoken(self, run: LaunchedRun, lives: Mapping[str, Life]) -> datetime:
+        """When its end said something: a person may cancel the record of a run that is dead."""
+        cancelled = run.status in ("canceled", "canceling")
+        return (run.ended_at if cancelled else None) or self._ended(run, lives)
+
     def _ended(self, run: LaunchedRun, lives: Mapping[str, Life]) -> datetime:
         """When the run was last alive: the pause before a restart counts from there.
 
         A record of a killed run is corrected only when a sensor notices, up to a minute later.
         """
         life = lives.get(run.run_id)
-        noticed = (life.died_at if life else run.ended_at) or self.now
+        noticed = life.died_at if life else run.ended_at
         beats = [beat.at for beat in self._beats_of(run.run_id)]
-        return min(noticed, max(beats, default=noticed))
+        known = [at for at in (noticed, max(beats, default=None)) if at is not None]
+        return min(known, default=run.created_at)
 
     def _life(self, run: LaunchedRun) -> Life:
         beats = self._beats_of(run.run_id)

@@ -533,3 +533,81 @@ def test_the_history_stays_small_however_often_a_group_dies() -> None:
 @pytest.mark.parametrize("cursor", [None, "", "17", "{", '{"groups": 3}', '{"format": 99}'])
 def test_a_foreign_cursor_is_read_as_an_empty_history(cursor: str | None) -> None:
     assert RestartHistory.from_cursor(cursor) == RestartHistory()
+
+
+def cancelled_in_the_queue(minutes_ago: float, **changes: Any) -> LaunchedRun:
+    """A run that was launched beside another, waited for its place, and was cancelled."""
+    at = NOON - timedelta(minutes=minutes_ago)
+    before = at - SECOND
+    return a_run(
+        **{
+            "run_id": "second",
+            "status": "canceled",
+            "created_at": before,
+            "started_at": None,
+            "ended_at": at,
+            **changes,
+        }
+    )
+
+
+def test_n059_a_run_that_was_cancelled_in_the_queue_keeps_no_killed_run_down() -> None:
+    """They may lie weeks apart; the second one never did anything."""
+    killed = a_beat(at=NOON - 10 * SECOND)
+    second = cancelled_in_the_queue(20)
+
+    plan = look(killed, runs=[a_run(), second], alive=False)
+    corrected = a_run(status="failure", ended_at=NOON + SECOND)
+    later = look(killed, runs=[corrected, second], alive=False, now=NOON + 5 * SECOND)
+
+    for each in (plan, later):
+        assert keys(each) == ["taxi:1"]
+        assert each.pauses == {}
+
+
+def test_n059_nor_does_one_that_was_cancelled_before_the_kill_was_noticed() -> None:
+    killed = a_beat(at=NOON - 10 * SECOND)
+
+    plan = look(killed, runs=[a_run(), cancelled_in_the_queue(0.05)], alive=False)
+
+    assert (keys(plan), plan.pauses) == (["taxi:1"], {})
+
+
+def test_n059_who_cancels_the_only_run_that_is_left_wants_it_to_stop() -> None:
+    ended = a_run(status="failure", ended_at=NOON - 10 * ONE_MINUTE)
+
+    plan = look(runs=[ended, cancelled_in_the_queue(5)])
+
+    assert plan.requests == ()
+    assert plan.pauses == {"taxi": "run second was cancelled"}
+
+
+def test_n059_the_run_that_ended_last_counts_and_not_the_one_that_was_launched_last() -> None:
+    """A second run that failed at once, because the first one held the lease."""
+    second = cancelled_in_the_queue(20, status="failure", started_at=NOON - 20 * ONE_MINUTE)
+    cancelled = a_run(status="canceled", ended_at=NOON - ONE_MINUTE)
+
+    plan = look(a_beat(state="stopped", at=NOON - ONE_MINUTE), runs=[cancelled, second])
+
+    assert plan.pauses == {"taxi": "run taxi-run was cancelled"}
+
+
+def test_n059_the_trouble_of_a_living_run_is_told_while_another_waits_behind_it() -> None:
+    stalled = a_beat(last_progress_at=NOON - ONE_HOUR, numbers={WAITING: 3})
+    waiting = a_run(run_id="second", status="queued", created_at=NOON - ONE_MINUTE)
+
+    plan = look(stalled, runs=[a_run(), waiting])
+
+    assert [a.incident for a in plan.alerts] == ["stalled:taxi"]
+
+
+def test_a_group_that_was_away_does_not_begin_again_with_used_keys() -> None:
+    with_web = look(
+        runs=[a_run("web", status="failure", ended_at=NOON - ONE_MINUTE, incarnation=7)],
+        groups=(WEB,),
+    )
+    without = look(runs=[], groups=(TAXI,), wishes={}, history=with_web.history)
+    kept = RestartHistory.from_cursor(without.history.to_cursor())
+
+    assert keys(with_web) == ["web:8"]
+    assert keys(look(runs=[], groups=(WEB,), history=kept)) == ["web:9"]
