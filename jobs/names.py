@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Final
 
 import dagster as dg
@@ -53,10 +54,14 @@ def days_pool(group: str) -> str:
     return f"{stem(group)}_days"
 
 
-def days_operation(group: str, zone: str) -> str:
-    """The operation that recomputes days, in a zone, of a group's tables."""
+def days_operation(group: str, zone: str, start: date | None = None) -> str:
+    """The operation that recomputes days, in a zone, of a group's tables.
+
+    `start` is their first day, where it is not the earliest of the group's tables in that zone.
+    """
     local = "" if zone == "UTC" else f"_{zone.lower().rpartition('/')[2]}"
-    return days_pool(group) + "".join(c if c.isalnum() else "_" for c in local)
+    later = "" if start is None else f"_from_{start:%Y%m%d}"
+    return days_pool(group) + "".join(c if c.isalnum() else "_" for c in local) + later
 
 
 def in_order(stream: AnyStream) -> tuple[Table, ...]:

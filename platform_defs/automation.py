@@ -9,6 +9,7 @@ import dagster as dg
 from jobs.asset_job import AssetJob
 from jobs.checks import suites_job, watch_job
 from jobs.dashboard import trust_job, trust_schedule
+from jobs.day_reports import report_days_job
 from jobs.desired_state import desired_state_job
 from jobs.ingest_replay import replay_ingest_job
 from jobs.late_rows import merge_late_job, merge_late_schedule
@@ -60,6 +61,7 @@ def clockwork_of(topology: Topology) -> Clockwork:
             maintaining,
             *reprocess_jobs(topology),
             rehearsal_job(topology),
+            report_days_job(topology),
             desired_state_job(topology, "run"),
             desired_state_job(topology, "paused"),
         ],

@@ -1,6 +1,5 @@
 """The checks of streams and tables as asset checks, with what each observed."""
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import partial
@@ -13,12 +12,12 @@ from jobs.input_match import MATCH_CHECK, compared_streams, match_result
 from jobs.names import by_days, progress_key, stem, table_key
 from jobs.suites import DAY_SUITE_CHECK, SUITE_CHECK, suite_result, suite_results_of_days
 from platform_defs.completeness import day_checks
-from platform_defs.days import partitions_of
+from platform_defs.days import day_check
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.model.stream import AnyStream
 from rivermark.model.suite import Suite
-from rivermark.model.table import Table, days_between
+from rivermark.model.table import Table
 from rivermark.model.topology import Topology
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.monitor.checks.registry import checks_of_stream, retention_checks
@@ -152,24 +151,11 @@ def day_suite_checks(topology: Topology, group: str) -> list[dg.AssetChecksDefin
 
 
 def _suite_of_a_day(stream: AnyStream, table: Table, suite: Suite) -> dg.AssetChecksDefinition:
-    def day_meets_expectations(
-        context: dg.AssetCheckExecutionContext, platform: SettingsResource
-    ) -> dg.AssetCheckResult:
-        keys = context.partition_key_range
-        first, last = date.fromisoformat(keys.start), date.fromisoformat(keys.end)
-        days = days_between(first, last)
-        results = suite_results_of_days(platform.settings(), table, suite, days)
-        return min(results, key=lambda r: (r.passed, r.severity.value))
+    def results(platform: SettingsResource, days: Sequence[date]) -> list[dg.AssetCheckResult]:
+        return suite_results_of_days(platform.settings(), table, suite, days)
 
-    with warnings.catch_warnings():
-        # Results by partition are marked as a preview in 1.13, with a warning at each load.
-        warnings.simplefilter("ignore", dg.PreviewWarning)
-        return dg.asset_check(
-            name=DAY_SUITE_CHECK,
-            asset=table_key(table),
-            description=f"The rows of the day meet suite '{suite.name}'.",
-            partitions_def=partitions_of(stream, table),
-        )(day_meets_expectations)
+    description = f"The rows of the day meet suite '{suite.name}'."
+    return day_check(stream, table, DAY_SUITE_CHECK, description, results)
 
 
 def _results(

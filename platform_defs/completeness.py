@@ -4,8 +4,7 @@ None of this starts a JVM. A check of a table by days has a result for each part
 one day from its page, or reported for the newest days by the run that draws the dashboard.
 """
 
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 
 import dagster as dg
@@ -15,7 +14,7 @@ from jobs.dashboard import DASHBOARD, LATENESS, TRUST_GROUP, chart_of, proposals
 from jobs.events import evaluation
 from jobs.names import by_days, progress_key, table_key
 from jobs.suites import DAY_SUITE_CHECK, days_to_evaluate, suite_results_of_days
-from platform_defs.days import partitions_of
+from platform_defs.days import day_check
 from resources.settings import SettingsResource
 from rivermark.model.stream import Ingest, Stream
 from rivermark.model.topology import Topology
@@ -150,24 +149,11 @@ def _day_suite_results(
 
 
 def _day_check(topology: Topology, stream: Stream) -> dg.AssetChecksDefinition:
-    """One check of a table by days; the result of a range of days is its worst."""
     table = stream.tables[0]
 
-    def day_is_complete(
-        context: dg.AssetCheckExecutionContext, platform: SettingsResource
-    ) -> dg.AssetCheckResult:
-        keys = context.partition_key_range
-        first, last = date.fromisoformat(keys.start), date.fromisoformat(keys.end)
-        days = derived_days(platform.settings(), topology, stream, first, last)
-        results = [asset_check_result(table, result_of_day(day)) for day in days]
-        return min(results, key=lambda r: (r.passed, r.severity.value))
+    def results(platform: SettingsResource, days: Sequence[date]) -> list[dg.AssetCheckResult]:
+        of_days = derived_days(platform.settings(), topology, stream, days[0], days[-1])
+        return [asset_check_result(table, result_of_day(day)) for day in of_days]
 
-    with warnings.catch_warnings():
-        # Results by partition are marked as a preview in 1.13, with a warning at each load.
-        warnings.simplefilter("ignore", dg.PreviewWarning)
-        return dg.asset_check(
-            name=DAY_COMPLETE,
-            asset=table_key(table),
-            description="The day is over, its sources add up, lack no hour, no late row.",
-            partitions_def=partitions_of(stream, table),
-        )(day_is_complete)
+    description = "The day is over, its sources add up, lack no hour, no late row."
+    return day_check(stream, table, DAY_COMPLETE, description, results)

@@ -5,6 +5,7 @@ Two, because an operation has one pool: with one, a backfill would wait for a st
 """
 
 from collections.abc import Iterator
+from datetime import date
 
 import dagster as dg
 
@@ -30,7 +31,7 @@ def assets_of(topology: Topology) -> list[dg.AssetsDefinition | dg.AssetSpec]:
     assets: list[dg.AssetsDefinition | dg.AssetSpec] = [*{s.key: s for s in landings}.values()]
     for group in topology.groups():
         assets.append(hosted_assets(topology, group))
-        assets += [daily_assets(topology, group, zone) for zone in _zones(topology, group)]
+        assets += daily_assets(topology, group)
     return [*assets, *trust_assets(topology)]
 
 
@@ -62,20 +63,36 @@ def hosted_assets(topology: Topology, group: str) -> dg.AssetsDefinition:
     return host_streams
 
 
-def daily_assets(topology: Topology, group: str, zone: str) -> dg.AssetsDefinition:
-    """The group's tables by days of a zone; a run of them computes a range of days again.
+def daily_assets(topology: Topology, group: str) -> list[dg.AssetsDefinition]:
+    """The group's tables by days; a run of them computes a range of days again.
 
-    One operation a zone: within one, Dagster allows no two mappings to the days of one table.
+    One operation for each zone and first day: within one, Dagster allows no two mappings to the
+    days of one table, and its telemetry asks each operation for its only partitions.
     """
+    members: dict[tuple[str, date], list[tuple[AnyStream, Table]]] = {}
+    for stream, table in _tables(topology, group):
+        if table.days is not None and by_days(stream, table):
+            members.setdefault((table.days.zone, table.days.start), []).append((stream, table))
+    earliest = {zone: min(s for z, s in members if z == zone) for zone, _ in members}
+    return [
+        _recomputed(
+            topology,
+            group,
+            days_operation(group, zone, None if start == earliest[zone] else start),
+            members[zone, start],
+        )
+        for zone, start in sorted(members)
+    ]
+
+
+def _recomputed(
+    topology: Topology, group: str, name: str, tables: list[tuple[AnyStream, Table]]
+) -> dg.AssetsDefinition:
     recomputing = Recomputing(topology, group)
 
     @dg.multi_asset(
-        name=days_operation(group, zone),
-        specs=[
-            table_spec(topology, stream, table)
-            for stream, table in _tables(topology, group)
-            if by_days(stream, table) and table.days and table.days.zone == zone
-        ],
+        name=name,
+        specs=[table_spec(topology, stream, table) for stream, table in tables],
         can_subset=True,
         pool=days_pool(group),
         backfill_policy=dg.BackfillPolicy.single_run(),
@@ -89,16 +106,6 @@ def daily_assets(topology: Topology, group: str, zone: str) -> dg.AssetsDefiniti
         yield from recomputing.run(context, config, platform, spark)
 
     return recompute_days
-
-
-def _zones(topology: Topology, group: str) -> list[str]:
-    return sorted(
-        {
-            table.days.zone
-            for stream, table in _tables(topology, group)
-            if table.days and by_days(stream, table)
-        }
-    )
 
 
 def _tables(topology: Topology, group: str) -> list[tuple[AnyStream, Table]]:

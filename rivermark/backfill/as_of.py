@@ -24,13 +24,18 @@ def parse_day(text: str) -> date:
         day = date.fromisoformat(text)
     except ValueError:
         raise WrongUse(f"{text!r} is not a day: expected like 2020-01-01") from None
-    if not FIRST_DAY <= day <= LAST_DAY:
-        raise WrongUse(f"day {text} is out of range: expected {FIRST_DAY} to {LAST_DAY}")
+    check_range(day, day)
     return day
 
 
 def check_range(first: date | None, last: date | None) -> None:
-    """Refuse a range of days that ends before it begins. Raises WrongUse."""
+    """Refuse a range of days that ends before it begins, and days without a margin.
+
+    Raises WrongUse.
+    """
+    for day in (first, last):
+        if day is not None and not FIRST_DAY <= day <= LAST_DAY:
+            raise WrongUse(f"day {day} is out of range: expected {FIRST_DAY} to {LAST_DAY}")
     if first is not None and last is not None and last < first:
         raise WrongUse(f"the range ends ({last}) before it begins ({first})")
 

@@ -96,6 +96,17 @@ def test_tables_that_can_be_computed_again_are_partitioned_by_days_of_their_zone
     assert daily.get_first_partition_key() == "2026-03-02"
 
 
+def test_n065_no_operation_mixes_days_of_two_kinds(defs: dg.Definitions) -> None:
+    """Dagster's telemetry, which is on where nothing is set, asks each for its partitions."""
+    graph = defs.resolve_asset_graph()
+    hosted = [d for d in graph.assets_defs if d.is_executable and d.keys]
+    days = {d.op.name: d.partitions_def for d in hosted}
+
+    daily = {name for name, found in days.items() if found is not None}
+    assert daily == {"taxi_days", "taxi_days_from_20260302", "taxi_days_new_york"}
+    assert days["taxi_streams"] is None
+
+
 def test_streams_and_recomputing_have_a_pool_each_so_that_neither_waits_for_the_other(
     defs: dg.Definitions,
 ) -> None:
@@ -104,6 +115,7 @@ def test_streams_and_recomputing_have_a_pool_each_so_that_neither_waits_for_the_
 
     assert pools["taxi_streams"] == {"taxi_streams"}
     assert pools["taxi_days"] == pools["taxi_days_new_york"] == {"taxi_days"}
+    assert pools["taxi_days_from_20260302"] == {"taxi_days"}
     assert pools["watch_streams"] == {"watch_streams"}
 
 

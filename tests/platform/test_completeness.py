@@ -26,7 +26,7 @@ from tests.oracles.shop import (
     write,
     write_join,
 )
-from tests.platform.conftest import definitions_in, tick
+from tests.platform.conftest import definitions_in, failure, tick
 
 pytestmark = pytest.mark.platform
 
@@ -172,6 +172,50 @@ def test_one_day_is_asked_for_by_its_partition(
 
     (info,) = instance.event_log_storage.get_asset_check_partition_info([PAID_DAY])
     assert (info.partition_key, status(info)) == ("2026-03-02", "FAILED")
+
+
+def day_check_job(defs: dg.Definitions) -> dg.JobDefinition:
+    return defs.resolve_implicit_global_asset_job_def().get_subset(
+        asset_selection=set(), asset_check_selection={PAID_DAY}
+    )
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_n074_each_day_of_a_range_is_told_apart(
+    tmp_path: Path, instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    write_join(settings, write(settings, ORDERS, sent(3)), write(settings, PAYMENTS, sent(3)))
+    job = day_check_job(definitions_in(SHOP, tmp_path))
+    days = [str(day) for day in (FIRST, SECOND, THIRD)]
+
+    result = job.execute_in_process(
+        instance=instance,
+        tags={
+            "dagster/asset_partition_range_start": days[0],
+            "dagster/asset_partition_range_end": days[-1],
+        },
+    )
+
+    infos = instance.event_log_storage.get_asset_check_partition_info([PAID_DAY])
+    assert {i.partition_key for i in infos if i.partition_key} == set(days)
+    told = {
+        e.asset_check_evaluation_data.partition: e.asset_check_evaluation_data
+        for e in result.all_events
+        if e.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION
+    }
+    assert set(told) == {*days, None}
+    failed = sum(not told[day].passed for day in days)
+    assert f"{failed} of 3 days failed" in str(told[None].description)
+
+
+def test_n074_without_a_day_it_says_what_to_choose(
+    tmp_path: Path, instance: dg.DagsterInstance
+) -> None:
+    job = day_check_job(definitions_in(SHOP, tmp_path))
+
+    result = job.execute_in_process(instance=instance, raise_on_error=False)
+
+    assert "check 'day_is_complete' of 'shop/paid' is evaluated by days" in failure(result)
 
 
 def test_the_clock_waits_for_a_first_table(

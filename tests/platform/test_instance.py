@@ -1,7 +1,9 @@
 """The instance that comes with the platform, against what the platform needs of it."""
 
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,3 +94,27 @@ def test_a_home_is_prepared_once_and_a_file_of_ones_own_is_left_alone(tmp_path: 
     subprocess.run([PREPARE, home], check=True)
 
     assert (home / "dagster.yaml").read_text() == "telemetry: {enabled: false}\n"
+
+
+def test_n065_a_job_runs_without_an_instance_and_with_telemetry(tmp_path: Path) -> None:
+    """As somebody types it who has set nothing: an instance of its own, gone afterwards."""
+    environment = {k: v for k, v in os.environ.items() if k != "DAGSTER_HOME"}
+    environment |= {
+        "HOME": str(tmp_path),
+        "RIVERMARK_HOME": str(tmp_path / "home"),
+        "PYTHONPATH": str(ROOT),
+    }
+    command = [sys.executable, "-m", "dagster", "job", "execute", "-m", "platform_defs.definitions"]
+
+    done = subprocess.run(
+        [*command, "-j", "report_days"],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "RUN_SUCCESS" in done.stderr
+    assert "PartitionsDefinitions" not in done.stderr
