@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from rivermark.backfill.difference import Difference
 from rivermark.lake.day_predicates import days_of
@@ -85,7 +84,6 @@ def all_affected_days(topology: Topology, changed: Mapping[str, Changed]) -> Day
 
 def _days(stream: Stream, table: Table, changed: Changed) -> set[date]:
     daily, margin = days_of(stream.tables[0]), stream.margin
-    zone = ZoneInfo(daily.zone)
     kept_by = table.days.column if table.days is not None else None
     by_day = bool(changed.days) and kept_by == daily.column != table.event_time
     if changed.hours and not by_day:
@@ -94,7 +92,7 @@ def _days(stream: Stream, table: Table, changed: Changed) -> set[date]:
         spans = [table.days.bounds(day, day) for day in changed.days] if table.days else []
     days: set[date] = set()
     for start, end in spans:
-        first = (start.astimezone(UTC) - margin).astimezone(zone).date()
-        last = (end.astimezone(UTC) - MICROSECOND + margin).astimezone(zone).date()
+        first = daily.day_of(start.astimezone(UTC) - margin)
+        last = daily.day_of(end.astimezone(UTC) - MICROSECOND + margin)
         days |= set(days_between(first, last))
     return days

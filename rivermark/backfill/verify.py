@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import SparkSession
 
 from rivermark.backfill.comparison import compare
-from rivermark.backfill.late.hours import day_of
 from rivermark.backfill.pending import pending_days
 from rivermark.backfill.plan import closed_through
 from rivermark.backfill.registry import new_id
@@ -172,5 +171,5 @@ def _verified(spark: SparkSession, lake: Lake, stream: Stream, day: date) -> Ver
 def _span(lake: Lake, table: Table) -> tuple[date, date] | None:
     daily = days_of(table)
     ends = (smallest(lake, table, daily.column), largest(lake, table, daily.column))
-    first, last = (day_of(end, daily) if isinstance(end, datetime) else end for end in ends)
+    first, last = (daily.day_of(end) if isinstance(end, datetime) else end for end in ends)
     return None if first is None or last is None else (first, last)

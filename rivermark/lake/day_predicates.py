@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DateType
 
 from rivermark.model.errors import DeclarationError
-from rivermark.model.table import Daily, Table
+from rivermark.model.table import Daily, Table, repeated_hours
 
 if TYPE_CHECKING:
     from pyarrow import dataset
@@ -106,8 +106,7 @@ def spark_predicate(table: Table, days: Iterable[date]) -> str:
         return predicate(table, chosen)
     daily = days_of(table)
     listed = ", ".join(f"DATE'{day.isoformat()}'" for day in chosen)
-    local = f"to_date(from_utc_timestamp({daily.column}, '{daily.zone}'))"
-    day = daily.column if is_date(table) else local
+    day = daily.column if is_date(table) else spark_day(daily.column, daily.zone)
     return f"{range_predicate(table, chosen[0], chosen[-1])} AND {day} IN ({listed})"
 
 
@@ -118,4 +117,24 @@ def condition(table: Table, days: Iterable[date]) -> Column:
 
 def day_column(daily: Daily, moment: str) -> Column:
     """The day to which a moment (UTC) belongs, in the zone of the days."""
-    return F.to_date(F.from_utc_timestamp(moment, daily.zone))
+    return F.expr(spark_day(f"`{moment}`", daily.zone))
+
+
+def spark_day(column: str, zone: str) -> str:
+    """The day of a zone to which an instant belongs, as SQL of Spark."""
+    return _day(column, zone, f"to_date(from_utc_timestamp({column}, '{zone}'))", "TIMESTAMP")
+
+
+def duckdb_day(column: str, zone: str) -> str:
+    """The day of a zone to which an instant belongs, as SQL of DuckDB."""
+    return _day(column, zone, f"CAST(timezone('{zone}', {column}) AS DATE)", "TIMESTAMPTZ")
+
+
+def _day(column: str, zone: str, local_date: str, kind: str) -> str:
+    """The local date, but for the hours in which it falls back to the day before."""
+    cases = [
+        f"WHEN {column} >= {kind} '{start:%Y-%m-%d %H:%M:%S}+00:00' "
+        f"AND {column} < {kind} '{end:%Y-%m-%d %H:%M:%S}+00:00' THEN DATE '{day}'"
+        for start, end, day in repeated_hours(zone)
+    ]
+    return f"CASE {' '.join(cases)} ELSE {local_date} END" if cases else local_date

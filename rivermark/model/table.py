@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import InitVar, dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cache, lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -17,6 +18,19 @@ from rivermark.model.errors import DeclarationError
 
 NAME: Final = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)+")
 """A table's or stream's name: a domain, then one or more parts, in lower case."""
+
+
+FIRST_OF_SPANS: Final = date(1900, 1, 1)
+LAST_OF_SPANS: Final = date(2100, 1, 1)
+MICROSECOND: Final = timedelta(microseconds=1)
+FOLLOWS_FROM_RETENTION: Final = frozenset(
+    {
+        "delta.deletedfileretentionduration",
+        "delta.logretentionduration",
+        "delta.enableexpiredlogcleanup",
+    }
+)
+"""Delta properties that a table has by its retention, in lower case."""
 
 
 def check_name(kind: str, name: str, *, like: str) -> None:
@@ -43,10 +57,64 @@ class Daily:
 
     def bounds(self, first: date, last: date) -> tuple[datetime, datetime]:
         """Instants (UTC) of the start of `first` and of the end of `last`, both days included."""
-        zone = ZoneInfo(self.zone)
-        start = datetime.combine(first, time(), zone)
-        end = datetime.combine(last + timedelta(days=1), time(), zone)
-        return start.astimezone(UTC), end.astimezone(UTC)
+        return day_start(self.zone, first), day_start(self.zone, last + timedelta(days=1))
+
+    def day_of(self, moment: datetime) -> date:
+        """The day within whose bounds an instant lies.
+
+        That is its local date, but for an hour that is repeated over a midnight: it belongs to the
+        day that has begun (see `repeated_hours`).
+        """
+        day = moment.astimezone(ZoneInfo(self.zone)).date()
+        following = day + timedelta(days=1)
+        return following if moment >= day_start(self.zone, following) else day
+
+
+@lru_cache(maxsize=4096)
+def day_start(zone: str, day: date) -> datetime:
+    """The instant (UTC) at which a day begins: when local clocks first show it, or a later one.
+
+    Clocks that are put back over midnight show midnight twice: the day begins with the first. Those
+    that are put forward may not show it at all.
+    """
+    midnight = datetime.combine(day, time(), ZoneInfo(zone))
+    before = midnight.astimezone(UTC)
+    after = midnight.replace(fold=1).astimezone(UTC)
+    if after >= before:
+        return before
+    # Skipped: the change lies between what midnight would be by both offsets.
+    while before - after > timedelta(seconds=1):
+        middle = after + (before - after) // 2
+        if middle.astimezone(ZoneInfo(zone)).date() >= day:
+            before = middle
+        else:
+            after = middle
+    return before.replace(microsecond=0)
+
+
+@cache
+def repeated_hours(zone: str) -> tuple[tuple[datetime, datetime, date], ...]:
+    """Spans of instants (UTC) whose local date is the day before the one that they belong to.
+
+    Clocks were put back from after midnight to before it: 00:01 to 23:01 in Newfoundland until
+    2011. With the day that has begun, for SQL, whose local dates fall back too. From 1900 on.
+    """
+    spans: list[tuple[datetime, datetime, date]] = []
+    local = ZoneInfo(zone)
+
+    def midnight(day: date) -> datetime:
+        return datetime.combine(day, time(), local)
+
+    for week in range(FIRST_OF_SPANS.toordinal(), LAST_OF_SPANS.toordinal(), 7):
+        days = [date.fromordinal(week + n) for n in range(8)]
+        if midnight(days[0]).utcoffset() == midnight(days[-1]).utcoffset():
+            continue
+        for day in days[1:]:
+            first = midnight(day).astimezone(UTC)
+            again = midnight(day).replace(fold=1).astimezone(UTC)
+            if first < again and (again - MICROSECOND).astimezone(local).date() < day:
+                spans.append((first, again, day))
+    return tuple(spans)
 
 
 def days_between(first: date, last: date) -> list[date]:
@@ -95,6 +163,12 @@ class Table:
             raise DeclarationError(
                 f"table '{self.name}': a retention of {self.retention} keeps nothing"
             )
+        for name in self.properties:
+            if name.lower() in FOLLOWS_FROM_RETENTION:
+                raise DeclarationError(
+                    f"table '{self.name}': property {name} follows from the retention of its "
+                    "versions: declare `retention`, a timedelta"
+                )
         if self.event_time and not isinstance(types[self.event_time], TimestampType):
             raise DeclarationError(f"table '{self.name}': '{self.event_time}' is not a timestamp")
         if self.days and not isinstance(types.get(self.days.column), TimestampType | DateType):

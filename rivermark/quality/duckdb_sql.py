@@ -16,7 +16,7 @@ from typing import Final
 import duckdb
 import pyarrow as pa
 
-from rivermark.lake.day_predicates import days_of, is_date, ranges
+from rivermark.lake.day_predicates import days_of, duckdb_day, is_date, ranges
 from rivermark.lake.sql import quoted
 from rivermark.model.limit import Limit
 from rivermark.model.question import (
@@ -191,7 +191,7 @@ def local_day(table: Table) -> str:
     """The day to which a row belongs."""
     daily = days_of(table)
     name = quoted(daily.column)
-    return name if is_date(table) else f"CAST(timezone('{daily.zone}', {name}) AS DATE)"
+    return name if is_date(table) else duckdb_day(name, daily.zone)
 
 
 def _between(range_: Between, kind: pa.DataType) -> Condition:

@@ -10,9 +10,11 @@ for hours.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from rivermark.lake.day_predicates import duckdb_day, spark_day
 from rivermark.model.question import UsualRows
 
 WEEKS: Final = 8
@@ -29,24 +31,25 @@ _SAMPLED: Final = f"k <= {NEAR_DAYS} OR k % 7 = 0"
 class Dialect:
     """What DuckDB and Spark write differently, and days and hours.
 
-    `later` is `slot` moved on by `k` days, `steps` are the values of `k`.
+    `local_day` takes a column and a zone. `later` is `slot` moved on by `k` days, `steps` are the
+    values of `k`.
     """
 
-    local_day: str
+    local_day: Callable[[str, str], str]
     steps: str
     later: str = "slot + k"
 
 
 SPARK: Final = Dialect(
-    "to_date(from_utc_timestamp({column}, '{zone}'))",
+    spark_day,
     # Made of constants.
     f"SELECT k FROM (SELECT explode(sequence(1, {7 * WEEKS})) AS k) AS days WHERE {_SAMPLED}",  # noqa: S608
 )
 DUCKDB: Final = Dialect(
-    "CAST(timezone('{zone}', {column}) AS DATE)",
+    duckdb_day,
     f"SELECT k::INTEGER AS k FROM range(1, {7 * WEEKS + 1}) AS days(k) WHERE {_SAMPLED}",  # noqa: S608
 )
-DUCKDB_HOURS: Final = Dialect("", DUCKDB.steps, "slot + to_days(k)")
+DUCKDB_HOURS: Final = Dialect(duckdb_day, DUCKDB.steps, "slot + to_days(k)")
 
 
 def profile(dialect: Dialect, *, days_needed: int) -> str:
@@ -86,7 +89,7 @@ def usual_rows(rule: UsualRows, dialect: Dialect, *, is_date: bool) -> str:
     """
     # By the table's name before it, a column may have the name of a word of SQL.
     column = f"t.{rule.column}"
-    local = dialect.local_day.format(column=column, zone=rule.zone)
+    local = dialect.local_day(column, rule.zone)
     return f"""
     WITH counted AS (
         SELECT {column if is_date else local} AS slot, count(*) AS n

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from pyspark.sql.types import DateType
 
@@ -99,7 +98,7 @@ def day_of(hour: datetime, days: Daily | None) -> date:
     Zones whose offset is no whole hour have their day's edge within an hour of UTC, which then
     counts for the day in which it begins.
     """
-    return hour.astimezone(ZoneInfo(days.zone) if days else UTC).date()
+    return days.day_of(hour) if days else hour.astimezone(UTC).date()
 
 
 def bounds(first: date, last: date, days: Daily | None) -> tuple[datetime, datetime]:
@@ -148,8 +147,7 @@ def _rows_by_date(
     lake = settings.lake()
     if not lake.exists(table):
         return {}
-    zone = ZoneInfo(days.zone)
-    first, last = start.astimezone(zone).date(), (end - HOUR).astimezone(zone).date()
+    first, last = days.day_of(start), days.day_of(end - HOUR)
     rows = query(
         f"SELECT {quoted(days.column)} AS day, count(*) AS n FROM rows"  # noqa: S608
         f" WHERE {quoted(days.column)} BETWEEN $first AND $last GROUP BY 1",

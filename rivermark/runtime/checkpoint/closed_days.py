@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 from rivermark.lake.filesystem import write_file
 from rivermark.lake.lake import Lake
@@ -69,8 +68,7 @@ def last_closed(stream: AnyStream, watermark: datetime) -> date:
     """
     assert stream.days is not None  # noqa: S101 - asked only of streams that have days
     margin = stream.margin if isinstance(stream, Stream) else timedelta(0)
-    local = (watermark - margin).astimezone(ZoneInfo(stream.days.zone))
-    return local.date() - timedelta(days=1)
+    return stream.days.day_of(watermark - margin) - timedelta(days=1)
 
 
 def first_day(lake: Lake, stream: AnyStream) -> date | None:
@@ -79,5 +77,5 @@ def first_day(lake: Lake, stream: AnyStream) -> date | None:
     table = stream.tables[0]
     first = smallest(lake, table, stream.days.column)
     if isinstance(first, datetime):
-        return first.astimezone(ZoneInfo(stream.days.zone)).date()
+        return stream.days.day_of(first)
     return first
