@@ -16,7 +16,7 @@ from rivermark.model.errors import UnknownStream
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
 from rivermark.runtime.checkpoint.dead_letters import replayed_into
-from rivermark.runtime.checkpoint.positions import readers_of
+from rivermark.runtime.checkpoint.readers import readers_of
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.runtime.supervision.reset import tables_of
 from rivermark.settings import Settings

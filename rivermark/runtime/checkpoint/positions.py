@@ -1,4 +1,4 @@
-"""Which streams read a table in the order of its commits, and how far each has come."""
+"""How far each stream has come in the tables that it reads in the order of their commits."""
 
 from __future__ import annotations
 
@@ -15,36 +15,8 @@ from rivermark.lake.maintenance.reader_positions import Reader
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import AnyStream, Ingest, table_of
 from rivermark.model.table import Table
-from rivermark.model.topology import Topology
 from rivermark.runtime.checkpoint.dead_letters import replayed_into
 from rivermark.runtime.checkpoint.generation import newest_entry, read_generation
-
-
-def readers_of(lake: Lake, topology: Topology, table: Table) -> list[Reader]:
-    """Every stream that has begun to read the table, with what it may still need.
-
-    A stream that has not begun needs nothing: it will read the table as it is, in steps of event
-    time, where its first commits are no longer as they were. The exception is an ingest's own list
-    of arrived files, which is read in the order of commits or not at all.
-    """
-    if not lake.exists(table):
-        return []
-    identity = str(delta_table(lake.path(table)).metadata().id)
-    readers = []
-    for stream in topology.streams:
-        if table.name in {read.name for read in read_by_stream(stream)}:
-            reader = position(lake, stream, identity)
-            if reader is None and isinstance(stream, Ingest):
-                reader = Reader(stream.name, 0)
-            if reader is not None:
-                readers.append(reader)
-        if isinstance(stream, Ingest) and stream.source.kind == "delta":
-            # Its module imports Arrow's datasets, and they pandas, which takes a second.
-            from rivermark.runtime.checkpoint.source_position import reader_as_source
-
-            reader = reader_as_source(lake, stream, table)
-            readers += [] if reader is None else [reader]
-    return readers
 
 
 def read_by_stream(stream: AnyStream) -> tuple[Table, ...]:

@@ -19,7 +19,7 @@ from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.maintain import MaintenanceResult
 from rivermark.lake.statistics import row_count
 from rivermark.runtime.batch_metrics import StreamSummary
-from rivermark.runtime.checkpoint.positions import readers_of
+from rivermark.runtime.checkpoint.readers import readers_of
 from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
 from rivermark.testing import wait_until

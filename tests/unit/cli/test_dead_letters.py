@@ -14,8 +14,9 @@ from rivermark.model.topology import Topology
 from rivermark.process.spark import ProcessBuild
 from rivermark.process.spark.replaying import replays_of
 from rivermark.runtime.checkpoint.generation import Generation, write_generation
-from rivermark.runtime.checkpoint.positions import read_by_stream, readers_of
+from rivermark.runtime.checkpoint.positions import read_by_stream
 from rivermark.runtime.checkpoint.process_schema import ProcessRecord, write_record
+from rivermark.runtime.checkpoint.readers import readers_of
 from rivermark.settings import Settings
 from tests.spark.helpers.sensors import READINGS
 from tests.spark.process.rules import FAILED, WATCHED

@@ -20,7 +20,8 @@ from rivermark.lake.maintenance.reader_positions import Reader
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import CheckpointIncompatible, UnknownStream
 from rivermark.runtime.batch_metrics import BatchMetrics
-from rivermark.runtime.checkpoint.positions import check_positions, readers_of
+from rivermark.runtime.checkpoint.positions import check_positions
+from rivermark.runtime.checkpoint.readers import readers_of
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS, ProgressLog
 from rivermark.settings import Settings
 from tests.unit.runtime.checkpoints import read, read_of

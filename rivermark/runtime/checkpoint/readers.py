@@ -1,9 +1,8 @@
-"""The place of an ingest in the Delta table that is its source, where the lake holds that table."""
+"""Every reader of a table that maintenance must know: streams, and ingests whose source it is."""
 
 from __future__ import annotations
 
 from rivermark.ingest.plan import plan_table, planned_names
-from rivermark.ingest.source.delta_table import DeltaSource, is_snapshot, version_of
 from rivermark.lake.delta import delta_table
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
@@ -11,15 +10,43 @@ from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.reader_positions import Reader
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
-from rivermark.runtime.checkpoint.positions import position
+from rivermark.model.topology import Topology
+from rivermark.runtime.checkpoint.positions import position, read_by_stream
 
 
-def reader_as_source(lake: Lake, ingest: Ingest, table: Table) -> Reader | None:
+def readers_of(lake: Lake, topology: Topology, table: Table) -> list[Reader]:
+    """Every stream that has begun to read the table, with what it may still need.
+
+    A stream that has not begun needs nothing: it will read the table as it is, in steps of event
+    time, where its first commits are no longer as they were. The exception is an ingest's own list
+    of arrived files, which is read in the order of commits or not at all.
+    """
+    if not lake.exists(table):
+        return []
+    identity = str(delta_table(lake.path(table)).metadata().id)
+    readers = []
+    for stream in topology.streams:
+        if table.name in {read.name for read in read_by_stream(stream)}:
+            reader = position(lake, stream, identity)
+            if reader is None and isinstance(stream, Ingest):
+                reader = Reader(stream.name, 0)
+            if reader is not None:
+                readers.append(reader)
+        if isinstance(stream, Ingest) and stream.source.kind == "delta":
+            reader = _as_source(lake, stream, table)
+            readers += [] if reader is None else [reader]
+    return readers
+
+
+def _as_source(lake: Lake, ingest: Ingest, table: Table) -> Reader | None:
     """What an ingest still needs of a table that its source reads; None where it reads another.
 
     Versions that are planned and not read are needed, and those that are not planned yet. None too
     before the first plan: it begins with the table as it is then.
     """
+    # It imports Arrow's datasets, and they pandas, which takes a second.
+    from rivermark.ingest.source.delta_table import DeltaSource, is_snapshot, version_of
+
     source = ingest.source
     if not isinstance(source, DeltaSource) or _place(source.table) != _place(lake.path(table)):
         return None
