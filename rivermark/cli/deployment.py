@@ -19,6 +19,7 @@ from rivermark.settings import Settings
 TOPOLOGY: Final = "rivermark.topology"
 """The entry point `default` of this group is the deployment's Topology."""
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -100,6 +101,24 @@ def suited(
     if not chosen and unfit is not None:
         raise unfit
     return chosen
+
+
+def attempted(items: Sequence[S], act: Callable[[S], T]) -> tuple[list[T], list[RivermarkError]]:
+    """What `act` returns for each of several, and the errors of those for which it failed.
+
+    The error of one does not keep the others from their turn; that of a single item is raised, and
+    so is the last one where all failed.
+    """
+    results: list[T] = []
+    errors: list[RivermarkError] = []
+    for item in items:
+        try:
+            results.append(act(item))
+        except RivermarkError as error:
+            errors.append(error)
+    if errors and not results:
+        raise errors[-1]
+    return results, errors
 
 
 def an_ingest(stream: AnyStream) -> Ingest:

@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from rivermark.cli.exit_codes import ExitCode
 from rivermark.model.errors import RivermarkError, WrongUse
+from rivermark.model.printable import printable
 
 COMMANDS: Final = "rivermark.commands"
 """Entry points of this group are commands: the name is the command, the object its function."""
@@ -101,6 +102,13 @@ class CommandGroup(TyperGroup):
             err().print(plain(f"rivermark: {error}", "red"), soft_wrap=True)
             wrong_use = isinstance(error, WrongUse)
             raise typer.Exit(ExitCode.WRONG_USE if wrong_use else ExitCode.FAULT) from error
+        except Exception as error:
+            # A fault of the program, which Python prints: its message may hold a payload as well.
+            error.args = tuple(
+                printable(each, lines=True) if isinstance(each, str) else each
+                for each in error.args
+            )
+            raise
 
 
 def add_command(

@@ -29,8 +29,9 @@ def upkeep(
     Streams may run meanwhile. Starts no Spark. Without names all tables.
 
     JSON:
-        dry_run, tables (table, dry_run, before, after: files, bytes, log_files and more,
-        joined_files, deleted_files, deleted_log_entries, deleted_rows, seconds, notes, failed)
+        dry_run, tables (table, dry_run, joined_files, deleted_files, deleted_log_entries,
+        deleted_rows, seconds, notes, failed, before and after: files, bytes, live_files,
+        live_bytes, log_files, log_bytes)
 
     Examples:
         rivermark upkeep --dry-run

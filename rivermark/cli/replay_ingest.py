@@ -10,7 +10,8 @@ import typer
 from rivermark.cli.arguments import Groups, Home, Json, Last, Streams
 from rivermark.cli.backfill import backfill, money
 from rivermark.cli.console import cell, grid, number, out, plain, print_json
-from rivermark.cli.deployment import settings_for, suited, topology
+from rivermark.cli.deployment import attempted, settings_for, suited, topology
+from rivermark.model.errors import RivermarkError
 
 if TYPE_CHECKING:
     from rivermark.backfill.ingest_replay.decisions import IngestReplay
@@ -52,16 +53,21 @@ def replay_ingest(
     declared = topology()
     names = suited(declared, streams, group, lambda each: run.an_admitting(each).name)
     with backfill(settings_for(home), declared, f"Replaying {', '.join(names)}") as context:
-        reports = {
-            name: run.replay_ingest(context, name, *days, lateness_seconds=lateness)
-            for name in names
-        }
+        replayed, failed = attempted(
+            names,
+            lambda name: (
+                name,
+                run.replay_ingest(context, name, *days, lateness_seconds=lateness),
+            ),
+        )
     if as_json:
-        replays = [as_plain(name, *days, report, rows) for name, report in reports.items()]
+        replays = [as_plain(name, *days, report, rows) for name, report in replayed]
         print_json({"replays": replays})
-        return
-    for name, report in reports.items():
-        print_replay(name, *days, report, rows)
+    else:
+        for name, report in replayed:
+            print_replay(name, *days, report, rows)
+    if failed:
+        raise RivermarkError("\n".join(map(str, failed)))
 
 
 def as_plain(

@@ -10,9 +10,9 @@ import typer
 from rivermark.cli.arguments import DryRun, First, Groups, Home, Json, Last, Streams
 from rivermark.cli.backfill import backfill
 from rivermark.cli.console import err, plain, print_json
-from rivermark.cli.deployment import selected, settings_for, suited, topology
+from rivermark.cli.deployment import attempted, selected, settings_for, suited, topology
 from rivermark.cli.reprocessing_output import print_register, print_report
-from rivermark.model.errors import WrongUse
+from rivermark.model.errors import RivermarkError, WrongUse
 
 if TYPE_CHECKING:
     from rivermark.backfill.reprocess import Outcome, Way
@@ -118,8 +118,10 @@ def reprocess(
     if undo is not None and len(requests) > 1:
         raise WrongUse("--undo restores one stream: that of the reprocessing")
     with backfill(settings, declared, "Reprocessing") as context:
-        outcomes = [library.reprocess(context, request) for request in requests]
+        outcomes, failed = attempted(requests, lambda each: library.reprocess(context, each))
     print_outcomes(outcomes, as_json=as_json)
+    if failed:
+        raise RivermarkError("\n".join(map(str, failed)))
 
 
 def pairs(texts: list[str]) -> dict[str, str]:

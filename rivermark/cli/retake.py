@@ -39,7 +39,7 @@ def retake(
     group, the files are those of its ingests.
 
     JSON:
-        files (file, former, now: the counts of both readings, now null in a dry run;
+        files (file, former and now: rows, admitted, late, quarantined, now null in a dry run;
         downstream: recomputed, pending, blocked, refreshing)
 
     Examples:

@@ -9,8 +9,8 @@ import typer
 
 from rivermark.cli.arguments import Groups, Home, Json, Streams
 from rivermark.cli.console import as_json as plain_json
-from rivermark.cli.console import cell, grid, moment, number, out, plain, print_json
-from rivermark.cli.deployment import settings_for, suited, topology
+from rivermark.cli.console import cell, err, grid, moment, number, out, plain, print_json
+from rivermark.cli.deployment import attempted, settings_for, suited, topology
 from rivermark.cli.group import add_command
 from rivermark.cli.session import engine
 
@@ -53,7 +53,11 @@ def show_state(
     chosen = suited(topology(), streams, group, a_process)
     with engine(settings, "short") as spark:
         lake = settings.lake()
-        views = [state_of_stream(spark, lake, stream, key, limit) for stream in chosen]
+        views, without = attempted(
+            chosen, lambda stream: state_of_stream(spark, lake, stream, key, limit)
+        )
+    for error in without:
+        err().print(plain(f"left out: {error}"))
     if as_json:
         several = [as_plain(view) for view in views]
         print_json(several if len(several) > 1 or group else several[0])

@@ -63,11 +63,13 @@ def test_a_fault_of_the_program_is_not_hidden(
     rivermark: Run, shop: Topology, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
-        raise ZeroDivisionError
+        raise ZeroDivisionError("no \x1b[31mrows")
 
     monkeypatch.setattr("rivermark.cli.status.status_of", broken)
 
-    assert isinstance(rivermark("status").exception, ZeroDivisionError)
+    error = rivermark("status").exception
+    assert isinstance(error, ZeroDivisionError)
+    assert str(error) == "no \\x1b[31mrows"
 
 
 def test_commands_of_the_domains_stand_beside_those_of_the_console(

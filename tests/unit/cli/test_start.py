@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ from rivermark.settings import Settings
 from tests.unit.cli.conftest import NOON
 from tests.unit.conftest import Put
 
+PAGE = Path(__file__).parents[3] / "docs" / "operations" / "console.md"
 HEAVY = ("pandas", "pyspark", "dagster", "great_expectations", "pyarrow", "deltalake", "duckdb")
 
 FORKS = """
@@ -112,6 +114,29 @@ def test_completion_knows_streams_tables_and_groups() -> None:
     assert "taxi/fare_events_quarantine" in offered("rivermark show taxi/fare", 2)
 
 
+NAMED_BY_DATA = ("rows", "metrics", "downstream", "options")
+"""Fields that hold objects whose own fields are those of tables, of processes or of others."""
+
+
+def fields(value: Any) -> set[str]:
+    """The names of the fields of a document, at every depth."""
+    if isinstance(value, list):
+        return {name for each in value for name in fields(each)}
+    if not isinstance(value, dict):
+        return set()
+    below = {each for name in value if name not in NAMED_BY_DATA for each in fields(value[name])}
+    return {*value, *below}
+
+
+def documented(command: str) -> set[str]:
+    """The words below `JSON:` in the help of a command, as its page has them."""
+    for words in (command.split()[:2], command.split()[:1]):
+        _, found, section = PAGE.read_text().partition(f"### rivermark {' '.join(words)}\n")
+        if found:
+            return set(re.findall(r"\w+", section.split("JSON:")[1].split("Examples:")[0]))
+    raise AssertionError(f"{command} is not on the page")
+
+
 COMMANDS: list[tuple[str, int, str]] = [
     ("status", 0, "never ran"),
     ("status --group taxi_events --json", 0, '"streams"'),
@@ -129,8 +154,8 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("reprocess --list --json", 0, "[]"),
     ("reprocess taxi/driver_tips --from 2020-01-01 --dry-run", 1, "rivermark: "),
     ("merge-late --group taxi_events --dry-run --json", 0, '"days": []'),
-    ("retake taxi/fare_events a.json --dry-run", 0, "a.json"),
-    ("reset taxi/driver_tips --dry-run", 0, "would get new checkpoints"),
+    ("retake taxi/fare_events a.json --dry-run --json", 0, "a.json"),
+    ("reset taxi/driver_tips --dry-run --json", 0, "would get new checkpoints"),
     ("accept --group taxi_events --dry-run --json", 0, '"accepted": null'),
     ("upkeep --group taxi_events --dry-run --json", 0, '"dry_run": true'),
     ("fsck --group taxi_events --quick --json", 0, '"faults": 0'),
@@ -166,6 +191,5 @@ def test_every_command_works_in_a_process_of_its_own(settings: Settings, put: Pu
         assert ended == code, (command, out, err)
         assert text in out + err, (command, out, err)
         assert "Traceback" not in err, (command, err)
-        if "--json" in command:
-            document: Any = json.loads(out)
-            assert isinstance(document, dict | list), command
+        if "--json" in command and code == 0:
+            assert fields(json.loads(out)) <= documented(command), command
