@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from rivermark.cli.arguments import Home
-from rivermark.cli.console import err, grid, number, out, plain
+from rivermark.cli.arguments import Home, Json
+from rivermark.cli.console import err, grid, number, out, plain, print_json
 from rivermark.cli.demo_scene import LandedInput, Scene, scenes
 from rivermark.cli.deployment import settings_for, topology
 from rivermark.cli.exit_codes import ExitCode
@@ -56,11 +56,15 @@ class DemoReport:
         return sum(self.after.values()) - sum(self.before.values())
 
 
-def demo(home: Home = None) -> None:
+def demo(as_json: Json = False, home: Home = None) -> None:
     """Let real taxi trips and temperature readings flow from files to published tables.
 
     Needs no network and no services; takes a minute or two on two cores. A second run finds
     everything done and adds nothing.
+
+    JSON:
+        landed (what, files, rows, new_files), added, tables (rows by table), charts, seconds,
+        checks (at, stream, table, check, result, observed)
 
     Examples:
         rivermark demo
@@ -72,7 +76,8 @@ def demo(home: Home = None) -> None:
     err().print(plain(f"home {settings.home}"))
     launch_ahead(settings, "short")
     landed = land_all(landing, parts)
-    print_landed(landed)
+    if not as_json:
+        print_landed(landed)
     streams = with_input(settings, declared)
     charts = settings.home / "charts"
     # What came in is drawn, once, while other streams still run.
@@ -80,30 +85,35 @@ def demo(home: Home = None) -> None:
     picture = partial(draw_inflow, settings, streams, charts / "rows_per_hour.png")
     inflow = cache(lambda: drawing.submit(picture))
     report = flow(settings, declared, streams, parts, on_admitted=inflow)
-    print_streams(settings, streams, report.checked)
-    idle = [s.name for s in declared.streams if s not in streams]
-    if idle:
-        out().print(plain(f"without input in this demo: {', '.join(idle)}"))
-    for scene in parts.values():
-        for preview in scene.previews:
-            rows = newest_rows(settings.lake(), preview.table, preview.limit, oldest=preview.oldest)
-            print_rows(
-                preview.table, rows, personal=True, columns=preview.columns, title=preview.title
-            )
+    if not as_json:
+        print_results(settings, declared, streams, parts, report.checked)
     with err().status("Drawing"):
         drawn = [inflow().result()]
         for scene in parts.values():
             drawn += scene.draw(settings, charts) if scene.draw else ()
-    for chart in drawn:
-        out().print(plain(f"chart: {chart}"))
     failed = [e for e in report.checked if not e.passed]
-    for e in failed:
-        out().print(plain(f"FAILED: {e.check.stream} {e.check.name}: {e.observed}", "red"))
-    passed = len(report.checked) - len(failed)
     seconds = time.monotonic() - began
-    out().print(plain(f"{passed} of {len(report.checked)} checks hold; {seconds:.0f} s"))
-    out().print(plain(news(landed, report)))
-    print_next(parts)
+    if as_json:
+        now = datetime.now(UTC)
+        print_json(
+            {
+                "landed": landed,
+                "added": report.added,
+                "tables": report.after,
+                "charts": drawn,
+                "seconds": round(seconds, 3),
+                "checks": [e.recorded(now) for e in report.checked],
+            }
+        )
+    else:
+        for chart in drawn:
+            out().print(plain(f"chart: {chart}"))
+        for e in failed:
+            out().print(plain(f"FAILED: {e.check.stream} {e.check.name}: {e.observed}", "red"))
+        passed = len(report.checked) - len(failed)
+        out().print(plain(f"{passed} of {len(report.checked)} checks hold; {seconds:.0f} s"))
+        out().print(plain(news(landed, report)))
+        print_next(parts)
     if failed:
         raise typer.Exit(ExitCode.FAULT)
 
@@ -203,6 +213,26 @@ def print_landed(landed: Sequence[LandedInput]) -> None:
     for each in landed:
         table.add_row(each.what, number(each.files), number(each.rows), number(each.new_files))
     out().print(table)
+
+
+def print_results(
+    settings: Settings,
+    declared: Topology,
+    streams: Sequence[AnyStream],
+    parts: Mapping[str, Scene],
+    checked: Sequence[Evaluation],
+) -> None:
+    """What each stream did, and the rows that the scenes think worth a look."""
+    print_streams(settings, streams, checked)
+    idle = [s.name for s in declared.streams if s not in streams]
+    if idle:
+        out().print(plain(f"without input in this demo: {', '.join(idle)}"))
+    for scene in parts.values():
+        for preview in scene.previews:
+            rows = newest_rows(settings.lake(), preview.table, preview.limit, oldest=preview.oldest)
+            print_rows(
+                preview.table, rows, personal=True, columns=preview.columns, title=preview.title
+            )
 
 
 def print_streams(

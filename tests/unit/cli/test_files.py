@@ -1,3 +1,4 @@
+import json
 import os
 import time
 from dataclasses import replace
@@ -13,6 +14,7 @@ from rivermark.ingest.plan import BatchPlanner, plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.topology import Topology
 from rivermark.monitor.changed_files import files_unchanged
+from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.settings import Settings
 from tests.unit.cli.conftest import ORDERS, Run
 from tests.unit.conftest import Put
@@ -163,3 +165,32 @@ def test_a_stream_of_tables_has_no_files(rivermark: Run, shop: Topology) -> None
 
     assert result.exit_code == 2
     assert "'shop/hourly' reads tables, not a source" in result.stderr
+
+
+def test_n051_names_values_and_errors_of_a_payload_reach_no_terminal_as_they_are(
+    rivermark: Run, shop: Topology, settings: Settings, put: Put
+) -> None:
+    evil = "a\x1b[31m\x1b]0;owned\x07.json"
+    drop(settings, evil, "{}\n", age_seconds=60)
+    put(ORDERS.admitted, {"order_id": 1, "at": datetime(2026, 3, 2, tzinfo=UTC), "customer": evil})
+    error = Heartbeat(
+        stream="shop/orders", group="shop", run_id="r", pid=1, state="failed", error=evil
+    )
+    HeartbeatStore(settings.state).beat(error)
+
+    for command in (
+        "files shop/orders",
+        "files shop/orders --json",
+        "show shop/orders --personal",
+        "show shop/orders --personal --json",
+        "status",
+        "status --json",
+        f"retake shop/orders {evil}",
+    ):
+        for columns in ("40", "250"):
+            result = rivermark(*command.split(" "), env={"COLUMNS": columns})
+            shown = "".join((result.stdout + result.stderr).split())
+            assert "owned" in shown, command
+            assert not {"\x1b", "\x07"} & set(result.stdout + result.stderr), command
+    (listed,) = json.loads(rivermark("files", "shop/orders", "--json").stdout)["streams"]
+    assert [file["name"] for file in listed["files"]] == [evil]
