@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import dagster as dg
 from pydantic import Field
 
-from jobs.check_results import asset_check_result
+from jobs.check_results import evaluated, unanswered
 from jobs.events import evaluation
 from jobs.names import table_key
 from resources.settings import SettingsResource
@@ -121,8 +121,13 @@ def figures(kept: MaintenanceResult) -> dict[str, int | float | bool]:
 
 
 def evaluate(context: dg.OpExecutionContext, settings: Settings, check: StreamCheck) -> list[str]:
-    """Evaluate version retention and report it at the table; returns what failed."""
-    result = check.evaluate(settings, datetime.now(UTC))
-    event = evaluation(asset_check_result(check.table, result))
-    context.log_event(event)  # type: ignore[arg-type] # accepted, though not by its annotation
-    return [] if result.passed else [f"{check.table.name}: {result.observed}"]
+    """Evaluate version retention and report it at the table; returns what failed.
+
+    What cannot be evaluated has failed, and keeps no other table from being looked after.
+    """
+    try:
+        result = evaluated(check, settings, datetime.now(UTC))
+    except Exception as error:
+        result = unanswered(dg.AssetCheckKey(table_key(check.table), check.name), error)
+    context.log_event(evaluation(result))  # type: ignore[arg-type] # accepted all the same
+    return [] if result.passed else [f"{check.table.name}: {result.description}"]

@@ -122,19 +122,26 @@ def day_column(daily: Daily, moment: str) -> Column:
 
 def spark_day(column: str, zone: str) -> str:
     """The day of a zone to which an instant belongs, as SQL of Spark."""
-    return _day(column, zone, f"to_date(from_utc_timestamp({column}, '{zone}'))", "TIMESTAMP")
+    local_date = f"to_date(from_utc_timestamp({column}, '{zone}'))"
+    return day_sql(column, zone, local_date, "TIMESTAMP")
 
 
-def duckdb_day(column: str, zone: str) -> str:
-    """The day of a zone to which an instant belongs, as SQL of DuckDB."""
-    return _day(column, zone, f"CAST(timezone('{zone}', {column}) AS DATE)", "TIMESTAMPTZ")
+def day_sql(
+    column: str,
+    zone: str,
+    local_date: str,
+    literal: str,
+    others: Iterable[tuple[datetime, datetime, str]] = (),
+) -> str:
+    """The local date of an instant, but for the hours in which it falls back to the day before.
 
-
-def _day(column: str, zone: str, local_date: str, kind: str) -> str:
-    """The local date, but for the hours in which it falls back to the day before."""
+    `others` are further spans (UTC) with the expression that holds in them; `literal` is the type
+    of an instant in the SQL.
+    """
+    repeated = ((start, end, f"DATE '{day}'") for start, end, day in repeated_hours(zone))
     cases = [
-        f"WHEN {column} >= {kind} '{start:%Y-%m-%d %H:%M:%S}+00:00' "
-        f"AND {column} < {kind} '{end:%Y-%m-%d %H:%M:%S}+00:00' THEN DATE '{day}'"
-        for start, end, day in repeated_hours(zone)
+        f"WHEN {column} >= {literal} '{start:%Y-%m-%d %H:%M:%S}+00:00' "
+        f"AND {column} < {literal} '{end:%Y-%m-%d %H:%M:%S}+00:00' THEN {day}"
+        for start, end, day in (*repeated, *others)
     ]
     return f"CASE {' '.join(cases)} ELSE {local_date} END" if cases else local_date

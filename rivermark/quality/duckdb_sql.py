@@ -16,7 +16,8 @@ from typing import Final
 import duckdb
 import pyarrow as pa
 
-from rivermark.lake.day_predicates import days_of, duckdb_day, is_date, ranges
+from rivermark.lake.day_predicates import days_of, is_date, ranges
+from rivermark.lake.duckdb_days import duckdb_day
 from rivermark.lake.sql import quoted
 from rivermark.model.limit import Limit
 from rivermark.model.question import (

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from rivermark.lake.day_predicates import duckdb_day, spark_day
+from rivermark.lake.day_predicates import spark_day
+from rivermark.lake.duckdb_days import duckdb_day
 from rivermark.model.question import UsualRows
 
 WEEKS: Final = 8

@@ -81,6 +81,24 @@ def test_n063_a_run_over_some_tables_takes_no_age_of_reports(
     assert "events_days goes with all tables" in failure(result)
 
 
+def test_n056_a_table_that_cannot_be_looked_after_is_told_and_the_others_are(
+    defs: dg.Definitions, instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    """It is the first of the list."""
+    written(settings, 20)
+    create_table(settings.lake(), RIDES.raw)
+    entry = Path(settings.lake().path(RIDES.raw)) / "_delta_log" / f"{0:020}.json"
+    entry.write_text("")
+
+    result = run_upkeep(defs, instance)
+
+    assert not result.success
+    assert f"{RIDES.raw.name}: not looked after: " in failure(result)
+    [told] = instance.fetch_observations(table_key(TABLE), limit=10).records
+    assert told.asset_observation is not None
+    assert told.asset_observation.metadata["joined_files"].value == 20
+
+
 def test_a_table_that_nobody_knows_is_refused(
     defs: dg.Definitions, instance: dg.DagsterInstance
 ) -> None:

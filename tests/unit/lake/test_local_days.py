@@ -12,13 +12,13 @@ from zoneinfo import ZoneInfo, available_timezones
 import pyarrow as pa
 import pytest
 
-from rivermark.lake.day_predicates import duckdb_day
+from rivermark.lake.duckdb_days import duckdb_day
 from rivermark.lake.sql import connection
 from rivermark.model.table import Daily, day_start, repeated_hours
 from tests.oracles.zones import ODD, day_by_bounds, odd_moments
 
 ZONES = sorted(available_timezones()) if os.environ.get("RIVERMARK_ALL_ZONES") else ODD
-FIRST, LAST = 1980, 2025
+FIRST, LAST = 1901, 2037
 DAY = timedelta(days=1)
 
 
