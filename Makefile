@@ -63,7 +63,8 @@ platform: setup ## Only the tests with Dagster in process
 stories: setup ## Long tests on Spark; disk, damage, power and kills (STORIES=short: without kills)
 	RIVERMARK_FUZZ_ROUNDS=$(if $(filter short,$(STORIES)),5,40) $(PYTHON) -m pytest \
 		tests/unit/ingest/test_mutated_files.py $(PYTEST_OPTIONS)
-	$(PYTHON) -m pytest tests/spark -m long $(WORKERS) $(PYTEST_OPTIONS)
+	RIVERMARK_FUZZ_ROUNDS=$(if $(filter short,$(STORIES)),1,10) $(PYTHON) -m pytest \
+		tests/spark -m long $(WORKERS) $(PYTEST_OPTIONS)
 	$(PYTHON) -m pytest tests/stories --timeout 1200 \
 		$(if $(filter short,$(STORIES)),-m "not slow") $(PYTEST_OPTIONS)
 

@@ -1,10 +1,10 @@
 """Times out of texts: ISO-8601 with and without a zone, other patterns, milliseconds.
 
 A text is a wall time only if it carries no zone at all. One that carries a zone is read as the
-instant it names, or not at all: `Z`, an offset (`+05:30`, `-4:00`, `+0530`, `-4`, also behind `UTC`
-or `GMT`), `UTC`, `GMT`, `EST`, `MST`, `HST` and names such as `America/New_York`, with a space
-before it or without. Other abbreviations are not read: `BST` and `CST` are three zones each, and
-`CET` in July is an hour away from what the clocks there show.
+instant it names, or not at all: `Z` or `z`, an offset (`+05:30`, `-4:00`, `+0530`, `-4`, also
+behind `UTC` or `GMT`), `UTC`, `GMT`, `EST`, `MST`, `HST` and names such as `America/New_York`,
+with a space before it or without. Other abbreviations are not read: `BST` and `CST` are three
+zones each, and `CET` in July is an hour away from what the clocks there show.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def utc_timestamp() -> Reader:
     def read(text: Column) -> Column:
         plain = F.trim(text)
         known = plain.rlike(_WALL_TIME) | names_instant(text)
-        return F.when(known, plain.try_cast(TimestampType()))
+        return F.when(known, _cast(plain))
 
     return NamedReader("instant", TimestampType(), read)
 
@@ -60,7 +60,7 @@ def local_timestamp(zone: str, *formats: str) -> Reader:
 
     def read(text: Column) -> Column:
         plain = F.trim(text)
-        times = [F.when(names_instant(text), plain.try_cast(TimestampType()))]
+        times = [F.when(names_instant(text), _cast(plain))]
         for pattern, is_instant in zip(formats, zoned, strict=True):
             time = F.try_to_timestamp(plain, F.lit(pattern))
             times.append(time if is_instant else F.to_utc_timestamp(time, zone))
@@ -75,6 +75,12 @@ def local_timestamp(zone: str, *formats: str) -> Reader:
 def names_instant(text: Column) -> Column:
     """Whether the text of an ISO-8601 time carries a zone, and so names an instant by itself."""
     return F.trim(text).rlike(_INSTANT)
+
+
+def _cast(plain: Column) -> Column:
+    """The instant of an ISO-8601 text. RFC 3339 allows a small z, which Spark's cast does not."""
+    capital = F.regexp_replace(plain, "(?<=[0-9 ])z$", "Z")
+    return F.when(plain.endswith("z"), capital).otherwise(plain).try_cast(TimestampType())
 
 
 def _is_zoned(pattern: str) -> bool:

@@ -303,6 +303,8 @@ def whole(text: str) -> int | None:
     if exponent and (len(mantissa) > 20 or len(mantissa.partition(".")[0]) > 19):
         return None
     value = Decimal(number)
+    if not value and value.adjusted() > 30:
+        return None  # A decimal of hundreds of digits to the engine, all of them zero.
     if value != value.to_integral_value() or abs(value) > 2**63:
         return None
     if not exponent and mantissa.partition(".")[2].strip("0"):
@@ -380,10 +382,14 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, list[str], tuple[Any, ...]]]
                     texts[field] = parquet_text(value)
                 except UnicodeDecodeError:
                     undecodable = True
+                    texts[field] = value.as_buffer().to_pybytes().decode(errors="replace")
+        if sum(len(text.encode()) for text in texts.values() if text) > MAX_ROW_BYTES:
+            yield number + 1, ["row_too_large"], ()
+            continue
         reasons, values = judge(texts)
         if undecodable:
             # It stands in the text as a replacement character, which is a text all the same.
-            reasons, values = ["undecodable_text"], ()
+            reasons, values = ["undecodable_text", *reasons], ()
         yield number + 1, reasons, values
 
 

@@ -168,7 +168,8 @@ def june(hour: int, minute: int = 0) -> datetime:
 
 
 ZONES = {
-    "Z": june(10), " Z": june(10), " UTC": june(10), "UTC": june(10), " GMT": june(10),
+    "Z": june(10), " Z": june(10), "z": june(10), " z": june(10), " UTC": june(10),
+    "UTC": june(10), " GMT": june(10),
     " UT": june(10), "-04:00": june(14), "-4:00": june(14), "+5:30": june(4, 30),
     "+05:30": june(4, 30), "+0530": june(4, 30), "-0400": june(14), "-04": june(14),
     "-4": june(14), " -04:00": june(14), " UTC-4": june(14), " UTC+05:30": june(4, 30),

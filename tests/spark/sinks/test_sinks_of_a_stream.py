@@ -86,6 +86,7 @@ def of_files(settings: Settings) -> list[tuple[object, ...]]:
     )
 
 
+@pytest.mark.long
 def test_rows_reach_every_sink_and_follow_what_becomes_of_the_table(
     spark: SparkSession,
     settings: Settings,
