@@ -4,6 +4,7 @@
 BIN := $(CURDIR)/.venv/bin
 PYTHON := $(BIN)/python
 UI_PORT ?= 3000
+KAFKA_PORT ?= 9092
 STORIES ?= all
 BENCH ?=
 PYTEST_OPTIONS ?=
@@ -18,10 +19,11 @@ export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo ui dashboard test lint unit spark platform stories bench lock clean
+.PHONY: help setup demo ui dashboard kafka kafka-stop test lint unit spark platform stories bench \
+	lock clean
 
 help: ## Show this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 setup: ## Prepare Java, packages, JARs and the class archive (the others do it by themselves)
 	@setup/java.sh
@@ -43,6 +45,13 @@ ui: setup ## The platform in the browser, 127.0.0.1:3000 (UI_PORT=... for anothe
 dashboard: setup ## One page for any browser: days, late rows, throughput, checks
 	@$(BIN)/rivermark dashboard
 
+kafka: setup ## A Kafka broker on 127.0.0.1:9092 (KAFKA_PORT=... for another port), until kafka-stop
+	@$(PYTHON) -m setup.jars kafka
+	@$(PYTHON) -m setup.kafka_broker start --port $(KAFKA_PORT)
+
+kafka-stop: ## Stop the broker of `make kafka`; its topics stay
+	@$(PYTHON) -m setup.kafka_broker stop
+
 test: lint unit spark platform ## Linters, types, import contracts, and all tests but the stories
 
 lint: setup ## Only the linters, types and import contracts
@@ -55,12 +64,14 @@ unit: setup ## Only the tests that need no JVM
 	$(PYTHON) -m pytest tests/unit -n 2 $(PYTEST_OPTIONS)
 
 spark: setup ## Only the tests on a shared Spark session (without the long ones: see stories)
+	@$(PYTHON) -m setup.jars kafka
 	$(PYTHON) -m pytest tests/spark -m "not long" $(WORKERS) $(PYTEST_OPTIONS)
 
 platform: setup ## Only the tests with Dagster in process
 	$(PYTHON) -m pytest tests/platform -n 2 --dist loadfile $(PYTEST_OPTIONS)
 
 stories: setup ## Long tests on Spark; disk, damage, power and kills (STORIES=short: without kills)
+	@$(PYTHON) -m setup.jars kafka
 	RIVERMARK_FUZZ_ROUNDS=$(if $(filter short,$(STORIES)),5,40) $(PYTHON) -m pytest \
 		tests/unit/ingest/test_mutated_files.py $(PYTEST_OPTIONS)
 	RIVERMARK_FUZZ_ROUNDS=$(if $(filter short,$(STORIES)),1,10) $(PYTHON) -m pytest \

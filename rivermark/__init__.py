@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rivermark.ingest.source.delta_table import DeltaSource
     from rivermark.ingest.source.files.source import FileSource
     from rivermark.ingest.source.generator import ElementsSource, RateSource, SocketSource
+    from rivermark.ingest.source.kafka.source import KafkaSource
     from rivermark.ingest.source.python_data_source import PythonDataSource
     from rivermark.model import expectations as expect
     from rivermark.model import field_readers as readers
@@ -59,6 +60,7 @@ __all__ = [
     "FixedDelay",
     "GrowingDelay",
     "Ingest",
+    "KafkaSource",
     "NoRestart",
     "Output",
     "PythonDataSource",
@@ -101,6 +103,7 @@ _MODULES: Final = {
     "FixedDelay": "model.restart_strategy",
     "GrowingDelay": "model.restart_strategy",
     "Ingest": "model.ingest",
+    "KafkaSource": "ingest.source.kafka.source",
     "NoRestart": "model.restart_strategy",
     "Output": "model.stream",
     "PythonDataSource": "ingest.source.python_data_source",

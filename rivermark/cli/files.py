@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Final
 
 import typer
 
 from rivermark.cli.arguments import Groups, Home, Json, Streams
-from rivermark.cli.console import coloured, grid, moment, number, out, plain, print_json
+from rivermark.cli.console import ago, coloured, grid, moment, number, out, plain, print_json
 from rivermark.cli.deployment import an_ingest, settings_for, suited, topology
 from rivermark.ingest.plan import open_source, plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.sql import query
+from rivermark.model.errors import RecordsLost, RivermarkError
 from rivermark.model.printable import printable
 from rivermark.model.source import Split, Waiting
 from rivermark.model.stream import Ingest
@@ -98,8 +99,23 @@ def print_files(
     out().print(plain(f"{shown} of {len(states)} {source.unit}s. {source.description}"))
     if source.kind == "file":
         out().print(plain(f"Landing root: {settings.landing_root}"))
+    if source.together:
+        _print_parts(settings, ingest)
     if any(state.changed for state in states):
         out().print(plain(f"To read a changed file again: rivermark retake {ingest.name} FILE"))
+
+
+def _print_parts(settings: Settings, ingest: Ingest) -> None:
+    """How much of each part is unread, and the age of its last record: none is silent unseen."""
+    try:
+        parts = open_source(settings.lake(), settings.landing_root, ingest).backlog().parts
+    except RivermarkError as error:
+        out().print(plain(f"What is unread is not known: {error}"))
+        return
+    now = datetime.now(UTC)
+    for part in parts:
+        newest = f"the last one {ago(part.newest, now)}" if part.newest else "none yet"
+        out().print(plain(f"{printable(part.name)}: {part.records:,} records unread; {newest}"))
 
 
 def file_states(settings: Settings, ingest: Ingest) -> Iterator[FileState]:
@@ -113,6 +129,8 @@ def file_states(settings: Settings, ingest: Ingest) -> Iterator[FileState]:
     changed = changed_files(settings, ingest)
     for row in done:
         state = "read" if row["reason"] is None else f"quarantined: {row['reason']}"
+        if ingest.source.skipped and row.get("skipped"):
+            state = f"{state}; {row['skipped']:,} {ingest.source.skipped}"
         if row["file"] in changed:
             state = f"{state}; {changed[row['file']]}"
         yield FileState(
@@ -136,7 +154,10 @@ def file_states(settings: Settings, ingest: Ingest) -> Iterator[FileState]:
                 size=row["size"],
                 landed_at=row["modified_at"],
             )
-    discovery = open_source(settings.lake(), settings.landing_root, ingest).discover()
+    try:
+        discovery = open_source(settings.lake(), settings.landing_root, ingest).discover()
+    except RecordsLost as error:
+        raise error.of_stream(ingest.name) from error
     unplanned: list[tuple[Split | Waiting, str]] = [
         *((s, f"waiting: {s.reason or 'ready for the next run'}") for s in discovery.ready),
         *((waiting, f"waiting: {waiting.reason}") for waiting in discovery.waiting),

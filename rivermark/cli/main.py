@@ -36,6 +36,7 @@ class Commands(CommandGroup):
         Declared("retake", "rivermark.cli.retake:retake", REPAIR),
         Declared("reset", "rivermark.cli.reset:reset", REPAIR),
         Declared("accept", "rivermark.cli.accept:accept", REPAIR),
+        Declared("accept-loss", "rivermark.cli.accept_loss:accept_loss", REPAIR),
         Declared("upkeep", "rivermark.cli.maintenance:upkeep", REPAIR),
         Declared("fsck", "rivermark.cli.fsck:fsck", REPAIR),
         Declared("verify", "rivermark.cli.verify:verify", REPAIR),

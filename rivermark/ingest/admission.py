@@ -40,6 +40,7 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.schema import arrow_schema, create_table
 from rivermark.lake.system_tables import rows_of
 from rivermark.model.contract import RAW_SCHEMA
+from rivermark.model.errors import RecordsLost
 from rivermark.model.sink import Origin
 from rivermark.model.source import PlannedSplit, SourceReader
 from rivermark.model.stream import Ingest
@@ -193,6 +194,8 @@ class Admission:
             ready = [s for s in splits if s.name not in unreadable]
             try:
                 rows, statistics = self._parse(ready, now)
+            except RecordsLost as error:
+                raise error.of_stream(self.ingest.name) from error
             except Exception:
                 damaged = self._source.diagnose(
                     self._spark, ready, lambda split: self._parse_alone(split, now)
@@ -267,7 +270,10 @@ class Admission:
         outcomes = [
             SplitOutcome(split, reason=decision.unreadable[split.name])
             if split.name in decision.unreadable
-            else outcome_of(split, statistics.get(split.name), *marked.get(split.name, (0, 0)))
+            else replace(
+                outcome_of(split, statistics.get(split.name), *marked.get(split.name, (0, 0))),
+                skipped=decision.skipped.get(split.name, 0),
+            )
             for split in splits
         ]
         result = AdmissionResult(

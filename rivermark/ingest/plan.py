@@ -7,7 +7,7 @@ replay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -15,14 +15,15 @@ from typing import Any, Final
 import pyarrow.compute as pc
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from rivermark.ingest.split_outcomes import splits_read_again
+from rivermark.ingest.split_outcomes import files_read, splits_read_again
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.delta import dataset_of, delta_table, read_batches, read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
+from rivermark.model.errors import RecordsLost
 from rivermark.model.sink import Origin, owned
-from rivermark.model.source import Limit, PlannedSplit, SourceReader, Split, Waiting
+from rivermark.model.source import PlannedSplit, SourceReader, Split, Waiting
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 
@@ -118,6 +119,7 @@ class BatchPlanner:
         check: Callable[[], None] = owned,
     ) -> None:
         self.ingest = ingest
+        self._lake = lake
         self.table = plan_table(ingest)
         create_table(lake, self.table)
         origin = Origin(f"{ingest.name}:arrivals", 0, EPOCH, run_id, check)
@@ -138,13 +140,30 @@ class BatchPlanner:
 
         Not full polls are cheaper: files are listed by name, and only new ones are opened.
         """
-        discovery = self.source.discover(full=full)
-        groups = [*grouped(discovery.ready, self.source.limit)]
+        try:
+            discovery = self.source.discover(full=full)
+        except RecordsLost as error:
+            raise error.of_stream(self.ingest.name) from error
+        groups = [*self.source.batches(discovery.ready)]
         planned = 0
         for group in groups[:most]:
             self._commit(group)
             planned += len(group)
         return Poll(planned, len(discovery.ready) - planned, discovery.waiting, discovery.changed)
+
+    def accept_loss(self, agreed: Callable[[Sequence[Split]], bool]) -> Sequence[Split]:
+        """Plan what is gone from the source as lost, as one batch, so that reading can go on.
+
+        Nothing is planned, and returned, unless that is agreed.
+        """
+        done = files_read(self._lake, self.ingest.name)
+        rows = read_rows(dataset_of(delta_table(self._lake.path(self.table)))).to_pylist()
+        unread = [planned_split(row) for row in rows if row["name"] not in done]
+        lost = self.source.lost(unread)
+        if not lost or not agreed(lost):
+            return ()
+        self._commit(lost)
+        return lost
 
     def _commit(self, splits: Sequence[Split]) -> None:
         self._newest += 1
@@ -168,17 +187,3 @@ class BatchPlanner:
         ]
         self._writer.append_once(rows_of(self.table, rows), self._newest)
         self.source.planned(splits)
-
-
-def grouped(splits: Sequence[Split], limit: Limit) -> Iterator[list[Split]]:
-    """Cut splits into batches within the limit; a larger split is a batch of its own."""
-    group: list[Split] = []
-    weight = 0
-    for split in splits:
-        if group and (len(group) == limit.splits or weight + split.weight > limit.weight):
-            yield group
-            group, weight = [], 0
-        group.append(split)
-        weight += split.weight
-    if group:
-        yield group

@@ -37,18 +37,21 @@ INGEST_FILES: Final = Table(
             StructField("at", TimestampType()),
             StructField("digest", StringType()),
             StructField("replaced", LongType()),
+            StructField("skipped", LongType()),
         ]
     ),
     description="One row a split (a file): how many of its rows were admitted, late, quarantined.",
 )
-"""`replaced` counts the quarantined rows of former readings of a file that was taken again."""
+"""`replaced` counts the quarantined rows of former readings of a file that was taken again;
+`skipped` what is no event, as the header line of a file or a tombstone of a topic."""
 
 
 @dataclass(frozen=True)
 class SplitOutcome:
     """A split and where its rows went: rows = admitted + late + quarantined.
 
-    A split that could not be read has no rows, and the reason.
+    `skipped` counts what is no event and no row: header lines and empty ones, tombstones. A split
+    that could not be read has no rows, and the reason.
     """
 
     split: PlannedSplit
@@ -57,6 +60,7 @@ class SplitOutcome:
     late: int = 0
     quarantined: int = 0
     reason: str | None = None
+    skipped: int = 0
 
 
 def rows_replaced(lake: Lake, stream: str) -> int:
@@ -77,6 +81,15 @@ def splits_read_again(lake: Lake, stream: str) -> list[Split]:
         )
         for row in _read_again(lake, stream)
     ]
+
+
+def files_read(lake: Lake, stream: str) -> set[str]:
+    """The names of the splits of an ingest whose outcome is recorded."""
+    if not lake.exists(INGEST_FILES):
+        return set()
+    own = pc.field("stream") == stream
+    names = read_rows(open_table(lake, INGEST_FILES), columns=["file"], filter=own)
+    return {*names["file"].to_pylist()}
 
 
 def _read_again(lake: Lake, stream: str) -> list[dict[str, Any]]:
@@ -114,6 +127,7 @@ def outcome_row(stream: str, outcome: SplitOutcome) -> dict[str, Any]:
         "admitted": outcome.admitted,
         "late": outcome.late,
         "quarantined": outcome.quarantined,
+        "skipped": outcome.skipped,
         "status": "set_aside" if outcome.reason else "read",
         "reason": outcome.reason,
         "at": datetime.now(UTC),

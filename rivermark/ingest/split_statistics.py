@@ -25,10 +25,14 @@ class Part:
 
 @dataclass
 class SplitStatistics:
-    """A split in figures: its records, those quarantined, the span of valid event times (UTC)."""
+    """A split in figures: its records, those quarantined, the span of valid event times (UTC).
+
+    `skipped` counts what is no event: header lines and empty ones, tombstones.
+    """
 
     rows: int = 0
     quarantined: int = 0
+    skipped: int = 0
     oldest: datetime | None = None
     newest: datetime | None = None
 
@@ -63,6 +67,7 @@ def gather(parsed: DataFrame, event_time: str) -> tuple[dict[str, SplitStatistic
         figures = splits.setdefault(name, SplitStatistics())
         figures.rows += row["rows"]
         figures.quarantined += row["quarantined"]
+        figures.skipped += row["lines"] - row["rows"]
         figures.oldest = pick(min, figures.oldest, utc(row["oldest"]))
         figures.newest = pick(max, figures.newest, utc(row["newest"]))
     return splits, parts

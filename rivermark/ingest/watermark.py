@@ -7,8 +7,10 @@ into batches.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from typing import Any
 
 
@@ -82,6 +84,15 @@ def evaluate_split(
     if jumps:
         return Bounds(watermark, ceiling), replace(progress, doubted=True)
     return Bounds(watermark, ceiling), Progress(later(progress.newest, newest_below))
+
+
+def furthest(before: Progress, reached: Sequence[Progress]) -> Progress:
+    """The progress after splits that were evaluated side by side, each from the one before them."""
+    moved = [progress for progress in reached if progress is not before]
+    if not moved:
+        return before
+    newest = reduce(later, [progress.newest for progress in moved])
+    return Progress(newest, any(progress.doubted for progress in moved))
 
 
 def later(left: datetime | None, right: datetime | None) -> datetime | None:

@@ -58,6 +58,18 @@ class PartitionStillOpen(RivermarkError):
     """A day was to be recomputed that the live stream has not finished yet."""
 
 
+class RecordsLost(RivermarkError):
+    """Records that were not read are no longer at their source; nothing was skipped."""
+
+    def of_stream(self, stream: str) -> RecordsLost:
+        """The same, with the two ways in which the stream can go on."""
+        return RecordsLost(
+            f"{self}. Nothing was skipped. To go on behind the gap, which is recorded: "
+            f"rivermark accept-loss {stream}; to begin again with what is there: "
+            f"rivermark reset {stream} --with-tables"
+        )
+
+
 class ReplayUnprovable(RivermarkError):
     """The log no longer shows whether the batch to be replayed was committed."""
 

@@ -10,7 +10,7 @@ that a run works with. To add a source, write both in one module of `rivermark.i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
@@ -91,12 +91,28 @@ class Discovery:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A part of a source, such as a partition: how many records of it are beyond the plan.
+
+    `newest` is the time of its newest record (UTC), None where it has none.
+    """
+
+    name: str
+    records: int
+    newest: datetime | None
+
+
+@dataclass(frozen=True)
 class Backlog:
-    """How much a source holds beyond the plan: splits, bytes as text, and the oldest one's time."""
+    """How much a source holds beyond the plan: splits, bytes as text, and the oldest one's time.
+
+    `parts` are those of a source that has parts, each with its own share, silent ones included.
+    """
 
     splits: int = 0
     weight: int = 0
     oldest: datetime | None = None
+    parts: tuple[Part, ...] = ()
 
 
 def backlog_of(discovery: Discovery) -> Backlog:
@@ -112,6 +128,20 @@ class Limit:
 
     splits: int = 200
     weight: int = 8 << 20
+
+
+def grouped(splits: Sequence[Split], limit: Limit) -> Iterator[list[Split]]:
+    """Cut splits into batches within the limit; a larger split is a batch of its own."""
+    group: list[Split] = []
+    weight = 0
+    for split in splits:
+        if group and (len(group) == limit.splits or weight + split.weight > limit.weight):
+            yield group
+            group, weight = [], 0
+        group.append(split)
+        weight += split.weight
+    if group:
+        yield group
 
 
 @dataclass(frozen=True)
@@ -162,13 +192,24 @@ class SourceReader(ABC):
 
     @abstractmethod
     def discover(self, *, full: bool = True) -> Discovery:
-        """Find what can be planned. Without `full`, changes of planned splits may be left out."""
+        """Find what can be planned. Without `full`, changes of planned splits may be left out.
+
+        Raises:
+            RecordsLost: records are gone from the source before they were planned.
+        """
+
+    def batches(self, ready: Sequence[Split]) -> Iterable[list[Split]]:
+        """Cut what is ready into planned batches, in its order; by default within `limit`."""
+        return grouped(ready, self.limit)
 
     @abstractmethod
     def read(self, spark: SparkSession, splits: Sequence[PlannedSplit], *, small: bool) -> Records:
         """Read planned splits; the same ones give the same records again.
 
         `small` batches may be read in the driver. Reading on Spark may be lazy.
+
+        Raises:
+            RecordsLost: records of them are gone from the source.
         """
 
     @abstractmethod
@@ -178,6 +219,14 @@ class SourceReader(ABC):
     def current(self, name: str) -> Split | Waiting | None:
         """The split of a name as its source has it now; None where it is gone or never changes."""
         return None
+
+    def lost(self, unread: Sequence[PlannedSplit]) -> Sequence[Split]:
+        """What is gone from the source before it was read, as splits whose status is `lost`.
+
+        `unread` are the splits of the plan whose rows are in no table yet. Once the lost ones are
+        planned, reading goes on behind them.
+        """
+        return ()
 
     def committed(self, splits: Sequence[PlannedSplit]) -> None:  # noqa: B027 - few release anything
         """Release splits whose rows are in the tables; may be called again for the same ones."""
@@ -198,6 +247,12 @@ class Source(ABC):
     """What the catalog shows it as, such as "file" or "delta"."""
     unit: ClassVar[str] = "split"
     """What one of its splits is called in listings, in the singular."""
+    skipped: ClassVar[str | None] = None
+    """What its records that become no rows are called in listings; None where they are not told."""
+    together: ClassVar[bool] = False
+    """Whether the splits of a planned batch came at the same time, as partitions of a topic do.
+
+    Then no row is late because of a row of another split of its planned batch."""
 
     @property
     @abstractmethod

@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 
 from rivermark.runtime.spark.session import open_session
 from rivermark.settings import Settings
+from setup.kafka_broker import Broker, free_port
+from tests.spark.helpers.kafka import Topics
 from tests.spark.helpers.landing import Landing
 
 HERE = Path(__file__).parent
@@ -30,6 +32,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = open_session(Settings(home=home), kind="long")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def topics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Topics]:
+    """A broker of these tests alone; it starts with the first test that needs it."""
+    broker = Broker(tmp_path_factory.mktemp("kafka"), free_port(), dies_with_parent=True)
+    broker.start()
+    yield Topics(broker.address)
+    broker.stop()
 
 
 @pytest.fixture

@@ -179,8 +179,7 @@ def _decide(
     """Decide about a part of the files, and append its rows to the side tables."""
     batch = ArrowBatch(parsed, ingest)
     statistics = batch.statistics()
-    names = [file.name for file in files]
-    bounds, after = evaluate_splits(names, statistics, batch, progress, ingest)
+    bounds, after = evaluate_splits(files, statistics, batch, progress, ingest)
     batch.mark({n: b for n, b in bounds.items() if may_exceed(statistics.get(n), b)})
     metadata: dict[str, Any] = {"readmission": ingest.name, "run": context.run_id}
     for table, rows in (

@@ -58,11 +58,10 @@ class ArrowBatch(ParsedBatch):
             good = own & record & self._good
             times = self._micros[good]
             rows = int((own & record).sum())
-            if not rows:
-                continue
             statistics[name] = SplitStatistics(
                 rows=rows,
                 quarantined=rows - int(good.sum()),
+                skipped=int(own.sum()) - rows,
                 oldest=_moment(times.min()) if times.size else None,
                 newest=_moment(times.max()) if times.size else None,
             )

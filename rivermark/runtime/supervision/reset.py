@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from rivermark.ingest.plan import plan_table
+from rivermark.ingest.plan import BatchPlanner, plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.archive import archive_table
 from rivermark.lake.delta import delta_table
 from rivermark.lake.locks import commit_lock
 from rivermark.model.errors import RivermarkError
+from rivermark.model.source import Split
 from rivermark.model.stream import AnyStream, Ingest, table_of
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
@@ -110,6 +112,25 @@ def accept_state(settings: Settings, stream: AnyStream, *, run_id: str) -> bool:
     """
     with Lease(settings.state, stream.name).acquire(run_id):
         return forget_identity(settings.lake(), stream)
+
+
+def accept_loss(
+    settings: Settings,
+    ingest: Ingest,
+    agreed: Callable[[Sequence[Split]], bool],
+    *,
+    run_id: str,
+) -> Sequence[Split]:
+    """Plan what is gone from the source as lost, where that is agreed; returns what was planned.
+
+    Raises StreamAlreadyRunning while the stream runs.
+    """
+    with Lease(settings.state, ingest.name).acquire(run_id):
+        planner = BatchPlanner(settings.lake(), settings.landing_root, ingest, run_id)
+        try:
+            return planner.accept_loss(agreed)
+        finally:
+            planner.source.close()
 
 
 def _clear(settings: Settings, stream: AnyStream, stamp: str, removed: list[str]) -> None:

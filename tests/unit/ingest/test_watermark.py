@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rivermark.ingest.watermark import Bounds, Progress, evaluate_split
+from rivermark.ingest.watermark import Bounds, Progress, evaluate_split, furthest
 
 TEN = datetime(2024, 3, 1, 10, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -123,3 +123,12 @@ def test_a_progress_comes_back_from_a_commit_as_it_was(progress: Progress) -> No
 @pytest.mark.parametrize("bounds", [Bounds(), Bounds(at(1)), Bounds(at(1), at(61.25))])
 def test_a_bounds_comes_back_from_a_commit_as_it_was(bounds: Bounds) -> None:
     assert Bounds.from_json(bounds.to_json()) == bounds
+
+
+def test_splits_side_by_side_leave_the_progress_of_the_one_that_is_furthest() -> None:
+    before = Progress(at(5))
+    assert furthest(before, [before, Progress(at(9)), Progress(at(7))]) == Progress(at(9))
+    assert furthest(before, [before, before]) is before
+    doubting = Progress(at(5), doubted=True)
+    assert furthest(before, [doubting, Progress(at(6))]) == Progress(at(6), doubted=True)
+    assert furthest(doubting, [doubting, Progress(at(6))]) == Progress(at(6))

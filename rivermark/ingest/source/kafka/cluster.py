@@ -1,0 +1,142 @@
+"""What a reader asks the brokers: which topics there are, and how far their partitions reach."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka import admin as client
+
+from rivermark.ingest.source.kafka.position import Partition
+from rivermark.model.errors import RivermarkError
+
+PATIENCE_SECONDS: Final = 10.0
+OFFSET: Final[Any] = client.OffsetSpec  # type: ignore[attr-defined]  # not in its list of names
+GONE: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID)
+
+
+class BrokersUnreachable(RivermarkError):
+    """No broker answers."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic as it is now: the broker's id for it, and its partitions."""
+
+    id: str
+    partitions: tuple[Partition, ...]
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The offset of the first message of a partition, and the one behind the last readable one."""
+
+    first: int
+    behind: int
+
+
+class Cluster:
+    """The brokers, asked without a consumer; connects when it is first asked."""
+
+    def __init__(self, settings: Mapping[str, str], isolation: str) -> None:
+        self._settings = settings
+        self._isolation = (
+            IsolationLevel.READ_COMMITTED
+            if isolation == "read_committed"
+            else IsolationLevel.READ_UNCOMMITTED
+        )
+        self._problem = ""
+
+    @cached_property
+    def _admin(self) -> Any:
+        # Its log goes to the error stream of the process; the last problem is in our errors.
+        settings: dict[str, Any] = {**self._settings, "log_level": 0, "error_cb": self._note}
+        return client.AdminClient(settings)
+
+    def _note(self, error: KafkaError) -> None:
+        self._problem = error.str()
+
+    def names(self) -> list[str]:
+        """The names of all topics but Kafka's own."""
+        try:
+            topics = self._admin.list_topics(timeout=PATIENCE_SECONDS).topics
+        except KafkaException as error:
+            raise self._explained(error) from error
+        return sorted(name for name in topics if not name.startswith("__"))
+
+    def topics(self, names: Collection[str]) -> dict[str, Topic]:
+        """Those of the named topics that are there."""
+        if not names:
+            return {}
+        futures = self._admin.describe_topics(
+            TopicCollection([*names]), request_timeout=PATIENCE_SECONDS
+        )
+        known = {}
+        for name, future in futures.items():
+            described = self._result(future)
+            if described is not None:
+                numbers = sorted(partition.id for partition in described.partitions)
+                known[name] = Topic(
+                    str(described.topic_id), tuple(Partition(name, n) for n in numbers)
+                )
+        return known
+
+    def ends(self, partitions: Collection[Partition]) -> dict[Partition, Ends]:
+        """The ends of partitions; those that have gone meanwhile are left out."""
+        first = self._offsets(partitions, OFFSET.earliest())
+        behind = self._offsets(partitions, OFFSET.latest())
+        return {p: Ends(first[p].offset, behind[p].offset) for p in first.keys() & behind.keys()}
+
+    def offsets_at(self, partitions: Collection[Partition], millis: int) -> dict[Partition, int]:
+        """The first offset with that timestamp or a later one; partitions without are left out."""
+        offsets = self._offsets(partitions, OFFSET.for_timestamp(millis))
+        return {p: each.offset for p, each in offsets.items() if each.offset >= 0}
+
+    def newest(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """The largest timestamp of each partition (milliseconds); empty ones are left out."""
+        newest = self._offsets(partitions, OFFSET.max_timestamp())
+        return {p: each.timestamp for p, each in newest.items() if each.timestamp >= 0}
+
+    def _offsets(self, partitions: Iterable[Partition], spec: object) -> dict[Partition, Any]:
+        request = {ClientPartition(p.topic, p.number): spec for p in partitions}
+        if not request:
+            return {}
+        futures = self._admin.list_offsets(
+            request, isolation_level=self._isolation, request_timeout=PATIENCE_SECONDS
+        )
+        offsets = {Partition(p.topic, p.partition): self._result(f) for p, f in futures.items()}
+        return {p: offset for p, offset in offsets.items() if offset is not None}
+
+    def _result(self, future: Future[Any]) -> Any:
+        """What was asked for; None where it is about a topic that is not there."""
+        try:
+            return future.result(PATIENCE_SECONDS + 5)
+        except KafkaException as error:
+            if error.args[0].code() in GONE:
+                return None
+            raise self._explained(error) from error
+        except TimeoutError as error:
+            raise BrokersUnreachable(self._unreachable()) from error
+
+    def _explained(self, error: KafkaException) -> RivermarkError:
+        cause: KafkaError = error.args[0]
+        if cause.code() in (
+            KafkaError._TRANSPORT,
+            KafkaError._TIMED_OUT,
+            KafkaError._ALL_BROKERS_DOWN,
+        ):
+            return BrokersUnreachable(self._unreachable())
+        return RivermarkError(f"Kafka at {self._servers} refuses: {cause.str()}")
+
+    @property
+    def _servers(self) -> str:
+        return self._settings["bootstrap.servers"]
+
+    def _unreachable(self) -> str:
+        cause = f": {self._problem}" if self._problem else ""
+        return f"no Kafka broker answers at {self._servers}{cause}"

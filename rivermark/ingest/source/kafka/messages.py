@@ -1,0 +1,194 @@
+"""Reading ranges of offsets, and what messages become; in the driver and in Spark's workers."""
+
+from __future__ import annotations
+
+import json
+import time
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as ClientPartition
+
+from rivermark.ingest.source.kafka.position import Partition, Range
+from rivermark.model.errors import RecordsLost, RivermarkError
+
+AT_ONCE: Final = 10_000
+FILL_SECONDS: Final = 0.02
+"""How long the client waits for so many: it returns no sooner, however few there are."""
+SILENCE_SECONDS: Final = 60.0
+"""How long a broker may send nothing of a range that it holds."""
+PEEKED: Final = 500
+PEEK_SECONDS: Final = 3.0
+SPACE: Final = " \t\r\n\ufeff"
+EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - timestamps are written with a Z
+READING: Final = {
+    # A consumer that joins no group still has to name one.
+    "group.id": "rivermark",
+    "enable.auto.commit": "false",
+    "auto.offset.reset": "error",
+    "enable.partition.eof": "true",
+    # A range ends where the broker has no more; how long it waits for more first.
+    "fetch.wait.max.ms": "50",
+    "queued.max.messages.kbytes": "16384",
+    "log_level": "0",
+}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How messages are read: the client's settings, and what their values are."""
+
+    settings: Mapping[str, str]
+    isolation: str
+    format: str
+    tombstones: str
+
+    def consumer(self) -> Consumer:
+        """A consumer that reads what it is told to, and commits nothing."""
+        return Consumer({**READING, **self.settings, "isolation.level": self.isolation})
+
+    def first(self, starts: Mapping[Partition, int]) -> Iterator[Message]:
+        """Some messages of partitions from these offsets on, the first one of each among them."""
+        consumer = self.consumer()
+        waiting, until = set(starts), time.monotonic() + PEEK_SECONDS
+        try:
+            consumer.assign([ClientPartition(*p, start) for p, start in starts.items()])
+            while waiting and time.monotonic() < until:
+                for message in consumer.consume(PEEKED, timeout=FILL_SECONDS):
+                    waiting.discard(Partition(message.topic() or "", message.partition() or 0))
+                    if message.error() is None:
+                        yield message
+        finally:
+            consumer.close()
+
+    def rows(self, consumer: Consumer, ranges: Sequence[Range]) -> list[list[tuple[int, str]]]:
+        """The offset and payload of each message, range by range, in the order of offsets."""
+        messages: list[list[Message]] = [[] for _ in ranges]
+        waiting = [(n, each) for n, each in enumerate(ranges) if each.end > each.start]
+        while waiting:
+            # One range of a partition at a time.
+            first = {each.of: (n, each) for n, each in reversed(waiting)}
+            for partition, own in _read(consumer, [e for _, e in first.values()]).items():
+                messages[first[partition][0]] = own
+            waiting = [item for item in waiting if item not in first.values()]
+        return [
+            [(_offset(m), payload_of(m, self.format, self.tombstones)) for m in each]
+            for each in messages
+        ]
+
+
+def _read(consumer: Consumer, ranges: Sequence[Range]) -> dict[Partition, list[Message]]:
+    """The messages of a range of each of some partitions."""
+    messages: dict[Partition, list[Message]] = {each.of: [] for each in ranges}
+    open_ranges = {each.of: each for each in ranges}
+    consumer.assign([ClientPartition(e.topic, e.partition, e.start) for e in ranges])
+    heard = time.monotonic()
+    try:
+        while open_ranges:
+            batch = consumer.consume(AT_ONCE, timeout=FILL_SECONDS)
+            if batch:
+                heard = time.monotonic()
+            elif time.monotonic() - heard > SILENCE_SECONDS:
+                waiting = ", ".join(str(partition) for partition in open_ranges)
+                raise RivermarkError(f"Kafka has sent nothing of {waiting} for {SILENCE_SECONDS} s")
+            for message in batch:
+                partition = Partition(message.topic() or "", message.partition() or 0)
+                wanted = open_ranges.get(partition)
+                if wanted is None:
+                    continue
+                error, offset = message.error(), _offset(message)
+                if error is not None:
+                    _check(error, wanted, offset)
+                elif offset < wanted.end:
+                    messages[partition].append(message)
+                if offset >= wanted.end - (error is None):
+                    del open_ranges[partition]
+                    consumer.pause([ClientPartition(*partition)])
+    finally:
+        # A partition would stay paused when it is assigned again.
+        consumer.resume([ClientPartition(*partition) for partition in messages])
+        consumer.unassign()
+    return messages
+
+
+def _check(error: KafkaError, wanted: Range, offset: int) -> None:
+    """Whether a consumer's event is the end of a partition, behind the range; raises otherwise."""
+    code = error.code()
+    if code == KafkaError._PARTITION_EOF and offset >= wanted.end:
+        return
+    if code == KafkaError._PARTITION_EOF:
+        raise RecordsLost(
+            f"partition {wanted.partition} of topic '{wanted.topic}' ends at offset {offset}: "
+            f"offsets {offset} to {wanted.end - 1} were there when they were planned, and are gone"
+        )
+    if code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+        raise RecordsLost(
+            f"partition {wanted.partition} of topic '{wanted.topic}': of the offsets "
+            f"{wanted.start} to {wanted.end - 1} the first ones are gone: {error.str()}"
+        )
+    if not error.retriable():
+        raise KafkaException(error)
+
+
+def payload_of(message: Message, kind: str, tombstones: str = "skip") -> str:
+    """A message as one JSON object, or as a text that is none where its value is not readable.
+
+    What the broker says of it comes first, then its own members. The text of a value that is no
+    object, or no UTF-8, stands behind an object of what is known, with its bytes where text cannot
+    hold them: no parser takes that for a record, and all of it is kept.
+    """
+    value = message.value()
+    if value is None and tombstones == "skip":
+        return ""
+    known = _known(message)
+    if value is None:
+        return f'{known},"_tombstone":true}}'
+    if kind == "bytes":
+        return f'{known},"bytes":"{b64encode(value).decode()}"}}'
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        return f'{known},"_bytes":"{b64encode(value).decode()}"}} {value.decode(errors="replace")}'
+    if kind == "text":
+        return f'{known},"text":{json.dumps(text, ensure_ascii=False)}}}'
+    text = text.lstrip(SPACE)
+    if not text.startswith("{"):
+        text = text or json.dumps(text)
+        return f"{known}}} {text}"
+    members = text[1:].lstrip(SPACE)
+    return f"{known}{members}" if members.startswith("}") else f"{known},{members}"
+
+
+def _known(message: Message) -> str:
+    """The beginning of an object: topic, partition, offset, timestamp, key and headers."""
+    known = f'{{"_topic":"{message.topic()}","_partition":{message.partition()}'
+    known = f'{known},"_offset":{message.offset()}'
+    kind, millis = message.timestamp()
+    if kind != TIMESTAMP_NOT_AVAILABLE:
+        moment = (EPOCH + timedelta(milliseconds=millis)).isoformat(timespec="milliseconds")
+        known = f'{known},"_timestamp":"{moment}Z"'
+    key: Any = message.key()
+    if key is not None:
+        known = f"{known},{_member('_key', key)}"
+    headers: Any = message.headers()
+    for name, value in headers or ():
+        known = f"{known},{_member(f'_header.{name}', value)}"
+    return known
+
+
+def _member(name: str, value: bytes | None) -> str:
+    """A member with a text, or `<name>_bytes` with base64 where the bytes are none."""
+    try:
+        text = None if value is None else value.decode()
+    except UnicodeDecodeError:
+        name, text = f"{name}_bytes", b64encode(value or b"").decode()
+    return f"{json.dumps(name, ensure_ascii=False)}:{json.dumps(text, ensure_ascii=False)}"
+
+
+def _offset(message: Message) -> int:
+    offset = message.offset()
+    return -1 if offset is None else offset

@@ -1,0 +1,307 @@
+"""Planning and reading ranges of offsets."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from itertools import groupby
+from typing import Final
+
+import pyarrow as pa
+from confluent_kafka import Consumer
+from pyspark.sql import SparkSession
+
+from rivermark.ingest.source.kafka.cluster import BrokersUnreachable, Cluster, Ends, Topic
+from rivermark.ingest.source.kafka.losses import loss_of, lost
+from rivermark.ingest.source.kafka.messages import Reading
+from rivermark.ingest.source.kafka.position import Gaps, Partition, Position, Range, positions
+from rivermark.ingest.source.kafka.rounds import rounds
+from rivermark.ingest.source.kafka.source import KafkaSource
+from rivermark.ingest.source.kafka.spark_reader import read_on_spark
+from rivermark.model.errors import RivermarkError
+from rivermark.model.source import (
+    Backlog,
+    Discovery,
+    Part,
+    PlannedSplit,
+    PlanRows,
+    Records,
+    SourceReader,
+    Split,
+    Waiting,
+)
+
+LOG: Final = logging.getLogger("rivermark")
+MESSAGE_BYTES: Final = 1024
+"""Assumed of a message while none of its topic was looked at."""
+KNOWN_BYTES: Final = 120
+"""Of a payload: what stands in it beside value and key."""
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class KafkaReader(SourceReader):
+    """Knows how far each partition is planned; asks the brokers for the rest."""
+
+    def __init__(self, source: KafkaSource, settings: Mapping[str, str]) -> None:
+        self._source = source
+        self._cluster = Cluster(settings, source.isolation)
+        self._reading = Reading(settings, source.isolation, source.format, source.tombstones)
+        self._positions: dict[Partition, Position] = {}
+        self._gaps = Gaps()
+        self._round = 0
+        self._ahead: list[Split] = []
+        """What was cut and is not planned yet."""
+        self._names: frozenset[str] = frozenset()
+        self._message_bytes: dict[str, float] = {}
+
+    @cached_property
+    def _consumer(self) -> Consumer:
+        return self._reading.consumer()
+
+    def close(self) -> None:
+        """Close the connections."""
+        if "_consumer" in self.__dict__:
+            self._consumer.close()
+            del self.__dict__["_consumer"]
+
+    def restore(self, plan: PlanRows) -> None:
+        """Continue behind the ranges of the plan."""
+        self._continue(Range.of_path(path) for (path,) in plan("path"))
+
+    def planned(self, splits: Sequence[Split]) -> None:
+        """Continue behind these ranges."""
+        self._continue(map(Range.of_split, splits))
+        names = {split.name for split in splits}
+        self._ahead = [split for split in self._ahead if split.name not in names]
+
+    def _continue(self, ranges: Iterable[Range]) -> None:
+        ranges = [*ranges]
+        for partition, position in positions(ranges).items():
+            before = self._positions.get(partition, position)
+            self._positions[partition] = max(before, position, key=Position.order)
+        for each in ranges:
+            self._round = max(self._round, each.round + 1)
+            if each.lost:
+                self._gaps.add(each)
+                self._ahead = []
+
+    def discover(self, *, full: bool = True) -> Discovery:
+        """Cut what is readable into rounds; brokers that do not answer are waited for."""
+        try:
+            return self._discover(full=full)
+        except BrokersUnreachable as error:
+            return Discovery(waiting=[self._waiting(self._source.name, str(error))])
+
+    def _discover(self, *, full: bool) -> Discovery:
+        topics, ends = self._state(full=full)
+        losses = self._losses(self._open_ends(), topics, ends)
+        if losses:
+            raise lost(losses)
+        absent = [
+            self._waiting(name, "no topic of this name is there yet")
+            for name in self._source.names
+            if name not in topics
+        ]
+        if self._source.pattern and not topics:
+            absent = [self._waiting(self._source.pattern, "no topic is named so yet")]
+        if not self._ahead:
+            self._ahead = [*self._cut(topics, ends)]
+        return Discovery([*self._ahead], absent)
+
+    def _waiting(self, name: str, reason: str) -> Waiting:
+        return Waiting(name, name, reason, 0, datetime.now(UTC))
+
+    def _state(self, *, full: bool) -> tuple[dict[str, Topic], dict[Partition, Ends]]:
+        """The topics that are read, as they are, and the ends of their partitions."""
+        pattern = self._source.pattern
+        if pattern and (full or not self._names):
+            named = (name for name in self._cluster.names() if re.fullmatch(pattern, name))
+            self._names = frozenset(named)
+        planned = {partition.topic for partition in self._positions}
+        topics = self._cluster.topics({*self._source.names, *self._names, *planned})
+        ends = self._cluster.ends([p for topic in topics.values() for p in topic.partitions])
+        return topics, ends
+
+    def _open_ends(self) -> list[Range]:
+        """The position of each partition, as a range without a known end."""
+        return [
+            Range(
+                topic=partition.topic,
+                partition=partition.number,
+                start=position.offset,
+                end=position.offset,
+                round=self._round,
+                topic_id=position.topic_id,
+                generation=position.generation,
+            )
+            for partition, position in self._positions.items()
+        ]
+
+    def _losses(
+        self, wanted: Iterable[Range], topics: Mapping[str, Topic], ends: Mapping[Partition, Ends]
+    ) -> list[Range]:
+        losses = (loss_of(w, topics.get(w.topic), ends.get(w.of)) for w in wanted)
+        return [replace(each, round=self._round) for each in losses if each is not None]
+
+    def _cut(self, topics: Mapping[str, Topic], ends: Mapping[Partition, Ends]) -> Iterator[Split]:
+        """What is not planned, in rounds; a partition without a position has a range in the first.
+
+        That may be empty: it says where reading begins, whatever is deleted until it is read.
+        """
+        start = self._starts(ends)
+        new = {p for p in start if p not in self._positions}
+        if self._positions:
+            for partition in new:
+                LOG.info("partition %s is new: read from offset %d", partition, start[partition])
+        end = {p: max(ends[p].behind, start[p]) for p in start}
+        self._measure({p: start[p] for p in start if end[p] > start[p]})
+        now, number = datetime.now(UTC), self._round
+        millis = (now - EPOCH) // timedelta(milliseconds=1)
+
+        def at(moment: int) -> dict[Partition, int]:
+            return self._cluster.offsets_at(start.keys(), moment)
+
+        cuts = [*rounds(start, end, self._source.max_messages, at, millis)]
+        for cut in cuts or ([start] if new else []):
+            for partition in sorted(cut):
+                if cut[partition] > start[partition] or partition in new:
+                    position = self._positions.get(partition, Position(0, 0, None))
+                    read = Range(
+                        topic=partition.topic,
+                        partition=partition.number,
+                        start=start[partition],
+                        end=cut[partition],
+                        round=number,
+                        topic_id=topics[partition.topic].id,
+                        generation=position.generation,
+                    )
+                    yield self._split(read, now)
+            start, new, number = dict(cut), set(), number + 1
+
+    def _starts(self, ends: Mapping[Partition, Ends]) -> dict[Partition, int]:
+        """The offset from which each partition is read next."""
+        known = {p: q.offset for p, q in self._positions.items() if q.topic_id is not None}
+        first = {} if self._positions else self._first_starts(ends)
+        return {p: known.get(p, first.get(p, ends[p].first)) for p in ends}
+
+    def _first_starts(self, ends: Mapping[Partition, Ends]) -> dict[Partition, int]:
+        """Where the first start of the stream begins."""
+        start = self._source.start
+        if start == "earliest":
+            return {}
+        if start == "latest":
+            return {p: ends[p].behind for p in ends}
+        if isinstance(start, datetime):
+            at = self._cluster.offsets_at(ends.keys(), (start - EPOCH) // timedelta(milliseconds=1))
+            return {p: min(at.get(p, ends[p].behind), ends[p].behind) for p in ends}
+        offsets = {Partition(t, n): o for t, numbers in start.items() for n, o in numbers.items()}
+        for partition, offset in offsets.items():
+            held = ends.get(partition)
+            if held is None or not held.first <= offset <= held.behind:
+                holds = f"it holds {held.first} to {held.behind - 1}" if held else "it is not there"
+                raise RivermarkError(
+                    f"start names offset {offset} of partition {partition.number} of topic "
+                    f"'{partition.topic}': {holds}"
+                )
+        return offsets
+
+    def _split(self, read: Range, now: datetime) -> Split:
+        each = self._message_bytes.get(read.topic, MESSAGE_BYTES)
+        return Split(
+            name=read.name,
+            path=read.path,
+            size=max(int((read.end - read.start) * each), 1),
+            modified_at=now,
+            format="json",
+            status="lost" if read.lost else "ready",
+            reason=read.lost,
+        )
+
+    def _measure(self, starts: Mapping[Partition, int]) -> dict[Partition, datetime]:
+        """Look at the first messages of topics that were not looked at: how large they are."""
+        unknown = {p: o for p, o in starts.items() if p.topic not in self._message_bytes}
+        return self._peek(unknown) if unknown else {}
+
+    def _peek(self, starts: Mapping[Partition, int]) -> dict[Partition, datetime]:
+        """The timestamp of the first message of each partition that is read in a moment."""
+        moments: dict[Partition, datetime] = {}
+        sizes: dict[str, list[int]] = {}
+        for message in self._reading.first(starts):
+            topic = message.topic() or ""
+            _, millis = message.timestamp()
+            partition = Partition(topic, message.partition() or 0)
+            moments.setdefault(partition, EPOCH + timedelta(milliseconds=max(millis, 0)))
+            size = len(message.value() or b"") + len(message.key() or b"") + KNOWN_BYTES
+            sizes.setdefault(topic, []).append(size)
+        for topic, each in sizes.items():
+            self._message_bytes[topic] = sum(each) / len(each)
+        return moments
+
+    def batches(self, ready: Sequence[Split]) -> Iterable[list[Split]]:
+        """A round is a planned batch."""
+        for _, group in groupby(ready, key=lambda split: Range.of_split(split).round):
+            yield [*group]
+
+    def read(self, spark: SparkSession, splits: Sequence[PlannedSplit], *, small: bool) -> Records:
+        """Read the ranges by one consumer in the driver, or by one in each of Spark's workers."""
+        ranges = [self._gaps.without(Range.of_split(split)) for split in splits]
+        topics = self._cluster.topics({each.topic for each in ranges})
+        # A topic that was made again may lack partitions; then nothing of it is asked for.
+        ends = self._cluster.ends({r.of for r in ranges if r.topic in topics})
+        losses = self._losses((r for r in ranges if r.end > r.start), topics, ends)
+        if losses:
+            raise lost(losses)
+        if not small:
+            names = [split.name for split in splits]
+            return Records(
+                read_on_spark(spark, self._reading, dict(zip(names, ranges, strict=True))), names
+            )
+        rows = self._reading.rows(self._consumer, ranges)
+        self._learn(ranges, rows)
+        flat = [(n, offset, text) for n, own in enumerate(rows) for offset, text in own]
+        indices, offsets, payloads = zip(*flat, strict=True) if flat else ((), (), ())
+        types = (pa.int32(), pa.int64(), pa.string())
+        columns = zip((indices, offsets, payloads), types, strict=True)
+        arrays = [pa.array(values, kind) for values, kind in columns]
+        return Records(pa.table(arrays, names=["_split", "_row", "payload"]))
+
+    def _learn(self, ranges: Sequence[Range], rows: Sequence[Sequence[tuple[int, str]]]) -> None:
+        """Remember how large messages were: planned batches are as large as that says."""
+        for each, own in zip(ranges, rows, strict=True):
+            if own:
+                self._message_bytes[each.topic] = sum(len(text) for _, text in own) / len(own)
+
+    def backlog(self) -> Backlog:
+        """How many messages of each partition are not planned; looks at the first one of each."""
+        _, ends = self._state(full=True)
+        starts = self._starts(ends)
+        waiting = {p: max(ends[p].behind - starts[p], 0) for p in starts}
+        firsts = {p: max(starts[p], ends[p].first) for p, count in waiting.items() if count}
+        moments = self._peek(firsts) if firsts else {}
+        newest = self._cluster.newest(ends.keys())
+        parts = [
+            Part(
+                str(p),
+                waiting[p],
+                EPOCH + timedelta(milliseconds=newest[p]) if p in newest else None,
+            )
+            for p in sorted(starts)
+        ]
+        weight = sum(
+            int(count * self._message_bytes.get(p.topic, MESSAGE_BYTES))
+            for p, count in waiting.items()
+        )
+        oldest = min(moments.values(), default=datetime.now(UTC)) if firsts else None
+        return Backlog(len(firsts), weight, oldest, tuple(parts))
+
+    def lost(self, unread: Sequence[PlannedSplit]) -> Sequence[Split]:
+        """Ranges that are gone: of what was planned, and of what follows."""
+        planned = [self._gaps.without(Range.of_split(s)) for s in unread if s.status == "ready"]
+        topics, ends = self._state(full=True)
+        wanted = [*(r for r in planned if r.end > r.start), *self._open_ends()]
+        now = datetime.now(UTC)
+        return [self._split(each, now) for each in self._losses(wanted, topics, ends)]

@@ -1,0 +1,103 @@
+"""What is planned of topics of a real broker, without Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rivermark import DeclarationError, KafkaSource, RivermarkError
+from rivermark.ingest.plan import open_source
+from rivermark.ingest.source.kafka import cluster
+from rivermark.ingest.source.kafka.position import Range
+from tests.spark.helpers.kafka import Topics, deploy, millis, poll, source_of
+from tests.spark.helpers.source_contract import event
+
+
+def test_the_first_start_begins_where_it_is_declared_and_later_ones_behind_the_plan(
+    tmp_path: Path, topics: Topics
+) -> None:
+    topic = topics.make(partitions=2)
+    for n in range(10):
+        topics.send(topic, [event(n)], partition=0, timestamp=millis(n))
+    topics.send(topic, [event(0)], partition=1, timestamp=millis(0))
+    starts: dict[str, tuple[Any, list[tuple[int, int]]]] = {
+        "earliest": ("earliest", [(0, 10), (0, 1)]),
+        "latest": ("latest", [(10, 10), (1, 1)]),
+        "moment": (event(4)["at"], [(4, 10), (1, 1)]),
+        "offsets": ({topic: {0: 7}}, [(7, 10), (0, 1)]),
+    }
+    deployments = {}
+    for name, (start, ranges) in starts.items():
+        deployments[name] = deploy(None, tmp_path / name, topics, topic, start=start)
+        plan = poll(deployments[name])
+        assert plan == {f"{topic}/{n}": [own] for n, own in enumerate(ranges)}, name
+    topics.send(topic, [event(10)], partition=1, timestamp=millis(1))
+    for name, (_, [first, second]) in starts.items():
+        plan = poll(deployments[name])
+        assert plan == {f"{topic}/0": [first], f"{topic}/1": [second, (1, 2)]}, name
+
+    with pytest.raises(RivermarkError, match=r"offset 11 of partition 0 .*: it holds 0 to 9"):
+        poll(deploy(None, tmp_path / "far", topics, topic, start={topic: {0: 11}}))
+
+
+def test_a_round_takes_all_partitions_as_far_as_the_same_timestamp(
+    tmp_path: Path, topics: Topics
+) -> None:
+    topic = topics.make(partitions=2)
+    for n in range(40):
+        topics.send(topic, [event(n)], partition=0, timestamp=millis(n))
+    for n in range(20, 40):
+        topics.send(topic, [event(n + 100)], partition=1, timestamp=millis(n))
+    deployment = deploy(None, tmp_path, topics, topic, max_messages=20)
+    poll(deployment)
+    rounds: dict[int, dict[int, Range]] = {}
+    for split in deployment.plan():
+        read = Range.of_split(split)
+        assert read.round == split.batch
+        rounds.setdefault(read.round, {})[read.partition] = read
+    sizes = [sum(r.end - r.start for r in own.values()) for own in rounds.values()]
+    assert sum(sizes) == 60
+    assert max(sizes) <= 20
+    # Partition 1 waits while partition 0 comes to where it begins, and then keeps in step.
+    for own in rounds.values():
+        if {0, 1} <= own.keys() and own[1].end:
+            assert own[1].end + 20 == own[0].end
+
+
+def test_topics_are_found_by_a_pattern_and_one_that_is_not_there_is_waited_for(
+    tmp_path: Path, topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prefix = topics.make()
+    deployment = deploy(None, tmp_path, topics, pattern=rf"{prefix}\..*")
+    reader = open_source(deployment.lake, "", deployment.ingest)
+    assert [w.reason for w in reader.discover().waiting] == ["no topic is named so yet"]
+    for name, n in (("a", 0), ("b", 1)):
+        topics.make(f"{prefix}.{name}")
+        topics.send(f"{prefix}.{name}", [event(n)])
+        assert f"{prefix}.{name}/0" in poll(deployment)
+    named = deploy(None, tmp_path / "named", topics, f"{prefix}.none")
+    reader = open_source(named.lake, "", named.ingest)
+    assert [w.name for w in reader.discover().waiting] == [f"{prefix}.none"]
+    monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 1.0)
+    silent = replace(source_of(named), brokers="127.0.0.1:1")
+    [waiting] = silent.open("").discover().waiting
+    assert "no Kafka broker answers at 127.0.0.1:1" in waiting.reason
+
+
+def test_declarations_that_cannot_work_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DeclarationError, match="either topics or a pattern"):
+        KafkaSource(topics="a", pattern="b")
+    with pytest.raises(DeclarationError, match="no time zone"):
+        KafkaSource(topics="a", start=datetime(2024, 3, 1))  # noqa: DTZ001
+    with pytest.raises(DeclarationError, match="at least 1"):
+        KafkaSource(topics="a", max_messages=0)
+    secret = KafkaSource(topics="a", settings={"sasl.password": "$SHOP_PASSWORD"})
+    with pytest.raises(RivermarkError, match="environment variable SHOP_PASSWORD"):
+        secret.client_settings()
+    monkeypatch.setenv("SHOP_PASSWORD", "hidden")
+    assert secret.client_settings()["sasl.password"] == "hidden"
+    assert "hidden" not in repr(secret)
