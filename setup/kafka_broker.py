@@ -51,6 +51,7 @@ controller.quorum.voters=1@{host}:{controller_port}
 log.dirs={folder}/data
 auto.create.topics.enable=false
 num.partitions=4
+log.retention.ms=-1
 offsets.topic.num.partitions=1
 offsets.topic.replication.factor=1
 transaction.state.log.num.partitions=1
@@ -62,7 +63,8 @@ share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
 log.cleaner.dedupe.buffer.size=8388608
 """
-"""Topics are made on purpose: one that a misspelled name makes hides the mistake."""
+"""Topics are made on purpose: one that a misspelled name makes hides the mistake. They keep what
+they hold, whatever its age: messages replayed from the past are older than the usual week."""
 
 
 @dataclass(frozen=True)

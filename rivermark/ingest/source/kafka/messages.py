@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, Message
@@ -24,6 +25,8 @@ SILENCE_SECONDS: Final = 60.0
 PEEKED: Final = 500
 PEEK_SECONDS: Final = 3.0
 SPACE: Final = " \t\r\n\ufeff"
+TEXT: Final = json.JSONEncoder(ensure_ascii=False).encode
+"""Writes a text, or None, as JSON."""
 EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - timestamps are written with a Z
 READING: Final = {
     # A consumer that joins no group still has to name one.
@@ -154,10 +157,10 @@ def payload_of(message: Message, kind: str, tombstones: str = "skip") -> str:
     except UnicodeDecodeError:
         return f'{known},"_bytes":"{b64encode(value).decode()}"}} {value.decode(errors="replace")}'
     if kind == "text":
-        return f'{known},"text":{json.dumps(text, ensure_ascii=False)}}}'
+        return f'{known},"text":{TEXT(text)}}}'
     text = text.lstrip(SPACE)
     if not text.startswith("{"):
-        text = text or json.dumps(text)
+        text = text or TEXT(text)
         return f"{known}}} {text}"
     members = text[1:].lstrip(SPACE)
     return f"{known}{members}" if members.startswith("}") else f"{known},{members}"
@@ -169,8 +172,7 @@ def _known(message: Message) -> str:
     known = f'{known},"_offset":{message.offset()}'
     kind, millis = message.timestamp()
     if kind != TIMESTAMP_NOT_AVAILABLE:
-        moment = (EPOCH + timedelta(milliseconds=millis)).isoformat(timespec="milliseconds")
-        known = f'{known},"_timestamp":"{moment}Z"'
+        known = f'{known},"_timestamp":"{_second(millis // 1000)}.{millis % 1000:03d}Z"'
     key: Any = message.key()
     if key is not None:
         known = f"{known},{_member('_key', key)}"
@@ -180,13 +182,19 @@ def _known(message: Message) -> str:
     return known
 
 
+@lru_cache(maxsize=4096)
+def _second(seconds: int) -> str:
+    """A second since 1970 in ISO 8601, without a zone: many messages have the same one."""
+    return (EPOCH + timedelta(seconds=seconds)).isoformat()
+
+
 def _member(name: str, value: bytes | None) -> str:
     """A member with a text, or `<name>_bytes` with base64 where the bytes are none."""
     try:
         text = None if value is None else value.decode()
     except UnicodeDecodeError:
         name, text = f"{name}_bytes", b64encode(value or b"").decode()
-    return f"{json.dumps(name, ensure_ascii=False)}:{json.dumps(text, ensure_ascii=False)}"
+    return f"{TEXT(name)}:{TEXT(text)}"
 
 
 def _offset(message: Message) -> int:
