@@ -18,9 +18,9 @@ from pyspark.sql import SparkSession
 from rivermark.ingest.source.kafka.cluster import BrokersUnreachable, Cluster, Ends, Topic
 from rivermark.ingest.source.kafka.losses import loss_of, lost
 from rivermark.ingest.source.kafka.messages import Reading
+from rivermark.ingest.source.kafka.options import KafkaOptions
 from rivermark.ingest.source.kafka.position import Gaps, Partition, Position, Range, positions
 from rivermark.ingest.source.kafka.rounds import rounds
-from rivermark.ingest.source.kafka.source import KafkaSource
 from rivermark.ingest.source.kafka.spark_reader import read_on_spark
 from rivermark.model.errors import RivermarkError
 from rivermark.model.source import (
@@ -46,8 +46,10 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 class KafkaReader(SourceReader):
     """Knows how far each partition is planned; asks the brokers for the rest."""
 
-    def __init__(self, source: KafkaSource, settings: Mapping[str, str]) -> None:
+    def __init__(self, name: str, source: KafkaOptions) -> None:
+        self._name = name
         self._source = source
+        settings = source.client_settings()
         self._cluster = Cluster(settings, source.isolation)
         self._reading = Reading(settings, source.isolation, source.format, source.tombstones)
         self._positions: dict[Partition, Position] = {}
@@ -94,7 +96,7 @@ class KafkaReader(SourceReader):
         try:
             return self._discover(full=full)
         except BrokersUnreachable as error:
-            return Discovery(waiting=[self._waiting(self._source.name, str(error))])
+            return Discovery(waiting=[self._waiting(self._name, str(error))])
 
     def _discover(self, *, full: bool) -> Discovery:
         topics, ends = self._state(full=full)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import ClassVar, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import ClassVar
 
-from rivermark.model.errors import DeclarationError, RivermarkError
+from rivermark.ingest.source.kafka.options import KafkaOptions
+from rivermark.model.errors import RivermarkError
 from rivermark.model.source import Source, SourceReader
-
-Format: TypeAlias = Literal["json", "text", "bytes"]
-Start: TypeAlias = "Literal['earliest', 'latest'] | datetime | Mapping[str, Mapping[int, int]]"
 
 
 @dataclass(frozen=True, kw_only=True)
-class KafkaSource(Source):
+class KafkaSource(KafkaOptions, Source):
     """Messages of one topic, of several, or of all whose names fit `pattern`, a regular expression.
 
     `format` says what values are: `json` is an object; `text` (UTF-8) comes in a column `text`;
@@ -43,33 +38,10 @@ class KafkaSource(Source):
             `max_messages` below 1.
     """
 
-    brokers: str = "127.0.0.1:9092"
-    topics: str | tuple[str, ...] = ()
-    pattern: str | None = None
-    format: Format = "json"
-    start: Start = field(default="earliest", hash=False)
-    isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
-    max_messages: int = 50_000
-    tombstones: Literal["skip", "rows"] = "skip"
-    settings: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
-
     kind: ClassVar[str] = "kafka"
     unit: ClassVar[str] = "range"
     skipped: ClassVar[str | None] = "tombstones"
     together: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        if bool(self.names) == bool(self.pattern):
-            raise DeclarationError("either topics or a pattern of their names")
-        if isinstance(self.start, datetime) and self.start.tzinfo is None:
-            raise DeclarationError(f"start {self.start} has no time zone")
-        if self.max_messages < 1:
-            raise DeclarationError(f"max_messages must be at least 1, got {self.max_messages}")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The topics that are named."""
-        return (self.topics,) if isinstance(self.topics, str) else self.topics
 
     @property
     def name(self) -> str:
@@ -100,21 +72,4 @@ class KafkaSource(Source):
             raise RivermarkError(
                 "reading Kafka needs its client: pip install 'rivermark[kafka]'"
             ) from error
-        return KafkaReader(self, self.client_settings())
-
-    def client_settings(self) -> dict[str, str]:
-        """The settings of a client, with the environment's values in them."""
-        named = {"bootstrap.servers": self.brokers, **self.settings}
-        return {name: _resolved(name, value) for name, value in named.items()}
-
-
-def _resolved(name: str, value: str) -> str:
-    if not value.startswith("$"):
-        return value
-    resolved = os.environ.get(value[1:])
-    if resolved is None:
-        raise RivermarkError(
-            f"the Kafka setting '{name}' is to be that of the environment variable {value[1:]}, "
-            "which is not set"
-        )
-    return resolved
+        return KafkaReader(self.name, self)

@@ -91,6 +91,8 @@ def test_topics_are_found_by_a_pattern_and_one_that_is_not_there_is_waited_for(
 def test_declarations_that_cannot_work_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DeclarationError, match="either topics or a pattern"):
         KafkaSource(topics="a", pattern="b")
+    with pytest.raises(DeclarationError, match="'newest': one of earliest, latest"):
+        KafkaSource(topics="a", start="newest")  # type: ignore[arg-type]
     with pytest.raises(DeclarationError, match="no time zone"):
         KafkaSource(topics="a", start=datetime(2024, 3, 1))  # noqa: DTZ001
     with pytest.raises(DeclarationError, match="at least 1"):

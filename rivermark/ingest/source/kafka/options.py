@@ -1,0 +1,68 @@
+"""Which messages of which topics are read, and how."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, TypeAlias, get_args
+
+from rivermark.model.errors import DeclarationError, RivermarkError
+
+Format: TypeAlias = Literal["json", "text", "bytes"]
+Start: TypeAlias = "Literal['earliest', 'latest'] | datetime | Mapping[str, Mapping[int, int]]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KafkaOptions:
+    """The options of a `KafkaSource`, which documents them."""
+
+    brokers: str = "127.0.0.1:9092"
+    topics: str | tuple[str, ...] = ()
+    pattern: str | None = None
+    format: Format = "json"
+    start: Start = field(default="earliest", hash=False)
+    isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
+    max_messages: int = 50_000
+    tombstones: Literal["skip", "rows"] = "skip"
+    settings: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if bool(self.names) == bool(self.pattern):
+            raise DeclarationError("either topics or a pattern of their names")
+        for what, value, known in (
+            ("format", self.format, get_args(Format)),
+            ("start", self.start, ("earliest", "latest")),
+            ("isolation", self.isolation, ("read_committed", "read_uncommitted")),
+            ("tombstones", self.tombstones, ("skip", "rows")),
+        ):
+            if isinstance(value, str) and value not in known:
+                raise DeclarationError(f"{what} {value!r}: one of {', '.join(known)}")
+        if isinstance(self.start, datetime) and self.start.tzinfo is None:
+            raise DeclarationError(f"start {self.start} has no time zone")
+        if self.max_messages < 1:
+            raise DeclarationError(f"max_messages must be at least 1, got {self.max_messages}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The topics that are named."""
+        topics = (self.topics,) if isinstance(self.topics, str) else self.topics
+        return tuple(topic for topic in topics if topic)
+
+    def client_settings(self) -> dict[str, str]:
+        """The settings of a client, with the environment's values in them."""
+        named = {"bootstrap.servers": self.brokers, **self.settings}
+        return {name: _resolved(name, value) for name, value in named.items()}
+
+
+def _resolved(name: str, value: str) -> str:
+    if not value.startswith("$"):
+        return value
+    resolved = os.environ.get(value[1:])
+    if resolved is None:
+        raise RivermarkError(
+            f"the Kafka setting '{name}' is to be that of the environment variable {value[1:]}, "
+            "which is not set"
+        )
+    return resolved
