@@ -96,8 +96,8 @@ def retake(context: BackfillContext, ingest: Ingest, name: str) -> Retaken:
 
 def former_reading(lake: Lake, ingest: Ingest, name: str) -> dict[str, Any]:
     """The newest outcome of a file. Raises RivermarkError where the ingest has not read it."""
-    create_table(lake, INGEST_FILES)
-    rows = query(
+    known = lake.exists(INGEST_FILES)
+    rows = known and query(
         'SELECT * FROM outcomes WHERE stream = $stream AND file = $file ORDER BY "at" DESC LIMIT 1',
         {"outcomes": dataset_of(delta_table(lake.path(INGEST_FILES)))},
         {"stream": ingest.name, "file": name},

@@ -93,20 +93,19 @@ class Grid(Table):
     def _one_below_the_other(self, width: int) -> RenderResult:
         if self.title:
             yield Text(str(self.title), style="bold")
-        rows = zip(*(column.cells for column in self.columns), strict=True)
-        for first, *others in rows:
-            yield _text(first, "bold")
-            line = Text("  ")
-            for column, value in zip(self.columns[1:], others, strict=True):
-                if not str(value):
-                    continue
-                pair = Text.assemble((f"{column.header} ".replace("  ", " "), "dim"), _text(value))
-                if line.cell_len > 2 and line.cell_len + pair.cell_len + 3 > width:
+        for values in zip(*(column.cells for column in self.columns), strict=True):
+            line, *others = [
+                Text.assemble((f"{str(column.header).strip()} ", "dim"), text)
+                for column, value in zip(self.columns, values, strict=True)
+                if (text := _text(value)).plain
+            ] or [Text("")]
+            for pair in others:
+                longer = Text.assemble(line, " · ", pair)
+                if longer.cell_len > width:
                     yield line
-                    line = Text("  ")
-                line = Text.assemble(line, " · " if line.cell_len > 2 else "", pair)
-            if line.cell_len > 2:
-                yield line
+                    longer = Text.assemble("  ", pair)
+                line = longer
+            yield line
         yield Text("")
 
 
@@ -115,8 +114,8 @@ def _measures(column: Column, console: Console, options: ConsoleOptions) -> list
     return [Measurement.get(console, wide, each) for each in (column.header, *column.cells)]
 
 
-def _text(value: RenderableType, style: str = "") -> Text:
-    text = value.copy() if isinstance(value, Text) else plain(str(value), style)
+def _text(value: RenderableType) -> Text:
+    text = value if isinstance(value, Text) else plain(str(value))
     return Text(", ").join(text.split("\n"))
 
 
