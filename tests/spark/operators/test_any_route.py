@@ -125,14 +125,16 @@ def firsts_of(events: Iterable[Event]) -> Iterator[tuple[str, str]]:
 class Case:
     """A stream and its refreshed form, and what rows it must have of events (final ones)."""
 
-    stream: Callable[[Ingest, str], Stream]
+    stream: Callable[..., Stream]
     expected: Callable[[list[Event]], Iterator[tuple[object, ...]]]
     columns: tuple[str, ...]
 
 
 def of_windows(by: Literal["window_start", "window_end"]) -> Case:
     return Case(
-        lambda source, name: windowed(name, *WINDOWS, by=by, source=source, margin=MARGIN),
+        lambda source, name, **changes: windowed(
+            name, *WINDOWS, by=by, source=source, margin=MARGIN, **changes
+        ),
         windows_of,
         ("rule", "sensor", "window_start", "window_end", "readings"),
     )
@@ -141,7 +143,7 @@ def of_windows(by: Literal["window_start", "window_end"]) -> Case:
 VERSIONS: Final = [("a", "old", BEGIN - DAY), ("a", "new", BEGIN + DAY), ("b", "only", BEGIN + DAY)]
 
 
-def once(source: Ingest, name: str) -> Stream:
+def once(source: Ingest, name: str, kind: Literal["append", "refresh"] = "append") -> Stream:
     """Each reading once, if its note does not end with 0, with the version of its sensor."""
     first = first_of_each("note", event_time="at", within=MINUTE)
     table = replace(source.admitted, name=name, days=Daily("at", FIRST_DAY))
@@ -161,6 +163,7 @@ def once(source: Ingest, name: str) -> Stream:
         build=build,
         writes=table,
         group="test",
+        kind=kind,
         volume="events",
         margin=MINUTE,
     )
@@ -194,7 +197,7 @@ def check(
 
     cut_live = case.stream(READINGS, "test/cut")
     drained = case.stream(READINGS, "test/drained")
-    fresh = replace(case.stream(DUMP, "test/fresh"), kind="refresh", volume="results")
+    fresh = case.stream(DUMP, "test/fresh", kind="refresh")
     for number, commit in enumerate(cut):
         lines = [line(event) for event in commit]
         admit(settings, *random.sample(lines, len(lines)))
