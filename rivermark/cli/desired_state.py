@@ -33,20 +33,16 @@ def pause(
     Examples:
         rivermark pause taxi_events --reason "moving the landing folder"
     """
-    changed = write_desired([*(groups or ()), *(group or ())], "paused", reason, home, dry_run)
-    if as_json:
-        print_json({"groups": list(changed.values())})
-        return
-    for name, desired in changed.items():
-        if dry_run:
-            out().print(plain(f"group '{name}' would rest; it is desired {desired['before']} now"))
-        else:
-            out().print(
-                plain(
-                    f"group '{name}' should rest. Its run ends within a minute and stays ended "
-                    f"until: rivermark resume {name}"
-                )
-            )
+    set_desired(
+        [*(groups or ()), *(group or ())],
+        "paused",
+        reason,
+        home,
+        dry_run=dry_run,
+        as_json=as_json,
+        wanted="rest",
+        then="Its run ends within a minute and stays ended until: rivermark resume {group}",
+    )
 
 
 def resume(
@@ -65,26 +61,33 @@ def resume(
     Examples:
         rivermark resume taxi_events
     """
-    changed = write_desired([*(groups or ()), *(group or ())], "run", reason, home, dry_run)
-    if as_json:
-        print_json({"groups": list(changed.values())})
-        return
-    for name, desired in changed.items():
-        if dry_run:
-            out().print(plain(f"group '{name}' would run; it is desired {desired['before']} now"))
-        else:
-            out().print(
-                plain(
-                    f"group '{name}' should run. The restart sensor starts it where Dagster runs "
-                    f"(make ui); without Dagster: rivermark run --group {name} --continuous"
-                )
-            )
+    set_desired(
+        [*(groups or ()), *(group or ())],
+        "run",
+        reason,
+        home,
+        dry_run=dry_run,
+        as_json=as_json,
+        wanted="run",
+        then=(
+            "The restart sensor starts it where Dagster runs (make ui); without Dagster: "
+            "rivermark run --group {group} --continuous"
+        ),
+    )
 
 
-def write_desired(
-    groups: list[str], state: DesiredState, reason: str, home: Home, dry_run: bool
-) -> dict[str, dict[str, object]]:
-    """Write the desired state of groups, if this is no dry run; what each was `before`.
+def set_desired(
+    groups: list[str],
+    state: DesiredState,
+    reason: str,
+    home: Home,
+    *,
+    dry_run: bool,
+    as_json: bool,
+    wanted: str,
+    then: str,
+) -> None:
+    """Write the desired state of groups, if this is no dry run, and say what was desired before.
 
     Raises WrongUse without a group; UnknownStream lists the groups.
     """
@@ -94,7 +97,7 @@ def write_desired(
     for name in groups:
         members(declared, name)
     store, by = DesiredStore(settings_for(home).state), getpass.getuser()
-    changed: dict[str, dict[str, object]] = {}
+    changed = []
     for name in groups:
         before = store.get(name).state
         desired = (
@@ -102,5 +105,10 @@ def write_desired(
             if dry_run
             else store.set(name, state, by=by, reason=reason)
         )
-        changed[name] = {"group": name, "before": before, **asdict(desired)}
-    return changed
+        changed.append({"group": name, "before": before, **asdict(desired)})
+        if not as_json:
+            would = f"group '{name}' would {wanted}; it is desired {before} now"
+            does = f"group '{name}' should {wanted}. {then.format(group=name)}"
+            out().print(plain(would if dry_run else does))
+    if as_json:
+        print_json({"groups": changed})
