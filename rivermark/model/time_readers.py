@@ -78,9 +78,14 @@ def names_instant(text: Column) -> Column:
 
 
 def _cast(plain: Column) -> Column:
-    """The instant of an ISO-8601 text. RFC 3339 allows a small z, which Spark's cast does not."""
+    """The instant of an ISO-8601 text.
+
+    A small z, which RFC 3339 allows, and a zone behind a minute are nothing to Spark's cast.
+    """
     capital = F.regexp_replace(plain, "(?<=[0-9 ])z$", "Z")
-    return F.when(plain.endswith("z"), capital).otherwise(plain).try_cast(TimestampType())
+    complete = F.regexp_replace(capital, "^(.{16})(?= ?[^ :])", "$1:00")
+    is_rare = plain.endswith("z") | ~plain.substr(17, 1).isin(":", "")
+    return F.when(is_rare, complete).otherwise(plain).try_cast(TimestampType())
 
 
 def _is_zoned(pattern: str) -> bool:

@@ -283,9 +283,16 @@ def plain_number(text: str) -> str | None:
     return text if len(text) <= 400 and _NUMBER.fullmatch(text) else None
 
 
+def exact_number(text: str) -> str | None:
+    """The same for a decimal, to which the engine makes no zero of hundreds of digits."""
+    number = plain_number(text)
+    value = Decimal(number or "1")
+    return None if not value and value.adjusted() > 30 else number
+
+
 def amount(text: str) -> Decimal | None:
     """A decimal(9,3)."""
-    number = plain_number(text)
+    number = exact_number(text)
     if number is None:
         return None
     with localcontext() as context:
@@ -296,15 +303,13 @@ def amount(text: str) -> Decimal | None:
 
 def whole(text: str) -> int | None:
     """A long."""
-    number = plain_number(text)
+    number = exact_number(text)
     if number is None:
         return None
     mantissa, _, exponent = number.lower().lstrip("+-").partition("e")
     if exponent and (len(mantissa) > 20 or len(mantissa.partition(".")[0]) > 19):
         return None
     value = Decimal(number)
-    if not value and value.adjusted() > 30:
-        return None  # A decimal of hundreds of digits to the engine, all of them zero.
     if value != value.to_integral_value() or abs(value) > 2**63:
         return None
     if not exponent and mantissa.partition(".")[2].strip("0"):
@@ -329,7 +334,7 @@ def moment(text: str) -> datetime | str | None:
     try:
         seconds = int(parts[6] or 0)
         wall = datetime(year or 4, month, day, hour, minute, seconds, micros, UTC)
-        zone = zone_of(parts[8], parts[6])
+        zone = zone_of(parts[8])
     except (ValueError, KeyError, OSError):
         return None
     if not year:
@@ -340,12 +345,10 @@ def moment(text: str) -> datetime | str | None:
         return "event_time_ahead" if year > 9000 else "event_time_impossible"
 
 
-def zone_of(text: str | None, seconds: str | None) -> Any:
+def zone_of(text: str | None) -> Any:
     """The zone of a time; ValueError where it is none."""
     if text is None:
         return UTC
-    if seconds is None:
-        raise ValueError(text)
     name = text.removeprefix(" ")
     if name in _FIXED:
         return timezone(timedelta(hours=_FIXED[name]))
