@@ -11,7 +11,7 @@ from rivermark.backfill.pending import PENDING_AND_MERGES
 from rivermark.backfill.registry import REPROCESSINGS
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.maintenance.compaction import TARGET_BYTES
-from rivermark.lake.maintenance.maintain import MaintenanceResult, maintain
+from rivermark.lake.maintenance.maintain import MaintenanceResult, OldRows, maintain
 from rivermark.model.errors import UnknownStream
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
@@ -68,7 +68,9 @@ def upkeep(
                 run_id=run_id,
                 readers=readers_of(lake, topology, table),
                 computed_with=writer.tables[0] if writer is not None else None,
-                rows_since=("started_at", since) if table.name == STREAM_PROGRESS.name else None,
+                old_rows=OldRows("started_at", since, "stream")
+                if table.name == STREAM_PROGRESS.name
+                else None,
                 dry_run=dry_run,
                 target=target,
             )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from rivermark.lake.checkpoint import make_checkpoint
 from rivermark.lake.commit_metadata import commit_properties
-from rivermark.lake.delta import delta_table
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock, try_days_lock
 from rivermark.lake.log import CommitLog
@@ -19,6 +19,7 @@ from rivermark.lake.maintenance.reader_positions import Reader
 from rivermark.lake.maintenance.table_size import Size, size_of
 from rivermark.lake.maintenance.vacuum import clean_log, remove_drafts, vacuum
 from rivermark.lake.retention import apply_retention, retention_of
+from rivermark.lake.sql import query
 from rivermark.model.table import Table
 
 BUSY: Final = "days of it are being computed again: the next maintenance takes it"
@@ -44,6 +45,15 @@ class MaintenanceResult:
     failed: str = ""
 
 
+@dataclass(frozen=True)
+class OldRows:
+    """Rows that are deleted: by a time column older than a moment, but the newest of each key."""
+
+    time: str
+    moment: datetime
+    key: str
+
+
 def maintain(
     lake: Lake,
     table: Table,
@@ -52,14 +62,14 @@ def maintain(
     run_id: str,
     readers: Sequence[Reader] = (),
     computed_with: Table | None = None,
-    rows_since: tuple[str, datetime] | None = None,
+    old_rows: OldRows | None = None,
     dry_run: bool = False,
     target: int = TARGET_BYTES,
 ) -> MaintenanceResult:
     """Look after a table, unless days of it are being computed at this moment.
 
     `computed_with` is the table whose lock a recompute takes (the first one that its stream writes;
-    default: this one). `rows_since` names a time column and a moment: older rows are deleted first.
+    default: this one). `old_rows` are deleted first.
     """
     began = time.monotonic()
     path = lake.path(table)
@@ -72,8 +82,8 @@ def maintain(
         done.before = size_of(path)
         if not dry_run:
             apply_retention(lake, table, now)
-            if rows_since is not None:
-                done.deleted_rows = delete_before(path, *rows_since, run_id=run_id)
+            if old_rows is not None:
+                done.deleted_rows = delete_before(path, old_rows, run_id=run_id)
         done.joined_files, why = compact(path, readers, run_id, dry_run=dry_run, target=target)
         _note(done, why)
         if not dry_run:
@@ -87,13 +97,23 @@ def maintain(
     return done
 
 
-def delete_before(path: str, column: str, moment: datetime, *, run_id: str) -> int:
-    """Delete the rows whose time lies before that moment; for tables that no stream reads."""
-    where = f"{column} < '{moment:%Y-%m-%dT%H:%M:%SZ}'"
+def delete_before(path: str, rows: OldRows, *, run_id: str) -> int:
+    """Delete old rows, but for the newest of each stream; for tables that no stream reads."""
+    sql = f"SELECT {rows.key} AS key, max({rows.time}) AS newest FROM rows GROUP BY 1"  # noqa: S608
     with commit_lock(path):
+        delta = delta_table(path)
+        where = _before(rows.time, rows.moment)
+        for row in query(sql, {"rows": dataset_of(delta)}):
+            if row["newest"] < rows.moment:
+                key, newest = row["key"].replace("'", "''"), _before(rows.time, row["newest"])
+                where += f" AND ({rows.key} <> '{key}' OR {newest})"
         properties = commit_properties({"upkeep": "delete", "run": run_id})
-        metrics = delta_table(path).delete(where, commit_properties=properties)
+        metrics = delta.delete(where, commit_properties=properties)
     return int(metrics.get("num_deleted_rows") or 0)
+
+
+def _before(column: str, moment: datetime) -> str:
+    return f"{column} < '{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}'"
 
 
 def _checkpoint(path: str, now: datetime, each: timedelta) -> None:

@@ -167,12 +167,17 @@ def test_old_rows_leave_the_log_of_batches(settings: Settings) -> None:
         log.add(BatchMetrics(stream="a", generation=0, run_id="r", batch_id=days, started_at=at))
         log.flush()
 
+    for days in (50, 45):
+        at = now - timedelta(days=days)
+        log.add(BatchMetrics(stream="b's", generation=0, run_id="r", batch_id=days, started_at=at))
+    log.flush()
+
     [dry] = upkeep(settings, TOPOLOGY, [STREAM_PROGRESS.name], run_id="u", dry_run=True)
     [done] = upkeep(settings, TOPOLOGY, [STREAM_PROGRESS.name], run_id="u")
 
-    assert (dry.deleted_rows, done.deleted_rows) == (0, 2)
+    assert (dry.deleted_rows, done.deleted_rows) == (0, 3)
     left = DeltaTable(lake.path(STREAM_PROGRESS)).to_pyarrow_table()["batch_id"].to_pylist()
-    assert sorted(left) == [0, 29]
+    assert sorted(left) == [0, 29, 45], "of a stream that rests its last batch stays"
 
 
 def test_a_table_that_nobody_knows_is_refused_with_those_there_are(settings: Settings) -> None:
