@@ -18,10 +18,11 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from rivermark.cli.exit_codes import ExitCode
-from rivermark.cli.group import LazyCommand
-from rivermark.cli.main import app
+from rivermark.cli.group import DOMAIN_PANEL, LazyCommand
+from rivermark.cli.main import REPAIR, RUN, app
 
 PAGE = Path(__file__).parents[3] / "docs" / "operations" / "console.md"
+STREAMS = ("[STREAM]...", "[STREAM]", "[STREAM] FILE...", "STREAM", "[TABLE]...", "[GROUP]...")
 BEGIN = "<!-- The rest is written by tests/unit/docs/test_console_page.py, run as a script. -->\n"
 
 
@@ -84,6 +85,23 @@ def test_every_option_of_the_help_is_on_the_page(name: str) -> None:
     of_command = PAGE.read_text().split(f"### rivermark {name}\n")[1].split("\n##")[0]
     assert options - {"--help"} <= set(re.findall(r"--[a-z-]+", of_command))
     assert {"--home"} <= options
+
+
+ONLY_SHOW = {"state show", "dead-letters list", "dead-letters show", "replay-ingest", "verify"}
+"""Commands among those that run and repair which change nothing, or only tables of their own."""
+
+
+def test_the_same_options_are_everywhere() -> None:
+    for panel, name, command in commands():
+        if panel == DOMAIN_PANEL:
+            continue
+        options = {spelling for each in command.params for spelling in each.opts}
+        assert {"--json", "--home"} <= options, name
+        assert "JSON:" in (command.epilog or ""), name
+        changes = panel in (RUN, REPAIR) and name not in ONLY_SHOW
+        assert ("--dry-run" in options) == changes, name
+        takes_streams = any(each.metavar in STREAMS for each in command.params)
+        assert not takes_streams or "--group" in options, name
 
 
 def test_every_exit_code_is_on_the_page() -> None:
