@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rivermark.sinks.delta_append import DeltaAppend
     from rivermark.sinks.delta_upsert import DeltaUpsert
     from rivermark.sinks.files import FileSink
+    from rivermark.sinks.kafka import KafkaSink
 
 __all__ = [
     "AnyStream",
@@ -60,6 +61,7 @@ __all__ = [
     "FixedDelay",
     "GrowingDelay",
     "Ingest",
+    "KafkaSink",
     "KafkaSource",
     "NoRestart",
     "Output",
@@ -103,6 +105,7 @@ _MODULES: Final = {
     "FixedDelay": "model.restart_strategy",
     "GrowingDelay": "model.restart_strategy",
     "Ingest": "model.ingest",
+    "KafkaSink": "sinks.kafka",
     "KafkaSource": "ingest.source.kafka.source",
     "NoRestart": "model.restart_strategy",
     "Output": "model.stream",

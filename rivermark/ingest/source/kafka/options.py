@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias, get_args
 
-from rivermark.model.errors import DeclarationError, RivermarkError
+from rivermark.model.client_settings import kafka_settings
+from rivermark.model.errors import DeclarationError
 
 Format: TypeAlias = Literal["json", "text", "bytes"]
 Start: TypeAlias = "Literal['earliest', 'latest'] | datetime | Mapping[str, Mapping[int, int]]"
@@ -52,17 +52,4 @@ class KafkaOptions:
 
     def client_settings(self) -> dict[str, str]:
         """The settings of a client, with the environment's values in them."""
-        named = {"bootstrap.servers": self.brokers, **self.settings}
-        return {name: _resolved(name, value) for name, value in named.items()}
-
-
-def _resolved(name: str, value: str) -> str:
-    if not value.startswith("$"):
-        return value
-    resolved = os.environ.get(value[1:])
-    if resolved is None:
-        raise RivermarkError(
-            f"the Kafka setting '{name}' is to be that of the environment variable {value[1:]}, "
-            "which is not set"
-        )
-    return resolved
+        return kafka_settings(self.brokers, self.settings)
