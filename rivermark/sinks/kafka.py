@@ -7,7 +7,8 @@ consumer group of the sink's own, without members. So the broker holds both or n
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from functools import cached_property
@@ -107,7 +108,7 @@ class _Writer(SinkWriter):
                 "transactional.id": self._name,
             }
         )
-        self._try("begin", lambda: made.init_transactions(PATIENCE_SECONDS))
+        self._try("begin", lambda: retried(lambda: made.init_transactions(PATIENCE_SECONDS)))
         return made
 
     @cached_property
@@ -129,10 +130,13 @@ class _Writer(SinkWriter):
             # First, so that a transaction of a killed writer has ended, one way or the other.
             assert self._producer  # noqa: S101
             self._try("find", self._require_topic)
-            [held] = self._try("read", lambda: self._consumer.committed([self._place(-1)], 30))
+            [held] = self._try("read", lambda: retried(self._committed))
             self._last = self._identity(held.metadata) if held.offset >= 0 else None
             self._is_current = True
         return self._last
+
+    def _committed(self) -> Any:
+        return self._consumer.committed([self._place(-1)], PATIENCE_SECONDS)
 
     def _require_topic(self) -> None:
         """A topic that is missing would be waited for until the transaction's time is over."""
@@ -241,3 +245,17 @@ class _Writer(SinkWriter):
             self._consumer.close()
             del self._consumer
         self.__dict__.pop("_producer", None)
+
+
+def retried(action: Callable[[], Any]) -> Any:
+    """Do something again while the brokers only ask for time, as after their start."""
+    from confluent_kafka import KafkaException
+
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return action()
+        except KafkaException as error:
+            if not error.args[0].retriable() or time.monotonic() > until:
+                raise
+            time.sleep(0.2)

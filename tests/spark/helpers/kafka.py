@@ -16,7 +16,9 @@ from pyspark.sql.types import LongType, StringType
 
 from rivermark import Contract, Field, Ingest, KafkaSource
 from rivermark.ingest.plan import BatchPlanner
+from rivermark.ingest.source.kafka.cluster import Cluster
 from rivermark.ingest.source.kafka.position import Range
+from rivermark.testing import wait_until
 from tests.spark.helpers.source_contract import EVENT, Deployment, event
 
 NEW: Any = client
@@ -54,6 +56,16 @@ class Topics:
     def cut(self, topic: str, partition: int, before: int) -> None:
         """Delete the messages before an offset, as retention does."""
         done(self.admin.delete_records([TopicPartition(topic, partition, before)]))
+
+    def settle(self, topic: str) -> None:
+        """Wait until no transaction is open: a commit returns before all partitions hold it."""
+        settings = {"bootstrap.servers": self.brokers}
+        clusters = [Cluster(settings, f"read_{kind}") for kind in ("committed", "uncommitted")]
+        partitions = clusters[0].topics([topic])[topic].partitions
+        wait_until(
+            lambda: clusters[0].ends(partitions) == clusters[1].ends(partitions),
+            reason="transactions have ended",
+        )
 
     def send(self, topic: str, values: Iterable[Any], **options: Any) -> None:
         """Send values: bytes as they are, None as a tombstone, all others as JSON."""

@@ -68,6 +68,7 @@ def test_a_round_takes_all_partitions_as_far_as_the_same_timestamp(
             assert own[1].end + 20 == own[0].end
 
 
+@pytest.mark.long
 def test_topics_are_found_by_a_pattern_and_one_that_is_not_there_is_waited_for(
     tmp_path: Path, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:

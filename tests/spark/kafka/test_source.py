@@ -221,6 +221,7 @@ def test_only_messages_of_committed_transactions_are_read_once_they_are_committe
     assert deployment.ids(deployment.ingest.admitted) == []
     send(2)
     producer.commit_transaction(30)
+    topics.settle(topic)
     # The last offsets are marks of transactions, behind which nothing comes.
     deployment.run()
     assert deployment.ids(deployment.ingest.admitted) == [1, 2]

@@ -21,6 +21,7 @@ from tests.unit.sinks.conftest import FARES, NOON, Killed, Killer, context, fare
 
 def messages(topics: Topics, topic: str) -> list[Message]:
     """All committed messages of a topic, as an independent consumer reads them."""
+    topics.settle(topic)
     consumer = Consumer(
         {
             "bootstrap.servers": topics.brokers,
@@ -125,6 +126,7 @@ def test_a_batch_is_sent_once_with_key_timestamp_and_identity(
     reset.close()
 
 
+@pytest.mark.long
 def test_a_kill_between_any_two_steps_leaves_each_row_once(
     topics: Topics, where: SinkContext, killer: Killer
 ) -> None:
