@@ -72,7 +72,8 @@ def parse_as_of(*texts: str) -> AsOf:
     if len(named) == 1 and named[0][0].startswith("{"):
         text = "".join(named[0])
         try:
-            named = [(table, "=", str(value)) for table, value in json.loads(text).items()]
+            pairs = json.loads(text, object_pairs_hook=list)
+            named = [(table, "=", str(value)) for table, value in pairs]
         except ValueError:
             raise InvalidVersion(text) from None
     elif not named[0][1]:
@@ -82,7 +83,10 @@ def parse_as_of(*texts: str) -> AsOf:
     for table, equals, _ in named:
         if not (equals and NAME.fullmatch(table)):
             raise InvalidVersion(" ".join(texts))
-    return {table: parse_version(value) for table, _, value in named}
+    versions = {table: parse_version(value) for table, _, value in named}
+    if len(versions) < len(named):
+        raise InvalidVersion(" ".join(texts))
+    return versions
 
 
 class InvalidVersion(WrongUse):

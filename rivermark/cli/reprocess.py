@@ -130,7 +130,10 @@ def pairs(texts: list[str]) -> dict[str, str]:
     for text, (name, equals, _) in zip(texts, split, strict=True):
         if not (name and equals):
             raise WrongUse(f"--what-if {text!r}: expected NAME=VALUE, such as limit=90min")
-    return {name: value for name, _, value in split}
+    values = {name: value for name, _, value in split}
+    if len(values) < len(texts):
+        raise WrongUse("--what-if: a name occurs twice; give each one value")
+    return values
 
 
 def print_outcomes(outcomes: list[Outcome], *, as_json: bool) -> None:

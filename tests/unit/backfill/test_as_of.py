@@ -48,6 +48,7 @@ def test_inputs_are_pinned_together_or_by_table_as_pairs_or_as_json() -> None:
     "texts",
     [
         ("7", "shop/hourly=3"), ("3", "4"), ("{shop",), ('{"orders": 7}',), ("Orders=7",),
+        ("taxi/rides=1", "taxi/rides=2"), ('{"taxi/rides": 1, "taxi/rides": 2}',), ('{"a": [1]}',),
         ("-1",), ("1; DROP TABLE x",), ('{"../rides": 1}',), ('{"taxi/rides": "x"}',), ("{",),
     ],
 )  # fmt: skip

@@ -136,6 +136,11 @@ def test_other_code_of_the_same_package_may_be_named() -> None:
     assert code_of(altered(TIPPED, {"build": named})).startswith(f"{named}@")
 
 
+def test_n063_a_parameter_that_other_code_does_not_take_is_refused() -> None:
+    with pytest.raises(RivermarkError, match="other_code' takes no parameter 'least'"):
+        altered(TIPPED, {"build": f"{__name__}:other_code", "least": "1.00"})
+
+
 @pytest.mark.parametrize(
     "named",
     [
