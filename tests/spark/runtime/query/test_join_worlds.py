@@ -251,17 +251,3 @@ def test_n058_rows_without_a_key_find_no_partner_by_any_route(
 ) -> None:
     full = Join("full_outer", KEYS[0])
     check_world(spark, settings, SEED, full, cuts=2, ranges=RANGES[1:])
-
-
-@pytest.mark.long
-@pytest.mark.timeout(600 * max(ROUNDS, 1))
-def test_every_kind_of_join_has_the_rows_of_the_oracle_by_every_route(
-    spark: SparkSession, settings: Settings
-) -> None:
-    """Five rounds have every kind with every key."""
-    for seed in range(SEED, SEED + ROUNDS):
-        own = Settings(home=settings.home / str(seed), trigger_seconds=0.1)
-        keys = [KEYS[(seed + n) % len(KEYS)] for n in range(len(KINDS))]
-        joins = [Join(kind, key) for kind, key in zip(KINDS, keys, strict=True)]
-        joins += [Join("inner", keys[1], whole=True), Join("left_outer", keys[0], whole=True)]
-        check_world(spark, own, seed, *joins, cuts=6, ranges=RANGES)
