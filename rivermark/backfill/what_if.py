@@ -53,7 +53,7 @@ def altered(stream: Stream, changes: Mapping[str, str]) -> Stream:
         # Other code need not take what the declared build takes, but what is tried with it.
         for name in changes:
             if name != BUILD and not takes(build, name):
-                raise RivermarkError(f"build {changes[BUILD]!r} takes no parameter {name!r}")
+                raise WrongUse(f"build {changes[BUILD]!r} takes no parameter {name!r}")
         values = {name: value for name, value in values.items() if takes(build, name)}
     return replace(stream, build=build, parameters=values)
 
