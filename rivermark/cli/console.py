@@ -22,6 +22,7 @@ from rivermark.model.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.status import Status
 
 PIPE_WIDTH: Final = 250
 """A pipe has no width of its own; what goes into it is not cut to that of an old terminal."""
@@ -47,6 +48,10 @@ class PlainConsole(Console):
     def render_str(self, text: str, **options: Any) -> Text:
         """The text, safe on a terminal."""
         return super().render_str(printable(text, lines=True), **options)
+
+    def status(self, status: RenderableType, **options: Any) -> Status:
+        """A line with a spinner, on a terminal only."""
+        return super().status(plain(status) if isinstance(status, str) else status, **options)
 
 
 def out() -> Console:

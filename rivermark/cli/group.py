@@ -103,7 +103,9 @@ class CommandGroup(TyperGroup):
             wrong_use = isinstance(error, WrongUse)
             raise typer.Exit(ExitCode.WRONG_USE if wrong_use else ExitCode.FAULT) from error
         except Exception as error:
-            # A fault of the program, which Python prints: its message may hold a payload as well.
+            # Printed by Python (a fault of the program) or by Typer (wrong use): as safe as ours.
+            if isinstance(getattr(error, "message", None), str):
+                vars(error)["message"] = printable(vars(error)["message"], lines=True)
             error.args = tuple(
                 printable(each, lines=True) if isinstance(each, str) else each
                 for each in error.args

@@ -72,6 +72,14 @@ def test_a_fault_of_the_program_is_not_hidden(
     assert str(error) == "no \\x1b[31mrows"
 
 
+def test_n051_wrong_use_repeats_no_escape_sequence(rivermark: Run, shop: Topology) -> None:
+    for arguments in (["files", "--\x1b[31m"], ["files", "\x1b[31m"], ["replay", "\x1b[31m.csv"]):
+        result = rivermark(*arguments)
+        assert result.exit_code == 2, arguments
+        assert "x1b[31m" in result.stderr, arguments
+        assert "\x1b" not in result.output, arguments
+
+
 def test_commands_of_the_domains_stand_beside_those_of_the_console(
     rivermark: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
