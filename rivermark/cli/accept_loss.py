@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import typer
@@ -12,7 +11,6 @@ from rivermark.cli.console import out, plain, print_json
 from rivermark.cli.deployment import an_ingest, settings_for, suited, topology
 from rivermark.cli.session import new_run_id
 from rivermark.model.printable import printable
-from rivermark.model.source import Split
 
 
 def accept_loss(
@@ -34,25 +32,26 @@ def accept_loss(
         rivermark accept-loss taxi/ride_events
     """
     # Here, because `--help` needs nothing of the runtime.
+    from rivermark.ingest.plan import lost_splits
     from rivermark.runtime.supervision.reset import accept_loss as plan_loss
 
     settings = settings_for(home)
     results: list[dict[str, Any]] = []
     for ingest in suited(topology(), streams, group, an_ingest):
-        gaps: list[Split] = []
-
-        def agreed(lost: Sequence[Split], gaps: list[Split] = gaps) -> bool:
-            gaps.extend(lost)
-            if not as_json:
-                for split in lost:
-                    out().print(plain(f"gone: {printable(split.name)} ({split.reason})"))
-            return not dry_run and (yes or typer.confirm("Go on without them?"))
-
-        accepted = bool(plan_loss(settings, ingest, agreed, run_id=new_run_id()))
-        listed = [{"name": split.name, "reason": split.reason} for split in gaps]
+        gaps = lost_splits(settings.lake(), settings.landing_root, ingest)
+        if not as_json:
+            for gap in gaps:
+                out().print(plain(f"gone: {printable(gap.name)} ({gap.reason})"))
+        accepted = bool(gaps) and not dry_run
+        if accepted:
+            if not yes:
+                typer.confirm("Go on without them?", abort=True)
+            gaps = plan_loss(settings, ingest, run_id=new_run_id())
+        listed = [{"name": gap.name, "reason": gap.reason} for gap in gaps]
         results.append({"stream": ingest.name, "accepted": accepted, "gaps": listed})
         if not as_json:
             done = f"recorded; go on with: rivermark run {ingest.name}"
-            out().print(plain(f"{ingest.name}: {done if accepted else 'nothing was changed'}"))
+            nothing = "nothing was changed" if gaps else "nothing is gone"
+            out().print(plain(f"{ingest.name}: {done if accepted else nothing}"))
     if as_json:
         print_json({"streams": results})

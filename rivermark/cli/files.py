@@ -18,7 +18,7 @@ from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.sql import query
 from rivermark.model.errors import RecordsLost, RivermarkError
 from rivermark.model.printable import printable
-from rivermark.model.source import Split, Waiting
+from rivermark.model.source import Part, Split, Waiting
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 from rivermark.monitor.changed_files import changed_files
@@ -55,7 +55,8 @@ def files(
 
     JSON:
         streams (stream, source, unit, total,
-        files (name, state, size, landed_at, rows, admitted, late, quarantined, changed))
+        files (name, state, size, landed_at, rows, admitted, late, quarantined, changed),
+        parts (name, records, newest))
 
     Examples:
         rivermark files taxi/trip_records
@@ -73,6 +74,7 @@ def files(
                 "unit": ingest.source.unit,
                 "total": len(states[ingest.name]),
                 "files": states[ingest.name][-limit:],
+                "parts": [vars(part) for part in parts_of(settings, ingest)],
             }
             for ingest in ingests
         ]
@@ -99,8 +101,7 @@ def print_files(
     out().print(plain(f"{shown} of {len(states)} {source.unit}s. {source.description}"))
     if source.kind == "file":
         out().print(plain(f"Landing root: {settings.landing_root}"))
-    if source.together:
-        _print_parts(settings, ingest)
+    _print_parts(settings, ingest)
     if any(state.changed for state in states):
         out().print(plain(f"To read a changed file again: rivermark retake {ingest.name} FILE"))
 
@@ -108,7 +109,7 @@ def print_files(
 def _print_parts(settings: Settings, ingest: Ingest) -> None:
     """How much of each part is unread, and the age of its last record: none is silent unseen."""
     try:
-        parts = open_source(settings.lake(), settings.landing_root, ingest).backlog().parts
+        parts = parts_of(settings, ingest)
     except RivermarkError as error:
         out().print(plain(f"What is unread is not known: {error}"))
         return
@@ -116,6 +117,17 @@ def _print_parts(settings: Settings, ingest: Ingest) -> None:
     for part in parts:
         newest = f"the last one {ago(part.newest, now)}" if part.newest else "none yet"
         out().print(plain(f"{printable(part.name)}: {part.records:,} records unread; {newest}"))
+
+
+def parts_of(settings: Settings, ingest: Ingest) -> tuple[Part, ...]:
+    """The parts of a source that has some, such as partitions."""
+    if not ingest.source.together:
+        return ()
+    source = open_source(settings.lake(), settings.landing_root, ingest)
+    try:
+        return source.backlog().parts
+    finally:
+        source.close()
 
 
 def file_states(settings: Settings, ingest: Ingest) -> Iterator[FileState]:

@@ -92,6 +92,25 @@ def open_source(lake: Lake, landing_root: str, ingest: Ingest) -> SourceReader:
     return reader
 
 
+def lost_splits(lake: Lake, landing_root: str, ingest: Ingest) -> Sequence[Split]:
+    """What is gone from an ingest's source before it was read; writes nothing."""
+    source = open_source(lake, landing_root, ingest)
+    try:
+        return source.lost(_unread(lake, ingest))
+    finally:
+        source.close()
+
+
+def _unread(lake: Lake, ingest: Ingest) -> list[PlannedSplit]:
+    """The planned splits whose outcome is not recorded."""
+    table = plan_table(ingest)
+    if not lake.exists(table):
+        return []
+    done = files_read(lake, ingest.name)
+    rows = read_rows(dataset_of(delta_table(lake.path(table)))).to_pylist()
+    return [planned_split(row) for row in rows if row["name"] not in done]
+
+
 @dataclass
 class Poll:
     """The result of one poll of a source.
@@ -151,18 +170,11 @@ class BatchPlanner:
             planned += len(group)
         return Poll(planned, len(discovery.ready) - planned, discovery.waiting, discovery.changed)
 
-    def accept_loss(self, agreed: Callable[[Sequence[Split]], bool]) -> Sequence[Split]:
-        """Plan what is gone from the source as lost, as one batch, so that reading can go on.
-
-        Nothing is planned, and returned, unless that is agreed.
-        """
-        done = files_read(self._lake, self.ingest.name)
-        rows = read_rows(dataset_of(delta_table(self._lake.path(self.table)))).to_pylist()
-        unread = [planned_split(row) for row in rows if row["name"] not in done]
-        lost = self.source.lost(unread)
-        if not lost or not agreed(lost):
-            return ()
-        self._commit(lost)
+    def accept_loss(self) -> Sequence[Split]:
+        """Plan what is gone from the source as lost, as one batch, so that reading can go on."""
+        lost = self.source.lost(_unread(self._lake, self.ingest))
+        if lost:
+            self._commit(lost)
         return lost
 
     def _commit(self, splits: Sequence[Split]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -114,21 +114,15 @@ def accept_state(settings: Settings, stream: AnyStream, *, run_id: str) -> bool:
         return forget_identity(settings.lake(), stream)
 
 
-def accept_loss(
-    settings: Settings,
-    ingest: Ingest,
-    agreed: Callable[[Sequence[Split]], bool],
-    *,
-    run_id: str,
-) -> Sequence[Split]:
-    """Plan what is gone from the source as lost, where that is agreed; returns what was planned.
+def accept_loss(settings: Settings, ingest: Ingest, *, run_id: str) -> Sequence[Split]:
+    """Plan what is gone from the source as lost; returns what was planned.
 
     Raises StreamAlreadyRunning while the stream runs.
     """
     with Lease(settings.state, ingest.name).acquire(run_id):
         planner = BatchPlanner(settings.lake(), settings.landing_root, ingest, run_id)
         try:
-            return planner.accept_loss(agreed)
+            return planner.accept_loss()
         finally:
             planner.source.close()
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.spark
 def accept(deployment: Deployment) -> list[str]:
     """Accept what is lost; returns the names of the gaps."""
     planner = BatchPlanner(deployment.lake, "", deployment.ingest, "run")
-    lost = planner.accept_loss(lambda _: True)
+    lost = planner.accept_loss()
     planner.source.close()
     return [split.name for split in lost]
 

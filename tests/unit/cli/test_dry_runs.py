@@ -28,6 +28,7 @@ COMMANDS = [
     ("reset shop/hourly --dry-run", "shop/hourly, shop/busiest: would get new checkpoints"),
     ("reset --group reports --dry-run", "shop/busiest: would get"),
     ("accept --group shop --dry-run", "its next start would take the state"),
+    ("accept-loss --group shop --dry-run", "shop/orders: nothing is gone"),
     ("upkeep --group shop --dry-run", "dry run, every version"),
     ("fsck --repair --dry-run", "0 faults"),
 ]
