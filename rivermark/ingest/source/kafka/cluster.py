@@ -18,6 +18,8 @@ from rivermark.model.errors import RivermarkError
 PATIENCE_SECONDS: Final = 10.0
 OFFSET: Final[Any] = client.OffsetSpec  # type: ignore[attr-defined]  # not in its list of names
 GONE: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID)
+REFUSED: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._UNSUPPORTED_FEATURE)
+"""Errors of the client itself, which else all mean that a broker has gone or is not there yet."""
 
 
 class BrokersUnreachable(RivermarkError):
@@ -115,21 +117,21 @@ class Cluster:
     def _result(self, future: Future[Any]) -> Any:
         """What was asked for; None where it is about a topic that is not there."""
         try:
-            return future.result(PATIENCE_SECONDS + 5)
+            result = future.result(PATIENCE_SECONDS + 5)
         except KafkaException as error:
             if error.args[0].code() in GONE:
                 return None
             raise self._explained(error) from error
         except TimeoutError as error:
             raise BrokersUnreachable(self._unreachable()) from error
+        self._problem = ""
+        return result
 
     def _explained(self, error: KafkaException) -> RivermarkError:
         cause: KafkaError = error.args[0]
-        if cause.code() in (
-            KafkaError._TRANSPORT,
-            KafkaError._TIMED_OUT,
-            KafkaError._ALL_BROKERS_DOWN,
-        ):
+        local = cause.code() < 0 and cause.code() not in REFUSED
+        if local or cause.retriable():
+            self._problem = self._problem or cause.str()
             return BrokersUnreachable(self._unreachable())
         return RivermarkError(f"Kafka at {self._servers} refuses: {cause.str()}")
 

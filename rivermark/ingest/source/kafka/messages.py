@@ -133,7 +133,8 @@ def _check(error: KafkaError, wanted: Range, offset: int) -> None:
             f"partition {wanted.partition} of topic '{wanted.topic}': of the offsets "
             f"{wanted.start} to {wanted.end - 1} the first ones are gone: {error.str()}"
         )
-    if not error.retriable():
+    # The client goes on by itself after errors of its own, such as those of connections.
+    if error.fatal() or (code > 0 and not error.retriable()):
         raise KafkaException(error)
 
 
