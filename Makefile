@@ -19,7 +19,7 @@ export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo ui dashboard kafka kafka-stop test lint unit spark platform stories bench \
+.PHONY: help setup demo ui dashboard kafka kafka-stop check test lint unit spark platform stories bench \
 	lock clean
 
 help: ## Show this list
@@ -52,7 +52,10 @@ kafka: setup ## A Kafka broker on 127.0.0.1:9092 (KAFKA_PORT=... for another por
 kafka-stop: ## Stop the broker of `make kafka`; its topics stay
 	@$(PYTHON) -m setup.kafka_broker stop
 
-test: lint unit spark platform ## Linters, types, import contracts, and all tests but the stories
+check: setup ## What is wrong in the declarations, before anything runs: a sentence each
+	@$(BIN)/rivermark check
+
+test: check lint unit spark platform ## Declarations, linters, types, import contracts, all tests but the stories
 
 lint: setup ## Only the linters, types and import contracts
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -11,13 +12,26 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from rivermark.lake.durable import set_durable
-from rivermark.lake.filesystem import is_local
+from rivermark.lake.filesystem import check_scheme, is_local
 from rivermark.lake.lake import Lake
 from rivermark.model.errors import RivermarkError
+from rivermark.model.nearest import did_you_mean
 
 CLOSED_TO_DELTA: Final = re.compile(r"[\[\]^|\\\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}")
 """What the two libraries that read Delta tables cannot have in a local path, or read as another
 character."""
+PREFIX: Final = "RIVERMARK_"
+NO_SETTINGS: Final = frozenset(
+    {
+        *("cache", "ivy_settings", "worker_python"),
+        *("all_zones", "fuzz_rounds", "fuzz_seed", "public_data"),
+        *("restart_histories", "route_rounds"),
+    }
+)
+"""What other variables with the prefix are called: of the setup and Spark's workers, of tests."""
+MASTER: Final = re.compile(
+    r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[.+\]|spark://.+:\d+.*|yarn|k8s://.+"
+)
 
 
 class Settings(BaseSettings):
@@ -35,7 +49,7 @@ class Settings(BaseSettings):
     `environment` picks defaults in the deployment guide only.
     """
 
-    model_config = SettingsConfigDict(env_prefix="RIVERMARK_", extra="ignore")
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore")
 
     environment: Literal["local", "cluster"] = "local"
     home: Path = Path(".rivermark")
@@ -56,18 +70,37 @@ class Settings(BaseSettings):
         """Derive what was not given from `home`; relative paths count from the working folder.
 
         Raises:
-            RivermarkError: for a lake where tables cannot be opened.
+            RivermarkError: for a lake where tables cannot be opened, a master that Spark does not
+                have, and a variable of the environment that is no setting.
         """
+        self._refuse_unknown_variables()
+        if not MASTER.fullmatch(self.master):
+            raise RivermarkError(
+                f"setting master (RIVERMARK_MASTER): {self.master!r} is no master of Spark; write "
+                "one such as local[2], spark://host:7077, yarn or k8s://https://host:443"
+            )
         self.home = self.home.resolve()
         self.lake_root = self.lake_root or str(self.home / "lake")
         self.landing_root = self.landing_root or str(self.home / "landing")
         self.state_root = (self.state_root or self.home / "state").resolve()
+        check_scheme(self.lake_root, "setting lake_root (RIVERMARK_LAKE_ROOT)")
+        check_scheme(self.landing_root, "setting landing_root (RIVERMARK_LANDING_ROOT)")
         odd = CLOSED_TO_DELTA.search(self.lake_root) if is_local(self.lake_root) else None
         if odd is not None:
             raise RivermarkError(
                 f"the lake cannot lie in {self.lake_root!r}: Delta tables cannot be opened below a "
                 f"folder with {odd[0]!r} in its name; choose another home (RIVERMARK_HOME, --home)"
             )
+
+    @classmethod
+    def _refuse_unknown_variables(cls) -> None:
+        """A misspelt setting would be ignored in silence."""
+        known = {f"{PREFIX}{name.upper()}" for name in (*cls.model_fields, *NO_SETTINGS)}
+        for name in sorted(os.environ):
+            if name.startswith(PREFIX) and name not in known:
+                settings = [f"{PREFIX}{each.upper()}" for each in cls.model_fields]
+                near = did_you_mean(name, settings) or f"; there are {', '.join(settings)}"
+                raise RivermarkError(f"{name} in the environment is no setting{near}")
 
     def lake(self) -> Lake:
         """The lake at `lake_root`; from here on this process syncs what it commits, or does not."""

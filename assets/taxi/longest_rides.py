@@ -5,6 +5,7 @@ The table is by the day: a day can be computed again, and the state forgets thos
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
@@ -94,6 +95,8 @@ def finished(clean_rides: DataFrame) -> DataFrame:
 LONGEST_RIDES: Final = TAXI.stream(
     reads=(CLEAN_RIDES,),
     build=run_process(LongestRidesOfDay, prepare=finished),
+    # Its timers forget a day when that has ended; no result lies beyond it.
+    margin=timedelta(0),
     writes=Table.of(
         LongestRide,
         name="taxi/longest_rides",

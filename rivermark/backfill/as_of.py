@@ -8,7 +8,8 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Final
 
 from rivermark.model.errors import WrongUse
-from rivermark.model.table import NAME, Table
+from rivermark.model.names import NAME
+from rivermark.model.table import Table
 
 if TYPE_CHECKING:
     from rivermark.runtime.query.recompute import AsOf

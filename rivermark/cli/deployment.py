@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+import re
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -10,8 +12,10 @@ from typing import Final, TypeVar
 from pydantic import ValidationError
 
 from rivermark.lake.lake import Lake
-from rivermark.model.errors import RivermarkError, UnknownStream, WrongUse
+from rivermark.model.errors import DeclarationError, RivermarkError, UnknownStream, WrongUse
 from rivermark.model.ingest import Ingest
+from rivermark.model.nearest import did_you_mean
+from rivermark.model.place import raised_at
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
 from rivermark.settings import Settings
@@ -21,6 +25,9 @@ TOPOLOGY: Final = "rivermark.topology"
 
 S = TypeVar("S")
 T = TypeVar("T")
+
+EXPECTED: Final = {"driver_memory": "write a size such as 2g or 512m"}
+"""What is said of settings whose rule is a pattern."""
 
 
 def topology() -> Topology:
@@ -33,13 +40,30 @@ def topology() -> Topology:
         )
     try:
         declared = entries[0].load()
+    except DeclarationError as error:
+        raise error.at(raised_at(error)) from error.__cause__
     except RivermarkError:
         raise
     except Exception as error:
-        raise RivermarkError(f"{entries[0].value} cannot be imported: {error}") from error
+        raise RivermarkError(import_fault(entries[0].value, error)) from error
     if not isinstance(declared, Topology):
         raise RivermarkError(f"{entries[0].value} is not a Topology but {type(declared).__name__}")
     return declared
+
+
+def import_fault(what: str, error: Exception) -> str:
+    """Why a deployment cannot be imported, in a sentence with the place in its code."""
+    place = raised_at(error)
+    where = f" ({place})" if place is not None else ""
+    if isinstance(error, AssertionError) and not str(error):
+        line = linecache.getline(place.file, place.line).strip() if place is not None else ""
+        if re.search(r"\b(F\.|functions\.|col\(|lit\(|expr\()", line):
+            return (
+                f"{what} cannot be imported: `{line}` makes a column before Spark runs; write "
+                f"`lambda: ` before the expression{where}"
+            )
+    reason = str(error) or type(error).__name__
+    return f"{what} cannot be imported: {reason}{where}"
 
 
 def settings_for(home: Path | None) -> Settings:
@@ -49,8 +73,9 @@ def settings_for(home: Path | None) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
+        expected = EXPECTED.get(name, first["msg"])
         raise RivermarkError(
-            f"setting {name} (RIVERMARK_{name.upper()}): {first['msg']}, not {first['input']!r}"
+            f"setting {name} (RIVERMARK_{name.upper()}): {expected}, not {first['input']!r}"
         ) from error
 
 
@@ -151,5 +176,10 @@ def members(topology: Topology, group: str) -> tuple[AnyStream, ...]:
     """The streams of a group; UnknownStream lists the groups there are."""
     groups = topology.groups()
     if group not in groups:
-        raise UnknownStream(f"no group is named {group!r}; there are: {', '.join(sorted(groups))}")
+        if group in {stream.name for stream in topology.streams}:
+            raise UnknownStream(f"{group!r} is a stream and not a group: write it without --group")
+        raise UnknownStream(
+            f"no group is named {group!r}{did_you_mean(group, groups) or ';'} "
+            f"there are: {', '.join(sorted(groups))}"
+        )
     return groups[group]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import inspect
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,6 +23,11 @@ from rivermark.model.printable import printable
 
 COMMANDS: Final = "rivermark.commands"
 """Entry points of this group are commands: the name is the command, the object its function."""
+
+UNWRITABLE: Final = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
+UNWRITABLE_ADVICE: Final = (
+    "Choose a home that this user can write (RIVERMARK_HOME, --home), or change who owns it"
+)
 
 DOMAIN_PANEL: Final = "Commands of the domains"
 
@@ -103,6 +109,12 @@ class CommandGroup(TyperGroup):
             wrong_use = isinstance(error, WrongUse)
             raise typer.Exit(ExitCode.WRONG_USE if wrong_use else ExitCode.FAULT) from error
         except Exception as error:
+            if isinstance(error, OSError) and error.errno in UNWRITABLE:
+                from rivermark.cli.console import err, plain
+
+                text = f"{error.filename or 'a file'}: {error.strerror}. {UNWRITABLE_ADVICE}"
+                err().print(plain(f"rivermark: {text}", "red"), soft_wrap=True)
+                raise typer.Exit(ExitCode.FAULT) from error
             # Printed by Python (a fault of the program) or by Typer (wrong use): as safe as ours.
             if isinstance(getattr(error, "message", None), str):
                 vars(error)["message"] = printable(vars(error)["message"], lines=True)

@@ -20,6 +20,7 @@ class Commands(CommandGroup):
 
     declared = (
         Declared("demo", "rivermark.cli.demo:demo", START),
+        Declared("check", "rivermark.cli.check:check", START),
         Declared("run", "rivermark.cli.run:run", RUN),
         Declared("pause", "rivermark.cli.desired_state:pause", RUN),
         Declared("resume", "rivermark.cli.desired_state:resume", RUN),

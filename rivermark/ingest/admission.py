@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
@@ -29,6 +30,7 @@ from rivermark.ingest.decision import Decision, ReadBatch, decide
 from rivermark.ingest.late_rows import may_exceed
 from rivermark.ingest.lookup_table import LookupTable
 from rivermark.ingest.parse.driver_parser import DriverParser
+from rivermark.ingest.parse.expressions import expression_faults
 from rivermark.ingest.parse.parser import Parser, is_record
 from rivermark.ingest.spark_internals import engine_is_alive
 from rivermark.ingest.split_outcomes import INGEST_FILES, SplitOutcome, write_outcomes
@@ -196,7 +198,9 @@ class Admission:
                 rows, statistics = self._parse(ready, now)
             except RecordsLost as error:
                 raise error.of_stream(self.ingest.name) from error
-            except Exception:
+            except Exception as error:
+                if isinstance(error, AnalysisException):
+                    self._refuse_expressions()
                 damaged = self._source.diagnose(
                     self._spark, ready, lambda split: self._parse_alone(split, now)
                 )
@@ -205,6 +209,11 @@ class Admission:
                 unreadable |= damaged
             else:
                 return ReadBatch(ready, rows, statistics, unreadable, now)
+
+    def _refuse_expressions(self) -> None:
+        """Raise DeclarationError where a rule or reader of the contract is no expression."""
+        for fault in expression_faults(self._spark, self.ingest.name, self.ingest.contract):
+            raise fault
 
     def _read_raw(self, splits: Sequence[PlannedSplit], decision: Decision) -> ReadBatch:
         """Read the rows of a batch whose raw rows are committed already."""

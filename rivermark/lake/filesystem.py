@@ -14,20 +14,40 @@ from pyarrow import fs
 
 from rivermark.lake.durable import sync, sync_in
 from rivermark.lake.full_disk import naming
+from rivermark.model.errors import RivermarkError
+from rivermark.model.nearest import did_you_mean
 
 DRAFT: Final = re.compile(
     r"\..*[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\.tmp(\.crc)?"
 )
 """A file that its writer had not named yet: ours, and with dashes and checksums Delta's JVM's."""
+SCHEMES: Final = ("file", "s3", "gs", "gcs", "hdfs", "viewfs", "abfs", "abfss", "mock")
+"""The file systems of Arrow, by which the library reads and writes."""
 DRAFTS_KEPT: Final = timedelta(hours=1)
 
 
 def filesystem(uri: str) -> tuple[fs.FileSystem, str]:
     """The file system of a path or URI, and the path inside it."""
     if "://" in uri or uri.startswith("file:"):
+        check_scheme(uri, "a path")
         store, path = fs.FileSystem.from_uri(uri)
         return store, path
     return fs.LocalFileSystem(), str(Path(uri).resolve())
+
+
+def check_scheme(uri: str, what: str) -> None:
+    """Refuse a URI of a file system that Arrow does not have; `what` begins the message.
+
+    Raises:
+        RivermarkError: With the schemes that there are.
+    """
+    scheme, mark, _ = uri.partition("://")
+    if mark and scheme.lower() not in SCHEMES and not scheme.startswith("fsspec+"):
+        shown = SCHEMES[:-1]
+        raise RivermarkError(
+            f"{what}: no file system has the scheme of {uri!r}"
+            f"{did_you_mean(scheme, shown) or ';'} there are {', '.join(shown)}"
+        )
 
 
 def is_local(uri: str) -> bool:

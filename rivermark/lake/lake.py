@@ -9,7 +9,8 @@ from pyarrow import fs
 
 from rivermark.lake.filesystem import filesystem
 from rivermark.model.errors import WrongUse
-from rivermark.model.table import NAME, Table
+from rivermark.model.names import NAME
+from rivermark.model.table import Table
 
 RETENTION: Final = timedelta(days=7)
 """How far back every version of a table can be read, where nothing else is set."""

@@ -56,6 +56,9 @@ T = TypeVar("T", bound=DataType)
 class TextOr(Generic[T]):
     """A field of a frozen dataclass that may be given as DDL text and is read as the type."""
 
+    also: Final = str
+    """What a declaration takes beside the type (rivermark.model.type_check)."""
+
     def __init__(self, parse: Callable[[str], T]) -> None:
         self._parse = parse
 

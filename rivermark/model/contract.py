@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
@@ -22,8 +22,10 @@ from pyspark.sql.types import (
 
 from rivermark.model.columns import TextOr
 from rivermark.model.ddl import data_type
+from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 from rivermark.model.field_readers import Reader, has_reader
+from rivermark.model.nearest import did_you_mean
 
 FLAGS: Final = "flags"
 RESERVED: Final = ("flags", "payload")
@@ -45,6 +47,7 @@ META: Final = (
 it was read (UTC)."""
 
 
+@declared("field")
 @dataclass(frozen=True)
 class Field:
     """One typed column of an event and the names under which sources spell it.
@@ -67,6 +70,7 @@ class Field:
     description: str = ""
 
 
+@declared("rule")
 @dataclass(frozen=True)
 class Rule:
     """A named statement about a row that can be broken.
@@ -87,6 +91,7 @@ def landing_time(_: Column) -> Column:
     return F.col("_landed_at")
 
 
+@declared("contract")
 @dataclass(frozen=True, kw_only=True)
 class Contract:
     """The shape of an admitted event.
@@ -132,11 +137,7 @@ class Contract:
                     f"field '{f.name}': no reader for {f.type.simpleString()}; give `read`"
                 )
         by_name = {f.name: f for f in self.fields}
-        time = by_name.get(self.event_time)
-        if time is None or not time.required or not isinstance(time.type, TimestampType):
-            raise DeclarationError(
-                f"event time '{self.event_time}' must be a required timestamp field"
-            )
+        self._check_event_time(by_name)
         if not 0 < self.max_row_bytes <= 2 * MAX_ROW_BYTES:
             raise DeclarationError(
                 f"max_row_bytes {self.max_row_bytes}: between 1 and {2 * MAX_ROW_BYTES}"
@@ -151,6 +152,22 @@ class Contract:
         rules = [r.name for r in self.rules]
         if len(set(rules)) != len(rules):
             raise DeclarationError(f"two rules of one name in {rules}")
+
+    def _check_event_time(self, fields: Mapping[str, Field]) -> None:
+        """Refuse an event time that is no field, or may be missing."""
+        time = fields.get(self.event_time)
+        if time is None or not time.required or not isinstance(time.type, TimestampType):
+            times = [f.name for f in self.fields if isinstance(f.type, TimestampType)]
+            known = (
+                f"its timestamp fields are {', '.join(times)}"
+                if times
+                else f"none of its fields is a timestamp: {', '.join(fields)}"
+            )
+            near = "" if time else did_you_mean(self.event_time, times)
+            raise DeclarationError(
+                f"event time '{self.event_time}' must be a required timestamp field{near or ';'} "
+                f"{known}"
+            )
 
     @property
     def by_landing(self) -> bool:

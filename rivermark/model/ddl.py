@@ -82,7 +82,10 @@ class _Parser:
         while text[place:].strip():
             token = TOKEN.match(text, place)
             if token is None:
-                raise DeclarationError(f"{text[place:].strip()!r} is no DDL, in {text!r}")
+                raise DeclarationError(
+                    f"{text[place:].strip()!r} is no DDL, in {text!r}; write types such as long, "
+                    "timestamp or decimal(12,2)"
+                )
             self._tokens.append(token[0].strip())
             place = token.end()
 

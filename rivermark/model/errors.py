@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class RivermarkError(Exception):
     """Anything the platform refuses or cannot do, with a message for the person who must act."""
@@ -13,6 +15,15 @@ class WrongUse(RivermarkError):
 
 class DeclarationError(RivermarkError):
     """A stream, table or contract is declared in a way that cannot work; raised on import."""
+
+    place = ""
+
+    def at(self, place: object) -> Self:
+        """Add the place of the declaration to the message, unless it has one already."""
+        if place is not None and not self.place:
+            self.place = str(place)
+            self.args = (f"{self} ({place})",)
+        return self
 
 
 class TableSchemaMismatch(RivermarkError):

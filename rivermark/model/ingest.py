@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
-from pyspark.sql.types import DecimalType
+from pyspark.sql.types import DecimalType, TimestampType
 
-from rivermark.model.contract import FIRST_WATERMARK, QUARANTINE_SCHEMA, RAW_SCHEMA, Contract
+from rivermark.model.contract import (
+    FIRST_WATERMARK,
+    LANDED_AT,
+    QUARANTINE_SCHEMA,
+    RAW_SCHEMA,
+    Contract,
+)
+from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
+from rivermark.model.names import check_group, check_name, check_owners
+from rivermark.model.restart_strategy import RestartStrategy
 from rivermark.model.source import Source
-from rivermark.model.table import Daily, Table, check_name
-
-if TYPE_CHECKING:
-    from rivermark.model.restart_strategy import RestartStrategy
-    from rivermark.model.suite import Suite
+from rivermark.model.suite import Suite, check_columns
+from rivermark.model.table import Daily, Table
 
 MILLI: Final = timedelta(milliseconds=1)
 UNDECLARED: Final = timedelta.min
 """The lateness of an ingest that does not state one, which only a lookup may leave out."""
 
 
+@declared("stream")
 @dataclass(frozen=True, kw_only=True)
 class Ingest:
     """A stream that brings events in: source, raw rows, admission; admitted, late, quarantined.
@@ -76,12 +83,10 @@ class Ingest:
 
     def __post_init__(self) -> None:
         check_name("stream", self.name, like="taxi/rides")
+        check_group(self.name, self.group)
+        check_owners(self.name, self.owners)
         if self.kind == "lookup":
             self._check_lookup()
-        elif self.kind != "events":
-            raise DeclarationError(
-                f"stream '{self.name}': no kind '{self.kind}'; 'events' or 'lookup'"
-            )
         elif self.keys:
             raise DeclarationError(
                 f"stream '{self.name}': `keys` are those of a lookup; declare kind='lookup', or "
@@ -90,7 +95,7 @@ class Ingest:
         elif self.contract.by_landing:
             raise DeclarationError(
                 f"stream '{self.name}': its contract names no event time, as only that of a lookup "
-                "may"
+                f"may: write event_time=... with one of its timestamp fields{self._times()}"
             )
         elif self.lateness == UNDECLARED:
             raise DeclarationError(
@@ -111,6 +116,17 @@ class Ingest:
         amounts = {f.name for f in self.contract.fields if isinstance(f.type, DecimalType)}
         if self.money is not None and self.money not in amounts:
             raise DeclarationError(f"stream '{self.name}': no decimal field '{self.money}'")
+        if self.suite is not None:
+            check_columns(self.suite, self.name, self.contract.admitted_schema())
+
+    def _times(self) -> str:
+        """The timestamp fields of its contract that may be its event time, for an error."""
+        times = [
+            f.name
+            for f in self.contract.fields
+            if isinstance(f.type, TimestampType) and f.name != LANDED_AT
+        ]
+        return f" ({', '.join(times)})" if times else ""
 
     def _check_lookup(self) -> None:
         """Refuse keys that cannot identify a row, and what only events have."""
@@ -137,8 +153,8 @@ class Ingest:
                 f"lookup '{self.name}': no row of a lookup is late; leave the lateness out"
             )
         object.__setattr__(self, "lateness", None)
-        for what, declared in (("days", self.days), ("money", self.money)):
-            if declared is not None:
+        for what, value in (("days", self.days), ("money", self.money)):
+            if value is not None:
                 raise DeclarationError(
                     f"lookup '{self.name}': `{what}` are of events, not of a lookup; leave them out"
                 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 
 
@@ -23,6 +24,7 @@ class RestartStrategy(Protocol):
         ...
 
 
+@declared("restart strategy")
 @dataclass(frozen=True, kw_only=True)
 class FixedDelay:
     """Waits the same time before each restart, and gives up after `attempts` restarts in a row.
@@ -49,6 +51,7 @@ class FixedDelay:
         return died_at + self.delay
 
 
+@declared("restart strategy")
 @dataclass(frozen=True, kw_only=True)
 class GrowingDelay:
     """Waits longer before each restart, and gives up after `attempts` restarts in a row.

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
+from pyspark.sql import Column, DataFrame
+
+from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 from rivermark.model.ingest import MILLI
 from rivermark.model.ingest import Ingest as Ingest
+from rivermark.model.names import check_group, check_name, check_owners
 from rivermark.model.parameters import Parameter, with_parameters
-from rivermark.model.table import Daily, Table, check_name
+from rivermark.model.restart_strategy import RestartStrategy
+from rivermark.model.sink import Sink
+from rivermark.model.suite import Suite, check_columns
+from rivermark.model.table import Daily, Table
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+Build = Callable[..., DataFrame]
+Condition = Callable[[], Column]
 
-    from rivermark.model.restart_strategy import RestartStrategy
-    from rivermark.model.sink import Sink
-    from rivermark.model.suite import Suite
-
-    Build = Callable[..., DataFrame]
-    Condition = Callable[[], Column]
-
+NO_MARGIN: Final = timedelta(0)
+"""The margin of a stream that states none; told apart from timedelta(0) by identity."""
 FIRST_TABLES: Final = "(that of its first table)"
 """The default name and description of a stream: those of the first table it writes."""
 
@@ -47,6 +50,19 @@ class BindableBuild(ABC):
         """The rows of all outputs."""
 
 
+def name_of_output(values: Mapping[str, Any]) -> object:
+    """What an output is called before it is made: by its table."""
+    return getattr(values.get("table"), "name", None)
+
+
+def name_of_stream(values: Mapping[str, Any]) -> object:
+    """What a stream is called before it is made: by its own name, or its first table's."""
+    writes = values.get("writes")
+    first = writes[0] if isinstance(writes, tuple | list) and writes else writes
+    return values.get("name", getattr(getattr(first, "table", first), "name", None))
+
+
+@declared("output", name_of_output)
 @dataclass(frozen=True)
 class Output:
     """One table of a stream, and which of the built rows go to it (all, without a condition).
@@ -66,6 +82,7 @@ class Output:
             raise DeclarationError(f"table '{self.table.name}': two sinks write the same table")
         for sink in self.sinks:
             sink.check(self.table)
+        check_columns(self.suite, self.table.name, self.table.schema)
 
     @property
     def updates_rows(self) -> bool:
@@ -73,6 +90,7 @@ class Output:
         return any(sink.writes_table and sink.updates_rows for sink in self.sinks)
 
 
+@declared("stream", name_of_stream)
 @dataclass(frozen=True, kw_only=True)
 class Stream:
     """A stream that derives tables from tables. The same `build` serves stream, backfill and test.
@@ -119,7 +137,7 @@ class Stream:
     kind: Literal["append", "refresh"] = "append"
     volume: Literal["events", "results"] = "results"
     lateness: timedelta | None = None
-    margin: timedelta = timedelta(0)
+    margin: timedelta = NO_MARGIN
     touches: Condition | None = None
     static: tuple[AnyStream | Table, ...] = ()
     state_store: Literal["heap", "rocksdb"] = "heap"
@@ -136,6 +154,9 @@ class Stream:
             if getattr(self, each) == FIRST_TABLES:
                 self._complete(each, getattr(self.tables[0], each))
         check_name("stream", self.name, like="taxi/hourly_tips")
+        check_group(self.name, self.group)
+        check_owners(self.name, self.owners)
+        check_columns(self.suite, self.tables[0].name, self.tables[0].schema)
         if not self.reads:
             raise DeclarationError(f"stream '{self.name}' reads nothing")
         for read in self.reads:
@@ -165,9 +186,30 @@ class Stream:
         try:
             if isinstance(build, BindableBuild):
                 return build.with_parameters(self.parameters).bound(self)
-            return with_parameters(build, self.parameters)
+            built = with_parameters(build, self.parameters)
         except DeclarationError as error:
             raise DeclarationError(f"stream '{self.name}': {error}") from error
+        self._check_inputs(built)
+        return built
+
+    def _check_inputs(self, build: Build) -> None:
+        """Refuse a build that cannot be called with as many inputs as the stream has."""
+        inputs = [table_of(read).name for read in (*self.reads, *self.static)]
+        try:
+            taken = inspect.signature(build)
+        except ValueError:
+            return  # Written in C: it is known when it is called.
+        try:
+            taken.bind(*inputs)
+        except TypeError:
+            name = getattr(self.build, "__name__", type(self.build).__name__)
+            names = [p.replace(annotation=p.empty) for p in taken.parameters.values()]
+            taken = inspect.Signature(names)
+            inputs_in_words = "1 input" if len(inputs) == 1 else f"{len(inputs)} inputs"
+            raise DeclarationError(
+                f"stream '{self.name}': its build is {name}{taken}, and is called with "
+                f"{inputs_in_words}, `reads` then `static`: {', '.join(inputs)}"
+            ) from None
 
     def _check_watermark(self) -> None:
         """Refuse inputs without a usable watermark, and a lateness that would drop their rows."""

@@ -28,17 +28,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rivermark.model.check import HARDEST_FIRST
+from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 from rivermark.model.expectations import row_count_between
+from rivermark.model.names import check_name
+from rivermark.model.nearest import did_you_mean
+from rivermark.model.question import Columns, columns_of
 from rivermark.model.rule import Expectation, SuiteRule
-from rivermark.model.table import check_name
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 OF_ITS_TABLE: Final = "(that of its table)"
 
 
+@declared("suite")
 @dataclass(frozen=True)
 class Suite:
     """The expectations of one table, in the order in which they are shown.
@@ -67,6 +74,24 @@ class Suite:
         )
         declared = (rule for expectation in self.expectations for rule in expectation)
         return _without_repeats(self.name, (*first, *declared))
+
+
+def check_columns(suite: Suite | None, table: str, schema: StructType) -> None:
+    """Refuse a rule on a column that the table does not have."""
+    if suite is None:
+        return
+    columns = schema.fieldNames()
+    for rule in (rule for expectation in suite.expectations for rule in expectation):
+        names = (
+            rule.question.names if isinstance(rule.question, Columns) else columns_of(rule.question)
+        )
+        for name in names:
+            # Of a nested column the first part is one of the table.
+            if name not in columns and name.partition(".")[0] not in columns:
+                raise DeclarationError(
+                    f"rule '{rule.name}' of the suite of '{table}': the table has no column "
+                    f"'{name}'{did_you_mean(name, columns) or ';'} it has {', '.join(columns)}"
+                )
 
 
 def _without_repeats(suite: str, rules: Iterable[SuiteRule]) -> tuple[SuiteRule, ...]:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import InitVar, dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, lru_cache
 from typing import Final
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 import msgspec
 from pyspark.sql.types import DateType, StructType, TimestampType
 
 from rivermark.model.columns import TextOr, schema_of
 from rivermark.model.ddl import struct_type
+from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
-
-NAME: Final = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)+")
-"""A table's or stream's name: a domain, then one or more parts, in lower case."""
-
+from rivermark.model.names import check_name
+from rivermark.model.nearest import did_you_mean
 
 FIRST_OF_SPANS: Final = date(1900, 1, 1)
 LAST_OF_SPANS: Final = date(2100, 1, 1)
@@ -33,14 +31,7 @@ FOLLOWS_FROM_RETENTION: Final = frozenset(
 """Delta properties that a table has by its retention, in lower case."""
 
 
-def check_name(kind: str, name: str, *, like: str) -> None:
-    """Refuse a name that could be no folder of the lake, or lie outside it."""
-    if not NAME.fullmatch(name):
-        raise DeclarationError(
-            f"{kind} name {name!r}: expected like '{like}' (lower case words, at least one '/')"
-        )
-
-
+@declared("days", lambda values: values.get("column"))
 @dataclass(frozen=True)
 class Daily:
     """Days by which a table is closed, checked and recomputed.
@@ -54,6 +45,16 @@ class Daily:
     column: str
     start: date
     zone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        try:
+            ZoneInfo(self.zone)
+        except (ValueError, OSError, KeyError):
+            near = did_you_mean(self.zone, available_timezones())
+            raise DeclarationError(
+                f"days '{self.column}': no time zone is called {self.zone!r}"
+                f"{near or '; write one such as Europe/Berlin'}"
+            ) from None
 
     def bounds(self, first: date, last: date) -> tuple[datetime, datetime]:
         """Instants (UTC) of the start of `first` and of the end of `last`, both days included."""
@@ -122,6 +123,7 @@ def days_between(first: date, last: date) -> list[date]:
     return [first + timedelta(days=n) for n in range((last - first).days + 1)]
 
 
+@declared("table")
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """A Delta table with a declared schema.
@@ -158,7 +160,10 @@ class Table:
         types = {f.name: f.dataType for f in self.schema.fields}
         for column in (self.event_time, *self.keys, *self.personal):
             if column is not None and column not in types:
-                raise DeclarationError(f"table '{self.name}' has no column '{column}'")
+                raise DeclarationError(
+                    f"table '{self.name}' has no column '{column}'"
+                    f"{did_you_mean(column, types) or ';'} it has {', '.join(types)}"
+                )
         if self.retention is not None and self.retention < timedelta(seconds=1):
             raise DeclarationError(
                 f"table '{self.name}': a retention of {self.retention} keeps nothing"
@@ -172,8 +177,9 @@ class Table:
         if self.event_time and not isinstance(types[self.event_time], TimestampType):
             raise DeclarationError(f"table '{self.name}': '{self.event_time}' is not a timestamp")
         if self.days and not isinstance(types.get(self.days.column), TimestampType | DateType):
+            near = "" if self.days.column in types else did_you_mean(self.days.column, types)
             raise DeclarationError(
-                f"table '{self.name}': '{self.days.column}' is not a timestamp or date column"
+                f"table '{self.name}': '{self.days.column}' is not a timestamp or date column{near}"
             )
 
     @classmethod

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rivermark.model.declared import place_of
 from rivermark.model.errors import DeclarationError, UnknownStream
+from rivermark.model.nearest import did_you_mean
 from rivermark.model.stream import AnyStream, Ingest, Stream, inputs_of, table_of
 from rivermark.model.table import Table
 
@@ -21,11 +23,15 @@ class Topology:
         self._writer: dict[str, AnyStream] = {}
         for stream in declared:
             if stream.name in self._by_name:
-                raise DeclarationError(f"two streams are named '{stream.name}'")
+                raise DeclarationError(f"two streams are named '{stream.name}'").at(
+                    _places(self._by_name[stream.name], stream)
+                )
             self._by_name[stream.name] = stream
             for table in stream.tables:
                 if table.name in self._writer:
-                    raise DeclarationError(f"two streams write table '{table.name}'")
+                    raise DeclarationError(f"two streams write table '{table.name}'").at(
+                        _places(self._writer[table.name], stream)
+                    )
                 self._writer[table.name] = stream
         self.streams: tuple[AnyStream, ...] = tuple(self._ordered(declared))
         for stream in declared:
@@ -35,16 +41,20 @@ class Topology:
     def _ordered(self, declared: list[AnyStream]) -> list[AnyStream]:
         """The streams, each after those it reads, else in the order of declaration."""
         done: dict[str, AnyStream] = {}
-        visiting: set[str] = set()
+        visiting: list[str] = []
 
         def visit(stream: AnyStream) -> None:
             if stream.name in done:
                 return
             if stream.name in visiting:
-                raise DeclarationError(f"stream '{stream.name}' reads itself in a circle")
-            visiting.add(stream.name)
+                circle = [*visiting[visiting.index(stream.name) :], stream.name]
+                raise DeclarationError(
+                    f"stream '{stream.name}' reads itself in a circle: {' reads '.join(circle)}"
+                ).at(place_of(stream))
+            visiting.append(stream.name)
             for upstream in self.upstreams(stream):
                 visit(upstream)
+            visiting.remove(stream.name)
             done[stream.name] = stream
 
         for stream in declared:
@@ -66,7 +76,7 @@ class Topology:
                     f"stream '{stream.name}' reads '{name}' by stream, whose rows "
                     "are updated by key: rows that it has read would change. Look the table up "
                     "whole (static=...), or read what it is made from"
-                )
+                ).at(place_of(stream))
 
     def upstreams(self, stream: AnyStream) -> list[AnyStream]:
         """The streams whose tables this one reads, in the order of its declaration."""
@@ -88,15 +98,30 @@ class Topology:
         try:
             return self._by_name[name]
         except KeyError:
-            known = ", ".join(sorted(self._by_name))
-            raise UnknownStream(f"no stream is named {name!r}; there are: {known}") from None
+            raise UnknownStream(self._unknown_stream(name)) from None
+
+    def _unknown_stream(self, name: str) -> str:
+        """What is said of a name that no stream has."""
+        if name in self.groups():
+            return f"{name!r} is a group and not a stream: write --group {name}"
+        if name in self._writer:
+            writer = self._writer[name].name
+            return f"{name!r} is a table and not a stream; it is written by '{writer}'"
+        known = sorted(self._by_name)
+        return (
+            f"no stream is named {name!r}{did_you_mean(name, known) or ';'} "
+            f"there are: {', '.join(known)}"
+        )
 
     def table(self, name: str) -> Table:
         """The declared table of that name; UnknownStream lists the known names."""
         stream = self._writer.get(name)
         if stream is None:
-            known = ", ".join(sorted(self._writer))
-            raise UnknownStream(f"no table is named {name!r}; there are: {known}")
+            known = sorted(self._writer)
+            raise UnknownStream(
+                f"no table is named {name!r}{did_you_mean(name, known) or ';'} "
+                f"there are: {', '.join(known)}"
+            )
         return next(t for t in stream.tables if t.name == name)
 
     def writer(self, table: Table) -> AnyStream | None:
@@ -109,3 +134,9 @@ class Topology:
         for stream in self.streams:
             members.setdefault(stream.group, []).append(stream)
         return {group: tuple(streams) for group, streams in members.items()}
+
+
+def _places(first: AnyStream, second: AnyStream) -> str | None:
+    """Where two declarations stand, for an error."""
+    places = [str(place) for each in (first, second) if (place := place_of(each)) is not None]
+    return " and ".join(dict.fromkeys(places)) or None

@@ -15,6 +15,7 @@ from typing import Protocol
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 from rivermark.operators.finished import fixed
 from rivermark.operators.reach import MICROSECOND, Reach, declare, measure_sessions
@@ -30,6 +31,7 @@ class EventWindow(Protocol):
         ...
 
 
+@declared("window")
 @dataclass(frozen=True)
 class TumblingWindow:
     """One window after the other, each of `size`, the first beginning `offset` after 1970 (UTC).
@@ -51,6 +53,7 @@ class TumblingWindow:
         return F.window(event_time, size, size, interval(self.offset % self.size))
 
 
+@declared("window")
 @dataclass(frozen=True)
 class SlidingWindow:
     """Windows of `size`, one beginning each `every`: an event lies in size / every of them."""
@@ -70,6 +73,7 @@ class SlidingWindow:
         return F.window(event_time, interval(self.size), interval(self.every))
 
 
+@declared("window")
 @dataclass(frozen=True)
 class SessionWindow:
     """A window per stretch of activity of a key: it ends `gap` after its last event.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
+from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 from rivermark.model.printable import printable
 from rivermark.model.sink import (
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from rivermark.model.table import Table
 
 
+@declared("sink")
 @dataclass(frozen=True)
 class ConsoleSink(Sink):
     """Prints up to `rows` rows of each batch; personal columns are masked."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
 from rivermark.lake.replace import replace_days
+from rivermark.model.declared import declared
 from rivermark.model.sink import (
     BatchIdentity,
     Delivery,
@@ -24,6 +25,7 @@ from rivermark.model.sink import (
 )
 
 
+@declared("sink")
 @dataclass(frozen=True)
 class DeltaAppend(Sink):
     """Appends to the output's table; rows are final, and streams can follow them."""

@@ -29,6 +29,7 @@ from rivermark.lake.log import CommitLog
 from rivermark.lake.schema import arrow_schema, create_table
 from rivermark.lake.sql import connection, quoted
 from rivermark.lake.written import note_written
+from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError, RivermarkError
 from rivermark.model.sink import (
     BatchIdentity,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from pyarrow import dataset
 
 
+@declared("sink")
 @dataclass(frozen=True)
 class DeltaUpsert(Sink):
     """Keeps the latest row of each of the table's `keys`, by a `version` column.

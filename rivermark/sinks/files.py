@@ -30,6 +30,7 @@ from rivermark.lake.durable import sync_in
 from rivermark.lake.filesystem import filesystem, put_file
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import arrow_schema
+from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 from rivermark.model.sink import (
     BatchIdentity,
@@ -54,6 +55,7 @@ LAST: Final = "_last.json"
 NO_DAY: Final = "__HIVE_DEFAULT_PARTITION__"
 
 
+@declared("sink")
 @dataclass(frozen=True)
 class FileSink(Sink):
     """Writes to `<folder>/<table>/day=YYYY-MM-DD/`, or to `<folder>/<table>/` without days.

@@ -35,6 +35,23 @@ CELLS: Final = "_cells"
 PROBLEMS: Final = "_problems"
 DETAILS: Final = "_details"
 
+ONE_A_LINE: Final = "the source expects one JSON object a line; "
+START: Final = "^\ufeff?\\s*"
+LINES: Final = (
+    (
+        r"(\[|\]\s*$|\{.*\}\s*,\s*$)",
+        "this one belongs to an array: write each of its objects on a line of its own, without "
+        "brackets and commas around",
+    ),
+    (r"\{.*\}\s*$", "this one is an object that is not well-formed"),
+    (
+        r"(\{|\}|\]|\"[^\"]*\"\s*:)",
+        "this one is a part of an object that goes over several: write it on one line",
+    ),
+    (r"[^{}\[\]:]*[,;\t]", "this one looks like CSV: write format='csv' in its FileSource"),
+)
+"""What lines that are no object look like, and what to do then."""
+
 DAY: Final = 24 * 3600
 UNTIL: Final = 2_145_916_800
 """2038-01-01, in seconds since 1970: up to then the changes of time zones are looked up."""
@@ -204,6 +221,15 @@ def named(conditions: Iterable[tuple[str, Column]]) -> Column:
     return F.array_compact(F.array(*names)) if names else F.array().cast("array<string>")
 
 
+def no_object_details() -> list[Column]:
+    """What a line that is no JSON object seems to be; nothing for other lines."""
+    unparsable = F.col(CELLS)[MALFORMED] == UNPARSABLE
+    seems = F.lit("this line is none")
+    for pattern, text in reversed(LINES):
+        seems = F.when(F.col("payload").rlike(START + pattern), F.lit(text)).otherwise(seems)
+    return [F.when(unparsable, F.concat(F.lit(ONE_A_LINE), seems))]
+
+
 def unreadable_details(fields: Sequence[Field]) -> Column:
     """The texts that could not be read, as 'field=text', for the quarantine table."""
     whole = F.col(CELLS)[MALFORMED].isNull()
@@ -214,4 +240,4 @@ def unreadable_details(fields: Sequence[Field]) -> Column:
         )
         for f in fields
     ]
-    return F.concat_ws("; ", *shown)
+    return F.concat_ws("; ", *shown, *no_object_details())

@@ -22,6 +22,7 @@ from rivermark.lake.integrity.log_check import check_log
 from rivermark.lake.integrity.log_entry import read_entry
 from rivermark.lake.log import CommitLog
 from rivermark.lake.statistics import file_sizes
+from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError, RivermarkError
 from rivermark.model.source import (
     Backlog,
@@ -41,6 +42,7 @@ CHANGE: Final = ("_change_type", "_commit_version", "_commit_timestamp")
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+@declared("source", lambda values: values.get("table"))
 @dataclass(frozen=True, kw_only=True)
 class DeltaSource(Source):
     """The rows of a Delta table at any path or URI, also outside the lake.

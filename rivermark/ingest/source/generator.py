@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from rivermark.ingest.source.payload import driver_records, json_payload
 from rivermark.ingest.source.ranges import RangeReader
+from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 from rivermark.model.source import (
     Backlog,
@@ -37,6 +38,7 @@ RETRY_SECONDS: Final = 1.0
 LINES_A_SPLIT: Final = 10_000
 
 
+@declared("source")
 @dataclass(frozen=True, kw_only=True)
 class RateSource(Source):
     """Rows that appear at a rate: `value` counts from 0, `timestamp` is when a row appeared (UTC).
@@ -110,6 +112,7 @@ class _RateReader(RangeReader):
         return ROW_BYTES * int(end["value"] - start["value"])
 
 
+@declared("source")
 @dataclass(frozen=True, kw_only=True)
 class ElementsSource(Source):
     """Fixed records, in their order: mappings of names to values, read once each.
@@ -161,6 +164,7 @@ class _ElementsReader(RangeReader):
         return sum(map(len, self.payloads(start, end)))
 
 
+@declared("source")
 @dataclass(frozen=True, kw_only=True)
 class SocketSource(Source):
     """Lines that a server sends: JSON objects, or text in a column `text`.

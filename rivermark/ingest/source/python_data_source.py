@@ -21,9 +21,11 @@ from pyspark.sql.types import StructType
 
 from rivermark.ingest.source.payload import json_payload
 from rivermark.ingest.source.ranges import RangeReader
+from rivermark.model.declared import declared
 from rivermark.model.source import PlannedSplit, Source, SourceReader
 
 
+@declared("source")
 @dataclass(frozen=True, kw_only=True)
 class PythonDataSource(Source):
     """Records of a `pyspark.sql.datasource.DataSource` with a stream reader, simple or not.

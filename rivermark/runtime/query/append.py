@@ -25,6 +25,7 @@ from rivermark.runtime.checkpoint.watermarks import batch_watermark, last_reache
 from rivermark.runtime.query.backlog import shares, unread_bytes
 from rivermark.runtime.query.base import QueryHost, Watermark
 from rivermark.runtime.query.build import apply_build
+from rivermark.runtime.query.columns import check_columns
 from rivermark.runtime.query.finality import check_margin
 from rivermark.runtime.query.static_tables import StaticTables
 from rivermark.runtime.spark.input_size import DRIVER_BYTES, fits_driver
@@ -111,6 +112,7 @@ class AppendHost(QueryHost):
         lookups = self._static.read(self.spark)
         with collecting(BuildReach()) as reach:
             built = apply_build(self.declared.name, self.build, *inputs, *lookups)
+        check_columns(self.declared, built.schema)
         check_margin(self.declared, reach)
         self._checked = not has_join(built)
         if not self._checked:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from rivermark.model.errors import DeclarationError, RivermarkError
+from rivermark.model.place import raised_at
+from rivermark.model.plan_errors import plan_fault, plan_place
 
 if TYPE_CHECKING:
     from rivermark.model.stream import Build
@@ -20,10 +23,15 @@ def apply_build(stream: str, build: Build, *frames: DataFrame) -> DataFrame:
     each start. Errors of the bridge to Spark and of the disk pass through: those may pass.
 
     Raises:
-        DeclarationError: `build` raised, with the name of the stream and the error.
+        DeclarationError: `build` raised, or returns no DataFrame: with the name of the stream, the
+            error, and the line of the code.
     """
     try:
-        return build(*frames)
+        built = build(*frames)
+    except PySparkException as error:
+        raise DeclarationError(f"stream '{stream}': its build fails: {plan_fault(error)}").at(
+            plan_place(error)
+        ) from error
     except (Py4JError, OSError, EOFError, RivermarkError):
         raise
     except Exception as error:
@@ -32,4 +40,9 @@ def apply_build(stream: str, build: Build, *frames: DataFrame) -> DataFrame:
         raise DeclarationError(
             f"stream '{stream}': its build raises {kind}: {lines[0]}. It would at each start: "
             "correct it, then start the stream"
-        ) from error
+        ).at(raised_at(error)) from error
+    if not isinstance(built, DataFrame):
+        raise DeclarationError(
+            f"stream '{stream}': its build returns a {type(built).__name__} and not a DataFrame"
+        )
+    return built

@@ -38,6 +38,7 @@ from rivermark.process.spark.measuring import measured
 from rivermark.process.spark.meter import Meter
 from rivermark.process.windows.assigners import Sliding, Tumbling
 from rivermark.runtime.query.build import apply_build
+from rivermark.runtime.query.columns import check_columns
 
 DAY: Final = timedelta(days=1)
 NOTHING: Final = timedelta(0)
@@ -77,6 +78,7 @@ def build_days_of(stream: Stream, reach: BuildReach, *frames: DataFrame) -> Data
         reach.measures.append(partial(_gauged, meter))
     with collecting(reach):
         built = apply_build(stream.name, build, *frames)
+    check_columns(stream, built.schema)
     check_margin(stream, reach)
     return built
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from rivermark.lake.filesystem import is_local
@@ -20,6 +21,9 @@ from rivermark.settings import Settings
 LOCAL_CHECKPOINTS: Final = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
+
+CONTEXT_LOGGERS: Final = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+"""Loggers that print each refused plan as JSON of some kilobytes, before anybody has caught it."""
 
 WORKER_PYTHON: Final = Path(__file__).with_name("worker_python")
 
@@ -121,6 +125,8 @@ def open_session(settings: Settings, kind: Kind = "short") -> SparkSession:
     prepare_workers(settings)
     builder = SparkSession.builder.config(map={**spark_conf(settings, kind)})
     session: SparkSession = builder.getOrCreate()
+    for name in CONTEXT_LOGGERS:
+        PySparkLogger.getLogger(name).disabled = True
     remember_classes(session)
     return session
 

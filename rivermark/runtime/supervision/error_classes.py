@@ -19,7 +19,9 @@ from rivermark.model.errors import (
     TableDamaged,
     TableSchemaMismatch,
 )
+from rivermark.model.plan_errors import plan_fault, plan_place
 from rivermark.quality.errors import PublicationBlocked
+from rivermark.runtime.spark.append_mode import NEVER_FINAL, never_final
 
 
 @dataclass(frozen=True)
@@ -172,8 +174,13 @@ def explain(
                 needs_new_run=meaning.needs_new_run,
             )
     if isinstance(error, AnalysisException) and not any(sign in lines for sign in MISSING):
+        if (error.getCondition() or "").startswith(NEVER_FINAL):
+            return Fault(never_final("the event time of an input"), False)
+        place = plan_place(error)
+        where = f" ({place})" if place is not None else ""
         return Fault(
-            f"Spark cannot plan it, and could not at another start: {shorten(text)}", False
+            f"Spark cannot plan it, and could not at another start: {plan_fault(error)}{where}",
+            False,
         )
     bridge = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
     if bridge or isinstance(error, ConnectionError | EOFError):

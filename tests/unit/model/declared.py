@@ -52,7 +52,7 @@ def table(name: str = "test/hours", **more: Any) -> Table:
 def stream(name: str = "test/hours", *reads: Ingest | Stream | Table, **more: Any) -> Stream:
     """A stream that gives its rows on."""
 
-    def same(rows: DataFrame) -> DataFrame:
+    def same(rows: DataFrame, *others: DataFrame) -> DataFrame:
         return rows
 
     declared: dict[str, Any] = {

@@ -41,7 +41,10 @@ def test_events_are_their_own_versions() -> None:
         ({"days": Daily("at", date(2024, 1, 1))}, "lookup 'test/lookup': `days` are of events"),
         ({"money": "id"}, "lookup 'test/lookup': `money` are of events"),
         ({"kind": "events"}, "stream 'test/lookup': `keys` are those of a lookup"),
-        ({"kind": "dump"}, "stream 'test/lookup': no kind 'dump'"),
+        (
+            {"kind": "dump"},
+            "stream 'test/lookup': `kind` is the text 'dump'; expected 'events' or 'lookup'",
+        ),
     ],
 )
 def test_what_no_lookup_can_be_is_refused_by_its_name(
@@ -81,7 +84,7 @@ def test_only_a_lookup_may_do_without_an_event_time() -> None:
 
     known = lookup(contract=zone)
     assert known.contract.by_landing
-    assert replace(known, owners=("us",)).admitted.event_time == "landed_at"
+    assert replace(known, owners=("team:us",)).admitted.event_time == "landed_at"
     assert known.admitted.schema["landed_at"].dataType.simpleString() == "timestamp"
     with pytest.raises(DeclarationError, match="its contract names no event time"):
         ingest(contract=zone)

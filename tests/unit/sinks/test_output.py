@@ -176,7 +176,7 @@ def test_an_output_writes_its_table_whatever_else_it_writes() -> None:
 
 
 def stream(**declared: Any) -> Stream:
-    return Stream(build=lambda rows: rows, group="test", lateness=timedelta(1), **declared)
+    return Stream(build=lambda rows, *others: rows, group="test", lateness=timedelta(1), **declared)
 
 
 def test_a_table_whose_rows_are_updated_is_looked_up_and_not_followed() -> None:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rivermark.ingest.source.files.options import FileOptions
+from rivermark.model.declared import declared
 from rivermark.model.source import Source, SourceReader
 
 
+@declared("source", lambda values: values.get("folder"))
 @dataclass(frozen=True, kw_only=True)
 class FileSource(FileOptions, Source):
     """Files below `<landing root>/<folder>` whose names fit `pattern`.

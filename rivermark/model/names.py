@@ -1,0 +1,41 @@
+"""What streams, tables, groups and owners may be called: by the lake's rules and by Dagster's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from rivermark.model.errors import DeclarationError
+
+NAME: Final = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)+")
+"""A table's or stream's name: a domain, then one or more parts, in lower case."""
+GROUP: Final = re.compile(r"[A-Za-z0-9_]+(/[A-Za-z0-9_]+)*")
+MAIL: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._%+-]*@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}")
+
+
+def check_name(kind: str, name: str, *, like: str) -> None:
+    """Refuse a name that could be no folder of the lake, or lie outside it."""
+    if not NAME.fullmatch(name):
+        raise DeclarationError(
+            f"{kind} name {name!r}: expected like '{like}' (lower case words, at least one '/')"
+        )
+
+
+def check_group(stream: str, group: str) -> None:
+    """Refuse a group that Dagster could not name."""
+    if not GROUP.fullmatch(group):
+        raise DeclarationError(
+            f"stream '{stream}': group {group!r} cannot be one in Dagster; write letters, digits "
+            "and '_', as in 'taxi_events'"
+        )
+
+
+def check_owners(stream: str, owners: Iterable[str]) -> None:
+    """Refuse an owner whom Dagster would not take."""
+    for owner in owners:
+        if not MAIL.fullmatch(owner) and not (owner.startswith("team:") and owner != "team:"):
+            raise DeclarationError(
+                f"stream '{stream}': owner {owner!r} is neither an e-mail address nor a team such "
+                "as 'team:taxi'"
+            )

@@ -1,0 +1,90 @@
+"""A stream's build on empty inputs: whether it can be planned, and makes what the tables hold."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from rivermark.model.declared import place_of
+from rivermark.model.errors import DeclarationError
+from rivermark.model.place import Place
+from rivermark.model.plan_errors import plan_fault, plan_place
+from rivermark.model.stream import Output, Stream, lateness_of, table_of
+from rivermark.model.table import Table
+from rivermark.operators.reach import BuildReach, collecting
+from rivermark.process.spark import ProcessBuild
+from rivermark.runtime.query.build import apply_build
+from rivermark.runtime.query.columns import column_faults
+from rivermark.runtime.query.finality import check_margin
+from rivermark.runtime.spark.append_mode import append_fault
+from rivermark.runtime.spark.join_state_check import check_watermarks
+
+
+@dataclass
+class EmptyInputs:
+    """Tables without rows, as streams and whole; `folder` is an empty one."""
+
+    spark: SparkSession
+    folder: Path
+    _streaming: dict[str, DataFrame] = field(default_factory=dict)
+
+    def of(self, stream: Stream) -> list[DataFrame]:
+        """What the build of a stream is called with."""
+        by_stream = stream.kind == "append" and not isinstance(stream.build, ProcessBuild)
+        reads = map(table_of, stream.reads)
+        frames = [self._read(stream, t) if by_stream else self._whole(t.schema) for t in reads]
+        return [*frames, *(self._whole(table_of(each).schema) for each in stream.static)]
+
+    def _read(self, stream: Stream, table: Table) -> DataFrame:
+        assert table.event_time is not None  # noqa: S101 - checked by the declaration
+        rows = self.spark.readStream.schema(table.schema).parquet(str(self.folder))
+        return rows.withWatermark(
+            table.event_time, f"{lateness_of(stream).total_seconds()} seconds"
+        )
+
+    def _whole(self, schema: StructType) -> DataFrame:
+        return self.spark.createDataFrame([], schema)
+
+
+def build_faults(stream: Stream, inputs: EmptyInputs) -> Iterator[DeclarationError]:
+    """What is wrong with the build of a stream and the rows that it makes."""
+    try:
+        frames = inputs.of(stream)
+        with collecting(BuildReach()) as reach:
+            built = apply_build(stream.name, stream.build, *frames)
+        if len(stream.reads) > 1 and built.isStreaming:
+            check_watermarks(built, stream.name)
+    except DeclarationError as error:
+        yield error.at(place_of_build(stream))
+        return
+    for output in stream.outputs:
+        yield from (f.at(place_of_build(stream)) for f in _output_faults(stream, output, built))
+    if built.isStreaming and (fault := append_fault(inputs.spark, stream, built)):
+        yield DeclarationError(f"stream '{stream.name}': {fault}").at(place_of_build(stream))
+    try:
+        check_margin(stream, reach)
+    except DeclarationError as error:
+        yield error.at(place_of(stream))
+
+
+def _output_faults(stream: Stream, output: Output, built: DataFrame) -> Iterator[DeclarationError]:
+    try:
+        rows = built if output.where is None else built.where(output.where())
+        yield from column_faults(stream.name, output.table, rows.schema, exact=True)
+    except AnalysisException as error:
+        yield DeclarationError(
+            f"stream '{stream.name}': the condition of table '{output.table.name}': "
+            f"{plan_fault(error)}"
+        ).at(plan_place(error))
+
+
+def place_of_build(stream: Stream) -> Place | None:
+    """Where the function that builds stands, or the declaration of its stream."""
+    code = getattr(inspect.unwrap(getattr(stream.build, "func", stream.build)), "__code__", None)
+    return Place(code.co_filename, code.co_firstlineno) if code else place_of(stream)

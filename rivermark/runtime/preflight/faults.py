@@ -1,0 +1,29 @@
+"""Every fault of a stream's declaration, as errors that are collected and not raised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rivermark.ingest.parse.expressions import expression_faults
+from rivermark.model.errors import DeclarationError
+from rivermark.model.stream import AnyStream, Ingest
+from rivermark.runtime.preflight.builds import EmptyInputs, build_faults
+from rivermark.runtime.preflight.margins import timer_faults
+from rivermark.runtime.preflight.suites import suite_faults
+
+Faults = Iterator[DeclarationError]
+
+
+def faults_without_spark(stream: AnyStream) -> Faults:
+    """What is wrong with the suites of a stream, and with its margin."""
+    yield from suite_faults(stream)
+    if not isinstance(stream, Ingest):
+        yield from timer_faults(stream)
+
+
+def faults_of(stream: AnyStream, inputs: EmptyInputs) -> Faults:
+    """What Spark makes of the expressions and the build of a stream, on empty tables."""
+    if isinstance(stream, Ingest):
+        yield from expression_faults(inputs.spark, stream.name, stream.contract)
+    else:
+        yield from build_faults(stream, inputs)
