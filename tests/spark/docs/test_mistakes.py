@@ -20,7 +20,7 @@ from assets.topology import TOPOLOGY
 from rivermark import Daily, Ingest, Rule, Stream, Suite, Table, Topology, expect
 from rivermark.model.errors import StreamFailed
 from rivermark.model.stream import AnyStream
-from rivermark.operators import SlidingWindow, TumblingWindow, per_window
+from rivermark.operators import TumblingWindow, per_window
 from rivermark.process import Context, KeyedProcess, Millis
 from rivermark.process.spark import run_process
 from rivermark.runtime.preflight import EmptyInputs, faults_of, faults_without_spark
@@ -68,11 +68,6 @@ def other_time(rows: DataFrame) -> DataFrame:
     return per_window(moved, TumblingWindow(QUARTER), "moved", "region", sales=total)
 
 
-def three_days(rows: DataFrame) -> DataFrame:
-    window = SlidingWindow(timedelta(days=3), timedelta(days=1))
-    return per_window(rows, window, "at", "region", sales=F.sum("total").cast("decimal(12,2)"))
-
-
 def forgotten() -> Stream:
     days = Daily("at", date(2026, 11, 1))
     table = Table.of(Order, name="cafe/forgotten", description="Forgotten.", days=days)
@@ -100,7 +95,6 @@ CHECKED: dict[str, Callable[[], AnyStream]] = {
         build=lambda rows: sales_per_quarter(rows).withColumn("sales", F.col("sales") * 1.0)
     ),
     "`build` returns nothing": lambda: sales(build=lambda rows: None),
-    "a window of days without `margin`": lambda: sales(build=three_days),
     "a timer without `margin`": forgotten,
     "a column in a suite's SQL": lambda: sales(
         suite=Suite(expectations=(expect.no_rows_where("sale < 0", name="no refunds"),))
