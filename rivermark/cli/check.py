@@ -2,71 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import typer
 
-from rivermark.cli.arguments import Groups, Home, Streams
-from rivermark.cli.console import err, out, plain
+from rivermark.cli.arguments import Groups, Home, Json, Streams
+from rivermark.cli.console import out, plain, print_json
 from rivermark.cli.deployment import selected, settings_for, topology
+from rivermark.cli.exit_codes import ExitCode
 from rivermark.cli.session import engine, launch_ahead
 from rivermark.model.declared import collected_errors
-from rivermark.model.errors import DeclarationError, RivermarkError
-from rivermark.model.topology import Topology
+from rivermark.model.errors import RivermarkError
+from rivermark.model.stream import AnyStream
+from rivermark.settings import Settings
 
 
 def check(
-    streams: Streams = None,
-    group: Groups = None,
-    home: Home = None,
+    streams: Streams = None, group: Groups = None, as_json: Json = False, home: Home = None
 ) -> None:
     """Check the declarations on empty tables: needs no data, and writes no table.
 
-    Each fault is a sentence with its file and line; with one or more the exit code is 1.
+    Each fault is a sentence with its file and line; with one or more the exit code is 1. Without
+    names all streams.
+
+    JSON:
+        streams, faults
 
     Examples:
         rivermark check
         rivermark check --group taxi_events
-        rivermark check taxi/hourly_winners
+        rivermark check taxi/hourly_winners --json
     """
     settings = settings_for(home)
     # The JVM starts while the declarations are imported.
     launch_ahead(settings, "short")
-    declared = checked_topology()
-    chosen = selected(declared, streams or [], group or [])
-    # Spark's modules are imported beside the start of its JVM.
-    from rivermark.runtime.preflight import EmptyInputs, faults_of, faults_without_spark
+    chosen, faults = declared_streams(streams or (), group or ())
+    if not faults:
+        faults = faults_on_empty_tables(settings, chosen)
+    sentences = [*dict.fromkeys(str(fault) for fault in faults)]
+    if as_json:
+        print_json({"streams": len(chosen), "faults": sentences})
+    for sentence in () if as_json else sentences:
+        out().print(plain(sentence), soft_wrap=True)
+    if sentences:
+        raise typer.Exit(ExitCode.FAULT)
+    if not as_json:
+        out().print(plain(f"no fault in {len(chosen)} streams"))
 
-    faults = [fault for stream in chosen for fault in faults_without_spark(stream)]
-    with engine(settings, "short") as spark, TemporaryDirectory() as folder:
-        inputs = EmptyInputs(spark, Path(folder))
-        faults += [fault for stream in chosen for fault in faults_of(stream, inputs)]
-    report(faults)
-    streams_in_words = "1 stream" if len(chosen) == 1 else f"{len(chosen)} streams"
-    err().print(plain(f"{streams_in_words} checked: no fault"))
 
-
-def checked_topology() -> Topology:
-    """The streams of the deployment; reports every declaration that is refused."""
+def declared_streams(
+    names: Sequence[str], groups: Sequence[str]
+) -> tuple[list[AnyStream], list[RivermarkError]]:
+    """The streams that are meant, and everything that was refused when they were declared."""
     with collected_errors() as faults:
         try:
             declared = topology()
         except RivermarkError as error:
             # What was kept although it is not right may lead to errors of any kind.
-            report(faults or [error])
-            raise
-    report(faults)
-    return declared
+            return [], [*faults] or [error]
+    if faults:
+        return [], [*faults]
+    return selected(declared, names, groups), []
 
 
-def report(faults: Iterable[RivermarkError | DeclarationError]) -> None:
-    """Print the faults, each once, and exit with code 1 where there are some."""
-    sentences = dict.fromkeys(str(fault) for fault in faults)
-    for sentence in sentences:
-        out().print(plain(sentence), soft_wrap=True)
-    if sentences:
-        faults_in_words = "1 fault" if len(sentences) == 1 else f"{len(sentences)} faults"
-        err().print(plain(faults_in_words, "red"))
-        raise typer.Exit(1)
+def faults_on_empty_tables(
+    settings: Settings, streams: Iterable[AnyStream]
+) -> list[RivermarkError]:
+    """What is wrong with suites, rules and builds."""
+    # Spark's modules are imported beside the start of its JVM.
+    from rivermark.runtime.preflight import EmptyInputs, faults_of, faults_without_spark
+
+    with engine(settings, "short") as spark, TemporaryDirectory() as folder:
+        inputs = EmptyInputs(spark, Path(folder))
+        return [
+            fault
+            for stream in streams
+            for fault in (*faults_without_spark(stream), *faults_of(stream, inputs))
+        ]
