@@ -18,7 +18,7 @@ from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.sql import query
 from rivermark.model.errors import RecordsLost, RivermarkError
 from rivermark.model.printable import printable
-from rivermark.model.source import Part, Split, Waiting
+from rivermark.model.source import LOST, Part, Split, Waiting
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 from rivermark.monitor.changed_files import changed_files
@@ -140,7 +140,8 @@ def file_states(settings: Settings, ingest: Ingest) -> Iterator[FileState]:
     )
     changed = changed_files(settings, ingest)
     for row in done:
-        state = "read" if row["reason"] is None else f"quarantined: {row['reason']}"
+        became = "lost" if row["status"] == LOST else "quarantined"
+        state = "read" if row["reason"] is None else f"{became}: {row['reason']}"
         if ingest.source.skipped and row.get("skipped"):
             state = f"{state}; {row['skipped']:,} {ingest.source.skipped}"
         if row["file"] in changed:

@@ -15,7 +15,7 @@ from rivermark.lake.delta import read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.system_tables import rows_of
-from rivermark.model.source import PlannedSplit, Split
+from rivermark.model.source import LOST, PlannedSplit, Split
 from rivermark.model.table import Table
 
 INGEST_FILES: Final = Table(
@@ -61,6 +61,10 @@ class SplitOutcome:
     quarantined: int = 0
     reason: str | None = None
     skipped: int = 0
+
+
+def _status(outcome: SplitOutcome) -> str:
+    return "set_aside" if outcome.reason else "read"
 
 
 def rows_replaced(lake: Lake, stream: str) -> int:
@@ -128,7 +132,7 @@ def outcome_row(stream: str, outcome: SplitOutcome) -> dict[str, Any]:
         "late": outcome.late,
         "quarantined": outcome.quarantined,
         "skipped": outcome.skipped,
-        "status": "set_aside" if outcome.reason else "read",
+        "status": split.status if split.status == LOST else _status(outcome),
         "reason": outcome.reason,
         "at": datetime.now(UTC),
         "digest": split.digest,

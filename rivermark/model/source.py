@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 UNPACKED: Final = 8
 """Parquet and gzip take about so many times their size in memory, as text."""
+LOST: Final = "lost"
+"""The status of a split that stands for records which were gone before they were read."""
 PACKED: Final = ("parquet", "avro", "delta")
 
 
@@ -221,7 +223,7 @@ class SourceReader(ABC):
         return None
 
     def lost(self, unread: Sequence[PlannedSplit]) -> Sequence[Split]:
-        """What is gone from the source before it was read, as splits whose status is `lost`.
+        """What is gone from the source before it was read, as splits whose status is `LOST`.
 
         `unread` are the splits of the plan whose rows are in no table yet. Once the lost ones are
         planned, reading goes on behind them.

@@ -27,6 +27,7 @@ from rivermark.model.table import days_between
 from rivermark.model.topology import Topology
 from rivermark.monitor.checks.row_conservation import unaccounted_by_day
 from rivermark.monitor.completeness.expected_volume import HISTORY, Expected, expected_by_hour
+from rivermark.monitor.completeness.gaps import gaps_by_day
 from rivermark.monitor.late_statistics import late_money
 from rivermark.monitor.watermarks import StreamWatermark, awaited_watermarks
 from rivermark.settings import Settings
@@ -39,11 +40,11 @@ NO_ROWS: Final = HourOfRows(datetime.min.replace(tzinfo=UTC))
 class Day:
     """A day of an ingest in figures.
 
-    `unaccounted` are rows that landed and are in no table, or twice. `expected` and `short` are
-    rows over the hours of which anything is known (None: of none); `missing_hours` start (UTC)
-    where rows should be and none is. `merged` of the `late` rows are in the admitted table by now.
-    `late_money` is the sum of those that are not, and `money` of all valid rows, where the ingest
-    declares a money column.
+    `unaccounted` are rows that landed and are in no table, or twice. `gaps` of the source were
+    accepted, by which the day may have lost records. `expected` and `short` are rows over the hours
+    of which anything is known (None: of none); `missing_hours` start (UTC) where rows should be and
+    none is. `merged` of the `late` rows are in the admitted table by now. `late_money` is the sum
+    of those that are not, and `money` of all valid rows, where the ingest declares a money column.
     """
 
     stream: str
@@ -55,6 +56,7 @@ class Day:
     quarantined: int = 0
     repeats: int = 0
     unaccounted: int = 0
+    gaps: int = 0
     expected: int | None = None
     expected_by: str = ""
     short: int = 0
@@ -97,6 +99,8 @@ class Day:
         ]
         if self.unaccounted:
             parts.append(f"{self.unaccounted:,} rows do not add up")
+        if self.gaps:
+            parts.append(f"records were gone before they were read ({self.gaps:,} accepted gaps)")
         if self.missing_hours:
             hours = ", ".join(f"{hour:%H:%M}" for hour in self.missing_hours)
             parts.append(f"{len(self.missing_hours)} hours without a row (UTC): {hours}")
@@ -136,6 +140,7 @@ def days_of_ingest(
     seen = {hour: rows.seen for hour, rows in by_hour.items()}
     money = late_money(settings, ingest, start, end)
     unaccounted = unaccounted_by_day(settings, ingest)
+    gaps = gaps_by_day(settings, ingest)
     watermarks = awaited_watermarks(topology, ingest, reached)
     finished = [h for h in hours_between(start, end) if _finished(h, ingest, reached)]
     expected = expected_by_hour(settings, ingest, seen, finished)
@@ -153,6 +158,7 @@ def days_of_ingest(
                 {h: expected[h] for h in hours if h in expected},
                 money.get(day, (None, None)),
                 unaccounted.get(day, 0),
+                gaps.get(day, 0),
                 watermarks,
                 closed=all(w.at is not None and w.at >= day_end for w in watermarks),
             )
@@ -181,6 +187,7 @@ def _day(
     expected: Mapping[datetime, Expected],
     money: tuple[Decimal | None, Decimal | None],
     unaccounted: int,
+    gaps: int,
     watermarks: tuple[StreamWatermark, ...],
     *,
     closed: bool,
@@ -190,7 +197,7 @@ def _day(
     by = sorted({e.by for e in expected.values()})
     state: State = "complete" if closed else "open"
     announced = sum(n for h, n in short.items() if expected[h].by == "manifest")
-    if unaccounted or announced:
+    if unaccounted or gaps or announced:
         # What the source itself states is known; a profile is a guess.
         state = "fail"
     elif sum(short.values()) or (late > merged and closed):
@@ -205,6 +212,7 @@ def _day(
         quarantined=sum(h.quarantined for h in hours.values()),
         repeats=sum(h.repeats for h in hours.values()),
         unaccounted=unaccounted,
+        gaps=gaps,
         expected=round(sum(e.rows for e in expected.values())) if expected else None,
         expected_by=" and ".join(by),
         short=sum(short.values()),

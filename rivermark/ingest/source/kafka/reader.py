@@ -24,6 +24,7 @@ from rivermark.ingest.source.kafka.rounds import rounds
 from rivermark.ingest.source.kafka.spark_reader import read_on_spark
 from rivermark.model.errors import RivermarkError
 from rivermark.model.source import (
+    LOST,
     Backlog,
     Discovery,
     Part,
@@ -219,7 +220,7 @@ class KafkaReader(SourceReader):
             size=max(int((read.end - read.start) * each), 1),
             modified_at=now,
             format="json",
-            status="lost" if read.lost else "ready",
+            status=LOST if read.lost else "ready",
             reason=read.lost,
         )
 

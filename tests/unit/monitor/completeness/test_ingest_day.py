@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import pytest
 
+from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.errors import DeclarationError
 from rivermark.model.ingest import Ingest
 from rivermark.monitor.completeness.checks import days_complete, keeps_pace
@@ -268,3 +269,17 @@ def test_nothing_is_said_of_a_lake_without_tables(settings: Settings) -> None:
     assert days(settings) == []
     assert days_complete(settings, SHOP, ORDERS).passed
     assert all_ingest_days(settings, SHOP, 7) == {}
+
+
+def test_b062_the_days_of_an_accepted_gap_fail(settings: Settings) -> None:
+    write(settings, ORDERS, sent(3, late_from=99))
+    assert [d.state for d in days(settings, FIRST + 2 * DAY)] == ["complete"] * 3
+    # Planned where day two begins, before the hours that follow.
+    gap = {"stream": ORDERS.name, "file": "t/0/5-9/lost", "path": "t", "ingest_batch": 24}
+    append(settings, INGEST_FILES, [gap | {"status": "lost", "reason": "offsets_deleted"}])
+
+    first, second, third = days(settings, FIRST + 2 * DAY)
+    assert [d.state for d in (first, second, third)] == ["fail", "fail", "complete"]
+    assert "records were gone before they were read (1 accepted gaps)" in first.sentence
+    result = days_complete(settings, SHOP, ORDERS)
+    assert (result.passed, result.severity) == (False, "critical")
