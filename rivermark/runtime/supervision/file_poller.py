@@ -12,6 +12,9 @@ POLL_SECONDS: Final = 0.1
 """Seconds between two looks into a landing folder."""
 SHARE: Final = 0.05
 """A look may take this share of the time at most: a folder of 100,000 files is seen less often."""
+WAITED_SECONDS: Final = 5.0
+"""The longest pause after a look that only waited, as for a broker that does not answer: such a
+look costs this machine nothing."""
 
 
 class Poller:
@@ -60,7 +63,7 @@ class Poller:
                     self._poll(name)
 
     def _poll(self, name: str) -> None:
-        began = time.monotonic()
+        began, worked = time.monotonic(), time.thread_time()
         with self._lock:
             backlog = self._backlogs.get(name)
             if backlog is None or began < self._due[name]:
@@ -72,5 +75,12 @@ class Poller:
                 self._failures[name] = error
                 self._backlogs.pop(name, None)
             return
-        took = time.monotonic() - began
-        self._due[name] = time.monotonic() + took / SHARE if took > 0.02 else 0.0
+        now = time.monotonic()
+        self._due[name] = now + pause(now - began, time.thread_time() - worked)
+
+
+def pause(took: float, worked: float) -> float:
+    """Seconds until the next look, after one that took so long, `worked` of it at work."""
+    if took <= 0.02:
+        return 0.0
+    return min(took / SHARE, max(worked / SHARE, WAITED_SECONDS))

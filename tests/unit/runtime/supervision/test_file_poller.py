@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from rivermark.runtime.query.base import Backlog
-from rivermark.runtime.supervision.file_poller import Poller
+from rivermark.runtime.supervision.file_poller import Poller, pause
 from rivermark.testing import wait_until
 
 
@@ -64,3 +64,10 @@ def test_a_listing_that_takes_long_delays_no_report(poller: Poller) -> None:
     slow.free.set()
     removing.join(10)
     assert slow.polls == 1
+
+
+def test_a_look_that_works_is_rare_and_one_that_only_waits_comes_again_soon() -> None:
+    assert pause(0.01, 0.01) == 0
+    assert pause(10, 10) == pytest.approx(200)
+    assert pause(10, 0.01) == 5
+    assert pause(0.1, 0.001) == pytest.approx(2)
