@@ -114,8 +114,11 @@ def in_set(
 ) -> Expectation:
     """The given values are among these."""
     question = OneOf(column, tuple(values))
-    if len({type(v) for v in question.values}) != 1:
-        raise DeclarationError(f"in_set('{column}'): give values, all of one type")
+    types = {type(v) for v in question.values}
+    if len(types) != 1 or not types <= {str, int, bool}:
+        raise DeclarationError(
+            f"in_set('{column}'): give values, all of one type: texts, whole numbers or booleans"
+        )
     listed = ", ".join(map(str, question.values))
     name = f"{column} is one of {listed}"
     rule = SuiteRule(name=name, question=question, at_least=mostly, severity=severity)
@@ -130,7 +133,10 @@ def matches_regex(
     allow_null_share: float = 0.0,
     severity: Severity = "critical",
 ) -> Expectation:
-    """The given values match the pattern as a whole, not only somewhere inside."""
+    """The given values match the pattern as a whole, not only somewhere inside.
+
+    The pattern is of the dialect of `rivermark.model.pattern`.
+    """
     name = f"{column} looks like {pattern}"
     rule = SuiteRule(
         name=name, question=Matches(column, pattern), at_least=mostly, severity=severity
@@ -160,16 +166,20 @@ def pair_ordered(
 def no_rows_where(
     condition: str, *, name: str, at_most: int = 0, severity: Severity = "critical"
 ) -> Expectation:
-    """At most `at_most` rows fulfil the condition (Spark SQL).
+    """At most `at_most` rows fulfil the condition, in the SQL of `rivermark.model.condition`.
 
-    A row for which the condition is unknown, because a value in it is empty, counts as well; write
-    `coalesce(..., false)` where it should not.
+    A row for which the condition is unknown, because a value in it is empty or a divisor 0, counts
+    as well; write `coalesce(..., false)` where it should not.
     """
     return (SuiteRule(name=name, question=NoRowsWhere(condition, at_most), severity=severity),)
 
 
 def no_rows_from(query: str, *, name: str, severity: Severity = "critical") -> Expectation:
-    """A query finds nothing; it reads the table as `{batch}` and may use windows and joins."""
+    """A query finds nothing; it reads the table as `{batch}` and may use windows and joins.
+
+    Its functions are those of `rivermark.model.query_dialect`; names that are words of SQL stand in
+    backquotes.
+    """
     if not re.search(r"(?<!\{)\{batch\}(?!\})", query):
         raise DeclarationError(f"rule '{name}': the query does not read {{batch}}")
     return (SuiteRule(name=name, question=NoRowsFrom(query), severity=severity),)

@@ -15,8 +15,7 @@ def as_limit(value: Limit | str | None) -> Limit | None:
     """The limit that is meant: ISO text becomes an instant, and a time without a zone is UTC.
 
     Text that is no time is refused, because a range of text compares letter by letter: '10' lies
-    before '9' (case B081). Whole numbers beyond 2**53 are refused, because the comparison is made
-    in floating point.
+    before '9' (case B081).
     """
     if value is None:
         return None
@@ -32,10 +31,8 @@ def as_limit(value: Limit | str | None) -> Limit | None:
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     if isinstance(value, date):
         return value
-    if isinstance(value, bool) or not math.isfinite(value):
+    if isinstance(value, bool) or not (isinstance(value, int) or math.isfinite(value)):
         raise DeclarationError(f"limit {value!r} is no finite number and no time")
-    if isinstance(value, int) and int(float(value)) != value:
-        raise DeclarationError(f"limit {value} is too large to be compared exactly")
     return value
 
 

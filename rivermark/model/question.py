@@ -58,7 +58,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Matches:
-    """Does the whole value match the pattern (a Java regular expression)?"""
+    """Does the whole value match the pattern (see rivermark.model.pattern)?"""
 
     column: str
     pattern: str
@@ -75,7 +75,10 @@ class Ordered:
 
 @dataclass(frozen=True)
 class NoRowsWhere:
-    """Are there at most `at_most` rows that fulfil the condition (Spark SQL), or may fulfil it?"""
+    """Are there at most `at_most` rows that fulfil the condition, or may fulfil it?
+
+    See rivermark.model.condition.
+    """
 
     condition: str
     at_most: int = 0
@@ -83,7 +86,7 @@ class NoRowsWhere:
 
 @dataclass(frozen=True)
 class NoRowsFrom:
-    """Does a query (Spark SQL, the table is written `{batch}`) find nothing?"""
+    """Does a query find nothing? The table is `{batch}`; see rivermark.model.query_dialect."""
 
     query: str
 

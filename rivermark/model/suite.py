@@ -22,6 +22,9 @@ Three things hold for every suite:
 - Rules of rows skip empty values, so each comes with a second rule about their share, which has a
   limit of its own (issues 5232, 278): `allow_null_share`, by default none.
 - Limits of time are instants in UTC, whatever the session's zone, never text (issues 3594, 8161).
+
+Patterns, conditions and queries have one dialect, which both evaluators read alike; what is not in
+it is refused here (rivermark.model.pattern, .condition and .query_dialect).
 """
 
 from __future__ import annotations
@@ -31,12 +34,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rivermark.model.check import HARDEST_FIRST
+from rivermark.model.condition import SqlRefused, parsed
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 from rivermark.model.expectations import row_count_between
 from rivermark.model.names import check_name
 from rivermark.model.nearest import did_you_mean
-from rivermark.model.question import Columns, columns_of
+from rivermark.model.pattern import PatternRefused, in_both
+from rivermark.model.query_dialect import check_query
+from rivermark.model.question import Columns, Matches, NoRowsFrom, NoRowsWhere, columns_of
 from rivermark.model.rule import Expectation, SuiteRule
 
 if TYPE_CHECKING:
@@ -62,7 +68,8 @@ class Suite:
             check_name("suite", self.name, like="taxi/hourly_tips")
         if not self.expectations:
             raise DeclarationError(f"suite '{self.name}' expects nothing")
-        _without_repeats(self.name, self.rules)
+        for rule in _without_repeats(self.name, self.rules):
+            _check_dialect(self.name, rule)
 
     @property
     def rules(self) -> tuple[SuiteRule, ...]:
@@ -92,6 +99,25 @@ def check_columns(suite: Suite | None, table: str, schema: StructType) -> None:
                     f"rule '{rule.name}' of the suite of '{table}': the table has no column "
                     f"'{name}'{did_you_mean(name, columns) or ';'} it has {', '.join(columns)}"
                 )
+
+
+def _check_dialect(suite: str, rule: SuiteRule) -> None:
+    """Refuse what the evaluators do not read alike, or only one of them reads."""
+    odd = [column for column in columns_of(rule.question) if "." in column or "`" in column]
+    try:
+        match rule.question:
+            case Matches(_, pattern):
+                in_both(pattern)
+            case NoRowsWhere(condition):
+                parsed(condition)
+            case NoRowsFrom(query):
+                check_query(query)
+            case _ if odd:
+                raise SqlRefused(
+                    f"column {odd[0]!r}: a rule names no field and no column with a dot"
+                )
+    except (PatternRefused, SqlRefused) as error:
+        raise DeclarationError(f"suite '{suite}', rule '{rule.name}': {error}") from None
 
 
 def _without_repeats(suite: str, rules: Iterable[SuiteRule]) -> tuple[SuiteRule, ...]:

@@ -7,7 +7,7 @@ an Arrow table or the dataset of one version of a table, never of a moving one.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -94,7 +94,9 @@ class DuckDbEvaluator:
         for rule in suite.rules:
             if rule in results:
                 continue
-            if not total and not isinstance(rule.question, Columns | RowCount | UsualRows):
+            # Of a day without rows its usual number is a rule, of an empty table it is not.
+            evaluated = (Columns, RowCount) if day is None else (Columns, RowCount, UsualRows)
+            if not total and not isinstance(rule.question, evaluated):
                 results[rule] = not_evaluated(rule, passed=suite.may_be_empty)
             elif rule in counted:
                 results[rule] = _of_rows(rule, *counted[rule])
@@ -118,16 +120,14 @@ class DuckDbEvaluator:
         search = search_of(rule, self.rows.schema)
         if search is None:
             return FailingRows(rule.name, 0, (), ())
-        columns = self._columns(search)
+        columns = self._columns(search, rule)
         where = self._on(day, columns)
         shown = [c for c in columns if personal or self._is_open(c, of_table=search.of_table)]
         first = [c for c in shown if c in columns_of(rule.question)]
         order = f" ORDER BY {', '.join(map(quoted, first))}" if first else ""
         source = f"FROM ({search.sql}) AS failing WHERE {where}"
-        rows = self._query(
-            f"SELECT {', '.join(map(quoted, shown))} {source}{order} LIMIT {limit:d}",
-            search.values,
-            rule,
+        rows = self._sample(
+            shown, lambda select: f"SELECT {select} {source}{order} LIMIT {limit:d}", search, rule
         )
         [(count,)] = self._query(f"SELECT count(*) {source}", search.values, rule)
         return FailingRows(rule.name, count, tuple(shown), tuple(rows))
@@ -139,7 +139,7 @@ class DuckDbEvaluator:
             return {}
         if isinstance(rule.question, UsualRows):
             day = "day"
-        elif daily.column in self._columns(search):
+        elif daily.column in self._columns(search, rule):
             day = local_day(self.table)
         else:
             return {}
@@ -181,9 +181,24 @@ class DuckDbEvaluator:
         own = of_table or not self.table.personal
         return own or column in self.rows.schema.names or column in OWN_COLUMNS
 
-    def _columns(self, search: Search) -> list[str]:
+    def _columns(self, search: Search, rule: SuiteRule) -> list[str]:
         sql = f"DESCRIBE SELECT * FROM ({search.sql}) AS failing"  # noqa: S608
-        return [name for name, *_ in self._query(sql, search.values)]
+        return [name for name, *_ in self._query(sql, search.values, rule)]
+
+    def _sample(
+        self,
+        columns: Sequence[str],
+        query: Callable[[str], str],
+        search: Search,
+        rule: SuiteRule,
+    ) -> list[Any]:
+        """Rows of a search; as text where Python has no such values, as times after 9999."""
+        names = [quoted(column) for column in columns]
+        try:
+            return self._query(query(", ".join(names)), search.values, rule)
+        except (ValueError, OverflowError, CheckCrashed):
+            texts = ", ".join(f"CAST({name} AS VARCHAR) AS {name}" for name in names)
+            return self._query(query(texts), search.values, rule)
 
     def _query(
         self, sql: str, values: Sequence[object] = (), rule: SuiteRule | None = None
@@ -194,7 +209,7 @@ class DuckDbEvaluator:
         except duckdb.Error as error:
             # DuckDB's message may quote a value.
             reason = type(error).__name__ if self.table.personal else str(error).splitlines()[0]
-            name = f"rule '{rule.name}'" if rule else f"a rule of '{self.table.name}'"
+            name = f"rule '{rule.name}'" if rule else f"the suite of '{self.table.name}'"
             raise CheckCrashed(f"{name} could not be evaluated: {reason}") from error
 
 
@@ -202,7 +217,7 @@ class DuckDbEvaluator:
 def suite_connection(tables: Mapping[str, Rows]) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB connection that sorts and names functions as Spark, as far as suites need it."""
     with connection(tables) as duck:
-        duck.execute("SET SESSION default_null_order = 'nulls_first'")
+        duck.execute("SET SESSION default_null_order = 'nulls_first_on_asc_last_on_desc'")
         duck.execute("CREATE OR REPLACE TEMP MACRO size(items) AS len(items)")
         yield duck
 

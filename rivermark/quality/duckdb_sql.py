@@ -2,7 +2,7 @@
 
 Written from the same questions as the translation for Great Expectations; a test holds both to the
 same results. Limits are bound as values. The table is read as `batch`; conditions and queries are
-those of the suites, declared in code, in the SQL that Spark and DuckDB share.
+those of the suites, declared in code, in the dialects that Spark and DuckDB share.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import date
 from typing import Final
 
 import duckdb
@@ -19,7 +19,8 @@ import pyarrow as pa
 from rivermark.lake.day_predicates import days_of, is_date, ranges
 from rivermark.lake.duckdb_days import duckdb_day
 from rivermark.lake.sql import quoted
-from rivermark.model.limit import Limit
+from rivermark.model.pattern import in_both
+from rivermark.model.query_dialect import in_duckdb
 from rivermark.model.question import (
     Between,
     Columns,
@@ -32,11 +33,13 @@ from rivermark.model.question import (
     RowCount,
     Unique,
     UsualRows,
-    columns_of,
 )
 from rivermark.model.rule import SuiteRule
 from rivermark.model.table import Table
-from rivermark.quality.errors import CheckCrashed, SuiteDoesNotFit
+from rivermark.quality.column_kind import kinds_of_arrow
+from rivermark.quality.condition_sql import sql_of_condition
+from rivermark.quality.errors import CheckCrashed
+from rivermark.quality.fitting import fitted
 from rivermark.quality.volume_profile import DUCKDB, usual_rows
 
 BATCH: Final = "batch"
@@ -70,34 +73,27 @@ class Search:
 
 def condition_of(rule: SuiteRule, schema: pa.Schema) -> Condition | None:
     """The condition by which a row alone breaks the rule; None where one row does not suffice."""
-    _refuse_missing(rule, schema)
-    match rule.question:
+    columns = kinds_of_arrow(schema)
+    match fitted(rule, columns).question:
         case NotNull(column):
             return Condition(f"{quoted(column)} IS NULL")
-        case Between():
-            return _between(rule.question, schema.field(rule.question.column).type)
+        case Between(column) as range_:
+            return _between(range_, is_float=columns[column].family == "float")
         case OneOf(column, values):
-            _refuse_kind(rule, column, schema, _IS[type(values[0])])
             name = quoted(column)
+            probe = f"CAST({name} AS DOUBLE)" if columns[column].family == "float" else name
             parameters = ", ".join("?" for _ in values)
-            return Condition(f"{name} NOT IN ({parameters})", f"{name} IS NOT NULL", tuple(values))
+            return Condition(f"{probe} NOT IN ({parameters})", f"{name} IS NOT NULL", values)
         case Matches(column, pattern):
-            _refuse_kind(rule, column, schema, _IS[str])
             name = quoted(column)
-            # As Java reads it: a dot is any character but the end of a line.
-            broken = f"NOT regexp_full_match({name}, ?, 'p')"
-            return Condition(broken, f"{name} IS NOT NULL", (pattern,))
+            broken = f"NOT regexp_matches({name}, ?)"
+            return Condition(broken, f"{name} IS NOT NULL", (in_both(pattern),))
         case Ordered(first, second, strictly):
-            if not _in_one_order(schema.field(first).type, schema.field(second).type):
-                raise SuiteDoesNotFit(
-                    f"rule '{rule.name}': {first} and {second} have no order of numbers or times: "
-                    f"{schema.field(first).type}, {schema.field(second).type}"
-                )
             a, b = quoted(first), quoted(second)
             both = f"({a} IS NOT NULL AND {b} IS NOT NULL)"
             return Condition(f"NOT ({a} {'<' if strictly else '<='} {b})", both)
-        case NoRowsWhere(condition):
-            return Condition(f"coalesce(({condition}), true)")
+        case NoRowsWhere():
+            return Condition(sql_of_condition(rule, columns, "duckdb"))
         case _:
             return None
 
@@ -116,7 +112,7 @@ def search_of(rule: SuiteRule, schema: pa.Schema) -> Search | None:
                 f"WHERE {not_null} GROUP BY {names} HAVING count(*) > 1)"
             )
         case NoRowsFrom(query):
-            return Search(query.format(batch=BATCH), of_table=False)
+            return Search(in_duckdb(query.format(batch=BATCH)), of_table=False)
         case UsualRows(column):
             is_date = pa.types.is_date(schema.field(column).type)
             query = usual_rows(rule.question, DUCKDB, is_date=is_date)
@@ -195,78 +191,17 @@ def local_day(table: Table) -> str:
     return name if is_date(table) else duckdb_day(name, daily.zone)
 
 
-def _between(range_: Between, kind: pa.DataType) -> Condition:
+def _between(range_: Between, *, is_float: bool) -> Condition:
     name = quoted(range_.column)
-    parts: list[str] = []
-    values: list[object] = []
-    for limit, sign in (
+    compared = f"CAST({name} AS DOUBLE)" if is_float else name
+    limits = (
         (range_.low, ">="),
         (range_.high, "<" if range_.high_excluded else "<="),
-    ):
-        if limit is not None:
-            parts.append(f"{name} {sign} ?")
-            values.append(_comparable(range_.column, limit, kind))
+    )
+    parts = [f"{compared} {sign} ?" for limit, sign in limits if limit is not None]
     broken = f"NOT ({' AND '.join(parts)})"
-    if pa.types.is_floating(kind):
+    if is_float:
         # Not-a-number is above every number in the order of SQL, and in no range of ours.
         broken = f"({broken} OR isnan({name}))"
-    return Condition(broken, f"{name} IS NOT NULL", tuple(values))
-
-
-def _comparable(column: str, limit: Limit, kind: pa.DataType) -> object:
-    """The limit as a value of the column's kind: never a text beside a number or a time."""
-    if isinstance(limit, datetime):
-        if pa.types.is_timestamp(kind):
-            return limit
-        if pa.types.is_date(kind) and limit.timetz() == time(tzinfo=UTC):
-            return limit.date()
-    elif pa.types.is_date(kind) if isinstance(limit, date) else _is_number(kind):
-        return limit
-    raise SuiteDoesNotFit(f"column {column}: {kind} has no order with {limit!r}")
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    )
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return str(kind) in ("string", "large_string", "string_view")
-
-
-_IS: Final[dict[type, Callable[[pa.DataType], bool]]] = {
-    str: _is_text,
-    bool: pa.types.is_boolean,
-    int: _is_number,
-}
-
-
-def _in_one_order(first: pa.DataType, second: pa.DataType) -> bool:
-    """Whether values of both kinds compare as numbers or as times: text does not."""
-    kinds = (_is_number, pa.types.is_timestamp, pa.types.is_date)
-    return any(kind(first) and kind(second) for kind in kinds)
-
-
-def _refuse_kind(
-    rule: SuiteRule, column: str, schema: pa.Schema, fits: Callable[[pa.DataType], bool]
-) -> None:
-    kind = schema.field(column).type
-    if not fits(kind):
-        raise SuiteDoesNotFit(
-            f"rule '{rule.name}': column {column} of type {kind} holds no such value"
-        )
-
-
-def _refuse_missing(rule: SuiteRule, schema: pa.Schema) -> None:
-    named = (
-        (rule.question.column,)
-        if isinstance(rule.question, UsualRows)
-        else columns_of(rule.question)
-    )
-    missing = [c for c in named if c not in schema.names]
-    if missing:
-        raise SuiteDoesNotFit(
-            f"rule '{rule.name}': the table has no column {', '.join(missing)}; "
-            f"it has {', '.join(schema.names)}"
-        )
+    values = tuple(limit for limit, _ in limits if limit is not None)
+    return Condition(broken, f"{name} IS NOT NULL", values)

@@ -50,7 +50,7 @@ class Evaluator(Protocol):
 
     Two implementations: `DuckDbEvaluator` in the driver, without a JVM, and `SparkEvaluator` with
     Great Expectations. Both return the same results for the same rows
-    (tests/spark/quality/test_evaluators_agree.py).
+    (tests/spark/quality/test_evaluators_agree.py and test_edges_agree.py).
     """
 
     def evaluate(self, suite: Suite) -> SuiteResult:

@@ -34,14 +34,14 @@ def no_overlap(
 ) -> Expectation:
     """Windows or sessions of one key do not overlap: each starts when the one before has ended."""
     names = (keys,) if isinstance(keys, str) else tuple(keys)
-    by = f"PARTITION BY {', '.join(f't.{n}' for n in names)} " if names else ""
-    shown = ", ".join(f"t.{n}" for n in (*names, start, end))
-    # Declared names of columns only. By the table's name before it, one may be a word of SQL.
+    by = f"PARTITION BY {', '.join(f't.`{n}`' for n in names)} " if names else ""
+    shown = ", ".join(f"t.`{n}`" for n in (*names, start, end))
+    # Declared names of columns only, which may be words of SQL.
     query = f"""
         SELECT * FROM (
-            SELECT {shown}, lag(t.{end}) OVER ({by}ORDER BY t.{start}, t.{end}) AS end_before
+            SELECT {shown}, lag(t.`{end}`) OVER ({by}ORDER BY t.`{start}`, t.`{end}`) AS end_before
             FROM {{batch}} AS t
-        ) AS o WHERE o.{start} < o.end_before
+        ) AS o WHERE o.`{start}` < o.end_before
     """  # noqa: S608
     of_one = f" of one ({', '.join(names)})" if names else ""
     name = f"windows{of_one} do not overlap"
@@ -58,8 +58,8 @@ def not_ahead(
     """No event lies more than `most` after the moment at which it was taken in."""
     seconds = round(most.total_seconds())
     query = f"""
-        SELECT t.{event_time}, t.{arrived} FROM {{batch}} AS t
-        WHERE t.{event_time} > t.{arrived} + INTERVAL {seconds} SECOND
+        SELECT t.`{event_time}`, t.`{arrived}` FROM {{batch}} AS t
+        WHERE t.`{event_time}` > t.`{arrived}` + INTERVAL {seconds} SECOND
     """  # noqa: S608
     return no_rows_from(
         query, name=f"{event_time} lies at most {most} after its arrival", severity=severity

@@ -33,11 +33,12 @@ class Dialect:
     """What DuckDB and Spark write differently, and days and hours.
 
     `local_day` takes a column and a zone. `later` is `slot` moved on by `k` days, `steps` are the
-    values of `k`.
+    values of `k`, `quote` encloses names.
     """
 
     local_day: Callable[[str, str], str]
     steps: str
+    quote: str
     later: str = "slot + k"
 
 
@@ -45,12 +46,14 @@ SPARK: Final = Dialect(
     spark_day,
     # Made of constants.
     f"SELECT k FROM (SELECT explode(sequence(1, {7 * WEEKS})) AS k) AS days WHERE {_SAMPLED}",  # noqa: S608
+    "`",
 )
 DUCKDB: Final = Dialect(
     duckdb_day,
     f"SELECT k::INTEGER AS k FROM range(1, {7 * WEEKS + 1}) AS days(k) WHERE {_SAMPLED}",  # noqa: S608
+    '"',
 )
-DUCKDB_HOURS: Final = Dialect(duckdb_day, DUCKDB.steps, "slot + to_days(k)")
+DUCKDB_HOURS: Final = Dialect(duckdb_day, DUCKDB.steps, DUCKDB.quote, "slot + to_days(k)")
 
 
 def profile(dialect: Dialect, *, days_needed: int) -> str:
@@ -88,8 +91,8 @@ def usual_rows(rule: UsualRows, dialect: Dialect, *, is_date: bool) -> str:
     The query reads the table alone, so a pinned version has the same result again. Only the
     declared names of a column and a zone are in it.
     """
-    # By the table's name before it, a column may have the name of a word of SQL.
-    column = f"t.{rule.column}"
+    quote = dialect.quote
+    column = f"t.{quote}{rule.column.replace(quote, 2 * quote)}{quote}"
     local = dialect.local_day(column, rule.zone)
     return f"""
     WITH counted AS (

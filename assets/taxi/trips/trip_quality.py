@@ -34,8 +34,9 @@ JUMPS: Final = """
                sum(broken) AS broken, sum(broken) + sum(good) AS judged
         FROM {batch} GROUP BY service, rule, date_trunc('month', local_day)
     ), shares AS (
-        SELECT *, broken / judged AS share,
-               lag(broken / judged) OVER (PARTITION BY service, rule ORDER BY month) AS before
+        SELECT *, broken / nullif(judged, 0) AS share,
+               lag(broken / nullif(judged, 0))
+                   OVER (PARTITION BY service, rule ORDER BY month) AS before
         FROM months WHERE judged >= 100
     )
     SELECT service, rule, month, broken, judged, share, before

@@ -12,7 +12,6 @@ from pyspark.sql.types import StructType, TimestampType
 
 from rivermark.model.check import CheckResult, Example
 from rivermark.model.question import (
-    Columns,
     NoRowsFrom,
     NoRowsWhere,
     RowCount,
@@ -22,7 +21,6 @@ from rivermark.model.question import (
 from rivermark.model.rule import SuiteRule
 from rivermark.quality.errors import CheckCrashed
 from rivermark.quality.result import (
-    result_of_columns,
     result_of_row_count,
     result_of_rows,
     result_of_search,
@@ -64,10 +62,6 @@ def _first_line(message: str) -> str:
 def read_result(rule: SuiteRule, *, passed: bool, numbers: Mapping[str, Any]) -> CheckResult:
     """The result of a rule, from the `result` of an expectation in the format BASIC."""
     match rule.question:
-        case Columns():
-            wrong = numbers.get("details", {}).get("mismatched", {})
-            missing, unexpected = (wrong.get(how, ()) for how in ("missing", "unexpected"))
-            return result_of_columns(rule, missing=missing, unexpected=unexpected)
         case RowCount():
             return result_of_row_count(rule, numbers["observed_value"], passed=passed)
         case NoRowsWhere() | NoRowsFrom() | UsualRows():

@@ -6,31 +6,28 @@ Importing this module imports Great Expectations, which takes seconds: only `Spa
 from __future__ import annotations
 
 import html
-import sys
-from collections.abc import Sequence
-from datetime import UTC, date, datetime, time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import great_expectations.expectations as gxe
 from great_expectations.core import ExpectationSuite
+from great_expectations.execution_engine import SparkDFExecutionEngine
 from great_expectations.expectations.metadata_types import FailureSeverity
-from great_expectations.expectations.row_conditions import PassThroughCondition
-from pyspark.sql.types import (
-    BooleanType,
-    DateType,
-    DoubleType,
-    FloatType,
-    NumericType,
-    StringType,
-    StructType,
-    TimestampType,
+from great_expectations.expectations.metrics.map_metric_provider import (
+    ColumnMapMetricProvider,
+    column_condition_partial,
 )
+from great_expectations.expectations.row_conditions import PassThroughCondition
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
-from rivermark.model.limit import Limit
+from rivermark.model.pattern import in_both
 from rivermark.model.question import (
     Between,
     Columns,
-    Item,
     Matches,
     NoRowsFrom,
     NoRowsWhere,
@@ -40,18 +37,49 @@ from rivermark.model.question import (
     RowCount,
     Unique,
     UsualRows,
-    columns_of,
 )
 from rivermark.model.rule import SuiteRule
+from rivermark.quality.column_kind import ColumnKind, kinds_of_spark
+from rivermark.quality.condition_sql import EPOCH, sql_of_condition
 from rivermark.quality.errors import SuiteDoesNotFit
+from rivermark.quality.fitting import fitted
 from rivermark.quality.volume_profile import SPARK, usual_rows
 
 if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation
-    from pyspark.sql.types import DataType
 
 RULE_KEY: Final = "rule"
 """Where an expectation's metadata names its rule: results come in an order of their own."""
+
+
+class ColumnValuesHold(ColumnMapMetricProvider):
+    """Values for which a piece of SQL is true, beside the kinds of conditions that are built in."""
+
+    condition_metric_name = "column_values.hold"
+    condition_value_keys = ("holds",)
+
+    @column_condition_partial(engine=SparkDFExecutionEngine)
+    def _spark(cls, column: Column, holds: str, **_: object) -> Column:  # noqa: N805
+        return F.expr(holds)
+
+
+class ExpectColumnValuesToBeBetween(gxe.ExpectColumnValuesToBeBetween):
+    """That of Great Expectations, by SQL: its own makes a float of every number.
+
+    Under the same name, by which Great Expectations finds it and results are stored.
+    """
+
+    holds: str
+    map_metric = "column_values.hold"
+    success_keys = ("holds", "mostly")  # type: ignore[assignment]
+
+
+class ExpectColumnValuesToBeInSet(gxe.ExpectColumnValuesToBeInSet):
+    """Likewise: values as exact numbers of the column's type."""
+
+    holds: str
+    map_metric = "column_values.hold"
+    success_keys = ("holds", "mostly")
 
 
 def translate(name: str, rules: Sequence[SuiteRule], schema: StructType) -> ExpectationSuite:
@@ -60,23 +88,12 @@ def translate(name: str, rules: Sequence[SuiteRule], schema: StructType) -> Expe
     Raises:
         SuiteDoesNotFit: A column is missing, or its type cannot be compared with the limit.
     """
-    types = {f.name: f.dataType for f in schema.fields}
-    for rule in rules:
-        named = (rule.question.column,) if isinstance(rule.question, UsualRows) else ()
-        missing = [c for c in (*columns_of(rule.question), *named) if c not in types]
-        if missing:
-            raise SuiteDoesNotFit(
-                f"suite '{name}', rule '{rule.name}': the table has no column "
-                f"{', '.join(missing)}; it has {', '.join(types)}"
-            )
-    return ExpectationSuite(
-        name=name.replace("/", "."), expectations=[_expectation(rule, types) for rule in rules]
-    )
-
-
-def condition_with_unknown(search: NoRowsWhere) -> str:
-    """The condition under which a row fails: also where an empty value leaves it undecided."""
-    return f"coalesce(({search.condition}), true)"
+    columns = kinds_of_spark(schema)
+    try:
+        expectations = [_expectation(fitted(rule, columns), columns) for rule in rules]
+    except SuiteDoesNotFit as error:
+        raise SuiteDoesNotFit(f"suite '{name}', {error}") from None
+    return ExpectationSuite(name=name.replace("/", "."), expectations=expectations)
 
 
 def stand_in(rule: SuiteRule) -> Expectation:
@@ -98,12 +115,14 @@ def _about(rule: SuiteRule) -> dict[str, Any]:
     }
 
 
-def _expectation(rule: SuiteRule, types: dict[str, DataType]) -> Expectation:
+def _expectation(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> Expectation:
     about = _about(rule)
     match rule.question:
         case Columns(names):
+            # Great Expectations counts the fields inside of a column as columns.
+            nested = (n for name in names if name in columns for n in _fields(name, columns[name]))
             return gxe.ExpectTableColumnsToMatchSet(
-                column_set=list(names), exact_match=True, **about
+                column_set=[*names, *nested], exact_match=True, **about
             )
         case RowCount(low, high):
             return gxe.ExpectTableRowCountToBeBetween(min_value=low, max_value=high, **about)
@@ -111,42 +130,35 @@ def _expectation(rule: SuiteRule, types: dict[str, DataType]) -> Expectation:
             return gxe.ExpectColumnValuesToNotBeNull(column=column, mostly=rule.at_least, **about)
         case Unique((column,)):
             return gxe.ExpectColumnValuesToBeUnique(column=column, **about)
-        case Unique(columns):
+        case Unique(names):
             return gxe.ExpectCompoundColumnsToBeUnique(
-                column_list=list(columns), ignore_row_if="any_value_is_missing", **about
+                column_list=list(names), ignore_row_if="any_value_is_missing", **about
             )
         case Between(column, low, high, high_excluded):
-            kind = types[column]
-            # Spark sorts not-a-number above every number: without an upper limit it would pass.
-            if high is None and isinstance(kind, FloatType | DoubleType):
-                high = sys.float_info.max
-            return gxe.ExpectColumnValuesToBeBetween(
+            return ExpectColumnValuesToBeBetween(
                 column=column,
-                min_value=_comparable(rule, low, kind),
-                max_value=_comparable(rule, high, kind),
+                holds=_in_range(rule.question, columns[column]),
+                # Shown only; the limits themselves are in the SQL.
+                min_value=float(low) if isinstance(low, Decimal) else low,
+                max_value=float(high) if isinstance(high, Decimal) else high,
                 strict_max=high_excluded,
                 mostly=rule.at_least,
                 **about,
             )
         case OneOf(column, values):
-            _refuse_values(rule, values, types[column])
-            return gxe.ExpectColumnValuesToBeInSet(
-                column=column, value_set=list(values), mostly=rule.at_least, **about
+            listed = ", ".join(_literal(value, columns[column]) for value in values)
+            return ExpectColumnValuesToBeInSet(
+                column=column,
+                holds=f"{_compared(column, columns[column])} IN ({listed})",
+                value_set=[str(value) for value in values],
+                mostly=rule.at_least,
+                **about,
             )
         case Matches(column, pattern):
-            if not isinstance(types[column], StringType):
-                raise SuiteDoesNotFit(f"rule '{rule.name}': {column} is no text")
             return gxe.ExpectColumnValuesToMatchRegex(
-                column=column, regex=rf"\A(?:{pattern})\z", mostly=rule.at_least, **about
+                column=column, regex=in_both(pattern), mostly=rule.at_least, **about
             )
         case Ordered(first, second, strictly):
-            if types[first] != types[second]:
-                raise SuiteDoesNotFit(f"rule '{rule.name}': {first} and {second} differ in type")
-            if isinstance(types[first], StringType):
-                # "9:00" comes after "10:00" there, and 10 before 9.
-                raise SuiteDoesNotFit(
-                    f"rule '{rule.name}': {first} and {second} have no order of numbers or times"
-                )
             return gxe.ExpectColumnPairValuesAToBeGreaterThanB(
                 column_A=second,
                 column_B=first,
@@ -156,46 +168,56 @@ def _expectation(rule: SuiteRule, types: dict[str, DataType]) -> Expectation:
                 **about,
             )
         case NoRowsWhere(_, at_most):
+            failing = sql_of_condition(rule, columns, "spark")
             return gxe.ExpectTableRowCountToBeBetween(
                 max_value=at_most,
-                row_condition=PassThroughCondition(
-                    pass_through_filter=condition_with_unknown(rule.question)
-                ),
+                row_condition=PassThroughCondition(pass_through_filter=failing),
                 **about,
             )
-        case UsualRows():
-            query = usual_rows(
-                rule.question, SPARK, is_date=isinstance(types[rule.question.column], DateType)
-            )
+        case UsualRows(column):
+            query = usual_rows(rule.question, SPARK, is_date=columns[column].family == "date")
             return gxe.UnexpectedRowsExpectation(unexpected_rows_query=query, **about)
         case NoRowsFrom(query):
             return gxe.UnexpectedRowsExpectation(unexpected_rows_query=query, **about)
 
 
-def _comparable(rule: SuiteRule, limit: Limit | None, kind: DataType) -> float | date | None:
-    """The limit as Spark compares it with the column, with no cast that asks for a time zone."""
-    if limit is None:
-        return None
-    if isinstance(limit, datetime):
-        if isinstance(kind, TimestampType):
-            return limit
-        if isinstance(kind, DateType) and limit.timetz() == time(tzinfo=UTC):
-            return limit.date()
-    elif isinstance(limit, date):
-        if isinstance(kind, DateType):
-            return limit
-        if isinstance(kind, TimestampType):
-            raise SuiteDoesNotFit(f"rule '{rule.name}': a day is no instant; give times as limits")
-    elif isinstance(kind, NumericType):
-        return float(limit)
-    raise SuiteDoesNotFit(
-        f"rule '{rule.name}': a column of type {kind.simpleString()} has no order with {limit!r}"
-    )
+def _fields(name: str, kind: ColumnKind) -> Iterator[str]:
+    for inner, kind_of_inner in kind.fields.items():
+        yield f"{name}.{inner}"
+        yield from _fields(f"{name}.{inner}", kind_of_inner)
 
 
-def _refuse_values(rule: SuiteRule, values: Sequence[Item], kind: DataType) -> None:
-    fits = {str: StringType, bool: BooleanType, int: NumericType}[type(values[0])]
-    if not isinstance(kind, fits):
-        raise SuiteDoesNotFit(
-            f"rule '{rule.name}': a column of type {kind.simpleString()} never holds {values[0]!r}"
-        )
+def _in_range(range_: Between, kind: ColumnKind) -> str:
+    name = _compared(range_.column, kind)
+    limits = ((range_.low, ">="), (range_.high, "<" if range_.high_excluded else "<="))
+    parts = [
+        f"{name} {sign} {_literal(limit, kind)}" for limit, sign in limits if limit is not None
+    ]
+    if kind.family == "float":
+        # Not-a-number is above every number in the order of SQL, and in no range of ours.
+        parts.append(f"NOT isnan({name})")
+    return " AND ".join(parts)
+
+
+def _compared(column: str, kind: ColumnKind) -> str:
+    name = "`" + column.replace("`", "``") + "`"
+    return f"CAST({name} AS DOUBLE)" if kind.family == "float" else name
+
+
+def _literal(value: object, kind: ColumnKind) -> str:
+    """A value as the column's type holds it, in the SQL of Spark."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case int():
+            return f"CAST('{value}' AS BIGINT)"
+        case Decimal():
+            return f"CAST('{value:f}' AS DECIMAL({kind.digits},{kind.scale}))"
+        case float():
+            return f"CAST('{value!r}' AS DOUBLE)"
+        case datetime():
+            return f"timestamp_micros({(value - EPOCH) // timedelta(microseconds=1)})"
+        case date():
+            return f"DATE '{value}'"
+    # Read as it is, whatever signs are in it.
+    return f"decode(unhex('{str(value).encode().hex()}'), 'UTF-8')"

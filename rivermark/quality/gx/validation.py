@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Collection, Mapping, Sequence
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +17,8 @@ from rivermark.model.check import CheckResult, Example
 from rivermark.model.question import Columns, NoRowsWhere, NotNull, RowCount, columns_of
 from rivermark.model.rule import SuiteRule
 from rivermark.model.suite import Suite
+from rivermark.quality.column_kind import kinds_of_spark
+from rivermark.quality.condition_sql import sql_of_condition
 from rivermark.quality.errors import CheckCrashed, SuiteDoesNotFit
 from rivermark.quality.gx.results import (
     as_example,
@@ -25,15 +29,16 @@ from rivermark.quality.gx.results import (
 )
 from rivermark.quality.gx.translation import (
     RULE_KEY,
-    condition_with_unknown,
     stand_in,
     translate,
 )
-from rivermark.quality.result import not_evaluated, unanswered
+from rivermark.quality.result import not_evaluated, result_of_columns, unanswered
 
 if TYPE_CHECKING:
     from great_expectations.datasource.fluent.interfaces import Batch
     from pyspark.sql import DataFrame
+
+logger = logging.getLogger(__name__)
 
 EXAMPLES: Final = 5
 
@@ -70,7 +75,7 @@ def validate(
         ]
         validated = validator.run(of_table)
         results = {r.name: not_evaluated(r, passed=suite.may_be_empty) for r in suite.rules}
-        results |= {r.name: _read(r, validated[r.name]) for r in of_table}
+        results |= {r.name: _read(r, validated[r.name], frame.columns) for r in of_table}
     else:
         results = validator.with_examples(validated)
     every = results | validator.crashed
@@ -89,27 +94,27 @@ class _Validator:
         self.crashed: dict[str, CheckResult] = {}
         """The rules that could not be evaluated."""
 
-    def run(
-        self, rules: Sequence[SuiteRule], *, examples: int = 0
-    ) -> dict[str, ExpectationValidationResult]:
+    def run(self, rules: Sequence[SuiteRule]) -> dict[str, ExpectationValidationResult]:
         """Results by the rules' names, of those that can be evaluated.
 
         Without examples all numbers come from few Spark jobs. A rule that crashes takes those of
         its job along, so each that did is asked by itself, and then the others together again.
         """
         fitting = [rule for rule in rules if self._fits(rule)]
-        of_suite = self._validate(fitting, examples)
-        if any(self._crash(rule, of_suite) for rule in fitting):
-            alone = {rule: self._validate([rule], examples) for rule in fitting}
-            broken = {r: crash for r, each in alone.items() if (crash := self._crash(r, each))}
-            for rule, crash in broken.items():
-                self.crashed[rule.name] = unanswered(rule, crash)
-            fitting = [rule for rule in fitting if rule not in broken]
-            of_suite = self._validate(fitting, examples)
-        results = {_rule_of(result): result for result in of_suite.results}
-        if not examples:
-            self.stored = with_errors(of_suite, self._suite, self.crashed)
-        return results
+        of_suite = self._validate(fitting)
+        alone: list[ExpectationValidationResult] = []
+        while crashed := [rule for rule in fitting if self._crash(rule, of_suite)]:
+            for rule in crashed:
+                single = self._validate([rule])
+                if crash := self._crash(rule, single):
+                    self.crashed[rule.name] = unanswered(rule, crash)
+                else:
+                    alone += single.results
+            fitting = [rule for rule in fitting if rule not in crashed]
+            of_suite = self._validate(fitting)
+        _append(of_suite, alone)
+        self.stored = with_errors(of_suite, self._suite, self.crashed)
+        return {_rule_of(result): result for result in of_suite.results}
 
     def _fits(self, rule: SuiteRule) -> bool:
         try:
@@ -120,7 +125,7 @@ class _Validator:
         return True
 
     def _validate(
-        self, rules: Sequence[SuiteRule], examples: int
+        self, rules: Sequence[SuiteRule], examples: int = 0
     ) -> ExpectationSuiteValidationResult:
         return self._batch.validate(
             translate(self._suite.name, rules, self._frame.schema),
@@ -144,7 +149,7 @@ class _Validator:
         Only failed rules fetch them: a job for each rule doubled the time of a small table.
         """
         rules = [r for r in self._suite.rules if r.name in validated]
-        results = {r.name: _read(r, validated[r.name]) for r in rules}
+        results = {r.name: _read(r, validated[r.name], self._frame.columns) for r in rules}
         failed = [r for r in rules if not results[r.name].passed]
         shown = [
             r
@@ -153,51 +158,91 @@ class _Validator:
             and self._personal.isdisjoint(columns_of(r.question))
             and not isinstance(r.question, NotNull)
         ]
-        again = self.run(shown, examples=EXAMPLES) if shown else {}
-        for rule in shown:
-            if rule.name not in again:
-                continue
-            values = again[rule.name].result["partial_unexpected_list"]
-            examples = read_examples(rule, values, self._frame.schema)
-            results[rule.name] = replace(results[rule.name], examples=examples)
-            texts = shown_on_pages(results[rule.name].example_texts)
-            validated[rule.name].result["partial_unexpected_list"] = texts
+        for name, examples in self._examples(shown).items():
+            results[name] = replace(results[name], examples=examples)
+            texts = shown_on_pages(results[name].example_texts)
+            validated[name].result["partial_unexpected_list"] = texts
         for rule in failed:
             if isinstance(rule.question, NoRowsWhere):
-                rows = self._failing_rows(rule.question)
-                results[rule.name] = replace(results[rule.name], examples=rows)
+                with _sampling(rule):
+                    rows = self._failing_rows(rule)
+                    results[rule.name] = replace(results[rule.name], examples=rows)
         return results
 
-    def _failing_rows(self, search: NoRowsWhere) -> tuple[Example, ...]:
+    def _examples(self, rules: Sequence[SuiteRule]) -> dict[str, tuple[Example, ...]]:
+        """Failing values by the rules' names; none where they cannot be read, as a year 10000."""
+        if not rules:
+            return {}
+        examples: dict[str, tuple[Example, ...]] = {}
+        with _sampling(*rules):
+            of_suite = self._validate(rules, EXAMPLES)
+            by_name = {_rule_of(result): result.result for result in of_suite.results}
+            for rule in rules:
+                with _sampling(rule):
+                    values = by_name[rule.name]["partial_unexpected_list"]
+                    examples[rule.name] = read_examples(rule, values, self._frame.schema)
+        if len(rules) > 1:
+            for rule in rules:
+                if rule.name not in examples:
+                    examples |= self._examples([rule])
+        return examples
+
+    def _failing_rows(self, rule: SuiteRule) -> tuple[Example, ...]:
         open_columns = [c for c in self._frame.columns if c not in self._personal]
-        failing = self._frame.where(F.expr(condition_with_unknown(search))).select(*open_columns)
+        condition = sql_of_condition(rule, kinds_of_spark(self._frame.schema), "spark")
+        failing = self._frame.where(F.expr(condition)).select(*map(_named, open_columns))
         return tuple(as_example(r.asDict(), self._frame.schema) for r in failing.take(EXAMPLES))
+
+
+def _named(column: str) -> str:
+    return f"`{column.replace('`', '``')}`"
+
+
+@contextmanager
+def _sampling(*rules: SuiteRule) -> Iterator[None]:
+    """Go on without examples: whether the rules hold is known already."""
+    try:
+        yield
+    except Exception as error:
+        # The message may quote a value.
+        names = ", ".join(repr(rule.name) for rule in rules)
+        logger.warning("no examples of %s: %s", names, type(error).__name__)
 
 
 def with_errors(
     of_suite: ExpectationSuiteValidationResult, suite: Suite, crashed: Mapping[str, CheckResult]
 ) -> ExpectationSuiteValidationResult:
     """The results with those of rules that could not be evaluated, as the pages show them."""
-    for rule in suite.rules:
-        if (error := crashed.get(rule.name)) is not None:
-            of_suite.results.append(
-                ExpectationValidationResult(
-                    success=False,
-                    expectation_config=stand_in(rule).configuration,
-                    exception_info={
-                        "raised_exception": True,
-                        "exception_message": html.escape(error.observed),
-                        "exception_traceback": "",
-                    },
-                )
-            )
-    if crashed:
-        of_suite.success = False
-        numbers = of_suite.statistics
-        numbers["evaluated_expectations"] += len(crashed)
-        numbers["unsuccessful_expectations"] += len(crashed)
-        good = numbers["successful_expectations"]
-        numbers["success_percent"] = 100 * good / numbers["evaluated_expectations"]
+    errors = [
+        ExpectationValidationResult(
+            success=False,
+            expectation_config=stand_in(rule).configuration,
+            exception_info={
+                "raised_exception": True,
+                "exception_message": html.escape(crashed[rule.name].observed),
+                "exception_traceback": "",
+            },
+        )
+        for rule in suite.rules
+        if rule.name in crashed
+    ]
+    return _append(of_suite, errors)
+
+
+def _append(
+    of_suite: ExpectationSuiteValidationResult, results: Sequence[ExpectationValidationResult]
+) -> ExpectationSuiteValidationResult:
+    """The results with more of them, and the numbers of all."""
+    if results:
+        of_suite.results += results
+        good, every = sum(bool(r.success) for r in of_suite.results), len(of_suite.results)
+        of_suite.success = good == every
+        of_suite.statistics |= {
+            "evaluated_expectations": every,
+            "successful_expectations": good,
+            "unsuccessful_expectations": every - good,
+            "success_percent": 100 * good / every,
+        }
     return of_suite
 
 
@@ -205,5 +250,10 @@ def _rule_of(result: ExpectationValidationResult) -> str:
     return str((result.expectation_config or result).meta[RULE_KEY])
 
 
-def _read(rule: SuiteRule, result: ExpectationValidationResult) -> CheckResult:
+def _read(
+    rule: SuiteRule, result: ExpectationValidationResult, columns: Sequence[str]
+) -> CheckResult:
+    if isinstance(rule.question, Columns):
+        declared, actual = set(rule.question.names), set(columns)
+        return result_of_columns(rule, missing=declared - actual, unexpected=actual - declared)
     return read_result(rule, passed=bool(result.success), numbers=result.result)

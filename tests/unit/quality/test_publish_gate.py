@@ -119,7 +119,9 @@ def test_b080_a_rule_without_an_answer_refuses_the_rows_and_is_named(
     message = str(blocked.value)
     assert "or rules that have no answer" in message
     assert "'tip lies from 0 to 100' by 1 row" in message
-    assert "'cast' could not be evaluated: ConversionException" in message
+    assert (
+        "'cast' could not be evaluated: rule 'cast': CAST of string AS INT: only numbers" in message
+    )
     assert "'nowhere is at least 0' could not be evaluated: " in message
     assert refused(lake) == [1, 2]
 
