@@ -223,8 +223,18 @@ class _Writer:
             # Spark gives a product of 38 digits and more fewer places.
             if digits > 37:
                 raise _no_room(name, values)
-            operands = [self._as(v, _decimal(v.kind.digits, v.kind.scale)) for v in values]
-            return self._operated(name, operands, _decimal(digits, scale))
+            kind = _decimal(digits, scale)
+            if _form(kind) == "BIGINT":
+                return self._operated(name, [self._as(v, kind) for v in values], kind)
+            sizes = [v.kind.digits for v in values]
+            if self._engine == "duckdb" and max(sizes) <= 18:
+                # Of two decimals of 64 bits DuckDB makes one of 64 bits.
+                sizes[0] = 19
+            wide = (
+                f"CAST({v.sql} AS DECIMAL({size},{v.kind.scale}))"
+                for v, size in zip(values, sizes, strict=True)
+            )
+            return self._operated(name, [_Value(sql, kind) for sql in wide], kind)
         if name == "%":
             if any(v.kind.scale for v in values):
                 raise SqlRefused("% of decimals: use it with whole numbers")
