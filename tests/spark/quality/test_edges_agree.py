@@ -221,3 +221,26 @@ def test_n060_random_patterns_have_one_answer(spark: SparkSession, seed: int) ->
         if x != y
     ]
     assert differing == []
+
+
+def test_examples_that_cannot_be_read_change_no_result(spark: SparkSession, tmp_path: Path) -> None:
+    # In Python no year follows 9999.
+    frame = spark.sql("SELECT timestamp_micros(2305843009213693952) AS at, -1 AS n")
+    suite = Suite(
+        EDGES.name,
+        (
+            expect.between("at", "2019-03-01", "2020-03-01"),
+            expect.between("n", 0),
+            expect.no_rows_where("n < 0", name="none below 0"),
+        ),
+    )
+
+    result = SparkEvaluator(
+        frame=frame, table=EDGES.name, version=0, docs_root=tmp_path, docs=False
+    ).evaluate(suite)
+
+    assert [(r.unexpected_count, r.error, r.example_texts) for r in result.failures] == [
+        (1, None, ()),
+        (1, None, ("-1",)),
+        (1, None, ()),
+    ]
