@@ -114,7 +114,11 @@ class _Validator:
             of_suite = self._validate(fitting)
         _append(of_suite, alone)
         self.stored = with_errors(of_suite, self._suite, self.crashed)
-        return {_rule_of(result): result for result in of_suite.results}
+        return {
+            _rule_of(result): result
+            for result in of_suite.results
+            if _rule_of(result) not in self.crashed
+        }
 
     def _fits(self, rule: SuiteRule) -> bool:
         try:
@@ -136,10 +140,13 @@ class _Validator:
         self, rule: SuiteRule, of_suite: ExpectationSuiteValidationResult
     ) -> CheckCrashed | None:
         """Why the rule has no answer in these results."""
-        for result in of_suite.results:
-            if _rule_of(result) == rule.name:
-                return crash_of(rule, result.exception_info, withhold=bool(self._personal))
-        return CheckCrashed(f"rule '{rule.name}' has no result at all")
+        result = next((r for r in of_suite.results if _rule_of(r) == rule.name), None)
+        if result is None:
+            return CheckCrashed(f"rule '{rule.name}' has no result at all")
+        crash = crash_of(rule, result.exception_info, withhold=bool(self._personal))
+        if crash is None and not result.result:
+            return CheckCrashed(f"rule '{rule.name}' has a result without numbers")
+        return crash
 
     def with_examples(
         self, validated: dict[str, ExpectationValidationResult]

@@ -134,7 +134,10 @@ def frame(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(edge_rows(), EDGES.schema).cache()
 
 
-@pytest.mark.parametrize("kept", ["all rows", "no row", "rows without values"])
+@pytest.mark.parametrize(
+    "kept",
+    [pytest.param("all rows", marks=pytest.mark.long), "no row", "rows without values"],
+)
 def test_n060_n061_n077_both_evaluators_have_one_answer(
     spark: SparkSession, tmp_path: Path, kept: str
 ) -> None:
