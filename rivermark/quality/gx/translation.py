@@ -176,9 +176,15 @@ def _expectation(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> Expectat
             )
         case UsualRows(column):
             query = usual_rows(rule.question, SPARK, is_date=columns[column].family == "date")
-            return gxe.UnexpectedRowsExpectation(unexpected_rows_query=query, **about)
+            return _no_rows_from(query, about)
         case NoRowsFrom(query):
-            return gxe.UnexpectedRowsExpectation(unexpected_rows_query=query, **about)
+            return _no_rows_from(query, about)
+
+
+def _no_rows_from(query: str, about: dict[str, Any]) -> Expectation:
+    # Rows are only counted, but fetched: of values that Python cannot hold that would fail.
+    rows = f"SELECT 1 AS failing FROM ({query}) AS failing_rows"  # noqa: S608
+    return gxe.UnexpectedRowsExpectation(unexpected_rows_query=rows, **about)
 
 
 def _fields(name: str, kind: ColumnKind) -> Iterator[str]:
