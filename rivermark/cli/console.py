@@ -13,8 +13,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.measure import Measurement
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -74,26 +74,14 @@ class Grid(Table):
     """A table where there is room for it, else its rows one below the other."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        needed = [self._needed(column, console, options) for column in self.columns]
-        least = [self._least(column, console, options) for column in self.columns]
-        # What the table itself measures, and more than the least of its columns, are its lines.
-        lines = super().__rich_measure__(console, options.update(max_width=10_000)).minimum
-        if lines - sum(least) + sum(needed) > options.max_width:
+        needed = [_needed(column) for column in self.columns]
+        # With an edge on both sides, and a gap of two between columns.
+        if sum(needed) + 2 * len(needed) + 2 > options.max_width:
             yield from self._one_below_the_other(options.max_width)
             return
         for column, width in zip(self.columns, needed, strict=True):
             column.min_width = width
         yield from super().__rich_console__(console, options)
-
-    def _needed(self, column: Column, console: Console, options: ConsoleOptions) -> int:
-        """Numbers whole, words whole, and some words side by side."""
-        most = max(m.maximum for m in _measures(column, console, options))
-        if column.no_wrap:
-            return most
-        return max(self._least(column, console, options), min(most, READABLE))
-
-    def _least(self, column: Column, console: Console, options: ConsoleOptions) -> int:
-        return max(m.minimum for m in _measures(column, console, options))
 
     def _one_below_the_other(self, width: int) -> RenderResult:
         if self.title:
@@ -114,9 +102,15 @@ class Grid(Table):
         yield Text("")
 
 
-def _measures(column: Column, console: Console, options: ConsoleOptions) -> list[Measurement]:
-    wide = options.update(max_width=10_000)
-    return [Measurement.get(console, wide, each) for each in (column.header, *column.cells)]
+def _needed(column: Column) -> int:
+    """How wide a column must be: numbers whole, words whole, and some words side by side."""
+    texts = [each.plain if isinstance(each, Text) else str(each) for each in column.cells]
+    lines = [line for text in (str(column.header), *texts) for line in text.split("\n")]
+    longest = max(map(cell_len, lines))
+    if column.no_wrap:
+        return longest
+    words = (cell_len(word) for line in lines for word in line.split())
+    return max(min(longest, READABLE), *words, 0)
 
 
 def _text(value: RenderableType) -> Text:

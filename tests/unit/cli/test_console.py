@@ -80,6 +80,19 @@ def test_a_table_that_does_not_fit_is_shown_row_by_row_with_every_number_whole()
     assert "watermark" not in narrow.split("taxi/trips_of_the_day")[1]
 
 
+@pytest.mark.parametrize("columns", [1, 2, 5])
+def test_a_table_breaks_no_word_and_no_number_at_any_width(columns: int) -> None:
+    names = [f"count{n}" for n in range(columns)]
+    table = grid(None, ("name", *names), right=names)
+    table.add_row("taxi/trips_of_the_day", *("1,234,567" for _ in names))
+
+    for width in range(24, 100):
+        shown = drawn(table, width=width)
+        assert max(cell_len(line) for line in shown.splitlines()) <= width
+        assert shown.split().count("1,234,567") == columns, (width, shown)
+        assert "taxi/trips_of_the_day" in shown.split(), (width, shown)
+
+
 def test_a_small_table_stays_a_table() -> None:
     table = grid(None, ("name", "rows"), right=("rows",))
     table.add_row("taxi/trips", "12")
