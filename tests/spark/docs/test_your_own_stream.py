@@ -7,6 +7,7 @@ import sys
 import types
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -16,7 +17,9 @@ from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
 from rivermark.testing.landing.writer import land
 
-PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "your-own-stream.md"
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = DOCS / "concepts" / "your-own-stream.md"
+HOW_TO_TEST = DOCS / "how-to" / "test-a-stream.md"
 
 
 @pytest.fixture
@@ -28,6 +31,17 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     monkeypatch.setitem(sys.modules, "shop_orders", module)
     exec(compile(code, str(PAGE), "exec"), module.__dict__)  # noqa: S102 - our own page
     return module
+
+
+def test_the_test_of_its_build_passes(
+    shop: types.ModuleType, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "assets.shop.orders", shop)
+    (code,) = re.findall(r"```python\n(.*?)```", HOW_TO_TEST.read_text(), re.S)
+    names: dict[str, Any] = {}
+    exec(code, names)  # noqa: S102 - our own page
+
+    names["test_sales_are_summed_per_country"](spark)
 
 
 def test_the_stream_of_the_page_runs_and_sums(
