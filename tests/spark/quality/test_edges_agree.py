@@ -136,7 +136,11 @@ def frame(spark: SparkSession) -> DataFrame:
 
 @pytest.mark.parametrize(
     "kept",
-    [pytest.param("all rows", marks=pytest.mark.long), "no row", "rows without values"],
+    [
+        "no row",
+        pytest.param("all rows", marks=pytest.mark.long),
+        pytest.param("rows without values", marks=pytest.mark.long),
+    ],
 )
 def test_n060_n061_n077_both_evaluators_have_one_answer(
     spark: SparkSession, tmp_path: Path, kept: str
