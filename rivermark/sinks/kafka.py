@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from rivermark.model.table import Table
 
 PATIENCE_SECONDS: Final = 60.0
+AT_ONCE: Final = 10_000
+"""Rows that are Python objects at a time."""
 TRANSACTION_MILLIS: Final = "600000"
 """How long a batch may take; brokers allow 15 minutes unless they are set otherwise."""
 
@@ -175,8 +177,9 @@ class _Writer(SinkWriter):
         producer.begin_transaction()
         try:
             headers = {name: str(value) for name, value in asdict(identity).items()}
-            for batch in table.select(self._columns).to_batches():
-                for row in batch.to_pylist():
+            rows = table.select(self._columns)
+            for start in range(0, rows.num_rows, AT_ONCE):
+                for row in rows.slice(start, AT_ONCE).to_pylist():
                     self._produce(row, headers)
             place = self._place(identity.batch + 1, json.dumps(asdict(identity)))
             group = self._consumer.consumer_group_metadata()
