@@ -246,6 +246,7 @@ def check_world(
             assert done.same, (seed, streams[0].name, first, last, done.sentence())
 
 
+@pytest.mark.long
 def test_n058_rows_without_a_key_find_no_partner_by_any_route(
     spark: SparkSession, settings: Settings
 ) -> None:
