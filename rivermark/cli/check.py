@@ -49,7 +49,7 @@ def check(
     if sentences:
         raise typer.Exit(ExitCode.FAULT)
     if not as_json:
-        out().print(plain(f"no fault in {len(chosen)} streams"))
+        out().print(plain(f"no fault in {len(chosen)} stream{'s' * (len(chosen) != 1)}"))
 
 
 def declared_streams(

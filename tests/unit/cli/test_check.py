@@ -1,0 +1,64 @@
+"""`rivermark check`: what is refused when it is declared, all of it; what Spark finds, as it is."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from rivermark import Topology
+from rivermark.cli import deployment
+from rivermark.model.errors import DeclarationError
+from tests.oracles.cafe import orders, sales
+from tests.unit.cli.conftest import Entry, Run
+
+
+class Declaring(Entry):
+    """An entry point that makes its declarations when it is loaded, as an import does."""
+
+    def load(self) -> object:
+        return Topology([orders(lateness=300), sales(kind="batch", owners=("me",))])
+
+
+@pytest.fixture(autouse=True)
+def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def engine(*_: object) -> Iterator[None]:
+        yield None
+
+    def faults(stream: Any, _: object) -> list[DeclarationError]:
+        return [DeclarationError("its build fails").at("orders.py, line 3")] * stream.name.count(
+            "y"
+        )
+
+    monkeypatch.setattr("rivermark.cli.check.engine", engine)
+    monkeypatch.setattr("rivermark.cli.check.launch_ahead", lambda *_: None)
+    monkeypatch.setattr("rivermark.runtime.preflight.faults_of", faults)
+
+
+def test_all_declarations_that_are_refused_are_reported(
+    rivermark: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deployment, "entry_points", lambda **_: [Declaring("default", None)])
+
+    result = rivermark("check")
+
+    assert result.exit_code == 1
+    first, second = result.stdout.splitlines()
+    assert first.startswith("stream 'cafe/orders': `lateness` is 300; expected a duration such as")
+    assert second.startswith("stream 'cafe/sales': `kind` is the text 'batch'; expected 'append'")
+    assert first.count(".py, line ") == second.count(".py, line ") == 1
+    assert result.stderr == ""
+
+
+def test_what_spark_finds_is_reported_once_and_ends_with_one(
+    rivermark: Run, shop: Topology
+) -> None:
+    result = rivermark("check", "--json")
+    assert (result.exit_code, json.loads(result.stdout)) == (
+        1,
+        {"streams": 3, "faults": ["its build fails (orders.py, line 3)"]},
+    )
+    result = rivermark("check", "shop/orders")
+    assert (result.exit_code, result.stdout) == (0, "no fault in 1 stream\n")
