@@ -138,7 +138,14 @@ class _Writer(SinkWriter):
         return self._last
 
     def _committed(self) -> Any:
-        return self._consumer.committed([self._place(-1)], PATIENCE_SECONDS)
+        from confluent_kafka import KafkaException
+
+        places = self._consumer.committed([self._place(-1)], PATIENCE_SECONDS)
+        for place in places:
+            # Unknown is not none: a batch would be sent again.
+            if place.error is not None:
+                raise KafkaException(place.error)
+        return places
 
     def _require_topic(self) -> None:
         """A topic that is missing would be waited for until the transaction's time is over."""
@@ -183,7 +190,7 @@ class _Writer(SinkWriter):
                     self._produce(row, headers)
             place = self._place(identity.batch + 1, json.dumps(asdict(identity)))
             group = self._consumer.consumer_group_metadata()
-            producer.send_offsets_to_transaction([place], group, PATIENCE_SECONDS)
+            retried(lambda: producer.send_offsets_to_transaction([place], group, PATIENCE_SECONDS))
             self._origin.check()
             producer.commit_transaction(PATIENCE_SECONDS)
         except Exception:
@@ -252,13 +259,22 @@ class _Writer(SinkWriter):
 
 def retried(action: Callable[[], Any]) -> Any:
     """Do something again while the brokers only ask for time, as after their start."""
-    from confluent_kafka import KafkaException
+    from confluent_kafka import KafkaError, KafkaException
 
+    # The client calls few errors retriable outside of transactions.
+    passing = (
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.UNSTABLE_OFFSET_COMMIT,
+    )
     until = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
             return action()
         except KafkaException as error:
-            if not error.args[0].retriable() or time.monotonic() > until:
+            cause: KafkaError = error.args[0]
+            passes = cause.retriable() or cause.code() in passing
+            if not passes or time.monotonic() > until:
                 raise
             time.sleep(0.2)

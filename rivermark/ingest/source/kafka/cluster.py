@@ -21,6 +21,15 @@ GONE: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID)
 REFUSED: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._UNSUPPORTED_FEATURE)
 """Errors of the client itself, which else all mean that a broker has gone or is not there yet."""
 
+PASSING: Final = (
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+)
+"""What brokers answer while they start or a partition changes hands."""
+
 
 class BrokersUnreachable(RivermarkError):
     """No broker answers."""
@@ -130,7 +139,7 @@ class Cluster:
     def _explained(self, error: KafkaException) -> RivermarkError:
         cause: KafkaError = error.args[0]
         local = cause.code() < 0 and cause.code() not in REFUSED
-        if local or cause.retriable():
+        if local or cause.retriable() or cause.code() in PASSING:
             self._problem = self._problem or cause.str()
             return BrokersUnreachable(self._unreachable())
         return RivermarkError(f"Kafka at {self._servers} refuses: {cause.str()}")
