@@ -10,7 +10,7 @@ BENCH ?=
 PYTEST_OPTIONS ?=
 
 # Two sessions of Spark leave no core idle; the tests of a folder share what its fixtures compute.
-WORKERS := -n 2 --dist loadgroup
+WORKERS := -n 2
 
 CODE := $(wildcard rivermark assets simulator resources jobs platform_defs setup tests bench)
 

@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 from rivermark.lake.sql import quoted
 from rivermark.model.condition import COMPARISONS, Call, Column, Constant, Node, SqlRefused, parsed
+from rivermark.model.nearest import did_you_mean
 from rivermark.model.question import NoRowsWhere
 from rivermark.model.rule import SuiteRule
 from rivermark.quality.column_kind import ColumnKind, whole
@@ -87,7 +88,11 @@ class _Writer:
             name = part if part in kind.fields else by_case.get(part.lower())
             if name is None:
                 known = ", ".join(kind.fields) or "no fields"
-                raise SqlRefused(f"there is no column {'.'.join(parts)}, but {known}")
+                near = did_you_mean(part, kind.fields) or ";"
+                holder = f"'{'.'.join(names)}'" if names else "the table"
+                raise SqlRefused(
+                    f"there is no column '{'.'.join(parts)}'{near} {holder} has {known}"
+                )
             names.append(name)
             kind = kind.fields[name]
         spark = (f"`{name.replace('`', '``')}`" for name in names)

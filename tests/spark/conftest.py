@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from xdist.scheduler import LoadScopeScheduling
 
 from rivermark.runtime.spark.session import open_session
 from rivermark.settings import Settings
@@ -14,15 +16,19 @@ from setup.kafka_broker import Broker, free_port
 from tests.spark.helpers.kafka import Topics
 from tests.spark.helpers.landing import Landing
 
-HERE = Path(__file__).parent
+
+class ByFolder(LoadScopeScheduling):
+    """Keeps the tests of a folder with one worker: they share what its fixtures have computed."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid.partition("::")[0].rpartition("/")[0]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a folder with one worker: they share what its fixtures have computed."""
-    for item in items:
-        if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.xdist_group(str(item.path.parent.relative_to(HERE))))
+# Not `--dist loadgroup`: xdist 3.8 gives a test its group by a name that pytest 9 does not read, so
+# that each worker computed every fixture, and nothing said so.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFolder:
+    return ByFolder(config, log)
 
 
 @pytest.fixture(scope="session")

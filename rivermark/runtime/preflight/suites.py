@@ -34,9 +34,10 @@ def suite_faults(stream: AnyStream) -> Iterator[DeclarationError]:
                     if search is not None:
                         duck.execute(f"DESCRIBE {search.sql}", list(search.values) or None)
                 except (RivermarkError, duckdb.Error) as error:
+                    named = f"rule '{rule.name}'"
+                    reason = _reason(error, table).removeprefix(f"{named}: ")
                     yield DeclarationError(
-                        f"rule '{rule.name}' of the suite of '{table.name}' cannot be evaluated: "
-                        f"{_reason(error, table)}"
+                        f"{named} of the suite of '{table.name}' cannot be evaluated: {reason}"
                     ).at(place)
 
 

@@ -106,4 +106,4 @@ def test_a_hole_in_a_derived_table_is_found_by_computing_a_sample_again(
     assert second.differences == {WINDOWS.name: "1 added, 0 removed, 0 changed, 2 unchanged"}
     assert "rivermark reprocess test/windows --from 2024-03-02 --follow-ups" in second.sentence
     assert verified(date(2024, 3, 1))[0].matches
-    assert verified(date(2024, 3, 3))[0].skipped == "it has no closed day with rows"
+    assert verified(date(2024, 3, 3))[0].skipped == "not a closed day with rows"

@@ -122,8 +122,8 @@ def of(condition: str) -> Expectation:
         ("size(text) = 1", "it takes a list"),
         ("length(long) = 1", "it takes a text"),
         ("isnan(long)", "it takes a float"),
-        ("nowhere = 1", "there is no column nowhere, but long"),
-        ("place.nowhere = 1", "there is no column place.nowhere"),
+        ("nowhere = 1", "there is no column 'nowhere'; the table has long"),
+        ("place.nowhere = 1", "there is no column 'place.nowhere'; 'place' has"),
     ],
 )
 def test_n060_a_condition_whose_types_have_no_common_meaning_is_refused(
