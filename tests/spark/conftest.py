@@ -17,7 +17,7 @@ from tests.spark.helpers.kafka import Topics
 from tests.spark.helpers.landing import Landing
 
 
-class ByFolder(LoadScopeScheduling):
+class ByFolder(LoadScopeScheduling):  # type: ignore[misc]
     """Keeps the tests of a folder with one worker: they share what its fixtures have computed."""
 
     def _split_scope(self, nodeid: str) -> str:
