@@ -105,7 +105,7 @@ class Deployment:
         run = wait_until(lambda: self.living(group), 240, reason="the run lives")
         assert run is not None
         assert run.jvm_pid is not None
-        found = {
+        by_victim = {
             "run": [run.pid],
             "JVM": [run.jvm_pid],
             "daemon": [record.services["daemon"].pid],
@@ -114,8 +114,8 @@ class Deployment:
             "UI": [record.supervisor.pid],
         }
         if victim != "all at once":
-            return found[victim]
-        return [pid for pids in found.values() for pid in pids] + [proxy.pid]
+            return by_victim[victim]
+        return [pid for pids in by_victim.values() for pid in pids] + [proxy.pid]
 
     def kill(self, victim: Victim, group: str, table: str) -> float:
         """Kill a victim with signal 9; returns the seconds until its work goes on without a hand.

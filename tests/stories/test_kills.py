@@ -203,6 +203,15 @@ def table_of(deployment: Deployment) -> str:
 
 @pytest.mark.story
 @pytest.mark.slow
+def test_a_killed_run_and_a_killed_jvm_lose_and_double_nothing(tmp_path: Path) -> None:
+    deployment, story = run_the_story(tmp_path, rate=60, victims=("run", "JVM"))
+
+    check_tables(deployment)
+    print("\n".join([*story, table_of(deployment)]))  # noqa: T201 - the times belong to the report
+
+
+@pytest.mark.story
+@pytest.mark.slow
 @pytest.mark.timeout(1_500)
 def test_whatever_is_killed_comes_back_without_a_hand_and_loses_and_doubles_nothing(
     tmp_path: Path,
