@@ -53,10 +53,11 @@ def position(lake: Lake, stream: AnyStream, table_id: str) -> Reader | None:
         if snapshot is not None:
             return Reader(stream.name, int(snapshot["reservoirVersion"]), snapshot=True)
         return Reader(stream.name, 0)
-    if not places(done):
+    last = places(done)
+    if not last:
         # It began before the table had a commit, or with another table of that name.
         return Reader(stream.name, 0)
-    slowest = min(places(done), key=lambda place: int(place["reservoirVersion"]))
+    slowest = min(last, key=lambda place: int(place["reservoirVersion"]))
     return Reader(
         stream.name,
         int(slowest["reservoirVersion"]),
@@ -75,8 +76,7 @@ def check_positions(lake: Lake, stream: AnyStream, generation: int) -> None:
     store, path = filesystem(folder)
     planned = newest_entry(store, f"{path}/offsets")
     places = [] if planned is None else _offsets(store, f"{path}/offsets/{planned}")
-    tables = (plan_table(stream),) if isinstance(stream, Ingest) else read_by_stream(stream)
-    for table in tables if places else ():
+    for table in read_by_stream(stream) if places else ():
         if not lake.exists(table):
             continue
         delta = delta_table(lake.path(table))
