@@ -35,9 +35,12 @@ class Measured:
         self.meter.add(Metrics(gauges=measured))
 
 
+def has_sessions(build: ProcessBuild) -> bool:
+    """Whether the process merges windows of event time: how long they last only the rows say."""
+    made = build.make()
+    return isinstance(made, Windowed) and made.windows.merging and made.windows.clock == "event"
+
+
 def measured(build: ProcessBuild, meter: Meter, begin: datetime, until: datetime) -> ProcessBuild:
     """The same build, whose sessions are measured against the days [begin, until)."""
-    made = build.make()
-    if not (isinstance(made, Windowed) and made.windows.merging and made.windows.clock == "event"):
-        return build
     return replace(build, make=Measured(build.make, meter, instant(begin), instant(until)))

@@ -34,7 +34,7 @@ from rivermark.operators.reach import (
     collecting,
 )
 from rivermark.process.spark import ProcessBuild
-from rivermark.process.spark.measuring import measured
+from rivermark.process.spark.measuring import has_sessions, measured
 from rivermark.process.spark.meter import Meter
 from rivermark.process.windows.assigners import Sliding, Tumbling
 from rivermark.runtime.query.build import apply_build
@@ -72,8 +72,10 @@ def build_days_of(stream: Stream, reach: BuildReach, *frames: DataFrame) -> Data
     Raises:
         DeclarationError: The build raised, or an operator reaches farther than the margin.
     """
-    build, meter = stream.build, Meter(frames[0].sparkSession.sparkContext)
-    if isinstance(build, ProcessBuild) and reach.days is not None:
+    build = stream.build
+    if isinstance(build, ProcessBuild) and reach.days is not None and has_sessions(build):
+        # Spark keeps an accumulator for as long as the driver lives.
+        meter = Meter(frames[0].sparkSession.sparkContext)
         build = measured(build, meter, *reach.days)
         reach.measures.append(partial(_gauged, meter))
     with collecting(reach):

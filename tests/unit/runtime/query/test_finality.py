@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from pyspark.sql import DataFrame
 
 from rivermark import Daily, Stream, Table
 from rivermark.model.errors import DeclarationError
 from rivermark.operators.reach import BuildReach, Reach
-from rivermark.runtime.query.finality import check_margin, finished_after
+from rivermark.runtime.query.finality import build_days_of, check_margin, finished_after
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 INPUT = Table(name="test/events", schema="at timestamp", description="Events.", event_time="at")
@@ -83,3 +85,16 @@ def test_windows_of_a_day_end_so_long_after_it(
     declared: Stream, told: Reach, after: timedelta
 ) -> None:
     assert finished_after(declared, BuildReach(operators=[told])) == after
+
+
+def test_a_build_without_sessions_of_a_process_leaves_no_accumulator() -> None:
+    """Each would stay as long as the driver lives, and a refreshing stream builds each batch."""
+    rows = Mock(spec=DataFrame)
+    rows.schema = stream().tables[0].schema
+    days = (datetime(2024, 3, 1, tzinfo=UTC), datetime(2024, 3, 2, tzinfo=UTC))
+    reach = BuildReach(days)
+
+    assert build_days_of(stream(), reach, rows) is rows
+
+    rows.sparkSession.sparkContext.accumulator.assert_not_called()
+    assert reach.measures == []
