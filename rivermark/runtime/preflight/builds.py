@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.errors import AnalysisException
@@ -15,10 +15,11 @@ from rivermark.model.declared import place_of
 from rivermark.model.errors import DeclarationError
 from rivermark.model.place import Place
 from rivermark.model.plan_errors import plan_fault, plan_place
-from rivermark.model.stream import Output, Stream, lateness_of, table_of
+from rivermark.model.stream import Output, Stream, table_of
 from rivermark.model.table import Table
 from rivermark.operators.reach import BuildReach, collecting
 from rivermark.process.spark import ProcessBuild
+from rivermark.runtime.query.append import with_watermark
 from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.query.columns import column_faults
 from rivermark.runtime.query.finality import check_margin
@@ -32,7 +33,6 @@ class EmptyInputs:
 
     spark: SparkSession
     folder: Path
-    _streaming: dict[str, DataFrame] = field(default_factory=dict)
 
     def of(self, stream: Stream) -> list[DataFrame]:
         """What the build of a stream is called with."""
@@ -42,11 +42,8 @@ class EmptyInputs:
         return [*frames, *(self._whole(table_of(each).schema) for each in stream.static)]
 
     def _read(self, stream: Stream, table: Table) -> DataFrame:
-        assert table.event_time is not None  # noqa: S101 - checked by the declaration
         rows = self.spark.readStream.schema(table.schema).parquet(str(self.folder))
-        return rows.withWatermark(
-            table.event_time, f"{lateness_of(stream).total_seconds()} seconds"
-        )
+        return with_watermark(stream, table, rows)
 
     def _whole(self, schema: StructType) -> DataFrame:
         return self.spark.createDataFrame([], schema)

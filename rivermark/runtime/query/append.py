@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +13,7 @@ from rivermark.lake.delta import delta_stream
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.statistics import largest
+from rivermark.model.ingest import MILLI
 from rivermark.model.sink import owned
 from rivermark.model.stream import Stream, lateness_of, table_of
 from rivermark.model.table import Table
@@ -108,7 +109,7 @@ class AppendHost(QueryHost):
         inputs = []
         for table, most, holds in zip(tables, self._most_bytes(tables), self._holding, strict=True):
             rows = self._read(table, most)
-            inputs.append(self._watermarked(table, rows) if holds else rows)
+            inputs.append(with_watermark(self.declared, table, rows) if holds else rows)
         lookups = self._static.read(self.spark)
         with collecting(BuildReach()) as reach:
             built = apply_build(self.declared.name, self.build, *inputs, *lookups)
@@ -129,11 +130,6 @@ class AppendHost(QueryHost):
     def _check_meaning(self) -> None:
         """Refuse state that another declaration made."""
         check_plan(self.spark, self.declared, self.checkpoint)
-
-    def _watermarked(self, table: Table, rows: DataFrame) -> DataFrame:
-        assert table.event_time is not None  # noqa: S101 - checked by the declaration
-        delay = f"{lateness_of(self.declared) // timedelta(milliseconds=1)} milliseconds"
-        return rows.withWatermark(table.event_time, delay)
 
     def _most_bytes(self, tables: Sequence[Table]) -> list[int | None]:
         """After how many bytes of each input a batch ends; None where files alone end it.
@@ -215,3 +211,10 @@ class AppendHost(QueryHost):
         if self.declared.volume != "events" or len(self._outputs) > 1:
             return False
         return not fits_driver(frame)
+
+
+def with_watermark(stream: Stream, table: Table, rows: DataFrame) -> DataFrame:
+    """Rows of a table that the stream reads, with its watermark on their event time."""
+    assert table.event_time is not None  # noqa: S101 - checked by the declaration
+    delay = f"{lateness_of(stream) // MILLI} milliseconds"
+    return rows.withWatermark(table.event_time, delay)
