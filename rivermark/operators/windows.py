@@ -119,7 +119,7 @@ def per_window(
 
 def interval(span: timedelta) -> str:
     """A time span in Spark's words, exact to the microsecond."""
-    return f"{span // timedelta(microseconds=1)} microseconds"
+    return f"{span // MICROSECOND} microseconds"
 
 
 def _common(*spans: timedelta) -> timedelta:

@@ -53,12 +53,7 @@ def around_days(stream: Stream) -> timedelta:
 
     A day more than the margin for what is read by event time; whole days for a refreshed table.
     """
-    return margin_in_days(stream) if stream.kind == "refresh" else stream.margin + DAY
-
-
-def margin_in_days(stream: Stream) -> timedelta:
-    """The stream's margin, rounded up to whole days."""
-    return whole_days(stream.margin)
+    return whole_days(stream.margin) if stream.kind == "refresh" else stream.margin + DAY
 
 
 def whole_days(span: timedelta) -> timedelta:

@@ -24,7 +24,7 @@ def append_fault(spark: SparkSession, stream: Stream, built: DataFrame) -> str |
         if not (error.getCondition() or "").startswith(NEVER_FINAL):
             return plan_fault(error)
         times = [f"'{table_of(r).event_time}' of {table_of(r).name}" for r in stream.reads]
-        return f"{never_final(' or '.join(times))}"
+        return never_final(" or ".join(times))
     return None
 
 
