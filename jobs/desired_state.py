@@ -4,7 +4,6 @@ import dagster as dg
 from pydantic import Field
 
 from resources.settings import SettingsResource
-from rivermark.model.errors import UnknownStream
 from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.desired_state import DesiredState, DesiredStore
 
@@ -28,14 +27,11 @@ def desired_state_job(topology: Topology, state: DesiredState) -> dg.JobDefiniti
     def record_state(
         context: dg.OpExecutionContext, config: DesiredStateConfig, platform: SettingsResource
     ) -> None:
-        known = topology.groups()
         for group in config.groups:
-            if group not in known:
-                known_names = ", ".join(sorted(known))
-                raise UnknownStream(f"no group is named {group!r}; there are: {known_names}")
+            topology.group(group)
         store = DesiredStore(platform.settings().state)
         by = context.run.tags.get("user", "Dagster")
-        for group in config.groups or known:
+        for group in config.groups or topology.groups():
             store.set(group, state, by=by, reason=config.reason or f"run {context.run.run_id}")
             context.log.info(f"group '{group}': {state}")
 

@@ -12,9 +12,8 @@ from typing import Final, TypeVar
 from pydantic import ValidationError
 
 from rivermark.lake.lake import Lake
-from rivermark.model.errors import DeclarationError, RivermarkError, UnknownStream, WrongUse
+from rivermark.model.errors import DeclarationError, RivermarkError, WrongUse
 from rivermark.model.ingest import Ingest
-from rivermark.model.nearest import did_you_mean
 from rivermark.model.place import raised_at
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
@@ -90,7 +89,7 @@ def selected(
         return list(topology.streams)
     wanted: set[str] = set()
     for group in groups:
-        wanted |= {s.name for s in members(topology, group)}
+        wanted |= {s.name for s in topology.group(group)}
     pending = [topology.named(name) for name in names]
     if upstream:
         pending += [topology.named(name) for name in wanted]
@@ -165,21 +164,8 @@ def with_tables_of(
 
     Raises RivermarkError where no table of the groups exists.
     """
-    of_groups = [s for group in groups or () for s in members(topology, group)]
+    of_groups = [s for group in groups or () for s in topology.group(group)]
     existing = [t.name for s in of_groups for t in s.tables if lake.exists(t)]
     if of_groups and not (names or existing):
         raise RivermarkError(f"no table of {', '.join(groups or ())} exists yet: run its streams")
     return list(dict.fromkeys([*(names or ()), *existing]))
-
-
-def members(topology: Topology, group: str) -> tuple[AnyStream, ...]:
-    """The streams of a group; UnknownStream lists the groups there are."""
-    groups = topology.groups()
-    if group not in groups:
-        if group in {stream.name for stream in topology.streams}:
-            raise UnknownStream(f"{group!r} is a stream and not a group: write it without --group")
-        raise UnknownStream(
-            f"no group is named {group!r}{did_you_mean(group, groups) or ';'} "
-            f"there are: {', '.join(sorted(groups))}"
-        )
-    return groups[group]

@@ -10,7 +10,7 @@ import typer
 
 from rivermark.cli.arguments import DryRun, GroupNames, Groups, Home, Json
 from rivermark.cli.console import out, plain, print_json
-from rivermark.cli.deployment import members, settings_for, topology
+from rivermark.cli.deployment import settings_for, topology
 from rivermark.model.errors import WrongUse
 from rivermark.runtime.supervision.desired_state import Desired, DesiredState, DesiredStore
 
@@ -95,7 +95,7 @@ def set_desired(
         raise WrongUse("which group? `rivermark status` lists them")
     declared = topology()
     for name in groups:
-        members(declared, name)
+        declared.group(name)
     store, by = DesiredStore(settings_for(home).state), getpass.getuser()
     changed = []
     for name in groups:

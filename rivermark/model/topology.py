@@ -128,6 +128,18 @@ class Topology:
         """The stream of this topology that writes `table`, or None."""
         return self._writer.get(table.name)
 
+    def group(self, name: str) -> tuple[AnyStream, ...]:
+        """The streams of a group in dependency order; UnknownStream lists the known groups."""
+        groups = self.groups()
+        if name in groups:
+            return groups[name]
+        if name in self._by_name:
+            raise UnknownStream(f"{name!r} is a stream and not a group: write it without --group")
+        raise UnknownStream(
+            f"no group is named {name!r}{did_you_mean(name, groups) or ';'} "
+            f"there are: {', '.join(sorted(groups))}"
+        )
+
     def groups(self) -> dict[str, tuple[AnyStream, ...]]:
         """The streams by group, each in dependency order."""
         members: dict[str, list[AnyStream]] = {}

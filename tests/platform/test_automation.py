@@ -88,9 +88,12 @@ def test_a_person_lets_groups_run_and_rest(
     assert (wishes.get("watch").state, wishes.get("watch").reason) == ("paused", "too loud")
 
 
-@pytest.mark.parametrize("group", ["tax", "../taxi", ""])
+@pytest.mark.parametrize(
+    ("group", "near"),
+    [("tax", "; did you mean 'taxi'?"), ("../taxi", "; did"), ("", "; there are")],
+)
 def test_a_group_that_is_none_is_refused_and_no_other_is_touched(
-    defs: dg.Definitions, instance: dg.DagsterInstance, settings: Settings, group: str
+    defs: dg.Definitions, instance: dg.DagsterInstance, settings: Settings, group: str, near: str
 ) -> None:
     result = defs.resolve_job_def("start_streams").execute_in_process(
         instance=instance,
@@ -99,4 +102,6 @@ def test_a_group_that_is_none_is_refused_and_no_other_is_touched(
     )
 
     assert not result.success
+    failure = result.failure_data_for_node("start_streams_op")
+    assert f"no group is named {group!r}{near}" in str(failure and failure.error)
     assert DesiredStore(settings.state).all() == {}

@@ -1,6 +1,6 @@
 import pytest
 
-from rivermark.cli.deployment import members, selected
+from rivermark.cli.deployment import selected
 from rivermark.model.errors import UnknownStream
 from tests.unit.cli.conftest import SHOP
 
@@ -33,4 +33,4 @@ def test_unknown_names_are_answered_with_the_known_ones() -> None:
     with pytest.raises(UnknownStream, match="shop/hourly"):
         selected(SHOP, ["shop/daily"], (), upstream=False)
     with pytest.raises(UnknownStream, match="there are: reports, shop"):
-        members(SHOP, "kitchen")
+        SHOP.group("kitchen")

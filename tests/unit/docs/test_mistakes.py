@@ -36,7 +36,7 @@ from rivermark import (
 )
 from rivermark.backfill.as_of import parse_day
 from rivermark.cli import deployment
-from rivermark.cli.deployment import members, settings_for
+from rivermark.cli.deployment import settings_for
 from rivermark.cli.session import check_java
 from rivermark.model.errors import RivermarkError
 from rivermark.operators import TumblingWindow
@@ -182,8 +182,8 @@ CONSOLE: dict[str, Callable[[], object]] = {
     "a stream's name": lambda: CAFE.named("cafe/sale"),
     "`run cafe`, a group": lambda: CAFE.named("cafe"),
     "`run cafe/orders_late`, a table": lambda: CAFE.named("cafe/orders_late"),
-    "a group's name": lambda: members(CAFE, "cafee"),
-    "`--group cafe/sales`, a stream": lambda: members(CAFE, "cafe/sales"),
+    "a group's name": lambda: CAFE.group("cafee"),
+    "`--group cafe/sales`, a stream": lambda: CAFE.group("cafe/sales"),
     "a table's name": lambda: CAFE.table("cafe/order_late"),
     "a day": lambda: parse_day("20/11/2026"),
     "a column made when a module is imported": column_before_spark,
