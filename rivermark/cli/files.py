@@ -12,11 +12,11 @@ import typer
 from rivermark.cli.arguments import Groups, Home, Json, Streams
 from rivermark.cli.console import ago, coloured, grid, moment, number, out, plain, print_json
 from rivermark.cli.deployment import an_ingest, settings_for, suited, topology
-from rivermark.ingest.plan import open_source, plan_table
+from rivermark.ingest.plan import opened_source, plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.sql import query
-from rivermark.model.errors import RecordsLost, RivermarkError
+from rivermark.model.errors import RivermarkError
 from rivermark.model.printable import printable
 from rivermark.model.source import LOST, Part, Split, Waiting
 from rivermark.model.stream import Ingest
@@ -123,11 +123,8 @@ def parts_of(settings: Settings, ingest: Ingest) -> tuple[Part, ...]:
     """The parts of a source that has some, such as partitions."""
     if not ingest.source.together:
         return ()
-    source = open_source(settings.lake(), settings.landing_root, ingest)
-    try:
+    with opened_source(settings.lake(), settings.landing_root, ingest) as source:
         return source.backlog().parts
-    finally:
-        source.close()
 
 
 def file_states(settings: Settings, ingest: Ingest) -> Iterator[FileState]:
@@ -167,10 +164,8 @@ def file_states(settings: Settings, ingest: Ingest) -> Iterator[FileState]:
                 size=row["size"],
                 landed_at=row["modified_at"],
             )
-    try:
-        discovery = open_source(settings.lake(), settings.landing_root, ingest).discover()
-    except RecordsLost as error:
-        raise error.of_stream(ingest.name) from error
+    with opened_source(settings.lake(), settings.landing_root, ingest) as source:
+        discovery = source.discover()
     unplanned: list[tuple[Split | Waiting, str]] = [
         *((s, f"waiting: {s.reason or 'ready for the next run'}") for s in discovery.ready),
         *((waiting, f"waiting: {waiting.reason}") for waiting in discovery.waiting),

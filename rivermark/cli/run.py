@@ -99,11 +99,15 @@ def run(
 
 def would_run(settings: Settings, streams: Sequence[AnyStream], *, as_json: bool) -> None:
     """The streams in the order of a run, and how much waits at the sources of those that have."""
-    waiting = {
-        stream.name: stream.source.open(settings.landing_root).backlog().splits
-        for stream in streams
-        if isinstance(stream, Ingest)
-    }
+    # Here, because `--help` needs nothing of ingests.
+    from rivermark.ingest.plan import opened_source
+
+    lake = settings.lake()
+    waiting: dict[str, int] = {}
+    for stream in streams:
+        if isinstance(stream, Ingest):
+            with opened_source(lake, settings.landing_root, stream) as source:
+                waiting[stream.name] = source.backlog().splits
     rows = [(stream.name, stream.group, waiting.get(stream.name)) for stream in streams]
     if as_json:
         names = ("stream", "group", "waiting")

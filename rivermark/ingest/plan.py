@@ -7,7 +7,8 @@ replay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -92,13 +93,24 @@ def open_source(lake: Lake, landing_root: str, ingest: Ingest) -> SourceReader:
     return reader
 
 
+@contextmanager
+def opened_source(lake: Lake, landing_root: str, ingest: Ingest) -> Iterator[SourceReader]:
+    """An ingest's source behind all that is planned, to look at it once; closed at the end.
+
+    Raises:
+        RecordsLost: what was asked of the source is gone; with the ways on for this ingest.
+    """
+    with closing(open_source(lake, landing_root, ingest)) as source:
+        try:
+            yield source
+        except RecordsLost as error:
+            raise error.of_stream(ingest.name) from error
+
+
 def lost_splits(lake: Lake, landing_root: str, ingest: Ingest) -> Sequence[Split]:
     """What is gone from an ingest's source before it was read; writes nothing."""
-    source = open_source(lake, landing_root, ingest)
-    try:
+    with opened_source(lake, landing_root, ingest) as source:
         return source.lost(_unread(lake, ingest))
-    finally:
-        source.close()
 
 
 def _unread(lake: Lake, ingest: Ingest) -> list[PlannedSplit]:

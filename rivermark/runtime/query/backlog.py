@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from rivermark.ingest.plan import open_source
+from rivermark.ingest.plan import opened_source
 from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
@@ -44,7 +44,8 @@ def waiting_bytes(settings: Settings, stream: AnyStream) -> int:
     """Bytes as text, approximately, that the stream has not read: of its source, or of tables."""
     lake = settings.lake()
     if isinstance(stream, Ingest):
-        return open_source(lake, settings.landing_root, stream).backlog().weight
+        with opened_source(lake, settings.landing_root, stream) as source:
+            return source.backlog().weight
     tables = read_by_stream(stream)
     return sum(weight_of(t.name, "parquet", unread_bytes(lake, stream, t)) for t in tables)
 

@@ -1,8 +1,11 @@
 """A small deployment and a home for it; nothing here starts an engine."""
 
+import os
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +55,15 @@ BUSIEST = Stream(
 SHOP = Topology([ORDERS, HOURLY, BUSIEST])
 
 Run = Callable[..., Result]
+
+
+def drop(settings: Settings, name: str, content: str, *, age_seconds: float) -> Path:
+    """Land a file of orders that was last written so long ago."""
+    path = Path(settings.landing_root) / "shop" / "orders" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    os.utime(path, (time.time() - age_seconds,) * 2)
+    return path
 
 
 class Entry:

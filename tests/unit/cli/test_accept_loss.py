@@ -70,14 +70,15 @@ def test_b062_a_gap_is_shown_then_planned_and_the_stream_goes_on_behind_it(
     rivermark: Run, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ingest = replace(ORDERS, source=Forgetful())
-    for command in ("files", "accept_loss"):
+    for command in ("files", "run", "accept_loss"):
         monkeypatch.setattr(f"rivermark.cli.{command}.topology", lambda: Topology([ingest]))
 
-    stopped = rivermark("files", "shop/orders")
-    assert stopped.exit_code == 1
-    assert "records 0 to 9 are gone. Nothing was skipped" in stopped.stderr
-    assert "rivermark accept-loss shop/orders" in stopped.stderr
-    assert "rivermark reset shop/orders --with-tables" in stopped.stderr
+    for command in (["files", "shop/orders"], ["run", "--dry-run"]):
+        stopped = rivermark(*command)
+        assert stopped.exit_code == 1
+        assert "records 0 to 9 are gone. Nothing was skipped" in stopped.stderr
+        assert "rivermark accept-loss shop/orders" in stopped.stderr
+        assert "rivermark reset shop/orders --with-tables" in stopped.stderr
 
     for shown in (
         rivermark("accept-loss", "shop/orders", "--dry-run"),

@@ -1,6 +1,5 @@
 import json
 import os
-import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,16 +15,8 @@ from rivermark.model.topology import Topology
 from rivermark.monitor.changed_files import files_unchanged
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.settings import Settings
-from tests.unit.cli.conftest import ORDERS, Run
+from tests.unit.cli.conftest import ORDERS, Run, drop
 from tests.unit.conftest import Put
-
-
-def drop(settings: Settings, name: str, content: str, *, age_seconds: float) -> Path:
-    path = Path(settings.landing_root) / "shop" / "orders" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content)
-    os.utime(path, (time.time() - age_seconds,) * 2)
-    return path
 
 
 def fates(settings: Settings) -> dict[str, FileState]:

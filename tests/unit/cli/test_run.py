@@ -1,5 +1,6 @@
 """What the console makes of runs; the runs themselves are played."""
 
+import json
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from rivermark.ingest.plan import BatchPlanner
 from rivermark.model.errors import StreamFailed
 from rivermark.model.topology import Topology
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.supervision.report import Report
-from tests.unit.cli.conftest import NOON, Run
+from rivermark.settings import Settings
+from tests.unit.cli.conftest import NOON, ORDERS, Run, drop
 
 WIDE = {"COLUMNS": "250"}
 Played = Callable[..., dict[str, StreamSummary]]
@@ -121,3 +124,17 @@ def test_a_failed_stream_is_a_sentence_with_its_name(
 
     assert result.exit_code == 1
     assert "stream 'shop/hourly' failed: no space left on device" in result.stderr
+
+
+def test_a_dry_run_counts_the_files_that_are_not_planned_yet(
+    rivermark: Run, shop: Topology, settings: Settings
+) -> None:
+    for name in ("a.json", "b.json"):
+        drop(settings, name, "{}\n", age_seconds=60)
+    BatchPlanner(settings.lake(), settings.landing_root, ORDERS, "run-1").poll()
+    drop(settings, "c.json", "{}\n", age_seconds=60)
+
+    orders, hourly, _ = json.loads(rivermark("run", "--dry-run", "--json").stdout)["streams"]
+
+    assert orders == {"stream": "shop/orders", "group": "shop", "waiting": 1}
+    assert hourly["waiting"] is None
