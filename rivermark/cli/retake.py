@@ -9,9 +9,10 @@ import typer
 from rivermark.cli.arguments import DryRun, Groups, Home, Json
 from rivermark.cli.backfill import backfill
 from rivermark.cli.console import cell, grid, number, out, print_json
-from rivermark.cli.deployment import an_ingest, settings_for, suited, topology
+from rivermark.cli.deployment import an_ingest, attempted, settings_for, suited, topology
 from rivermark.cli.merge_late import downstream_as_plain, print_downstream
 from rivermark.model.errors import RivermarkError, WrongUse
+from rivermark.model.stream import Ingest
 
 if TYPE_CHECKING:
     from rivermark.backfill.retake import Retaken
@@ -48,28 +49,19 @@ def retake(
     # Here, because `--help` needs nothing of the runtime.
     from rivermark.backfill.retake import former_reading
     from rivermark.backfill.retake import retake as read_again
-    from rivermark.lake.lake import Lake
 
     settings, declared = settings_for(home), topology()
     streams, files = ([], names) if group else (names[:1], names[1:])
     if not files:
         raise WrongUse("which file? `rivermark files STREAM` lists them")
-    ingests = suited(declared, streams, group, an_ingest)
+    ingests, lake = suited(declared, streams, group, an_ingest), settings.lake()
 
-    def readers(lake: Lake, name: str) -> list[tuple[Any, dict[str, Any]]]:
-        read, unread = [], None
-        for ingest in ingests:
-            try:
-                read.append((ingest, former_reading(lake, ingest, name)))
-            except RivermarkError as error:
-                unread = error
-        if not read and unread is not None:
-            raise unread
+    def read_by(name: str) -> list[tuple[Ingest, dict[str, Any]]]:
+        # Of a group, the ingests that have not read the file are left out.
+        read, _ = attempted(ingests, lambda each: (each, former_reading(lake, each, name)))
         return read
 
-    meant = [
-        (ingest, name, row) for name in files for ingest, row in readers(settings.lake(), name)
-    ]
+    meant = [(ingest, name, row) for name in files for ingest, row in read_by(name)]
     if dry_run:
         former = [(name, {count: row[count] or 0 for count in COUNTS}) for _, name, row in meant]
         if as_json:
