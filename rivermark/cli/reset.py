@@ -45,10 +45,11 @@ def reset(
     chosen: list[AnyStream] = suited(declared, streams, group, lambda stream: stream)
     for stream in chosen:
         check_resettable(stream, with_tables=with_tables)
-    affected = {s.name: s for stream in chosen for s in resets_with(declared, stream)}
+    chains = [[s.name for s in resets_with(declared, stream)] for stream in chosen]
+    affected = {name for chain in chains for name in chain}
     names = [stream.name for stream in declared.streams if stream.name in affected]
     # Those that start over with another one need no order of their own.
-    below = {s.name for stream in chosen for s in resets_with(declared, stream)[1:]}
+    downstream = {name for chain in chains for name in chain[1:]}
     generations: dict[str, int] = {}
     removed: list[str] = []
     would = "would get " if dry_run else ""
@@ -58,7 +59,7 @@ def reset(
         if not yes:
             typer.confirm("Start these streams over?", abort=True, err=as_json)
         for stream in chosen:
-            if stream.name in below:
+            if stream.name in downstream:
                 continue
             report = start_over(
                 settings, declared, stream, run_id=new_run_id(), with_tables=with_tables
