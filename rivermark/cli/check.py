@@ -44,12 +44,13 @@ def check(
     sentences = [*dict.fromkeys(str(fault) for fault in faults)]
     if as_json:
         print_json({"streams": len(chosen), "faults": sentences})
-    for sentence in () if as_json else sentences:
-        out().print(plain(sentence), soft_wrap=True)
+    elif sentences:
+        for sentence in sentences:
+            out().print(plain(sentence), soft_wrap=True)
+    else:
+        out().print(plain(f"no fault in {len(chosen)} stream{'s' * (len(chosen) != 1)}"))
     if sentences:
         raise typer.Exit(ExitCode.FAULT)
-    if not as_json:
-        out().print(plain(f"no fault in {len(chosen)} stream{'s' * (len(chosen) != 1)}"))
 
 
 def declared_streams(

@@ -14,7 +14,7 @@ from rivermark.backfill.as_of import parse_version
 from rivermark.cli.arguments import Home, Json, Personal, TableName
 from rivermark.cli.console import cell, grid, number, out, plain, print_json
 from rivermark.cli.deployment import settings_for, topology
-from rivermark.cli.failing_rows import show_bad_rows
+from rivermark.cli.failing_rows import ALL, show_bad_rows
 from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.sql import query, quoted
@@ -63,8 +63,8 @@ def show(
         rivermark show taxi/trips --bad "service is given"
         rivermark show ops/stream_progress
     """
-    lake = settings_for(home).lake()
-    shown = table_named(topology(), lake, table)
+    lake, declared = settings_for(home).lake(), topology()
+    shown = table_named(declared, lake, table)
     if refused and version:
         raise typer.BadParameter("refused rows have no version: give --refused or --version")
     if oldest and (bad is not None or refused):
@@ -72,9 +72,9 @@ def show(
     if bad is not None or refused:
         show_bad_rows(
             lake,
-            topology(),
+            declared,
             shown,
-            bad or "all",
+            bad or ALL,
             limit,
             version=version,
             refused=refused,
