@@ -38,7 +38,8 @@ def accept(
     chosen: list[AnyStream] = suited(topology(), streams, group, lambda stream: stream)
     names = ", ".join(stream.name for stream in chosen)
     if not (yes or dry_run):
-        typer.confirm(f"Does the state of {names} mean what is declared now?", abort=True)
+        question = f"Does the state of {names} mean what is declared now?"
+        typer.confirm(question, abort=True, err=as_json)
     accepted = {
         stream.name: None if dry_run else accept_state(settings, stream, run_id=new_run_id())
         for stream in chosen

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from rivermark.cli.arguments import DryRun, Groups, Home, Json, Streams, Yes
-from rivermark.cli.console import out, plain, print_json
+from rivermark.cli.console import err, out, plain, print_json
 from rivermark.cli.deployment import an_ingest, settings_for, suited, topology
 from rivermark.cli.session import new_run_id
 from rivermark.model.printable import printable
@@ -35,17 +35,16 @@ def accept_loss(
     from rivermark.ingest.plan import lost_splits
     from rivermark.runtime.supervision.reset import accept_loss as plan_loss
 
-    settings = settings_for(home)
+    settings, console = settings_for(home), err() if as_json else out()
     results: list[dict[str, Any]] = []
     for ingest in suited(topology(), streams, group, an_ingest):
         gaps = lost_splits(settings.lake(), settings.landing_root, ingest)
-        if not as_json:
-            for gap in gaps:
-                out().print(plain(f"gone: {printable(gap.name)} ({gap.reason})"))
+        for gap in gaps:
+            console.print(plain(f"gone: {printable(gap.name)} ({gap.reason})"))
         accepted = bool(gaps) and not dry_run
         if accepted:
             if not yes:
-                typer.confirm("Go on without them?", abort=True)
+                typer.confirm("Go on without them?", abort=True, err=as_json)
             gaps = plan_loss(settings, ingest, run_id=new_run_id())
         listed = [{"name": gap.name, "reason": gap.reason} for gap in gaps]
         results.append({"stream": ingest.name, "accepted": accepted, "gaps": listed})

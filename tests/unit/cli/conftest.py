@@ -55,6 +55,8 @@ BUSIEST = Stream(
 SHOP = Topology([ORDERS, HOURLY, BUSIEST])
 
 Run = Callable[..., Result]
+TYPED = " y\n"
+"""What the runner itself adds to standard output for an answer `y`."""
 
 
 def drop(settings: Settings, name: str, content: str, *, age_seconds: float) -> Path:

@@ -18,7 +18,7 @@ from rivermark.model.source import Discovery, PlannedSplit, Split
 from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.lease import Lease
 from rivermark.settings import Settings
-from tests.unit.cli.conftest import NOON, ORDERS, Run
+from tests.unit.cli.conftest import NOON, ORDERS, TYPED, Run
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def test_b062_a_gap_is_shown_then_planned_and_the_stream_goes_on_behind_it(
     for command in ("files", "run", "accept_loss"):
         monkeypatch.setattr(f"rivermark.cli.{command}.topology", lambda: Topology([ingest]))
 
-    for command in (["files", "shop/orders"], ["run", "--dry-run"]):
-        stopped = rivermark(*command)
+    for arguments in (["files", "shop/orders"], ["run", "--dry-run"]):
+        stopped = rivermark(*arguments)
         assert stopped.exit_code == 1
         assert "records 0 to 9 are gone. Nothing was skipped" in stopped.stderr
         assert "rivermark accept-loss shop/orders" in stopped.stderr
@@ -89,9 +89,9 @@ def test_b062_a_gap_is_shown_then_planned_and_the_stream_goes_on_behind_it(
     with Lease(settings.state, "shop/orders").acquire("live"):
         running = rivermark("accept-loss", "shop/orders", "--yes")
         assert "already run by run live" in running.stderr
-    document: dict[str, Any] = json.loads(
-        rivermark("accept-loss", "shop/orders", "--yes", "--json").stdout
-    )
+    accepted = rivermark("accept-loss", "shop/orders", "--json", input="y\n")
+    assert "gone: range-0/lost (forgotten)\nGo on without them?" in accepted.stderr
+    document: dict[str, Any] = json.loads(accepted.stdout.removeprefix(TYPED))
     assert document["streams"] == [
         {
             "stream": "shop/orders",
