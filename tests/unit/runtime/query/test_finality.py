@@ -37,7 +37,7 @@ REPEATS = Reach("repeats", "first_of_each within 3 days", 3 * DAY)
 
 
 @pytest.mark.parametrize(
-    ("declared", "told"),
+    ("declared", "operators"),
     [
         (stream(), [window(HOUR, HOUR)]),
         (stream(), [window(DAY, DAY)]),
@@ -48,13 +48,13 @@ REPEATS = Reach("repeats", "first_of_each within 3 days", 3 * DAY)
     ],
 )
 def test_a_margin_that_covers_what_operators_reach_for_is_taken(
-    declared: Stream, told: list[Reach]
+    declared: Stream, operators: list[Reach]
 ) -> None:
-    check_margin(declared, BuildReach(operators=told))
+    check_margin(declared, BuildReach(operators=operators))
 
 
 @pytest.mark.parametrize(
-    ("declared", "told", "needed"),
+    ("declared", "operators", "needed"),
     [
         (stream(), [REPEATS], "3 days, 0:00:00"),
         (stream(), [window(7 * DAY, 7 * DAY)], "6 days, 0:00:00"),
@@ -65,14 +65,14 @@ def test_a_margin_that_covers_what_operators_reach_for_is_taken(
     ],
 )
 def test_a_margin_that_does_not_is_refused_with_one_that_would(
-    declared: Stream, told: list[Reach], needed: str
+    declared: Stream, operators: list[Reach], needed: str
 ) -> None:
     with pytest.raises(DeclarationError, match=f"'test/counts'.* `margin` of at least {needed}"):
-        check_margin(declared, BuildReach(operators=told))
+        check_margin(declared, BuildReach(operators=operators))
 
 
 @pytest.mark.parametrize(
-    ("declared", "told", "after"),
+    ("declared", "operator", "after"),
     [
         (stream(), window(HOUR, HOUR), timedelta(0)),
         (stream(), window(HOUR, HOUR / 4), 0.75 * HOUR),
@@ -82,9 +82,9 @@ def test_a_margin_that_does_not_is_refused_with_one_that_would(
     ],
 )
 def test_windows_of_a_day_end_so_long_after_it(
-    declared: Stream, told: Reach, after: timedelta
+    declared: Stream, operator: Reach, after: timedelta
 ) -> None:
-    assert finished_after(declared, BuildReach(operators=[told])) == after
+    assert finished_after(declared, BuildReach(operators=[operator])) == after
 
 
 def test_a_build_without_sessions_of_a_process_leaves_no_accumulator() -> None:
