@@ -53,7 +53,7 @@ def parse_version(text: str) -> int | datetime:
 
 
 def check_tables(as_of: AsOf, inputs: Iterable[Table]) -> None:
-    """Refuse a version of a table that is not read. Raises RivermarkError."""
+    """Refuse a version of a table that is not read. Raises WrongUse."""
     if not isinstance(as_of, Mapping):
         return
     read = [table.name for table in inputs]

@@ -97,7 +97,7 @@ class Outcome:
 
 
 def derived(stream: AnyStream) -> Stream:
-    """The stream, if it can be recomputed from its inputs; RivermarkError for an ingest."""
+    """The stream, if it can be recomputed from its inputs; WrongUse for an ingest."""
     if isinstance(stream, Ingest):
         raise WrongUse(
             f"'{stream.name}' admits rows from outside and has no inputs to compute it from; "

@@ -45,7 +45,7 @@ def takes(build: Callable[..., Any], name: str) -> bool:
 def parsed(name: str, text: str, like: Parameter) -> Parameter:
     """A text as a value of the kind that was declared, which Spark can compute with.
 
-    Raises RivermarkError with the parameter, what is expected of it, and its bounds.
+    Raises WrongUse with the parameter, what is expected of it, and its bounds.
     """
     expected, read = next(READERS[kind] for kind in READERS if isinstance(like, kind))
     try:

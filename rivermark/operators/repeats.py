@@ -31,8 +31,8 @@ def first_of_each(
     original's, whatever the batches: behind an ingest nothing comes that is older than the
     watermark, so the original is still remembered. A repeat dated later than that may pass or not
     on a stream, by what else had come: days with one that lies near another repeat are not computed
-    again. Of copies that differ and come in one batch, a stream keeps
-    any. Rows need the columns ARRIVAL on a table.
+    again. Of copies that differ and come in one batch, a stream keeps any. Rows need the columns
+    ARRIVAL on a table.
     """
     if not keys or within <= timedelta(0):
         raise DeclarationError(f"first of each {keys} within {within}: needs keys and a time")

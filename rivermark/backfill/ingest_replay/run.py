@@ -47,7 +47,7 @@ def replay_ingest(
 
 
 def an_admitting(stream: AnyStream) -> Ingest:
-    """The stream, if it admits rows from outside; else RivermarkError."""
+    """The stream, if it admits rows from outside; else WrongUse."""
     if isinstance(stream, Ingest):
         return stream
     raise WrongUse(

@@ -93,7 +93,7 @@ def state_of_stream(
 
 
 def a_process(stream: AnyStream) -> Stream:
-    """The stream, if a process function makes its rows; else RivermarkError."""
+    """The stream, if a process function makes its rows; else WrongUse."""
     if isinstance(stream, Stream) and isinstance(stream.build, ProcessBuild):
         return stream
     raise WrongUse(f"stream '{stream.name}' runs no process function: it keeps no keys")
