@@ -12,6 +12,7 @@ from rivermark.cli.backfill import backfill, money
 from rivermark.cli.console import cell, grid, number, out, plain, print_json
 from rivermark.cli.deployment import attempted, settings_for, suited, topology
 from rivermark.model.errors import RivermarkError
+from rivermark.model.printable import printable
 
 if TYPE_CHECKING:
     from rivermark.backfill.ingest_replay.decisions import IngestReplay
@@ -109,7 +110,7 @@ def print_replay(
         listed = grid(None, ("file", "row", "event time", "before", "after"), right=("row",))
         for row in report.sample[:rows]:
             listed.add_row(
-                cell(row["file"]),
+                printable(row["file"]),
                 number(row["row"]),
                 *map(cell, (row["event_time"], row["before"], row["after"])),
             )

@@ -8,10 +8,11 @@ import typer
 
 from rivermark.cli.arguments import DryRun, Groups, Home, Json
 from rivermark.cli.backfill import backfill
-from rivermark.cli.console import cell, grid, number, out, print_json
+from rivermark.cli.console import grid, number, out, print_json
 from rivermark.cli.deployment import an_ingest, attempted, settings_for, suited, topology
 from rivermark.cli.merge_late import downstream_as_plain, print_downstream
 from rivermark.model.errors import RivermarkError, WrongUse
+from rivermark.model.printable import printable
 from rivermark.model.stream import Ingest
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def retake(
         else:
             table = grid("files that would be read again", ("file", *COUNTS), right=COUNTS)
             for name, counts in former:
-                table.add_row(cell(name), *map(number, counts.values()))
+                table.add_row(printable(name), *map(number, counts.values()))
             out().print(table)
         return
     with backfill(settings, declared, "Reading files again") as context:
@@ -102,5 +103,5 @@ def _print_files(done: list[Retaken]) -> None:
     for each in done:
         now = vars(each.outcome)
         pairs = ((each.former[name], now[name]) for name in COUNTS)
-        table.add_row(cell(each.file), *(number(n) for pair in pairs for n in pair))
+        table.add_row(printable(each.file), *(number(n) for pair in pairs for n in pair))
     out().print(table)
