@@ -178,7 +178,7 @@ def no_rows_from(query: str, *, name: str, severity: Severity = "critical") -> E
     """A query finds nothing; it reads the table as `{batch}` and may use windows and joins.
 
     Its functions are those of `rivermark.model.query_dialect`; names that are words of SQL stand in
-    backquotes.
+    backquotes, and braces of a text are doubled.
     """
     if not re.search(r"(?<!\{)\{batch\}(?!\})", query):
         raise DeclarationError(f"rule '{name}': the query does not read {{batch}}")

@@ -40,7 +40,11 @@ def check_query(query: str) -> None:
     Raises:
         SqlRefused: Which one, and what to write in its place.
     """
-    words = tokens(query.replace("{batch}", "batch"))
+    try:
+        sql = query.format(batch="batch")
+    except (LookupError, ValueError, AttributeError):
+        raise SqlRefused("braces stand for {batch} only: write {{ and }} for the signs") from None
+    words = tokens(sql)
     for before, token, after in zip([Token("end", ""), *words], words, words[1:], strict=False):
         word = token.keyword
         if word in REFUSED and before.keyword != ".":

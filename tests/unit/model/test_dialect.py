@@ -158,6 +158,8 @@ def test_n061_a_condition_outside_of_the_dialect_is_refused_with_what_to_write(
         ("SELECT a % b FROM {batch}", "'%'"),
         ("SELECT collect_list(a) FROM {batch}", "function collect_list"),
         ("SELECT a FROM {batch} QUALIFY rank() OVER (ORDER BY a) = 1", "QUALIFY"),
+        ("SELECT * FROM {batch} WHERE a = '{x}'", "write {{ and }} for the signs"),
+        ("SELECT * FROM {batch} WHERE a = '{'", "write {{ and }} for the signs"),
     ],
 )
 def test_n061_a_query_is_refused_by_the_functions_and_signs_in_it(query: str, advice: str) -> None:
@@ -172,7 +174,7 @@ def test_queries_of_shared_functions_are_declared() -> None:
         WITH days AS (SELECT `end`, count(*) AS n, sum(a) FILTER (WHERE a > 0) AS s
                       FROM {batch} AS t GROUP BY `end`)
         SELECT *, cast(n AS decimal(12, 2)) / 4 AS q, n / nullif(s, 0) AS r,
-               lag(n) OVER (PARTITION BY s ORDER BY n DESC) AS before
+               lag(n) OVER (PARTITION BY s ORDER BY n DESC) AS before, '{{x}}' AS braces
         FROM days WHERE n IN (SELECT max(n) FROM days) AND NOT (s IS NULL)
     """
 
