@@ -93,8 +93,7 @@ def check_columns(suite: Suite | None, table: str, schema: StructType) -> None:
             rule.question.names if isinstance(rule.question, Columns) else columns_of(rule.question)
         )
         for name in names:
-            # Of a nested column the first part is one of the table.
-            if name not in columns and name.partition(".")[0] not in columns:
+            if name not in columns:
                 raise DeclarationError(
                     f"rule '{rule.name}' of the suite of '{table}': the table has no column "
                     f"'{name}'{did_you_mean(name, columns) or ';'} it has {', '.join(columns)}"
@@ -103,8 +102,12 @@ def check_columns(suite: Suite | None, table: str, schema: StructType) -> None:
 
 def _check_dialect(suite: str, rule: SuiteRule) -> None:
     """Refuse what the evaluators do not read alike, or only one of them reads."""
-    odd = [column for column in columns_of(rule.question) if "." in column or "`" in column]
     try:
+        for column in columns_of(rule.question):
+            if "." in column or "`" in column:
+                raise SqlRefused(
+                    f"column {column!r}: a rule names no field and no column with a dot"
+                )
         match rule.question:
             case Matches(_, pattern):
                 in_both(pattern)
@@ -112,10 +115,6 @@ def _check_dialect(suite: str, rule: SuiteRule) -> None:
                 parsed(condition)
             case NoRowsFrom(query):
                 check_query(query)
-            case _ if odd:
-                raise SqlRefused(
-                    f"column {odd[0]!r}: a rule names no field and no column with a dot"
-                )
     except (PatternRefused, SqlRefused) as error:
         raise DeclarationError(f"suite '{suite}', rule '{rule.name}': {error}") from None
 
