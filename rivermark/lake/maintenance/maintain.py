@@ -29,7 +29,7 @@ BUSY: Final = "days of it are being computed again: the next maintenance takes i
 class MaintenanceResult:
     """What the maintenance of a table did (or, dry, would do); `notes` say what it left and why.
 
-    `failed` is why the table could not be looked after; what the other numbers say was done before.
+    `failed` is why the table could not be looked after; the numbers are unknown then.
     """
 
     table: str
