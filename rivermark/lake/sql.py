@@ -76,3 +76,8 @@ def _opened(**config: str) -> duckdb.DuckDBPyConnection:
 def quoted(column: str) -> str:
     """A column's name as SQL takes any name."""
     return '"' + column.replace('"', '""') + '"'
+
+
+def spark_quoted(column: str) -> str:
+    """A column's name as SQL of Spark takes any name."""
+    return "`" + column.replace("`", "``") + "`"

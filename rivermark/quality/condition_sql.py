@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final, Literal
 
-from rivermark.lake.sql import quoted
+from rivermark.lake.sql import quoted, spark_quoted
 from rivermark.model.condition import COMPARISONS, Call, Column, Constant, Node, SqlRefused, parsed
 from rivermark.model.nearest import did_you_mean
 from rivermark.model.question import NoRowsWhere
@@ -95,10 +95,8 @@ class _Writer:
                 )
             names.append(name)
             kind = kind.fields[name]
-        spark = (f"`{name.replace('`', '``')}`" for name in names)
-        return _Value(
-            self._by_engine(duckdb=".".join(map(quoted, names)), spark=".".join(spark)), kind
-        )
+        duckdb, spark = (".".join(map(quote, names)) for quote in (quoted, spark_quoted))
+        return _Value(self._by_engine(duckdb=duckdb, spark=spark), kind)
 
     def _constant(self, constant: Constant) -> _Value:
         value = constant.value

@@ -16,6 +16,7 @@ from typing import Final
 
 from rivermark.lake.day_predicates import spark_day
 from rivermark.lake.duckdb_days import duckdb_day
+from rivermark.lake.sql import quoted, spark_quoted
 from rivermark.model.question import UsualRows
 
 WEEKS: Final = 8
@@ -32,13 +33,13 @@ _SAMPLED: Final = f"k <= {NEAR_DAYS} OR k % 7 = 0"
 class Dialect:
     """What DuckDB and Spark write differently, and days and hours.
 
-    `local_day` takes a column and a zone. `later` is `slot` moved on by `k` days, `steps` are the
-    values of `k`, `quote` encloses names.
+    `local_day` takes a column and a zone, `quoted` a column's name. `later` is `slot` moved on by
+    `k` days, `steps` are the values of `k`.
     """
 
     local_day: Callable[[str, str], str]
     steps: str
-    quote: str
+    quoted: Callable[[str], str]
     later: str = "slot + k"
 
 
@@ -46,14 +47,14 @@ SPARK: Final = Dialect(
     spark_day,
     # Made of constants.
     f"SELECT k FROM (SELECT explode(sequence(1, {7 * WEEKS})) AS k) AS days WHERE {_SAMPLED}",  # noqa: S608
-    "`",
+    spark_quoted,
 )
 DUCKDB: Final = Dialect(
     duckdb_day,
     f"SELECT k::INTEGER AS k FROM range(1, {7 * WEEKS + 1}) AS days(k) WHERE {_SAMPLED}",  # noqa: S608
-    '"',
+    quoted,
 )
-DUCKDB_HOURS: Final = Dialect(duckdb_day, DUCKDB.steps, DUCKDB.quote, "slot + to_days(k)")
+DUCKDB_HOURS: Final = Dialect(duckdb_day, DUCKDB.steps, quoted, "slot + to_days(k)")
 
 
 def profile(dialect: Dialect, *, days_needed: int) -> str:
@@ -91,8 +92,7 @@ def usual_rows(rule: UsualRows, dialect: Dialect, *, is_date: bool) -> str:
     The query reads the table alone, so a pinned version has the same result again. Only the
     declared names of a column and a zone are in it.
     """
-    quote = dialect.quote
-    column = f"t.{quote}{rule.column.replace(quote, 2 * quote)}{quote}"
+    column = f"t.{dialect.quoted(rule.column)}"
     local = dialect.local_day(column, rule.zone)
     return f"""
     WITH counted AS (

@@ -24,6 +24,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from rivermark.lake.sql import spark_quoted
 from rivermark.model.pattern import in_both
 from rivermark.model.question import (
     Between,
@@ -206,7 +207,7 @@ def _in_range(range_: Between, kind: ColumnKind) -> str:
 
 
 def _compared(column: str, kind: ColumnKind) -> str:
-    name = "`" + column.replace("`", "``") + "`"
+    name = spark_quoted(column)
     return f"CAST({name} AS DOUBLE)" if kind.family == "float" else name
 
 

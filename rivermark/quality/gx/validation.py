@@ -13,6 +13,7 @@ from great_expectations.core import ExpectationSuiteValidationResult
 from great_expectations.core.expectation_validation_result import ExpectationValidationResult
 from pyspark.sql import functions as F
 
+from rivermark.lake.sql import spark_quoted
 from rivermark.model.check import CheckResult, Example
 from rivermark.model.question import Columns, NoRowsWhere, NotNull, RowCount, columns_of
 from rivermark.model.rule import SuiteRule
@@ -197,12 +198,8 @@ class _Validator:
     def _failing_rows(self, rule: SuiteRule) -> tuple[Example, ...]:
         open_columns = [c for c in self._frame.columns if c not in self._personal]
         condition = sql_of_condition(rule, kinds_of_spark(self._frame.schema), "spark")
-        failing = self._frame.where(F.expr(condition)).select(*map(_named, open_columns))
+        failing = self._frame.where(F.expr(condition)).select(*map(spark_quoted, open_columns))
         return tuple(as_example(r.asDict(), self._frame.schema) for r in failing.take(EXAMPLES))
-
-
-def _named(column: str) -> str:
-    return f"`{column.replace('`', '``')}`"
 
 
 @contextmanager
