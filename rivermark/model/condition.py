@@ -358,19 +358,16 @@ class _Parser:
         if self._took("cast"):
             self._take("(")
             return self._cast()
-        literal = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
         if self._took("interval"):
             return self._interval()
-        if self.next.keyword in ("date", "timestamp") and literal.kind == "text":
-            word = self.next.keyword
-            self._at += 2
-            return _time(word, literal.text)
-        if self.next.keyword in ("date", "timestamp"):
-            self._at += 1
-            if self.next.keyword != "(":
-                return Column((self._tokens[self._at - 1].text,))
-            self._at -= 1
-        raise self.refusal()
+        token, after = self._tokens[self._at : self._at + 2]
+        if token.keyword not in ("date", "timestamp") or after.keyword == "(":
+            raise self.refusal()
+        self._at += 1
+        if after.kind != "text":
+            return Column((token.text,))
+        self._at += 1
+        return _time(token.keyword, after.text)
 
     def _case(self) -> Node:
         if self.next.keyword != "when":
