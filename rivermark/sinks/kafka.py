@@ -18,6 +18,7 @@ import msgspec
 import pyarrow as pa
 
 from rivermark.model.client_settings import kafka_settings
+from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError, RivermarkError
 from rivermark.model.sink import (
     BatchIdentity,
@@ -41,6 +42,7 @@ TRANSACTION_MILLIS: Final = "600000"
 """How long a batch may take; brokers allow 15 minutes unless they are set otherwise."""
 
 
+@declared("sink", lambda values: values.get("topic"))
 @dataclass(frozen=True, kw_only=True)
 class KafkaSink(Sink):
     """Sends each row as a JSON object, to be read with `isolation.level=read_committed`.

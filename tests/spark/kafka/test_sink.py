@@ -12,11 +12,11 @@ import confluent_kafka
 import pytest
 from confluent_kafka import Consumer, Message
 
-from rivermark import DeclarationError, KafkaSink, RivermarkError
+from rivermark import KafkaSink, RivermarkError
 from rivermark.lake.lake import Lake
 from rivermark.model.sink import SinkContext
 from tests.spark.helpers.kafka import Topics
-from tests.unit.sinks.conftest import FARES, NOON, Killed, Killer, context, fares, two_days
+from tests.unit.sinks.conftest import NOON, Killed, Killer, context, fares, two_days
 
 
 def messages(topics: Topics, topic: str) -> list[Message]:
@@ -173,12 +173,3 @@ def test_a_topic_that_is_not_there_is_named_at_the_start(
 ) -> None:
     with pytest.raises(RivermarkError, match="there is no topic 'nowhere'"):
         KafkaSink(topic="nowhere", brokers=topics.brokers).open(where).last()
-
-
-def test_columns_that_the_table_does_not_have_are_refused() -> None:
-    with pytest.raises(DeclarationError, match="no column 'moment'"):
-        KafkaSink(topic="fares", timestamp="moment").check(FARES)
-    assert KafkaSink(topic="fares").described() == (
-        "Kafka topic fares of 127.0.0.1:9092: exactly once, by a transaction that holds rows and "
-        "batch; read committed messages only; a recompute skips"
-    )

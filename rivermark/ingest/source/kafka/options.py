@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from rivermark.model.client_settings import kafka_settings
 from rivermark.model.errors import DeclarationError
@@ -31,14 +31,6 @@ class KafkaOptions:
     def __post_init__(self) -> None:
         if bool(self.names) == bool(self.pattern):
             raise DeclarationError("either topics or a pattern of their names")
-        for what, value, known in (
-            ("format", self.format, get_args(Format)),
-            ("start", self.start, ("earliest", "latest")),
-            ("isolation", self.isolation, ("read_committed", "read_uncommitted")),
-            ("tombstones", self.tombstones, ("skip", "rows")),
-        ):
-            if isinstance(value, str) and value not in known:
-                raise DeclarationError(f"{what} {value!r}: one of {', '.join(known)}")
         if isinstance(self.start, datetime) and self.start.tzinfo is None:
             raise DeclarationError(f"start {self.start} has no time zone")
         if self.max_messages < 1:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rivermark.ingest.source.kafka.options import KafkaOptions
+from rivermark.model.declared import declared
 from rivermark.model.errors import RivermarkError
 from rivermark.model.source import Source, SourceReader
 
 
+@declared("source", lambda values: values.get("pattern") or values.get("topics"))
 @dataclass(frozen=True, kw_only=True)
 class KafkaSource(KafkaOptions, Source):
     """Messages of one topic, of several, or of all whose names fit `pattern`, a regular expression.

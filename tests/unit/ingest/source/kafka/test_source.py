@@ -1,0 +1,51 @@
+"""Declarations of topics: what is refused, without a broker."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from rivermark import DeclarationError, KafkaSource, RivermarkError
+from rivermark.model.declared import place_of
+
+
+def test_declarations_that_cannot_work_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DeclarationError, match="either topics or a pattern"):
+        KafkaSource(topics="a", pattern="b")
+    with pytest.raises(DeclarationError, match="no time zone"):
+        KafkaSource(topics="a", start=datetime(2024, 3, 1))  # noqa: DTZ001
+    with pytest.raises(DeclarationError, match="at least 1"):
+        KafkaSource(topics="a", max_messages=0)
+    secret = KafkaSource(topics="a", settings={"sasl.password": "$SHOP_PASSWORD"})
+    with pytest.raises(RivermarkError, match="environment variable SHOP_PASSWORD"):
+        secret.client_settings()
+    monkeypatch.setenv("SHOP_PASSWORD", "hidden")
+    assert secret.client_settings()["sasl.password"] == "hidden"
+    assert "hidden" not in repr(secret)
+
+
+@pytest.mark.parametrize(
+    ("values", "fault"),
+    [
+        ({"start": "newest"}, "source 'a': `start` is .*'newest'; expected 'earliest', 'latest', "),
+        ({"format": "avro"}, "source 'a': `format` is .*'avro'; expected 'json', 'text' or 'bytes"),
+        ({"isolation": "none"}, "`isolation` is .*; expected 'read_committed' or 'read_uncommitt"),
+        ({"tombstones": "drop"}, "`tombstones` is .*'drop'; expected 'skip' or 'rows'"),
+        ({"max_messages": "5"}, "source 'a': `max_messages` is the text '5'; expected a whole num"),
+        ({"topic": "a"}, r"it has no `topic`; did you mean 'topics'\?"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_named_with_its_source_and_line(
+    values: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(DeclarationError, match=rf"{fault}.*test_source\.py, line \d+"):
+        KafkaSource(**{"topics": "a", **values})
+
+
+def test_topics_may_be_a_list_and_a_source_knows_where_it_was_declared() -> None:
+    source = KafkaSource(topics=["a", "b"])  # type: ignore[arg-type]
+    assert source == KafkaSource(topics=("a", "b"))
+    assert hash(source) == hash(KafkaSource(topics=("a", "b")))
+    assert place_of(source) is not None
