@@ -1,11 +1,21 @@
-"""The settings of a client of an outside service, whose secrets are those of the environment."""
+"""A client of an outside service: whether it is installed, and its settings.
+
+Secrets among the settings are those of the environment.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from importlib.util import find_spec
 
 from rivermark.model.errors import RivermarkError
+
+
+def require_kafka_client(what: str) -> None:
+    """Raise RivermarkError where Kafka's client is not installed; `what` says what needs it."""
+    if find_spec("confluent_kafka") is None:
+        raise RivermarkError(f"{what} needs Kafka's client: pip install 'rivermark[kafka]'")
 
 
 def kafka_settings(brokers: str, settings: Mapping[str, str]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import msgspec
 import pyarrow as pa
 
-from rivermark.model.client_settings import kafka_settings
+from rivermark.model.client_settings import kafka_settings, require_kafka_client
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError, RivermarkError
 from rivermark.model.sink import (
@@ -82,6 +82,7 @@ class KafkaSink(Sink):
 
     def open(self, context: SinkContext) -> SinkWriter:
         """End what a killed writer had begun, and shut out one that still runs."""
+        require_kafka_client(f"writing to {self.target}")
         return _Writer(self, context)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
-from rivermark import DeclarationError, KafkaSink
-from tests.unit.sinks.conftest import FARES
+from rivermark import DeclarationError, KafkaSink, RivermarkError
+from rivermark.lake.lake import Lake
+from tests.unit.sinks.conftest import FARES, context
 
 
 def test_columns_that_the_table_does_not_have_are_refused() -> None:
@@ -26,3 +30,14 @@ def test_a_value_that_does_not_fit_is_named_with_its_sink_and_line() -> None:
         DeclarationError, match=r"sink 'fares': it has no `keys`; did you mean 'key'"
     ):
         KafkaSink(topic="fares", keys=("ride",))  # type: ignore[call-arg]
+
+
+def test_writing_without_the_client_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink, where = KafkaSink(topic="fares"), context(Lake(str(tmp_path)))
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(
+        RivermarkError, match=r"writing to Kafka topic fares .*'rivermark\[kafka\]'"
+    ):
+        sink.open(where)

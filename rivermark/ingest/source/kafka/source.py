@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rivermark.ingest.source.kafka.options import KafkaOptions
+from rivermark.model.client_settings import require_kafka_client
 from rivermark.model.declared import declared
-from rivermark.model.errors import RivermarkError
 from rivermark.model.source import Source, SourceReader
 
 
@@ -65,13 +65,8 @@ class KafkaSource(KafkaOptions, Source):
 
     def open(self, landing_root: str) -> SourceReader:
         """Open a reader; it connects when it is first used."""
+        require_kafka_client(f"reading {self.description.rstrip('.')}")
         # The reader loads the client, which a declaration does not need.
-        try:
-            from rivermark.ingest.source.kafka.reader import KafkaReader
-        except ModuleNotFoundError as error:
-            if error.name != "confluent_kafka":
-                raise
-            raise RivermarkError(
-                "reading Kafka needs its client: pip install 'rivermark[kafka]'"
-            ) from error
+        from rivermark.ingest.source.kafka.reader import KafkaReader
+
         return KafkaReader(self.name, self)

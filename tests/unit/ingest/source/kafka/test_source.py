@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
 from typing import Any
 
@@ -49,3 +50,10 @@ def test_topics_may_be_a_list_and_a_source_knows_where_it_was_declared() -> None
     assert source == KafkaSource(topics=("a", "b"))
     assert hash(source) == hash(KafkaSource(topics=("a", "b")))
     assert place_of(source) is not None
+
+
+def test_reading_without_the_client_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = KafkaSource(topics="fares")
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(RivermarkError, match=r"reading Kafka topic `fares` .*'rivermark\[kafka\]'"):
+        source.open("")
