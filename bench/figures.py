@@ -20,6 +20,8 @@ from typing import Any, Final
 
 import psutil
 
+from setup import ivy
+
 ROOT: Final = Path(__file__).resolve().parent.parent
 DETAILS: Final = ROOT / "docs" / "performance"
 """Where figures and the pages behind the first one lie."""
@@ -54,8 +56,7 @@ def commit() -> str:
 
 def java() -> str:
     """The first line of `java -version`."""
-    home = os.environ.get("JAVA_HOME")
-    return _first_line(str(Path(home, "bin", "java")) if home else "java", "-version")
+    return _first_line(ivy.java(), "-version")
 
 
 def processor() -> str:

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from setup.ivy import spark_jars
+from setup.ivy import java, spark_jars
 from setup.jars import CACHE, sha256
 
 JOB = Path(__file__).with_name("class_archive_job.py")
@@ -94,9 +94,8 @@ def record(archive: Path, jars: list[Path], scratch: Path) -> str:
 
 def fingerprint(jars: list[Path]) -> str:
     """All that an archive depends on: the JVM, each JAR with its place and time, and the job."""
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home, "bin", "java")) if home else "java"
-    version = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
+    asked = [java(), "-version"]
+    version = subprocess.run(asked, capture_output=True, text=True, check=True).stderr
     paths = [*jars, *sorted(spark_jars().glob("*.jar"))]
     parts = [version, sha256(JOB), *(f"{path} {path.stat().st_mtime_ns}" for path in paths)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

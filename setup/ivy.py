@@ -47,10 +47,9 @@ def retrieve(
 ) -> Path:
     """Fetch the modules' JARs, with all that they need or not, into a folder below `scratch`."""
     (scratch / "ivy.xml").write_text(_ivy_module(modules, transitive=transitive))
-    home = os.environ.get("JAVA_HOME")
     settings = os.environ.get("RIVERMARK_IVY_SETTINGS") or ROOT / "setup" / "ivysettings.xml"
     command = [
-        str(Path(home, "bin", "java")) if home else "java",
+        java(),
         f"-Drivermark.ivy.cache={scratch / 'ivy'}",
         f"-Divy.home={scratch / 'ivy'}",
         *("-cp", f"{spark_jars()}/*", "org.apache.ivy.Main"),
@@ -73,6 +72,12 @@ def retrieve(
             "Ivy settings file that RIVERMARK_IVY_SETTINGS names) and run `make setup` again."
         )
     return scratch / "jars"
+
+
+def java() -> str:
+    """The program that starts a JVM: that of JAVA_HOME, else the first one of the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home, "bin", "java")) if home else "java"
 
 
 def spark_jars() -> Path:

@@ -7,7 +7,6 @@ listens on 127.0.0.1 alone, to anybody on this machine, and keeps all that it wr
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import socket
 import struct
@@ -22,7 +21,7 @@ from uuid import uuid4
 
 import psutil
 
-from setup.ivy import ROOT, Problem
+from setup.ivy import ROOT, Problem, java
 from setup.jars import CACHE, fetch
 
 HOST: Final = "127.0.0.1"
@@ -161,12 +160,10 @@ class Broker:
         return self.folder / "broker.pid"
 
     def _command(self, program: str, *arguments: str) -> list[str]:
-        home = os.environ.get("JAVA_HOME")
-        java = str(Path(home, "bin", "java")) if home else "java"
         tied = ["setpriv", "--pdeathsig", "KILL"] if self.dies_with_parent else []
         if tied and shutil.which(tied[0]) is None:
             tied = []
-        return [*tied, java, *JVM, "-cp", f"{CACHE / 'jars' / 'kafka'}/*", program, *arguments]
+        return [*tied, java(), *JVM, "-cp", f"{CACHE / 'jars' / 'kafka'}/*", program, *arguments]
 
     def _format(self) -> None:
         """Write the cluster's id into the data folder, as a broker expects it."""
