@@ -46,7 +46,6 @@ dashboard: setup ## One page for any browser: days, late rows, throughput, check
 	@$(BIN)/rivermark dashboard
 
 kafka: setup ## A Kafka broker on 127.0.0.1:9092 (KAFKA_PORT=... for another port), until kafka-stop
-	@$(PYTHON) -m setup.jars kafka
 	@$(PYTHON) -m setup.kafka_broker start --port $(KAFKA_PORT)
 
 kafka-stop: ## Stop the broker of `make kafka`; its topics stay
@@ -66,15 +65,16 @@ lint: setup ## Only the linters, types and import contracts
 unit: setup ## Only the tests that need no JVM
 	$(PYTHON) -m pytest tests/unit -n 2 $(PYTEST_OPTIONS)
 
+# Of a broker's JARs: where they cannot be fetched, its tests are skipped, and say so.
 spark: setup ## Only the tests on a shared Spark session (without the long ones: see stories)
-	@$(PYTHON) -m setup.jars kafka
+	-@$(PYTHON) -m setup.jars kafka
 	$(PYTHON) -m pytest tests/spark -m "not long" $(WORKERS) $(PYTEST_OPTIONS)
 
 platform: setup ## Only the tests with Dagster in process
 	$(PYTHON) -m pytest tests/platform -n 2 --dist loadfile $(PYTEST_OPTIONS)
 
 stories: setup ## Long tests on Spark; disk, damage, power and kills (STORIES=short: without kills)
-	@$(PYTHON) -m setup.jars kafka
+	-@$(PYTHON) -m setup.jars kafka
 	RIVERMARK_FUZZ_ROUNDS=$(if $(filter short,$(STORIES)),5,40) $(PYTHON) -m pytest \
 		tests/unit/ingest/test_mutated_files.py $(PYTEST_OPTIONS)
 	RIVERMARK_FUZZ_ROUNDS=$(if $(filter short,$(STORIES)),1,10) $(PYTHON) -m pytest \

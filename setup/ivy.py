@@ -69,7 +69,7 @@ def retrieve(
         raise Problem(
             f"the JARs could not be fetched: {complaint}. Nothing half-done was kept. Check the "
             "network (a proxy goes into JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=..., a mirror into an "
-            "Ivy settings file that RIVERMARK_IVY_SETTINGS names) and run `make setup` again."
+            "Ivy settings file that RIVERMARK_IVY_SETTINGS names) and run the same again."
         )
     return scratch / "jars"
 

@@ -33,7 +33,7 @@ def fetch(name: str) -> None:
         if wrong := differences(fetched, lock):
             raise Problem(
                 f"what was fetched is not set {name}: {'; '.join(wrong)}. Nothing was kept. Run "
-                f"`make setup` again; if that does not help, compare setup/locks/{name}.lock with "
+                f"the same again; if that does not help, compare setup/locks/{name}.lock with "
                 "the publisher's checksums before you write it again with setup.jar_lock."
             )
         shutil.rmtree(folder, ignore_errors=True)

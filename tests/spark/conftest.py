@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,9 +12,13 @@ from xdist.scheduler import LoadScopeScheduling
 
 from rivermark.runtime.spark.session import open_session
 from rivermark.settings import Settings
+from setup.ivy import Problem
+from setup.jars import fetch
 from setup.kafka_broker import Broker, free_port
-from tests.spark.helpers.kafka import Topics
 from tests.spark.helpers.landing import Landing
+
+if TYPE_CHECKING:
+    from tests.spark.helpers.kafka import Topics
 
 
 class ByFolder(LoadScopeScheduling):  # type: ignore[misc]
@@ -41,8 +45,20 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def topics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Topics]:
+def broker_jars() -> None:
+    """Skips a test where a broker's JARs are missing and cannot be fetched."""
+    try:
+        fetch("kafka")
+    except Problem as problem:
+        pytest.skip(f"needs a Kafka broker: {problem}")
+
+
+@pytest.fixture(scope="session")
+def topics(broker_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Topics]:
     """A broker of these tests alone; it starts with the first test that needs it."""
+    # Loads Kafka's client, which no other tests need.
+    from tests.spark.helpers.kafka import Topics
+
     broker = Broker(tmp_path_factory.mktemp("kafka"), free_port(), dies_with_parent=True)
     broker.start()
     yield Topics(broker.address)

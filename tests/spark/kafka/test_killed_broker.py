@@ -22,6 +22,7 @@ from tests.spark.helpers.source_contract import event
 
 @pytest.mark.spark
 @pytest.mark.long
+@pytest.mark.usefixtures("broker_jars")
 def test_a_broker_that_is_killed_is_waited_for_and_nothing_is_lost_or_doubled(
     spark: SparkSession, tmp_path: Path
 ) -> None:
