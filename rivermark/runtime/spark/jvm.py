@@ -57,7 +57,7 @@ def driver_options(
     """Spark settings for the driver of such a run.
 
     `heap` is the largest heap, such as `2g` or `512m`. `connectors` names further sets of JARs
-    (`kafka`) that `make setup` or `python -m setup.jars` fetched. Raises `JarsMissing`.
+    that `python -m setup.jars` fetched. Raises `JarsMissing`.
     """
     if not _HEAP_SIZE.fullmatch(heap):
         raise ValueError(f"a heap is a number with m or g, such as 2g, not {heap!r}")

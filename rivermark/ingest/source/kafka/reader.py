@@ -224,10 +224,11 @@ class KafkaReader(SourceReader):
             reason=read.lost,
         )
 
-    def _measure(self, starts: Mapping[Partition, int]) -> dict[Partition, datetime]:
+    def _measure(self, starts: Mapping[Partition, int]) -> None:
         """Look at the first messages of topics that were not looked at: how large they are."""
         unknown = {p: o for p, o in starts.items() if p.topic not in self._message_bytes}
-        return self._peek(unknown) if unknown else {}
+        if unknown:
+            self._peek(unknown)
 
     def _peek(self, starts: Mapping[Partition, int]) -> dict[Partition, datetime]:
         """The timestamp of the first message of each partition that is read in a moment."""
