@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -51,20 +51,16 @@ def other_offsets(zone: str) -> tuple[tuple[datetime, datetime, int], ...]:
     """
     if zone == "UTC":
         return ()
-    ours, theirs = _ours(zone, PROBES), _theirs(zone, PROBES)
-    known = dict(zip(PROBES, zip(ours, theirs, strict=True), strict=True))
-    changing = [
-        at
-        for at, after in pairwise(PROBES)
-        if known[at][0] != known[after][0] or known[at][1] != known[after][1]
-    ]
+    known: dict[int, tuple[int, int]] = {}
+    _ask(zone, PROBES, known)
+    changing = [at for at, after in pairwise(PROBES) if known[at] != known[after]]
     # Where clocks change for both at once, two seconds of the day tell; else each minute is asked.
-    edges = [second for at in changing for second in _change_within(zone, at)]
-    _ask(zone, edges, known)
+    edges = {at: _change_within(zone, at) for at in changing}
+    _ask(zone, [*chain.from_iterable(edges.values())], known)
     apart = [
         at
         for at in changing
-        if any(known[s][0] != known[s][1] for s in (at, at + DAY, *_change_within(zone, at)))
+        if any(known[s][0] != known[s][1] for s in (at, at + DAY, *edges[at]))
         or known[at][0] == known[at + DAY][0]
     ]
     _ask(zone, [at + n * MINUTE for at in apart for n in range(1, DAY // MINUTE)], known)
