@@ -115,18 +115,13 @@ class CommandGroup(TyperGroup):
         try:
             return super().invoke(ctx)
         except RivermarkError as error:
-            from rivermark.cli.console import err, plain
-
-            err().print(plain(f"rivermark: {error}", "red"), soft_wrap=True)
             wrong_use = isinstance(error, WrongUse)
-            raise typer.Exit(ExitCode.WRONG_USE if wrong_use else ExitCode.FAULT) from error
+            code = ExitCode.WRONG_USE if wrong_use else ExitCode.FAULT
+            raise _exit(str(error), code) from error
         except Exception as error:
             if isinstance(error, OSError) and error.errno in UNWRITABLE:
-                from rivermark.cli.console import err, plain
-
                 text = f"{error.filename or 'a file'}: {error.strerror}. {UNWRITABLE_ADVICE}"
-                err().print(plain(f"rivermark: {text}", "red"), soft_wrap=True)
-                raise typer.Exit(ExitCode.FAULT) from error
+                raise _exit(text, ExitCode.FAULT) from error
             # Printed by Python (a fault of the program) or by Typer (wrong use): as safe as ours.
             if isinstance(getattr(error, "message", None), str):
                 vars(error)["message"] = printable(vars(error)["message"], lines=True)
@@ -135,6 +130,14 @@ class CommandGroup(TyperGroup):
                 for each in error.args
             )
             raise
+
+
+def _exit(sentence: str, code: ExitCode) -> typer.Exit:
+    """Print why a command ends; returns what ends it."""
+    from rivermark.cli.console import err, plain
+
+    err().print(plain(f"rivermark: {sentence}", "red"), soft_wrap=True)
+    return typer.Exit(code)
 
 
 def add_command(
