@@ -25,7 +25,7 @@ def pause(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Say that a group should rest: its streams stop between batches and are not restarted.
+    """Say that a group should be paused: its streams stop between batches and are not restarted.
 
     JSON:
         groups (group, before, state, by, at, reason, problem)
@@ -40,7 +40,7 @@ def pause(
         home,
         dry_run=dry_run,
         as_json=as_json,
-        wanted="rest",
+        wanted="be paused",
         then="Its run ends within a minute and stays ended until: rivermark resume {group}",
     )
 

@@ -20,7 +20,7 @@ from tests.unit.conftest import Put
 
 COMMANDS = [
     ("run --dry-run", "shop/hourly"),
-    ("pause shop --dry-run", "group 'shop' would rest; it is desired run now"),
+    ("pause shop --dry-run", "group 'shop' would be paused; it is desired run now"),
     ("resume --group shop --dry-run", "group 'shop' would run"),
     ("merge-late --dry-run", "no late row"),
     ("retake shop/orders a.json --dry-run", "files that would be read again"),

@@ -144,7 +144,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("files --group taxi_events --json", 0, '"a.json"'),
     ("checks taxi/fare_events --no-suites --json", 0, '"held"'),
     ("dashboard --json", 0, '"page"'),
-    ("pause --group taxi_events --dry-run", 0, "would rest"),
+    ("pause --group taxi_events --dry-run", 0, "would be paused"),
     ("pause taxi_events --json", 0, '"paused"'),
     ("resume taxi_events readings", 0, "should run"),
     ("run --group taxi_events --dry-run", 0, "would run"),
