@@ -1,6 +1,6 @@
 """The page of mistakes: each one, made as a person would, gets the text that the page says.
 
-Run as a script it prints the rows of the page's first two tables:
+Run as a script it prints the rows of the two tables that need no Spark:
 
     python -m tests.unit.docs.test_mistakes
 """
