@@ -24,7 +24,7 @@ from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.query.columns import column_faults
 from rivermark.runtime.query.finality import check_margin
 from rivermark.runtime.spark.append_mode import append_fault
-from rivermark.runtime.spark.join_state_check import check_watermarks
+from rivermark.runtime.spark.join_state_check import check_watermarks, has_join
 
 
 @dataclass
@@ -55,7 +55,7 @@ def build_faults(stream: Stream, inputs: EmptyInputs) -> Iterator[DeclarationErr
         frames = inputs.of(stream)
         with collecting(BuildReach()) as reach:
             built = apply_build(stream.name, stream.build, *frames)
-        if len(stream.reads) > 1 and built.isStreaming:
+        if built.isStreaming and has_join(built):
             check_watermarks(built, stream.name)
     except DeclarationError as error:
         yield error.at(place_of_build(stream))

@@ -131,6 +131,20 @@ def test_a_fault_names_the_line_of_the_code(spark: SparkSession, tmp_path: Path)
         assert (Path(file).name, code in lines[int(line) - 1]) == (Path(__file__).name, True)
 
 
+def test_a_join_of_a_stream_with_itself_is_checked_like_one_of_two(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def beside_earlier(rows: DataFrame) -> DataFrame:
+        moved = F.col("at") + F.expr("INTERVAL 1 HOUR")
+        earlier = rows.select(F.col("order_id").alias("other"), moved.alias("later"))
+        near = F.col("at").between(F.col("later"), F.col("later") + F.expr("INTERVAL 1 HOUR"))
+        return sales_per_quarter(rows.join(earlier, (F.col("order_id") == F.col("other")) & near))
+
+    [fault] = faults_of(sales(build=beside_earlier), EmptyInputs(spark, tmp_path))
+
+    assert "the right side of its INNER join has lost its watermark" in str(fault)
+
+
 def test_the_streams_of_this_deployment_have_no_fault(spark: SparkSession, tmp_path: Path) -> None:
     inputs = EmptyInputs(spark, tmp_path)
     faults = [
