@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 import pyarrow as pa
+from pyspark.sql.types import TimestampType
 
 from rivermark.model.client_settings import kafka_settings, require_kafka_client
 from rivermark.model.declared import declared
@@ -74,11 +75,15 @@ class KafkaSink(Sink):
         return f"Kafka topic {self.topic} of {self.brokers}"
 
     def check(self, table: Table) -> None:
-        """Refuse columns that the table does not have."""
-        columns = set(table.schema.fieldNames())
+        """Refuse columns that the table does not have, and a timestamp that is none."""
+        types = {f.name: f.dataType for f in table.schema.fields}
         for name in (*self.key, *([self.timestamp] if self.timestamp else [])):
-            if name not in columns:
+            if name not in types:
                 raise DeclarationError(f"table '{table.name}': Kafka sink: no column '{name}'")
+        if self.timestamp and not isinstance(types[self.timestamp], TimestampType):
+            raise DeclarationError(
+                f"table '{table.name}': Kafka sink: '{self.timestamp}' is not a timestamp"
+            )
 
     def open(self, context: SinkContext) -> SinkWriter:
         """End what a killed writer had begun, and shut out one that still runs."""
@@ -202,9 +207,9 @@ class _Writer(SinkWriter):
             raise
 
     def _produce(self, row: Mapping[str, Any], headers: Mapping[str, str]) -> None:
-        at = row[self._sink.timestamp] if self._sink.timestamp else None
+        at: datetime | None = row[self._sink.timestamp] if self._sink.timestamp else None
         # 0 is now.
-        millis = int(at.timestamp() * 1000) if isinstance(at, datetime) else 0
+        millis = 0 if at is None else int(at.timestamp() * 1000)
         value = self._encoder.encode(row)
         while True:
             try:

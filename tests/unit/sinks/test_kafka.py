@@ -12,9 +12,12 @@ from rivermark.lake.lake import Lake
 from tests.unit.sinks.conftest import FARES, context
 
 
-def test_columns_that_the_table_does_not_have_are_refused() -> None:
+def test_columns_that_the_table_does_not_have_or_that_hold_no_time_are_refused() -> None:
     with pytest.raises(DeclarationError, match="no column 'moment'"):
         KafkaSink(topic="fares", timestamp="moment").check(FARES)
+    with pytest.raises(DeclarationError, match=r"table 'test/fares': .* 'ride' is not a timestamp"):
+        KafkaSink(topic="fares", timestamp="ride").check(FARES)
+    KafkaSink(topic="fares", timestamp="at").check(FARES)
     assert KafkaSink(topic="fares").described() == (
         "Kafka topic fares of 127.0.0.1:9092: exactly once, by a transaction that holds rows and "
         "batch; read committed messages only; a recompute skips"
