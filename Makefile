@@ -12,6 +12,9 @@ PYTEST_OPTIONS ?=
 # Two sessions of Spark leave no core idle; the tests of a folder share what its fixtures compute.
 WORKERS := -n 2
 
+# Tests that start processes would have each of them compile every module otherwise.
+unexport PYTHONDONTWRITEBYTECODE
+
 CODE := $(wildcard rivermark assets simulator resources jobs platform_defs setup tests bench)
 
 # Spark starts its Python workers, and Dagster its code server, from the PATH.
@@ -59,26 +62,29 @@ test: check lint unit spark platform ## Declarations, linters, types, import con
 lint: setup ## Only the linters, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy $(CODE)
-	$(BIN)/lint-imports
+	@# Each of the two on a core of its own.
+	$(BIN)/mypy $(CODE) & $(BIN)/lint-imports; kept=$$?; wait $$! && exit $$kept
 
-unit: setup ## Only the tests that need no JVM
-	$(PYTHON) -m pytest tests/unit -n 2 $(PYTEST_OPTIONS)
+unit: setup ## Only the tests that need no JVM (without the long ones: see stories)
+	$(PYTHON) -m pytest tests/unit -m "not long" $(WORKERS) $(PYTEST_OPTIONS)
 
 # Of a broker's JARs: where they cannot be fetched, its tests are skipped, and say so.
 spark: setup ## Only the tests on a shared Spark session (without the long ones: see stories)
 	-@$(PYTHON) -m setup.jars kafka
 	$(PYTHON) -m pytest tests/spark -m "not long" $(WORKERS) $(PYTEST_OPTIONS)
 
-platform: setup ## Only the tests with Dagster in process
-	$(PYTHON) -m pytest tests/platform -n 2 --dist loadfile $(PYTEST_OPTIONS)
+platform: setup ## Only the tests with Dagster in process (without the long ones: see stories)
+	$(PYTHON) -m pytest tests/platform -m "not long" $(WORKERS) --dist loadfile $(PYTEST_OPTIONS)
 
-stories: setup ## Long tests on Spark; disk, damage, power and kills (STORIES=short: without kills)
+stories: setup ## Long tests; disk, damage, power and kills (STORIES=short: without kills)
 	-@$(PYTHON) -m setup.jars kafka
 	RIVERMARK_FUZZ_ROUNDS=$(if $(filter short,$(STORIES)),5,40) $(PYTHON) -m pytest \
 		tests/unit/ingest/test_mutated_files.py $(PYTEST_OPTIONS)
+	$(PYTHON) -m pytest tests/unit -m "long or hypothesis" --hypothesis-profile many $(WORKERS) \
+		$(PYTEST_OPTIONS)
 	RIVERMARK_FUZZ_ROUNDS=$(if $(filter short,$(STORIES)),1,10) $(PYTHON) -m pytest \
 		tests/spark -m long $(WORKERS) $(PYTEST_OPTIONS)
+	$(PYTHON) -m pytest tests/platform -m long $(PYTEST_OPTIONS)
 	$(PYTHON) -m pytest tests/stories --timeout 1200 \
 		$(if $(filter short,$(STORIES)),-m "not slow") $(PYTEST_OPTIONS)
 

@@ -1,17 +1,34 @@
-"""What all tests share: no property test fails for being slow, and interrupts are heard."""
+"""What all tests share: no property test fails for being slow, interrupts are heard, and no commit
+waits for the disk.
+"""
 
+import os
 import signal
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 
-# On a busy machine an example may take long. What is chosen where CI is set (the same examples each
-# time) stays.
-settings.register_profile(
-    "untimed", settings.get_profile(settings.get_current_profile_name()), deadline=None
-)
-settings.load_profile("untimed")
+# Few examples each time, and many in `make stories` (--hypothesis-profile many). On a busy machine
+# one may take long. What is chosen where CI is set (the same examples each time) stays.
+CHOSEN = settings.get_profile(settings.get_current_profile_name())
+for profile, examples in (("few", 20), ("many", 100)):
+    settings.register_profile(profile, CHOSEN, deadline=None, max_examples=examples)
+settings.load_profile("few")
 
 # A shell starts what runs in the background with SIGINT ignored, and what a test starts inherits
 # that; after a run of Dagster in this process for SIGTERM too, which has SIGINT's handler then.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _unsynced() -> Iterator[None]:
+    """Let a sync return at once: a commit would wait for the disk for longer than it computes.
+
+    What syncs is tested on a model of a disk (tests/unit/lake/test_durable.py), and by processes of
+    their own whose power fails (tests/stories/test_power_failure.py).
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield

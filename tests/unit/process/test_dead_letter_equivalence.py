@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rivermark.process import (
@@ -89,7 +89,6 @@ batches = st.lists(
 
 @pytest.mark.parametrize("process", [Busy, BusyHeld])
 @given(batches)
-@settings(max_examples=80)
 def test_bad_events_leave_no_trace(
     process: type[KeyedProcess[Reading, Note]], story: list[list[Reading]]
 ) -> None:

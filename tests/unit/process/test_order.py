@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rivermark.process import Arrivals, Context, Input, KeyedProcess, ListState, ValueState
@@ -156,7 +156,6 @@ arrivals = st.lists(
 
 
 @given(arrivals)
-@settings(max_examples=80)
 def test_holding_makes_every_cut_give_the_same(story: list[Reading]) -> None:
     ran = split_invariant(ExactSilence, story, delay=timedelta(hours=1))
 

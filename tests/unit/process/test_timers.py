@@ -69,7 +69,7 @@ class CalendarMachine(RuleBasedStateMachine):
 
 
 TestCalendar = CalendarMachine.TestCase
-TestCalendar.settings = settings(max_examples=60, stateful_step_count=30)
+TestCalendar.settings = settings(stateful_step_count=30)
 
 
 def test_an_instant_shared_by_many_keys_costs_each_of_them_the_same() -> None:

@@ -2,7 +2,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rivermark.testing.landing.parcels import Parcel, cut
@@ -23,7 +23,6 @@ def parcels_of(
     return list(keep_late_back(cut(disorder.as_they_come(FARES), span, max_rows), lateness))
 
 
-@settings(max_examples=60)
 @given(
     delay=st.integers(0, 60),
     late_by=st.integers(1, 1200),

@@ -132,7 +132,8 @@ UPDATES = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+# Each example makes two tables.
+@settings(max_examples=settings().max_examples // 4)
 @given(updates=UPDATES, data=st.data())
 def test_neither_order_nor_cut_nor_repetition_changes_the_result(
     tmp_path_factory: pytest.TempPathFactory, updates: list[Update], data: st.DataObject

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assets.fraud.cards import CardPattern, ManyPayments, Payment, SmallThenLarge
@@ -113,7 +113,6 @@ def test_five_payments_within_a_minute_alert_once_and_the_next_needs_five_more()
         st.tuples(st.integers(0, 30), st.booleans(), st.sampled_from("ab")), min_size=1, max_size=9
     )
 )
-@settings(max_examples=40)
 def test_guessed_passwords_are_those_of_the_whole_story_however_arrivals_are_cut(
     steps: list[tuple[int, bool, str]],
 ) -> None:
@@ -137,7 +136,6 @@ AMOUNTS = ["0.50", "20", "600"]
     [(SmallThenLarge, oracle.small_then_large), (ManyPayments, oracle.many_payments)],
 )
 @given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from(AMOUNTS)), min_size=1, max_size=10))
-@settings(max_examples=40)
 def test_card_alerts_are_those_of_the_whole_story_however_arrivals_are_cut(
     process: type[CardPattern], expected: object, steps: list[tuple[int, str]]
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assets.taxi.long_rides import LIMIT, LongRide, LongRides, Ride
@@ -85,7 +85,6 @@ def stories(draw: st.DrawFn) -> list[Ride]:
 
 
 @given(stories())
-@settings(max_examples=50)
 def test_alerts_are_those_of_the_whole_story_however_arrivals_are_cut(story: list[Ride]) -> None:
     ran = split_invariant(LongRides, story, delay=timedelta(minutes=1))
 

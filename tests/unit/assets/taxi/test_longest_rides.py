@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assets.taxi.longest_rides import DAY, FinishedRide, LongestRides, LongestRidesOfDay
@@ -85,7 +85,6 @@ stories = st.lists(
 
 
 @given(stories)
-@settings(max_examples=40)
 def test_maxima_do_not_depend_on_how_arrivals_are_cut(story: list[FinishedRide]) -> None:
     ran = split_invariant(LongestRides, story, delay=timedelta(minutes=60))
 
@@ -106,7 +105,6 @@ def records(story: list[FinishedRide]) -> list[tuple[int, int]]:
 
 
 @given(stories, st.lists(st.integers(0, 2), min_size=9, max_size=9))
-@settings(max_examples=40)
 def test_by_the_day_every_day_begins_anew_and_leaves_nothing(
     story: list[FinishedRide], days: list[int]
 ) -> None:

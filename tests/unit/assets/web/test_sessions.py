@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assets.web.sessions import CorrectedSessions, Session, UserSessions, Visit
@@ -85,7 +85,6 @@ visits = st.lists(
 
 
 @given(visits)
-@settings(max_examples=40)
 def test_sessions_are_those_of_the_whole_story_however_arrivals_are_cut(story: list[Visit]) -> None:
     ran = split_invariant(UserSessions, story, delay=timedelta(hours=4))
 

@@ -64,7 +64,7 @@ def run_days(
 
 
 def test_b013_a_join_with_a_bound_in_time_keeps_no_more_than_that() -> None:
-    pairs, a_batch = 100_000, 2_500
+    pairs, a_batch = 25_000, 625
     step = TEN_DAYS // pairs
 
     def batches() -> Iterable[list[Arrivals]]:
@@ -92,7 +92,7 @@ def test_b013_state_past_a_set_limit_is_refused_with_its_keys() -> None:
 
 
 def test_b014_ids_are_kept_for_about_their_horizon() -> None:
-    ids, a_batch = 200_000, 2_000
+    ids, a_batch = 50_000, 500
     step = TEN_DAYS // ids
 
     def batches() -> Iterable[list[Arrivals]]:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rivermark.process import Context, Input, KeyedProcess, ValueState
@@ -91,7 +91,6 @@ arrivals = st.lists(
 
 
 @given(arrivals)
-@settings(max_examples=60)
 def test_by_time_what_passes_does_not_depend_on_how_arrivals_are_cut(
     story: list[InputEvent],
 ) -> None:

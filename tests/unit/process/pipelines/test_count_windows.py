@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rivermark.process.windows import Counting, WindowContext, WindowProcess
@@ -60,7 +60,6 @@ def by_crossing(story: list[Vehicle]) -> dict[str, list[Vehicle]]:
 
 
 @given(crossings)
-@settings(max_examples=40)
 def test_each_four_make_a_window_and_the_rest_stays(story: list[str]) -> None:
     ran = split_invariant(Fours, numbered(story), delay=timedelta(seconds=1))
 
@@ -73,7 +72,6 @@ def test_each_four_make_a_window_and_the_rest_stays(story: list[str]) -> None:
 
 
 @given(crossings)
-@settings(max_examples=40)
 def test_every_third_vehicle_shows_the_last_four(story: list[str]) -> None:
     ran = split_invariant(FoursByThree, numbered(story), delay=timedelta(seconds=1))
 
@@ -84,7 +82,6 @@ def test_every_third_vehicle_shows_the_last_four(story: list[str]) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["north", "south"]), st.integers(0, 40)), max_size=12))
-@settings(max_examples=40)
 def test_a_time_out_closes_what_too_few_vehicles_reach(story: list[tuple[str, int]]) -> None:
     vehicles = [Vehicle(name, n, second * 1_000) for n, (name, second) in enumerate(story)]
     ran = split_invariant(FoursInTime, vehicles, delay=timedelta(seconds=41))

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 from deltalake import write_deltalake
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
@@ -90,7 +90,6 @@ events = st.lists(
 
 
 @given(events)
-@settings(max_examples=60)
 def test_in_event_time_what_passes_does_not_depend_on_how_arrivals_are_cut(
     arrived: list[Event],
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 
 from rivermark.process import SideOutput
 from rivermark.process.windows import (
@@ -63,7 +63,6 @@ def test_early_results_follow_a_second_apart_and_the_last_one_is_final() -> None
 
 
 @given(readings(last_second=70))
-@settings(max_examples=40)
 def test_early_results_do_not_depend_on_how_arrivals_are_cut(story: list[Reading]) -> None:
     ran = split_invariant(EarlyCounts, story, delay=timedelta(seconds=30))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rivermark.process import Context, KeyedProcess, ValueState
@@ -60,7 +60,6 @@ def test_after_a_restart_the_replayed_numbers_count_once() -> None:
 
 
 @given(st.lists(st.integers(0, 50).map(Number), min_size=1, max_size=9))
-@settings(max_examples=40)
 def test_sums_do_not_depend_on_how_arrivals_are_cut(story: list[Number]) -> None:
     ran = split_invariant(EvenAndOddSums, story, delay=timedelta(seconds=1), in_order=True)
 

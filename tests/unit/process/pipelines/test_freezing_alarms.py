@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 
 from rivermark.process import Context, KeyedProcess, SideOutput
 from rivermark.testing import ProcessHarness, split_invariant
@@ -43,7 +43,6 @@ def test_only_a_reading_below_the_freezing_point_alarms_and_all_pass_on() -> Non
 
 
 @given(readings())
-@settings(max_examples=25)
 def test_alarms_do_not_depend_on_how_arrivals_are_cut(story: list[Reading]) -> None:
     ran = split_invariant(FreezingAlarms, story, delay=timedelta(hours=1))
 

@@ -7,7 +7,7 @@ from collections import Counter
 from datetime import timedelta
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 
 from rivermark.process import Context, KeyedProcess, MapState, ValueState
 from rivermark.testing import ProcessHarness, split_invariant
@@ -57,7 +57,6 @@ def test_each_hot_reading_gives_both_counts() -> None:
 
 
 @given(readings(coldest=75, hottest=85))
-@settings(max_examples=25)
 def test_counts_do_not_depend_on_how_arrivals_are_cut(story: list[Reading]) -> None:
     ran = split_invariant(HotReadingCounters, story, delay=timedelta(hours=1), in_order=True)
 

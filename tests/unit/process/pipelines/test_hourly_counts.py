@@ -6,7 +6,7 @@ from collections import defaultdict
 from datetime import timedelta
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rivermark.process import Context, KeyedProcess, MapState, SideOutput
@@ -133,7 +133,6 @@ stories = st.lists(
 
 
 @given(stories)
-@settings(max_examples=60)
 def test_counts_and_alerts_do_not_depend_on_how_arrivals_are_cut(story: list[Event]) -> None:
     ran = split_invariant(BusyFromThree, story, delay=timedelta(hours=3))
 

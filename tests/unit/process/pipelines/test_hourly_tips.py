@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rivermark.process import Context, KeyedProcess, MapState, SideOutput
@@ -181,7 +181,6 @@ stories = st.lists(
 
 
 @given(stories)
-@settings(max_examples=40)
 def test_both_ways_agree_however_arrivals_are_cut(story: list[Fare]) -> None:
     delay = timedelta(hours=1)
     by_window = split_invariant(TipsPerHour, story, delay=delay)

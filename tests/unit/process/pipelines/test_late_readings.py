@@ -6,7 +6,7 @@ from collections import Counter
 from datetime import timedelta
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 
 from rivermark.process import Context, KeyedProcess, SideOutput
 from rivermark.process.windows import Tumbling, WindowAggregate, WindowContext
@@ -116,7 +116,6 @@ def test_after_the_backfill_the_counts_are_those_of_all_readings() -> None:
 
 
 @given(readings(last_second=40))
-@settings(max_examples=40)
 def test_accepted_and_late_readings_are_all_readings_in_any_batches(story: list[Reading]) -> None:
     for size in (1, 3, len(story)):
         harness = ProcessHarness(CountsWithUpdates())

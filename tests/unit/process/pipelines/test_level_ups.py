@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rivermark.process import SideOutput
@@ -111,7 +111,6 @@ pops = st.lists(
 
 
 @given(pops)
-@settings(max_examples=40)
 def test_rewards_do_not_depend_on_how_arrivals_are_cut(story: list[Pops]) -> None:
     ran = split_invariant(LevelUps, story, delay=timedelta(minutes=4))
 

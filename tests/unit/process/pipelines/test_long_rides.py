@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from assets.taxi.long_rides import LongRide, LongRides, Ride
 from rivermark.process import Context, KeyedProcess, ValueState
@@ -134,7 +134,6 @@ def test_the_generated_rides_have_the_published_alerts_in_order_of_arrival() -> 
 
 
 @given(stories())
-@settings(max_examples=30)
 def test_the_older_version_alerts_by_the_timer_alone(story: list[Ride]) -> None:
     ran = split_invariant(LongRidesByStart, story, delay=timedelta(hours=30))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rivermark.process import Context, KeyedProcess
@@ -45,7 +45,6 @@ def test_dropped_numbers_are_counted_and_the_watermark_is_shown() -> None:
 
 
 @given(st.lists(st.integers(-5, 5).map(Number), min_size=1, max_size=9))
-@settings(max_examples=40)
 def test_passed_and_dropped_are_all_however_arrivals_are_cut(story: list[Number]) -> None:
     ran = split_invariant(PositiveNumbers, story, delay=timedelta(seconds=1), in_order=True)
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from rivermark.process import Context, KeyedProcess, ListState
 from rivermark.testing import ProcessHarness, split_invariant
@@ -71,7 +71,6 @@ def test_a_reading_alerts_against_the_one_of_its_minute_that_differs_most(
 
 
 @given(readings(last_second=180))
-@settings(max_examples=60)
 def test_alerts_are_those_of_all_pairs_however_arrivals_are_cut(story: list[Reading]) -> None:
     ran = split_invariant(ReadingsFarApart, story, delay=timedelta(minutes=4))
 

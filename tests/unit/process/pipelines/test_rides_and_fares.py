@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rivermark.process import Context, Input
@@ -65,7 +65,6 @@ def arrivals(story: Story) -> list[InputEvent]:
 
 
 @given(stories(apart=(0, 5, 9, 10, 11, 60)))
-@settings(max_examples=60)
 def test_pairs_and_unmatched_sides_do_not_depend_on_how_arrivals_are_cut(story: Story) -> None:
     ran = split_invariant(RidesWithFares, arrivals(story), delay=timedelta(hours=2))
 
@@ -123,7 +122,6 @@ def test_a_window_sees_both_sides_of_its_key_once() -> None:
 
 
 @given(stories())
-@settings(max_examples=30)
 def test_co_groups_hold_both_sides_of_their_hour_however_arrivals_are_cut(story: Story) -> None:
     ran = split_invariant(RidesAndFaresOfHour, arrivals(story), delay=timedelta(hours=2))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rivermark.process import Context, KeyedProcess, ValueState
@@ -68,7 +68,6 @@ def test_every_event_gives_the_new_sum_of_its_key() -> None:
         st.builds(Triple, st.integers(1, 2), st.integers(-9, 9), st.integers(0, 9)), min_size=1
     )
 )
-@settings(max_examples=30)
 def test_every_value_is_that_of_the_events_so_far_in_any_batches(story: list[Triple]) -> None:
     ran = split_invariant(RollingAggregates, story, delay=timedelta(seconds=1), in_order=True)
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rivermark.process import Context, SideOutput
@@ -113,7 +113,6 @@ signs = st.lists(
 
 
 @given(signs)
-@settings(max_examples=60)
 def test_fires_do_not_depend_on_how_arrivals_are_cut(story: list[Sign]) -> None:
     ran = split_invariant(HeatThenSmoke, story, delay=timedelta(minutes=20))
 

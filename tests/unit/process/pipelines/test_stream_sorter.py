@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rivermark.process import Context, KeyedProcess, MapState, SideOutput
@@ -82,7 +82,6 @@ def test_events_leave_in_order_and_the_late_ones_aside(
 
 @BOTH
 @given(st.lists(st.integers(0, 30).map(Event), min_size=1, max_size=9))
-@settings(max_examples=40)
 def test_the_order_does_not_depend_on_how_arrivals_are_cut(
     process: type[KeyedProcess[Event, Event]], story: list[Event]
 ) -> None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rivermark.process import Context, KeyedProcess, ListState, SideOutput, ValueState
@@ -91,7 +91,6 @@ def test_a_window_of_negative_values_has_a_negative_peak_and_silence_has_none() 
 
 
 @given(readings(last_second=30, coldest=-40, hottest=40))
-@settings(max_examples=40)
 def test_a_fold_and_a_whole_window_agree_however_arrivals_are_cut(story: list[Reading]) -> None:
     delay = timedelta(seconds=31)
     folded = split_invariant(ExtremesByFold, story, delay=delay)
@@ -145,7 +144,6 @@ def test_in_sliding_minutes_pops_around_a_full_minute_count_together() -> None:
 
 
 @given(pops)
-@settings(max_examples=15)
 def test_sliding_rewards_do_not_depend_on_how_arrivals_are_cut(story: list[Pops]) -> None:
     ran = split_invariant(SlidingLevelUps, story, delay=timedelta(minutes=4), cuts=[(), (1,), (2,)])
 
@@ -210,7 +208,6 @@ visits = st.lists(
 
 
 @given(visits)
-@settings(max_examples=40)
 def test_busy_sessions_are_told_once_early_and_once_at_their_end(story: list[Visit]) -> None:
     ran = split_invariant(SessionsWithAlert, story, delay=timedelta(minutes=12))
 
@@ -277,7 +274,6 @@ def test_only_the_marker_sensor_moves_the_clock() -> None:
 
 
 @given(readings(last_second=300))
-@settings(max_examples=30)
 def test_what_the_marker_releases_does_not_depend_on_how_arrivals_are_cut(
     story: list[Reading],
 ) -> None:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from datetime import timedelta
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rivermark.process.windows import (
@@ -85,7 +85,6 @@ def sessions_of(events: list[Reading]) -> dict[str, list[list[int]]]:
 
 
 @given(stories)
-@settings(max_examples=40)
 def test_tumbling_counts_are_those_of_a_grouping(story: list[Reading]) -> None:
     ran = split_invariant(InTens, story, delay=DELAY)
     events = accepted(story, [each.event for each in ran.late])
@@ -97,7 +96,6 @@ def test_tumbling_counts_are_those_of_a_grouping(story: list[Reading]) -> None:
 
 
 @given(stories)
-@settings(max_examples=40)
 def test_sliding_counts_are_those_of_every_window_around_an_event(story: list[Reading]) -> None:
     ran = split_invariant(InSlides, story, delay=DELAY)
     events = accepted(story, [each.event for each in ran.late])
@@ -113,7 +111,6 @@ def test_sliding_counts_are_those_of_every_window_around_an_event(story: list[Re
 
 
 @given(stories)
-@settings(max_examples=60)
 def test_sessions_are_cut_where_more_than_a_gap_lies_between_events(story: list[Reading]) -> None:
     ran = split_invariant(InSessions, story, delay=DELAY)
     events = accepted(story, [each.event for each in ran.late])
@@ -127,7 +124,6 @@ def test_sessions_are_cut_where_more_than_a_gap_lies_between_events(story: list[
 
 
 @given(stories)
-@settings(max_examples=40)
 def test_held_sessions_list_their_events_in_order_of_time(story: list[Reading]) -> None:
     ran = split_invariant(ListedSessions, story, delay=DELAY)
     events = accepted(story, [each.event for each in ran.late])
@@ -140,7 +136,6 @@ def test_held_sessions_list_their_events_in_order_of_time(story: list[Reading]) 
 
 
 @given(stories)
-@settings(max_examples=40)
 def test_the_last_result_of_a_window_is_its_count_whatever_was_late(story: list[Reading]) -> None:
     ran = split_invariant(WithUpdates, story, delay=DELAY)
     events = accepted(story, [each.event for each in ran.late])

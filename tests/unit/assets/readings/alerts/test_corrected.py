@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from assets.readings.alerts.corrected import CorrectedCount, CorrectedCounts
 from assets.readings.alerts.reading import Reading
@@ -42,7 +42,6 @@ def test_a_late_reading_corrects_its_count_and_a_later_one_goes_aside() -> None:
 
 
 @given(readings(last_second=40))
-@settings(max_examples=40)
 def test_last_revisions_and_late_readings_are_all_readings_in_any_batches(
     story: list[Reading],
 ) -> None:
@@ -66,7 +65,6 @@ def test_last_revisions_and_late_readings_are_all_readings_in_any_batches(
 
 
 @given(readings(last_second=60))
-@settings(max_examples=40)
 def test_without_late_readings_any_cut_gives_the_counts_of_the_whole_story(
     story: list[Reading],
 ) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assets.readings.alerts.jumps import EVERY_SENSOR, Jump, TemperatureJumps, Threshold
@@ -128,7 +128,6 @@ thresholds = st.lists(
     thresholds,
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=40)
 def test_jumps_are_those_of_the_whole_story_however_arrivals_are_cut(
     story: list[Reading], updates: list[Threshold], order: object
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from assets.readings.alerts.reading import Reading
 from assets.readings.alerts.rising import Rising, RisingTemperatures
@@ -49,7 +49,6 @@ def test_the_next_rise_after_an_alert_starts_anew() -> None:
 
 
 @given(readings(last_second=4, coldest=20, hottest=23, most=12))
-@settings(max_examples=40)
 def test_alerts_are_those_of_the_whole_story_however_arrivals_are_cut(story: list[Reading]) -> None:
     ran = split_invariant(RisingTemperatures, story, delay=timedelta(seconds=5))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assets.readings.alerts.reading import Reading
@@ -46,7 +46,6 @@ levels = st.lists(
     levels,
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=40)
 def test_alerts_are_those_of_the_level_as_of_each_reading(
     story: list[Reading], told: list[SmokeLevel], order: object
 ) -> None:
