@@ -55,7 +55,7 @@ def sql_of_condition(rule: SuiteRule, columns: Mapping[str, ColumnKind], engine:
         if value.kind != TRUTH:
             raise SqlRefused(f"it is of type {value.kind.shown}, and no condition")
     except SqlRefused as error:
-        raise SuiteDoesNotFit(f"rule '{rule.name}': {error}") from None
+        raise SuiteDoesNotFit(str(error), rule=rule.name) from None
     return f"coalesce({value.sql}, true)"
 
 

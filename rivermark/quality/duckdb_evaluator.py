@@ -31,7 +31,7 @@ from rivermark.quality.duckdb_sql import (
     on_days,
     search_of,
 )
-from rivermark.quality.errors import CheckCrashed, SuiteDoesNotFit
+from rivermark.quality.errors import CheckCrashed, SuiteDoesNotFit, Unanswered
 from rivermark.quality.result import (
     SuiteResult,
     not_evaluated,
@@ -80,7 +80,7 @@ class DuckDbEvaluator:
         started = time.monotonic()
         where = EVERY_ROW if day is None else on_days(self.table, [day])
         results: dict[SuiteRule, CheckResult] = {}
-        answering = partial(_answering, results)
+        answering = partial(_answering, suite, results)
         total, counted = count_by_rule(
             suite.rules,
             self.rows.schema,
@@ -117,7 +117,7 @@ class DuckDbEvaluator:
         self, rule: SuiteRule, *, limit: int = 50, day: date | None = None, personal: bool = False
     ) -> FailingRows:
         """Rows that break the rule, at most `limit`; with `personal` also values marked so."""
-        search = search_of(rule, self.rows.schema)
+        search = self._search(rule)
         if search is None:
             return FailingRows(rule.name, 0, (), ())
         columns = self._columns(search, rule)
@@ -133,8 +133,11 @@ class DuckDbEvaluator:
         return FailingRows(rule.name, count, tuple(shown), tuple(rows))
 
     def failures_by_day(self, rule: SuiteRule) -> dict[date, int]:
-        """How many rows of each day break the rule; empty where its rows have no day."""
-        search, daily = search_of(rule, self.rows.schema), self.table.days
+        """How many rows of each day break the rule; empty where its rows have no day.
+
+        Days after 9999 are left out: Python has none.
+        """
+        search, daily = self._search(rule), self.table.days
         if search is None or daily is None:
             return {}
         if isinstance(rule.question, UsualRows):
@@ -143,9 +146,17 @@ class DuckDbEvaluator:
             day = local_day(self.table)
         else:
             return {}
-        sql = f"SELECT {day} AS of_day, count(*) FROM ({search.sql}) AS failing GROUP BY 1"  # noqa: S608
-        counts = self._query(f"{sql} ORDER BY 1", search.values, rule)
-        return {of_day: count for of_day, count in counts if of_day is not None}
+        sql = (
+            f"SELECT {day} AS of_day, count(*) FROM ({search.sql}) AS failing "  # noqa: S608
+            f"WHERE {day} BETWEEN DATE '{date.min}' AND DATE '{date.max}' GROUP BY 1 ORDER BY 1"
+        )
+        return dict(self._query(sql, search.values, rule))
+
+    def _search(self, rule: SuiteRule) -> Search | None:
+        try:
+            return search_of(rule, self.rows.schema)
+        except SuiteDoesNotFit as error:
+            raise error.of_suite(self.table.name) from None
 
     def _of_table(self, rule: SuiteRule, total: int, day: date | None, where: str) -> CheckResult:
         match rule.question:
@@ -209,8 +220,8 @@ class DuckDbEvaluator:
         except duckdb.Error as error:
             # DuckDB's message may quote a value.
             reason = type(error).__name__ if self.table.personal else str(error).splitlines()[0]
-            name = f"rule '{rule.name}'" if rule else f"the suite of '{self.table.name}'"
-            raise CheckCrashed(f"{name} could not be evaluated: {reason}") from error
+            name = rule.name if rule else ""
+            raise CheckCrashed(reason, suite=self.table.name, rule=name) from error
 
 
 @contextmanager
@@ -223,12 +234,14 @@ def suite_connection(tables: Mapping[str, Rows]) -> Iterator[duckdb.DuckDBPyConn
 
 
 @contextmanager
-def _answering(results: dict[SuiteRule, CheckResult], rule: SuiteRule) -> Iterator[None]:
+def _answering(
+    suite: Suite, results: dict[SuiteRule, CheckResult], rule: SuiteRule
+) -> Iterator[None]:
     """Keep as its result that a rule could not be evaluated, and go on with the others."""
     try:
         yield
-    except (CheckCrashed, SuiteDoesNotFit) as error:
-        results[rule] = unanswered(rule, error)
+    except Unanswered as error:
+        results[rule] = unanswered(suite, rule, error)
 
 
 def _of_rows(rule: SuiteRule, evaluated: int, unexpected: int) -> CheckResult:

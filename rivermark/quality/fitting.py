@@ -47,8 +47,8 @@ def fitted(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> SuiteRule:
     missing = [column for column in named if column not in columns]
     if missing:
         raise SuiteDoesNotFit(
-            f"rule '{rule.name}': the table has no column {', '.join(missing)}; "
-            f"it has {', '.join(columns)}"
+            f"the table has no column {', '.join(missing)}; it has {', '.join(columns)}",
+            rule=rule.name,
         )
     try:
         match question:
@@ -64,7 +64,7 @@ def fitted(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> SuiteRule:
                     f"compare them exactly: {columns[first].shown}, {columns[second].shown}"
                 )
     except SuiteDoesNotFit as error:
-        raise SuiteDoesNotFit(f"rule '{rule.name}': {error}") from None
+        raise SuiteDoesNotFit(error.reason, rule=rule.name) from None
     return rule
 
 

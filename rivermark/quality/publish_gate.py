@@ -32,10 +32,11 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.sql import quoted
 from rivermark.model.question import NoRowsFrom, NoRowsWhere, Unique, UsualRows
 from rivermark.model.rule import SuiteRule, in_rows
+from rivermark.model.suite import Suite
 from rivermark.model.table import Table
 from rivermark.quality.duckdb_evaluator import suite_connection
 from rivermark.quality.duckdb_sql import BATCH, count_by_rule, on_days
-from rivermark.quality.errors import PublicationBlocked, SuiteDoesNotFit
+from rivermark.quality.errors import CheckCrashed, PublicationBlocked, SuiteDoesNotFit
 from rivermark.quality.suites import suite_of
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def audit(
                 logger.warning("%s: %s are published all the same", table.name, _by(rule, count))
         critical = [_by(r, count) for r, count in broken.items() if r.severity == "critical"]
         errors |= unanswered.keys()
-        critical += [f"'{r.name}' could not be evaluated: {e}" for r, e in unanswered.items()]
+        critical += map(str, unanswered.values())
         if critical:
             if not kept:
                 keep(lake, table, rows)
@@ -103,7 +104,7 @@ def broken_rules(
     rows: Rows,
     *,
     instead_of: Collection[date] = (),
-) -> tuple[dict[SuiteRule, int], dict[SuiteRule, str]]:
+) -> tuple[dict[SuiteRule, int], dict[SuiteRule, CheckCrashed]]:
     """The rules of severity critical or warning that rows alone break, with how many rows do.
 
     And those of them that cannot be evaluated, with the reason.
@@ -112,8 +113,8 @@ def broken_rules(
     if suite is None:
         return {}, {}
     rules = [r for r in suite.rules if r.severity != "info" and _of_rows(r)]
-    unanswered: dict[SuiteRule, str] = {}
-    answering = partial(_answering, unanswered, table)
+    unanswered: dict[SuiteRule, CheckCrashed] = {}
+    answering = partial(_answering, unanswered, table, suite)
     published = dataset_of(delta_table(lake.path(table)))
     with suite_connection({BATCH: rows, PUBLISHED: published}) as duck:
         total, counted = count_by_rule(
@@ -136,14 +137,18 @@ def broken_rules(
 
 
 @contextmanager
-def _answering(unanswered: dict[SuiteRule, str], table: Table, rule: SuiteRule) -> Iterator[None]:
+def _answering(
+    unanswered: dict[SuiteRule, CheckCrashed], table: Table, suite: Suite, rule: SuiteRule
+) -> Iterator[None]:
     """Take down why a rule could not be evaluated, and go on with the others."""
     try:
         yield
-    except (duckdb.Error, SuiteDoesNotFit) as error:
+    except SuiteDoesNotFit as error:
+        unanswered[rule] = CheckCrashed(error.reason, suite=suite.name, rule=rule.name)
+    except duckdb.Error as error:
         # DuckDB's message may quote a value.
-        hidden = table.personal and isinstance(error, duckdb.Error)
-        unanswered[rule] = type(error).__name__ if hidden else str(error).splitlines()[0]
+        reason = type(error).__name__ if table.personal else str(error).splitlines()[0]
+        unanswered[rule] = CheckCrashed(reason, suite=suite.name, rule=rule.name)
 
 
 def merged_by(stream: Stream, table: Table, columns: Sequence[str]) -> bool:

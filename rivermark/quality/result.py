@@ -12,6 +12,7 @@ from rivermark.model.check import HARDEST_FIRST, CheckResult, Severity
 from rivermark.model.question import NotNull, Unique, UsualRows
 from rivermark.model.rule import SuiteRule, in_rows, percent
 from rivermark.model.suite import Suite
+from rivermark.quality.errors import Unanswered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,12 +113,12 @@ def not_evaluated(rule: SuiteRule, *, passed: bool) -> CheckResult:
     return _result(rule, passed=passed, observed="0 rows evaluated", evaluated_count=0)
 
 
-def unanswered(rule: SuiteRule, error: Exception) -> CheckResult:
+def unanswered(suite: Suite, rule: SuiteRule, error: Unanswered) -> CheckResult:
     """Result of a rule that could not be evaluated: failed, however bad its failure would be.
 
     It is a fault of the suite, or of what evaluates it; no severity of the data's faults applies.
     """
-    reason = str(error).removeprefix(f"rule '{rule.name}' could not be evaluated: ")
+    reason = f"suite '{suite.name}', rule '{rule.name}': {error.reason}"
     return CheckResult(
         name=rule.name,
         severity="critical",

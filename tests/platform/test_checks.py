@@ -4,20 +4,25 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import dagster as dg
 import pytest
+from pyspark.sql import SparkSession
 
 import jobs.input_match
+import jobs.suites
 import platform_defs.checks
 from jobs.check_results import asset_check_result, every_result
 from jobs.input_match import MATCH_CHECK, match_result
 from jobs.names import table_key
-from jobs.suites import result_of_suite
+from jobs.suites import result_of_suite, suite_result
 from rivermark.backfill.verify import Fingerprint, Verified
 from rivermark.lake.schema import create_table
+from rivermark.model import expectations as expect
 from rivermark.model.check import CheckResult
+from rivermark.model.suite import Suite
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.monitor.checks.registry import checks_of_stream
 from rivermark.quality.result import SuiteResult
@@ -184,6 +189,29 @@ def test_b080_a_rule_without_an_answer_fails_its_suite_with_the_message() -> Non
     assert found.severity is dg.AssetCheckSeverity.ERROR
     assert f"'{rule}': could not be evaluated: no column tips" in str(found.description)
     assert "**ERROR**" in str(dict(found.metadata)["results"].value)
+
+
+def test_n060_failing_rows_that_cannot_be_read_do_not_end_the_check(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = HOURLY.tables[0]
+    create_table(settings.lake(), table)
+
+    def unreadable(*_: object) -> None:
+        raise OverflowError("date value out of range")
+
+    spark = SimpleNamespace(evaluate=lambda _: SUITE)
+    monkeypatch.setattr(jobs.suites, "read_delta", lambda *_: None)
+    monkeypatch.setattr(jobs.suites, "SparkEvaluator", lambda **_: spark)
+    monkeypatch.setattr(jobs.suites, "evidence_of_failures", unreadable)
+
+    found = suite_result(
+        cast(SparkSession, None), settings, table, Suite(table.name, (expect.not_null("rides"),))
+    )
+
+    assert not found.passed
+    assert found.description == result_of_suite(table, SUITE).description
+    assert "bad_rows" not in found.metadata
 
 
 def test_answers_come_before_the_crash_is_raised() -> None:

@@ -50,7 +50,7 @@ class SparkEvaluator:
         """
         if self.frame.isStreaming:
             raise SuiteDoesNotFit(
-                f"suite '{suite.name}' runs on a version of a table, not on a stream"
+                "it runs on a version of a table, not on a stream", suite=suite.name
             )
         started = time.monotonic()
         # Read when Great Expectations is imported. That takes seconds, so it happens only now.

@@ -44,7 +44,7 @@ def crash_of(
         if withhold:
             named = SPARK_ERROR_CLASS.search(message)
             message = f"{named[0] if named else 'message'} withheld: the table has personal columns"
-        return CheckCrashed(f"rule '{rule.name}' could not be evaluated: {_first_line(message)}")
+        return CheckCrashed(_first_line(message), rule=rule.name)
     return None
 
 

@@ -93,7 +93,7 @@ def translate(name: str, rules: Sequence[SuiteRule], schema: StructType) -> Expe
     try:
         expectations = [_expectation(fitted(rule, columns), columns) for rule in rules]
     except SuiteDoesNotFit as error:
-        raise SuiteDoesNotFit(f"suite '{name}', {error}") from None
+        raise error.of_suite(name) from None
     return ExpectationSuite(name=name.replace("/", "."), expectations=expectations)
 
 

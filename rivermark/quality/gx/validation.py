@@ -108,7 +108,7 @@ class _Validator:
             for rule in crashed:
                 single = self._validate([rule])
                 if crash := self._crash(rule, single):
-                    self.crashed[rule.name] = unanswered(rule, crash)
+                    self.crashed[rule.name] = unanswered(self._suite, rule, crash)
                 else:
                     alone += single.results
             fitting = [rule for rule in fitting if rule not in crashed]
@@ -125,7 +125,7 @@ class _Validator:
         try:
             translate(self._suite.name, [rule], self._frame.schema)
         except SuiteDoesNotFit as error:
-            self.crashed[rule.name] = unanswered(rule, error)
+            self.crashed[rule.name] = unanswered(self._suite, rule, error)
             return False
         return True
 
@@ -143,10 +143,10 @@ class _Validator:
         """Why the rule has no answer in these results."""
         result = next((r for r in of_suite.results if _rule_of(r) == rule.name), None)
         if result is None:
-            return CheckCrashed(f"rule '{rule.name}' has no result at all")
+            return CheckCrashed("it has no result at all", rule=rule.name)
         crash = crash_of(rule, result.exception_info, withhold=bool(self._personal))
         if crash is None and not result.result:
-            return CheckCrashed(f"rule '{rule.name}' has a result without numbers")
+            return CheckCrashed("its result has no numbers", rule=rule.name)
         return crash
 
     def with_examples(

@@ -11,6 +11,7 @@ from rivermark.ingest.plan import plan_table
 from rivermark.lake.delta import delta_table
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
+from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.reader_positions import Reader
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import AnyStream, Ingest, table_of
@@ -67,15 +68,20 @@ def position(lake: Lake, stream: AnyStream, table_id: str) -> Reader | None:
 
 
 def check_positions(lake: Lake, stream: AnyStream, generation: int) -> None:
-    """Refuse a checkpoint that has read versions of an input which the input does not have.
+    """Refuse a checkpoint that does not fit the versions of an input.
 
-    The table is an older copy, or lost commits: Spark would wait for it to grow past the place that
-    was read, and pass over all that comes until then. Raises CheckpointIncompatible.
+    Raises:
+        CheckpointIncompatible: It has read versions that the input does not have: the table is an
+            older copy, or lost commits, and Spark would pass over all that comes until it has grown
+            past them. Or the log begins behind the place before the last finished batch, from where
+            Spark goes through that batch once more: maintenance of earlier releases cut it there.
     """
     folder = lake.checkpoint(stream.name, generation)
     store, path = filesystem(folder)
     planned = newest_entry(store, f"{path}/offsets")
     places = [] if planned is None else _offsets(store, f"{path}/offsets/{planned}")
+    finished = planned is not None and newest_entry(store, f"{path}/commits") == planned
+    again = _offsets(store, f"{path}/offsets/{planned - 1}") if finished and planned else []
     for table in read_by_stream(stream) if places else ():
         if not lake.exists(table):
             continue
@@ -90,6 +96,26 @@ def check_positions(lake: Lake, stream: AnyStream, generation: int) -> None:
                     "commits, or is an older copy. Put the table back, or start over on purpose: "
                     f"rivermark reset {stream.name}. rivermark fsck {table.name} says more."
                 )
+        first = min(CommitLog(lake.path(table)).versions(), default=0)
+        needed, reached = (_slowest(each, identity) for each in (again, places))
+        if needed is not None and reached is not None and needed < first <= reached:
+            raise CheckpointIncompatible(
+                f"stream '{stream.name}': a start goes through the log of '{table.name}' from "
+                f"version {needed} on, where its last batch began, and the log begins at {first}: "
+                "maintenance of an earlier release cut it. All rows were read, none is lost. Start "
+                f"over from what is there: rivermark reset {stream.name}, then recompute the days: "
+                f"rivermark reprocess {stream.name} --from DAY"
+            )
+
+
+def _slowest(places: list[dict[str, Any]], identity: str) -> int | None:
+    """The first version of a table that is still read by its commits at one of the places."""
+    versions = (
+        int(place["reservoirVersion"])
+        for place in places
+        if place["reservoirId"] == identity and not place["isStartingVersion"]
+    )
+    return min(versions, default=None)
 
 
 def _offsets(store: fs.FileSystem, path: str) -> list[dict[str, Any]]:

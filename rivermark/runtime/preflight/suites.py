@@ -17,6 +17,7 @@ from rivermark.model.suite import Suite
 from rivermark.model.table import Table
 from rivermark.quality.duckdb_evaluator import suite_connection
 from rivermark.quality.duckdb_sql import BATCH, search_of
+from rivermark.quality.errors import Unanswered
 from rivermark.quality.suites import suites_of
 
 MISSING: Final = re.compile(r'Referenced column "([^"]+)" not found')
@@ -34,16 +35,15 @@ def suite_faults(stream: AnyStream) -> Iterator[DeclarationError]:
                     if search is not None:
                         duck.execute(f"DESCRIBE {search.sql}", list(search.values) or None)
                 except (RivermarkError, duckdb.Error) as error:
-                    named = f"rule '{rule.name}'"
-                    reason = _reason(error, table).removeprefix(f"{named}: ")
                     yield DeclarationError(
-                        f"{named} of the suite of '{table.name}' cannot be evaluated: {reason}"
+                        f"rule '{rule.name}' of the suite of '{table.name}' cannot be evaluated: "
+                        f"{_reason(error, table)}"
                     ).at(place)
 
 
 def _reason(error: Exception, table: Table) -> str:
     """What DuckDB says, with the nearest column of one that the table lacks."""
-    reason = str(error).splitlines()[0]
+    reason = error.reason if isinstance(error, Unanswered) else str(error).splitlines()[0]
     missing = MISSING.search(reason)
     if missing is None:
         return reason

@@ -99,6 +99,9 @@ CHECKED: dict[str, Callable[[], AnyStream]] = {
     "a column in a suite's SQL": lambda: sales(
         suite=Suite(expectations=(expect.no_rows_where("sale < 0", name="no refunds"),))
     ),
+    "a text beside a number": lambda: sales(
+        suite=Suite(expectations=(expect.no_rows_where("region > 5", name="low regions"),))
+    ),
 }
 
 

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.types import DecimalType, LongType, StructField, StructType, TimestampType
+from pyspark.sql.types import (
+    DateType,
+    DecimalType,
+    LongType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from rivermark import Daily, Table
 from rivermark.model import expectations as expect
@@ -17,7 +24,7 @@ from rivermark.model.rule import Expectation, SuiteRule
 from rivermark.model.suite import Suite
 from rivermark.monitor.dashboard.failing_rows import draw
 from rivermark.quality.duckdb_evaluator import DuckDbEvaluator
-from rivermark.quality.errors import SuiteDoesNotFit
+from rivermark.quality.errors import CheckCrashed, SuiteDoesNotFit
 from rivermark.quality.failing_rows import Evidence, evidence_of
 from rivermark.quality.time_expectations import no_overlap, usual_rows
 from tests.unit.quality.planted import arrow_schema
@@ -103,6 +110,50 @@ def test_b081_text_is_never_compared_with_numbers_or_as_if_it_were_some(
     evaluator = DuckDbEvaluator(rows, TIPS, 0)
     with pytest.raises(SuiteDoesNotFit, match=r"no order|no such"):
         evaluator.failing_rows(rule[0])
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ("driver > 5", "> of string and decimal(1,0): they have no common type"),
+        ("nowhere > 5", "there is no column 'nowhere'"),
+    ],
+)
+def test_n061_whatever_cannot_be_evaluated_names_suite_and_rule(
+    condition: str, reason: str
+) -> None:
+    evaluator = DuckDbEvaluator(SOME, TIPS, 0)
+    rule = rule_of(expect.no_rows_where(condition, name="the rule"))
+    [*_, answer] = evaluator.evaluate(Suite("taxi/tips", ((rule,),))).results
+
+    named = "suite 'taxi/tips', rule 'the rule': "
+    assert str(answer.error).startswith(named + reason)
+    assert answer.observed == f"could not be evaluated: {answer.error}"
+    for ask in (evaluator.failing_rows, evaluator.failures_by_day):
+        with pytest.raises(SuiteDoesNotFit) as refused:
+            ask(rule)
+        assert str(refused.value).startswith(named + reason)
+    [crashing] = expect.no_rows_from("SELECT nowhere FROM {batch}", name="a query")
+    with pytest.raises(CheckCrashed, match="suite 'taxi/tips', rule 'a query' could not be"):
+        evaluator.failing_rows(crashing)
+
+
+def test_failing_rows_of_days_that_python_does_not_have_are_shown_and_counted() -> None:
+    day = Table(
+        name="test/days",
+        schema=StructType([StructField("id", LongType()), StructField("day", DateType())]),
+        description="Days.",
+        days=Daily("day", MONDAY),
+    )
+    after_9999 = pa.array([5_000_000, 20_514], pa.int32()).cast(pa.date32())
+    rows = pa.table({"id": [1, 2], "day": after_9999})
+    [rule] = expect.no_rows_where("id > 0", name="no row")
+
+    evidence = evidence_of(rows, day, [rule], version=0)
+
+    assert evidence.by_day == {"no row": {date(2026, 3, 2): 1}}
+    assert [failing.count for failing in evidence.failing] == [2]
+    assert [len(failing.rows) for failing in evidence.failing] == [2]
 
 
 def test_the_rows_behind_a_verdict_are_counted_by_day_and_hide_what_is_personal() -> None:

@@ -92,7 +92,7 @@ def test_n061_a_rule_that_does_not_fit_names_itself_and_the_type(
 
     assert count is None
     assert error is not None
-    assert error.startswith(f"rule '{rule[0].name}': ")
+    assert error.startswith(f"suite 'test/edges', rule '{rule[0].name}': ")
     assert why in error
 
 
@@ -133,7 +133,7 @@ def test_n060_a_condition_whose_types_have_no_common_meaning_is_refused(
 
     assert count is None
     assert error is not None
-    assert error.startswith("rule 'the rule': ")
+    assert error.startswith("suite 'test/edges', rule 'the rule': ")
     assert why in error
 
 

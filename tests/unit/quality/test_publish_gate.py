@@ -120,9 +120,10 @@ def test_b080_a_rule_without_an_answer_refuses_the_rows_and_is_named(
     assert "or rules that have no answer" in message
     assert "'tip lies from 0 to 100' by 1 row" in message
     assert (
-        "'cast' could not be evaluated: rule 'cast': CAST of string AS INT: only numbers" in message
+        "suite 'taxi/tips', rule 'cast' could not be evaluated: CAST of string AS INT: only numbers"
+        in message
     )
-    assert "'nowhere is at least 0' could not be evaluated: " in message
+    assert "suite 'taxi/tips', rule 'nowhere is at least 0' could not be evaluated: " in message
     assert refused(lake) == [1, 2]
 
 

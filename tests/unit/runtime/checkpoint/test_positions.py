@@ -192,3 +192,29 @@ def test_an_input_that_lies_behind_what_was_read_of_it_is_refused(lake: Lake) ->
     read(lake, READER, 1, 9)
     with pytest.raises(CheckpointIncompatible, match=r"read version 8 of .*rides', whose newest"):
         check_positions(lake, READER, 0)
+
+
+def test_n055_a_log_that_was_cut_behind_the_last_batch_is_refused_with_the_way_out(
+    lake: Lake,
+) -> None:
+    """As earlier releases left it; Spark could only say that input is gone."""
+    path = lake.path(RIDES)
+    rows = pa.table({"id": [1], "at": [datetime(2026, 1, 1, tzinfo=UTC)]})
+    for _ in range(3):
+        write_deltalake(path, rows, mode="append")
+    read(lake, READER, 0, 2)
+    read(lake, READER, 1, 4)
+    DeltaTable(path).create_checkpoint()
+    log = Path(path) / "_delta_log"
+    (log / f"{0:020}.json").unlink()
+    (log / f"{1:020}.json").unlink()
+    check_positions(lake, READER, 0)
+
+    (log / f"{2:020}.json").unlink()
+    with pytest.raises(CheckpointIncompatible, match=r"from version 2 on.* begins at 3") as refused:
+        check_positions(lake, READER, 0)
+    assert "none is lost" in str(refused.value)
+    assert "rivermark reset test/long, then recompute the days" in str(refused.value)
+
+    read(lake, READER, 2, 4, done=False)
+    check_positions(lake, READER, 0)
