@@ -76,8 +76,10 @@ spark: setup ## Only the tests on a shared Spark session (without the long ones:
 platform: setup ## Only the tests with Dagster in process (without the long ones: see stories)
 	$(PYTHON) -m pytest tests/platform -m "not long" $(WORKERS) --dist loadfile $(PYTEST_OPTIONS)
 
-stories: setup ## Long tests; disk, damage, power and kills (STORIES=short: without kills)
+# Of a browser too: where there is no Chromium, or no axe-core, the tests of pages are skipped.
+stories: setup ## Long tests; pages, disk, damage, power and kills (STORIES=short: without kills)
 	-@$(PYTHON) -m setup.jars kafka
+	-@setup/axe.sh
 	RIVERMARK_FUZZ_ROUNDS=$(if $(filter short,$(STORIES)),5,40) $(PYTHON) -m pytest \
 		tests/unit/ingest/test_mutated_files.py $(PYTEST_OPTIONS)
 	$(PYTHON) -m pytest tests/unit -m "long or hypothesis" --hypothesis-profile many $(WORKERS) \

@@ -4,7 +4,9 @@ from typing import Final
 
 from assets.fraud.streams import FRAUD_STREAMS
 from assets.readings.alerts.streams import ALERT_STREAMS
+from assets.readings.plots import READING_PLOTS
 from assets.readings.streams import READING_STREAMS
+from assets.taxi.plots import TAXI_PLOTS
 from assets.taxi.streams import EVENT_STREAMS
 from assets.taxi.trips.streams import STREAMS as TRIP_STREAMS
 from assets.web.streams import WEB_STREAMS
@@ -18,5 +20,6 @@ TOPOLOGY: Final = Topology(
         *ALERT_STREAMS,
         *WEB_STREAMS,
         *FRAUD_STREAMS,
-    ]
+    ],
+    plots=[*TAXI_PLOTS, *READING_PLOTS],
 )

@@ -99,9 +99,10 @@ class Browser:
         """Open a page."""
         self._call("POST", f"{self._session}/url", {"url": url})
 
-    def evaluate(self, script: str) -> Any:
+    def evaluate(self, script: str, *args: object) -> Any:
         """What a script returns that runs in the page; a page's own policy does not stop it."""
-        return self._call("POST", f"{self._session}/execute/sync", {"script": script, "args": []})
+        body = {"script": script, "args": args}
+        return self._call("POST", f"{self._session}/execute/sync", body)
 
     def command(self, name: str, values: dict[str, Any] | None = None) -> Any:
         """A command of the DevTools protocol."""

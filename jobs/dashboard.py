@@ -80,6 +80,6 @@ def proposals_table(proposals: Sequence[Proposal]) -> str:
 
 def chart_of(settings: Settings, proposals: Sequence[Proposal]) -> str:
     """The chart as Markdown with the picture in it: the page shows it without any further file."""
-    path = draw_lateness(proposals, settings.home / "charts" / "lateness_proposals.png")
+    path = draw_lateness(proposals, settings.home / "charts" / "lateness_proposals.svg")
     picture = base64.b64encode(path.read_bytes()).decode()
-    return f"![Share of late rows by allowed lateness](data:image/png;base64,{picture})"
+    return f"![Share of late rows by allowed lateness](data:image/svg+xml;base64,{picture})"

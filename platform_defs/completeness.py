@@ -82,7 +82,7 @@ def trust_assets(topology: Topology) -> list[dg.AssetsDefinition]:
     @dg.asset(
         key=LATENESS,
         group_name=TRUST_GROUP,
-        kinds={"png"},
+        kinds={"svg"},
         deps=[table_key(table) for ingest in live for table in (ingest.admitted, ingest.late)],
         description="Which lateness each ingest should allow, by how late its rows really were.",
     )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rivermark.model.domain import Domain
     from rivermark.model.errors import DeclarationError, RivermarkError
     from rivermark.model.ingest import Ingest
+    from rivermark.model.plot import Marks, Plot
     from rivermark.model.restart_strategy import FixedDelay, GrowingDelay, NoRestart
     from rivermark.model.rule import Expectation
     from rivermark.model.sink import BatchIdentity, Delivery, Sink, SinkContext, SinkWriter
@@ -63,8 +64,10 @@ __all__ = [
     "Ingest",
     "KafkaSink",
     "KafkaSource",
+    "Marks",
     "NoRestart",
     "Output",
+    "Plot",
     "PythonDataSource",
     "RateSource",
     "RivermarkError",
@@ -107,8 +110,10 @@ _MODULES: Final = {
     "Ingest": "model.ingest",
     "KafkaSink": "sinks.kafka",
     "KafkaSource": "ingest.source.kafka.source",
+    "Marks": "model.plot",
     "NoRestart": "model.restart_strategy",
     "Output": "model.stream",
+    "Plot": "model.plot",
     "PythonDataSource": "ingest.source.python_data_source",
     "RateSource": "ingest.source.generator",
     "RivermarkError": "model.errors",

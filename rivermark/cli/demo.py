@@ -27,7 +27,7 @@ from rivermark.lake.snapshot import snapshot
 from rivermark.lake.statistics import row_count
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.topology import Topology
-from rivermark.monitor.charts import draw_inflow
+from rivermark.monitor.charts import draw_inflow, draw_results
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.monitor.checks.history import Evaluation, evaluate_all
 from rivermark.monitor.checks.liveness import ALIVE
@@ -82,15 +82,14 @@ def demo(as_json: Json = False, home: Home = None) -> None:
     charts = settings.home / "charts"
     # What came in is drawn, once, while other streams still run.
     drawing = ThreadPoolExecutor(1, "drawing")
-    picture = partial(draw_inflow, settings, streams, charts / "rows_per_hour.png")
+    picture = partial(draw_inflow, settings, streams, charts / "rows_per_hour.svg")
     inflow = cache(lambda: drawing.submit(picture))
     report = flow(settings, declared, streams, parts, on_admitted=inflow)
     if not as_json:
         print_results(settings, declared, streams, parts, report.checked)
     with err().status("Drawing"):
-        drawn = [inflow().result()]
-        for scene in parts.values():
-            drawn += scene.draw(settings, charts) if scene.draw else ()
+        results = draw_results(settings, declared, charts / "published_results.svg")
+        drawn = [inflow().result(), results]
     failed = [e for e in report.checked if not e.passed]
     seconds = time.monotonic() - began
     if as_json:

@@ -11,7 +11,6 @@ from typing import Final
 from rivermark.model.errors import RivermarkError
 from rivermark.model.table import Table
 from rivermark.monitor.checks.check import StreamCheck
-from rivermark.settings import Settings
 
 SCENES: Final = "rivermark.demo"
 """Entry points of this group are scenes of the demo."""
@@ -43,14 +42,13 @@ class Scene:
     """What a domain brings to the demo.
 
     `land` puts its inputs below a local landing folder, each once however often it is called.
-    `checks` are its own, beside those that every stream has. `draw` writes charts of its tables as
-    PNG files into a folder. `next_commands` are commands to try, with what each does.
+    `checks` are its own, beside those that every stream has. `next_commands` are commands to try,
+    with what each does.
     """
 
     land: Callable[[Path], Sequence[LandedInput]]
     checks: tuple[StreamCheck, ...] = ()
     previews: tuple[Preview, ...] = ()
-    draw: Callable[[Settings, Path], Sequence[Path]] | None = None
     next_commands: tuple[tuple[str, str], ...] = field(default=())
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from rivermark.model.declared import place_of
 from rivermark.model.errors import DeclarationError, UnknownStream
 from rivermark.model.nearest import did_you_mean
+from rivermark.model.plot import Plot
 from rivermark.model.stream import AnyStream, Ingest, Stream, inputs_of, table_of
 from rivermark.model.table import Table
 
@@ -14,10 +15,13 @@ from rivermark.model.table import Table
 class Topology:
     """The streams of a deployment, checked as a whole and put in dependency order.
 
-    Raises DeclarationError when two streams share a name or a table, or when they read in a circle.
+    `plots` are the published results that the dashboard shows, in that order.
+
+    Raises DeclarationError when two streams share a name or a table, when they read in a circle, or
+    when a plot is of a table that no stream writes.
     """
 
-    def __init__(self, streams: Iterable[AnyStream]) -> None:
+    def __init__(self, streams: Iterable[AnyStream], plots: Iterable[Plot] = ()) -> None:
         declared = list(streams)
         self._by_name: dict[str, AnyStream] = {}
         self._writer: dict[str, AnyStream] = {}
@@ -37,6 +41,14 @@ class Topology:
         for stream in declared:
             if isinstance(stream, Stream):
                 self._check_followed(stream)
+        self.plots: tuple[Plot, ...] = tuple(plots)
+        for plot in self.plots:
+            for table in plot.tables:
+                if table.name not in self._writer:
+                    raise DeclarationError(
+                        f"plot '{plot.title}': no stream writes '{table.name}'"
+                        f"{did_you_mean(table.name, self._writer)}"
+                    ).at(place_of(plot))
 
     def _ordered(self, declared: list[AnyStream]) -> list[AnyStream]:
         """The streams, each after those it reads, else in the order of declaration."""

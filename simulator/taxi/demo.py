@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,6 @@ from rivermark.model.stream import table_of
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.settings import Settings
 from rivermark.testing.landing.once import copy_once, land_parts_once
-from simulator.taxi.charts import Winner, draw_hourly_winners
 from simulator.taxi.replay import TRIP_EVENTS_FOLDER, replay
 from simulator.taxi.training import fare_parts, ride_parts
 from simulator.taxi.truth import HourlyTips, hourly_winners, hours_closed, truth_of
@@ -104,13 +103,6 @@ def published_winners(settings: Settings) -> list[dict[str, Any]]:
     return newest_rows(settings.lake(), WINNERS, 100_000, oldest=True)
 
 
-def draw(settings: Settings, folder: Path) -> Sequence[Path]:
-    """Draw the winner of each hour."""
-    rows = published_winners(settings)
-    winners = [Winner(r["window_end"], r["driver_id"], r["tips"]) for r in rows]
-    return [draw_hourly_winners(winners, folder / "hourly_winners.png")]
-
-
 SCENE: Final = Scene(
     land=land,
     checks=(
@@ -132,7 +124,6 @@ SCENE: Final = Scene(
             oldest=True,
         ),
     ),
-    draw=draw,
     next_commands=(
         (f"rivermark show {table_of(ZONE_HOURS).name}", "trips and revenue by zone and hour"),
         ("make ui", "the same streams as living assets in the browser, on 127.0.0.1:3000"),

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+from rivermark.html.chart import Chart, Ranking
 from rivermark.lake.filesystem import write_file
-from rivermark.monitor.dashboard.drawings import bars, history
-from rivermark.monitor.dashboard.formatting import render
-from rivermark.monitor.dashboard.gather import HOURS_BACK, Facts
-from rivermark.monitor.dashboard.stream_card import stream_card
+from rivermark.monitor.dashboard.drawings import history
+from rivermark.monitor.dashboard.formatting import lag_text, render, time_text
+from rivermark.monitor.dashboard.gather import Facts
+from rivermark.monitor.dashboard.history import charts_of_history
+from rivermark.monitor.dashboard.stream_group import WORST_FIRST, days_of_groups, stream_groups
 
-HARDEST_FIRST = ("error", "warn", "unanswered", "held")
+SHOWN: Final = 8
+"""Things that need attention before the rest of them is folded."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A number at the head of the page: what it counts, and of what."""
+
+    name: str
+    value: str
+    detail: str
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -25,29 +40,46 @@ class Attention:
 
 
 def draw(facts: Facts) -> str:
-    """The page as HTML."""
-    checks = sorted(
-        facts.checks,
-        key=lambda results: (
-            HARDEST_FIRST.index(results[-1].result),
-            results[-1].table,
-            results[-1].check,
-        ),
-    )
-    suites = [["held" if run.success else "error" for run in runs] for runs in facts.suites]
+    """The page as HTML; what there is nothing of is left out."""
+    groups = stream_groups(facts)
+    charts = _charts(facts)
+    completeness = days_of_groups(groups)
+    checks = _checks(facts)
+    parts = {
+        "attention": ("What needs attention", True),
+        "activity": ("How it runs", charts or completeness),
+        "results": ("Published results", facts.results),
+        "streams": ("Streams", True),
+        "checks": ("Checks", checks),
+        "suites": ("Expectations", facts.suites),
+        "recomputes": ("Recomputed days", facts.recomputes),
+        "tables": ("Tables", facts.tables),
+    }
+    started = {stream.name for group in groups for stream in group.streams}
     return render(
         "dashboard.html",
         facts=facts,
-        hours_back=HOURS_BACK,
-        tiles=_tiles(facts),
+        sections={key: name for key, (name, shown) in parts.items() if shown},
+        tiles=list(_tiles(facts)),
         attention=list(_attention(facts)),
-        inflow={s.name: bars(s.inflow, facts.at, HOURS_BACK) for s in facts.streams if s.inflow},
-        cards=[stream_card(s) for s in facts.streams if s.days or s.derived_days],
-        checks=[(results, history([r.result for r in results])) for results in checks],
+        shown=SHOWN,
+        started=started,
+        charts=charts,
+        completeness=completeness,
+        groups=groups,
+        idle=_idle_groups(facts, started),
+        has_days=any(group.cards for group in groups),
+        checks=checks,
         suites=[
-            (runs, history(results)) for runs, results in zip(facts.suites, suites, strict=True)
+            (runs, history(["held" if run.success else "error" for run in runs]))
+            for runs in facts.suites
         ],
         tables=sorted(facts.tables, key=lambda table: -table.bytes),
+        folded={
+            "suites": _suites_summary(facts),
+            "recomputes": f"The {len(facts.recomputes)} newest recomputed ranges of days",
+            "tables": f"{len(facts.tables)} tables on disk, the largest first",
+        },
     )
 
 
@@ -57,27 +89,101 @@ def write(facts: Facts, path: Path) -> Path:
     return path
 
 
-def _tiles(facts: Facts) -> dict[str, str]:
-    states = [d.state for s in facts.streams for d in s.days]
-    failed = sum(not results[-1].passed for results in facts.checks)
-    late = sum(s.lateness.late for s in facts.streams if s.lateness)
-    rows_in = sum(s.status.rows_day for s in facts.streams if s.kind in ("ingest", "dump"))
-    batches = [s.status.last_batch_at for s in facts.streams if s.status.last_batch_at]
+def _charts(facts: Facts) -> list[Chart | Ranking]:
+    ingests = [s.name for s in facts.streams if s.kind in ("ingest", "dump", "lookup")]
+    live = [s.name for s in facts.streams if s.kind == "ingest" and not s.archived]
+    return charts_of_history(facts.history, ingests, live)
+
+
+def _checks(facts: Facts) -> dict[str, list[tuple[object, object]]]:
+    """The checks by a summary: those that did not hold, the worst first; then those that did."""
+    ordered = sorted(
+        facts.checks,
+        key=lambda results: (
+            WORST_FIRST.index(results[-1].result),
+            results[-1].table,
+            results[-1].check,
+        ),
+    )
+    by_passed: dict[bool, list[tuple[object, object]]] = {False: [], True: []}
+    for results in ordered:
+        marks = history([result.result for result in results])
+        by_passed[results[-1].passed].append((results, marks))
+    total = len(ordered)
     return {
-        "streams": f"{len(facts.streams)}",
-        "rows in, 24 h": f"{rows_in:,}",
-        "days of inputs complete": f"{states.count('complete')} of {len(states)}",
-        "days that fail / warn": f"{states.count('fail')} / {states.count('warn')}",
-        "checks failed": f"{failed} of {len(facts.checks)}",
-        "late rows": f"{late:,}",
-        "last batch (UTC)": f"{max(batches):%H:%M}" if batches else "none",
+        f"{len(some)} of {total} checks {'held' if passed else 'did not hold'}": some
+        for passed, some in by_passed.items()
+        if some
     }
+
+
+def _suites_summary(facts: Facts) -> str:
+    held = sum(runs[-1].success for runs in facts.suites)
+    return f"{held} of {len(facts.suites)} suites held at their last run"
+
+
+def _idle_groups(facts: Facts, started: set[str]) -> list[str]:
+    """Groups of which no stream ever ran."""
+    running = {s.status.group for s in facts.streams if s.name in started}
+    groups = dict.fromkeys(s.status.group for s in facts.streams)
+    return [group for group in groups if group not in running]
+
+
+def _tiles(facts: Facts) -> Iterator[Tile]:
+    """Each says what it counts and of what; none that would count nothing."""
+    if facts.checks:
+        results = Counter(results[-1].result for results in facts.checks)
+        failed = len(facts.checks) - results["held"]
+        words = {"error": "error", "warn": "warning", "unanswered": "not evaluated"}
+        by_kind = ", ".join(f"{word}: {results[r]}" for r, word in words.items() if results[r])
+        yield Tile(
+            "Checks",
+            f"{failed} failed" if failed else "all held",
+            f"of {len(facts.checks)} checks" + (f"; {by_kind}" if failed else ""),
+            "bad" if results["error"] else "warn" if failed else "good",
+        )
+    days: Counter[str] = Counter(day.state for stream in facts.streams for day in stream.days)
+    if total := days.total():
+        rest = ", ".join(
+            f"{word}: {days[state]}"
+            for state, word in (("fail", "failed"), ("warn", "warnings"), ("open", "open"))
+            if days[state]
+        )
+        yield Tile(
+            "Days of inputs",
+            f"{days['complete']:,} complete",
+            f"of {total:,} days" + (f"; {rest}" if rest else ""),
+            "bad" if days["fail"] else "warn" if days["warn"] else "good",
+        )
+    ran = [stream for stream in facts.streams if stream.ran]
+    running = sum(stream.status.alive is True for stream in ran)
+    dead = sum(stream.status.alive is False for stream in ran)
+    yield Tile(
+        "Streams",
+        f"{running} running",
+        f"of {len(facts.streams)} streams; ever ran: {len(ran)}"
+        + (f"; died: {dead}" if dead else ""),
+        "bad" if dead else "",
+    )
+    inputs = [s for s in facts.streams if s.kind in ("ingest", "dump")]
+    yield Tile(
+        "Rows read",
+        f"{sum(s.status.rows_day for s in inputs):,}",
+        f"in the last 24 h, of {sum(s.status.rows_in for s in inputs):,} in all",
+    )
+    late = [stream.lateness for stream in facts.streams if stream.lateness]
+    if valid := sum(lateness.valid for lateness in late):
+        rows = sum(lateness.late for lateness in late)
+        yield Tile("Late rows", f"{rows:,}", f"of {valid:,} valid rows ({rows / valid:.2%})")
+    if batches := [s.status.last_batch_at for s in facts.streams if s.status.last_batch_at]:
+        newest = max(batches)
+        yield Tile("Newest batch", f"{lag_text(newest, facts.at)} ago", f"{time_text(newest)} UTC")
 
 
 def _attention(facts: Facts) -> Iterator[Attention]:
     """Failed checks, the hardest first; then streams whose newest closed day is not complete."""
     failed = [results[-1] for results in facts.checks if not results[-1].passed]
-    for result in sorted(failed, key=lambda r: HARDEST_FIRST.index(r.result)):
+    for result in sorted(failed, key=lambda r: WORST_FIRST.index(r.result)):
         yield Attention(result.result, result.stream, f"{result.check}: {result.observed}")
     for stream in facts.streams:
         closed = [d for d in stream.days if d.state != "open"]

@@ -1,4 +1,4 @@
-"""Small SVG drawings as values: a heat map of hours, a strip of days, bars, a curve, results.
+"""Small SVG drawings as values: a heat map of hours, days by state, bars, results.
 
 Colours are classes of the page's style, which has light and dark. Each drawing has a label that
 says in words what it shows; the numbers are in a table beside it. `drawing.html` draws them.
@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from math import log10
+from datetime import date, timedelta
 from typing import Final, NamedTuple
 
 CELL: Final = 14
@@ -107,42 +106,38 @@ def day_strip(states: Mapping[date, str], label: str) -> Drawing:
     )
 
 
-def bars(values: Mapping[datetime, int], end: datetime, hours: int) -> Drawing:
-    """A bar an hour for the last `hours` up to `end`."""
-    last = end.replace(minute=0, second=0, microsecond=0)
-    shown = [values.get(last - timedelta(hours=n), 0) for n in reversed(range(hours))]
-    heights = {n: max(1.0, 23 * rows / max(shown)) for n, rows in enumerate(shown) if rows}
-    path = "".join(f"M{n * 4} 24v-{up:.3g}h3v{up:.3g}z" for n, up in heights.items())
+def day_row(states: Mapping[date, str], label: str) -> Drawing:
+    """A cell a day in the colour of its state, the newest right."""
+    paths: dict[str, str] = defaultdict(str)
+    for n, (_, state) in enumerate(sorted(states.items())):
+        paths[state] += f"M{n * CELL} 1h12v16h-12z"
+        if state == "fail":
+            paths["cross"] += f"M{n * CELL + 3} 6l6 6m0-6l-6 6"
+        if state in ("warn", "error"):
+            paths["cross"] += f"M{n * CELL + 3} 9h6"
+    width = max(len(states), 8) * CELL
     return Drawing(
-        kind="bars",
-        label=f"{sum(values.values()):,} rows",
-        width=hours * 4,
-        height=25,
-        paths={"axis": f"M0 24.5h{hours * 4}", **({"bar": path} if path else {})},
+        kind="row",
+        label=label,
+        width=width,
+        height=18,
+        paths=_crosses_last(paths),
+        max_width=width,
     )
 
 
-def curve(points: Sequence[tuple[str, float]], marked: Mapping[int, str], label: str) -> Drawing:
-    """Shares (0 to 1) as columns on a logarithmic height from 0.001 % to 100 %, some marked."""
-    width = 40 + len(points) * 18
-    paths: dict[str, str] = defaultdict(str)
-    paths["axis"] = "".join(f"M34 {60 - 10 * n}h{width - 40}" for n in (0, 2, 4))
-    for n, (_, share) in enumerate(points):
-        height = max(0.0, 10 * (log10(share) + 5)) if share > 0 else 0.0
-        # A marked column is visible also where no row would be late.
-        height = max(3.0 if n in marked else 0.8, height)
-        paths[marked.get(n, "bar")] += f"M{34 + n * 18} 60v-{height:.3g}h14v{height:.3g}z"
+def bars(rows: Sequence[int]) -> Drawing:
+    """A bar for each number of rows."""
+    most = max(max(rows, default=0), 1)
+    heights = {n: max(1.0, 23 * number / most) for n, number in enumerate(rows) if number}
+    path = "".join(f"M{n * 4} 24v-{up:.3g}h3v{up:.3g}z" for n, up in heights.items())
+    width = max(len(rows), 48) * 4
     return Drawing(
-        kind="curve",
-        label=label,
+        kind="spark",
+        label=f"{sum(rows):,} rows",
         width=width,
-        height=78,
-        paths=paths,
-        texts=[
-            *(Text(0, 63 - 10 * n, share) for n, share in ((0, "0"), (2, "0.1 %"), (4, "10 %"))),
-            *(Text(41 + n * 18, 74, name, "mid") for n, (name, _) in enumerate(points)),
-        ],
-        max_width=2 * width,
+        height=25,
+        paths={"axis": f"M0 24.5h{width}", **({"bar": path} if path else {})},
     )
 
 

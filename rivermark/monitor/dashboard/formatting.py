@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 from rivermark.html.page import pages_of
@@ -13,9 +13,9 @@ LONGEST: Final = 120
 """Characters of a value that are shown."""
 
 
-def anchor(stream: str) -> str:
-    """The id of a stream on the page."""
-    return f"stream-{stream.replace('/', '-')}"
+def anchor(name: str, kind: str = "stream") -> str:
+    """The id of a stream, or of a group, on the page."""
+    return f"{kind}-{name.replace('/', '-')}"
 
 
 def time_text(at: datetime | None) -> str:
@@ -38,15 +38,6 @@ def bytes_text(size: float) -> str:
             return f"{value:.3g} {unit}"
         value /= 1000
     return f"{value:,.1f} TB"
-
-
-def short_span(length: timedelta) -> str:
-    """A time span for the axis of a drawing: '15m'."""
-    seconds = length.total_seconds()
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.3g}{unit}"
-    return f"{seconds:.3g}s"
 
 
 def cell_text(value: object) -> str:

@@ -1,24 +1,23 @@
 """What the dashboard shows, gathered from the lake and the state folder. Starts no JVM.
 
-Counts, times and names of tables, columns and files only: no value of any row is read, so none of a
-personal column can be shown.
+Counts, times and names of tables, columns and files, and the plots that are declared: no other
+value of a row is read, and a plot has no personal column, so none can be shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
 import pyarrow as pa
 
 from rivermark.backfill.registry import newest_records
+from rivermark.html.chart import Chart, Ranking
 from rivermark.lake.delta import delta_table
 from rivermark.lake.log import CommitLog
-from rivermark.lake.snapshot import open_table
-from rivermark.lake.sql import query
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
@@ -26,28 +25,25 @@ from rivermark.monitor.checks.history import RecordedResult, newest_results
 from rivermark.monitor.completeness.days import all_derived_days, all_ingest_days
 from rivermark.monitor.completeness.derived_day import DerivedDay
 from rivermark.monitor.completeness.ingest_day import Day
+from rivermark.monitor.dashboard.history import History, history_of
 from rivermark.monitor.late_statistics import Lateness, lateness_of_rows
 from rivermark.monitor.lateness_proposal import Proposal, propose_lateness
+from rivermark.monitor.published_results import charts_of_results
 from rivermark.monitor.status import StreamStatus, desired_states, status_of
 from rivermark.quality.gx.offline_docs import StoredRun, stored_runs
-from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
 
 YEAR: Final = 365
-HOURS_BACK: Final = 48
+ARCHIVED: Final = timedelta(days=30)
+"""A stream that is so far behind the clock in each batch replays an archive: it has no lag."""
 RESULTS_SHOWN: Final = 30
 NEWEST_COMMITS: Final = 200
 RECOMPUTES: Final = 20
 
-BY_HOUR: Final = """
-SELECT stream, date_trunc('hour', started_at) AS hour, sum(rows_in)::BIGINT AS rows
-FROM progress WHERE started_at >= $since GROUP BY 1, 2
-"""
-
 
 @dataclass(frozen=True, kw_only=True)
 class StreamFacts:
-    """A stream as the page shows it. `inflow` is rows by hour of arrival (UTC)."""
+    """A stream as the page shows it."""
 
     name: str
     kind: str
@@ -55,7 +51,6 @@ class StreamFacts:
     desired: str
     status: StreamStatus
     zone: str = "UTC"
-    inflow: Mapping[datetime, int] = field(default_factory=dict)
     days: tuple[Day, ...] = ()
     derived_days: tuple[DerivedDay, ...] = ()
     lateness: Lateness | None = None
@@ -65,6 +60,19 @@ class StreamFacts:
     def watermark(self) -> datetime | None:
         """The stream's watermark; a dump has none, since it waits for no time to pass."""
         return None if self.kind == "dump" else self.status.watermark
+
+    @property
+    def ran(self) -> bool:
+        """Whether it ever ran, or has days of its own."""
+        return self.status.last_batch_at is not None or bool(self.days or self.status.rows_in)
+
+    @property
+    def archived(self) -> bool:
+        """Whether its events lie far back, whenever it runs: it replays an archive."""
+        newest = self.status.last_batch_at
+        if self.watermark is None or newest is None:
+            return self.kind == "dump"
+        return newest - self.watermark > ARCHIVED
 
 
 @dataclass(frozen=True)
@@ -108,12 +116,13 @@ class Facts:
     recomputes: tuple[Recompute, ...]
     tables: tuple[TableSize, ...]
     suites: tuple[tuple[StoredRun, ...], ...] = ()
+    history: History = field(default_factory=History)
+    results: tuple[Chart | Ranking, ...] = ()
 
 
 def gather(settings: Settings, topology: Topology, now: datetime, *, days: int = YEAR) -> Facts:
     """The facts of every stream and table."""
     lake = settings.lake()
-    inflow = _inflow(settings, now)
     ingest_days = all_ingest_days(settings, topology, days)
     derived = all_derived_days(settings, topology, ingest_days, days)
     desired = desired_states(settings, topology.groups())
@@ -130,7 +139,6 @@ def gather(settings: Settings, topology: Topology, now: datetime, *, days: int =
                 desired=desired[stream.group].state,
                 status=status,
                 zone=stream.days.zone if stream.days else "UTC",
-                inflow=inflow.get(stream.name, {}),
                 days=tuple(ingest_days.get(stream.name, ())),
                 derived_days=tuple(derived.get(stream.name, ())),
                 lateness=lateness_of_rows(settings, live) if live else None,
@@ -145,6 +153,8 @@ def gather(settings: Settings, topology: Topology, now: datetime, *, days: int =
         recomputes=_recomputes(settings, tables),
         tables=tuple(size_of(settings, table) for table in tables),
         suites=_by_suite(settings),
+        history=history_of(settings, now),
+        results=tuple(charts_of_results(settings, topology)),
     )
 
 
@@ -170,17 +180,6 @@ def _kind(stream: AnyStream) -> str:
             return "lookup"
         return "dump" if stream.lateness is None else "ingest"
     return stream.kind
-
-
-def _inflow(settings: Settings, now: datetime) -> dict[str, dict[datetime, int]]:
-    lake = settings.lake()
-    if not lake.exists(STREAM_PROGRESS):
-        return {}
-    progress = {"progress": open_table(lake, STREAM_PROGRESS)}
-    inflow: dict[str, dict[datetime, int]] = {}
-    for row in query(BY_HOUR, progress, {"since": now - timedelta(hours=HOURS_BACK)}):
-        inflow.setdefault(row["stream"], {})[row["hour"].astimezone(UTC)] = row["rows"]
-    return inflow
 
 
 def _by_suite(settings: Settings) -> tuple[tuple[StoredRun, ...], ...]:

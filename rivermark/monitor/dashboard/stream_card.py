@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from rivermark.html.chart import Chart
+from rivermark.monitor.charts import lateness_chart
 from rivermark.monitor.completeness.derived_day import DerivedDay
 from rivermark.monitor.completeness.ingest_day import Day
-from rivermark.monitor.dashboard.drawings import Drawing, curve, day_strip, heat_map, step
-from rivermark.monitor.dashboard.formatting import short_span
+from rivermark.monitor.dashboard.drawings import Drawing, day_strip, heat_map, step
+from rivermark.monitor.dashboard.formatting import number_text, percent_text
 from rivermark.monitor.dashboard.gather import StreamFacts
-from rivermark.monitor.lateness_proposal import Proposal
 
 DAYS_BY_HOUR: Final = 35
 DAYS_IN_TABLE: Final = 14
 STATES: Final = ("complete", "warn", "fail", "open")
+
+
+COLUMNS: Final[Sequence[tuple[str, Callable[[Day], str]]]] = (
+    ("rows", lambda d: number_text(d.seen)),
+    ("admitted", lambda d: number_text(d.admitted)),
+    ("repeats", lambda d: number_text(d.repeats)),
+    ("late", lambda d: number_text(d.late)),
+    ("merged", lambda d: number_text(d.merged)),
+    ("quarantined", lambda d: number_text(d.quarantined)),
+    ("unaccounted", lambda d: number_text(d.unaccounted)),
+    ("expected", lambda d: number_text(d.expected)),
+    ("short", lambda d: number_text(d.short)),
+    ("late money", lambda d: percent_text(d.money_share)),
+    ("missing hours", lambda d: ", ".join(f"{hour:%H:%M}" for hour in d.missing_hours)),
+)
+"""Numbers of a day of an ingest; a column in which all days have none is left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +49,8 @@ class StreamCard:
     states: str
     legend: dict[str, str]
     shown: Sequence[Day | DerivedDay]
-    curve: Drawing | None
+    columns: Sequence[tuple[str, Callable[[Day], str]]]
+    curve: Chart | None
 
 
 def stream_card(stream: StreamFacts) -> StreamCard:
@@ -49,7 +67,14 @@ def stream_card(stream: StreamFacts) -> StreamCard:
         states=states,
         legend={state: state for state in STATES if by_state[state]},
         shown=_shown(days),
-        curve=_curve(stream.proposal) if stream.proposal and stream.proposal.curve else None,
+        columns=[
+            (name, text)
+            for name, text in COLUMNS
+            if any(text(day) not in ("", "0") for day in stream.days)
+        ],
+        curve=lateness_chart(stream.proposal)
+        if stream.proposal and stream.proposal.curve
+        else None,
     )
 
 
@@ -79,12 +104,3 @@ def _by_hour(stream: StreamFacts) -> Drawing:
         f"at most {most:,} an hour, {missing} hours missing"
     )
     return heat_map([d.day for d in shown], cells, label)
-
-
-def _curve(proposal: Proposal) -> Drawing:
-    steps = [point.lateness for point in proposal.curve]
-    marked = {steps.index(proposal.lateness): "now"}
-    if proposal.proposed is not None:
-        marked[steps.index(proposal.proposed)] = "best"
-    label = f"Share of late rows by allowed lateness. {proposal.sentence}"
-    return curve([(short_span(p.lateness), p.share) for p in proposal.curve], marked, label)

@@ -70,7 +70,7 @@ def test_the_demo_shows_streams_checks_winners_charts_and_what_to_try(
     assert " checks hold" in demo.stdout
     assert "DOES NOT HOLD" not in demo.stdout
     charts = sorted(f.name for f in (rivermark.settings.home / "charts").iterdir())
-    assert charts == ["hourly_winners.png", "rows_per_hour.png"]
+    assert charts == ["published_results.svg", "rows_per_hour.svg"]
     assert demo.stdout.count("rivermark show taxi/zone_hours") == 1
 
 

@@ -1,74 +1,77 @@
-"""Charts are real pictures of the promised size, and they show what is there."""
+"""Charts are SVG files of what there is: a chart a stream, bars by hour, gaps, words."""
 
 from __future__ import annotations
 
-import struct
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
-import pytest
-from matplotlib.colors import to_rgb
-from matplotlib.image import imread
-
-from rivermark.monitor.charts import (
-    BLUE,
-    DOTS_PER_INCH,
-    WIDTH_INCHES,
-    HourCount,
-    draw_lateness,
-    draw_rows_per_hour,
-)
+from rivermark.monitor.charts import HourCount, draw_lateness, draw_rows_per_hour
 
 MIDNIGHT = datetime(2013, 1, 1, tzinfo=UTC)
 ONE_HOUR = timedelta(hours=1)
+SVG = "{http://www.w3.org/2000/svg}"
 
 
-def size_of(png: Path) -> tuple[int, int]:
-    head = png.read_bytes()[:24]
-    assert head[:8] == b"\x89PNG\r\n\x1a\n"
-    width, height = struct.unpack(">II", head[16:24])
-    return width, height
+def bars_of(picture: Path) -> list[str]:
+    root = ET.parse(picture).getroot()  # noqa: S314 - of ours
+    return [str(p.get("d")) for p in root.iter(f"{SVG}path") if "fill" in str(p.get("class"))]
 
 
-def pixels(png: Path, colour: str) -> int:
-    red, green, blue = (round(255 * c) for c in to_rgb(colour))
-    picture = (255 * imread(png)[:, :, :3]).round()
-    return int((picture == [red, green, blue]).all(axis=2).sum())
+def texts_of(picture: Path) -> list[str]:
+    return [str(t.text) for t in ET.parse(picture).getroot().iter(f"{SVG}text")]  # noqa: S314
 
 
-def test_rows_per_hour_has_a_panel_for_each_stream(tmp_path: Path) -> None:
+def height_of(picture: Path) -> int:
+    return int(str(ET.parse(picture).getroot().get("height")))  # noqa: S314
+
+
+def test_rows_per_hour_has_a_chart_for_each_stream(tmp_path: Path) -> None:
     rides = [HourCount("taxi/rides", MIDNIGHT + ONE_HOUR * n, 900) for n in range(5)]
     readings = [HourCount("readings/raw", MIDNIGHT + ONE_HOUR * n, 12) for n in range(5)]
 
-    one = draw_rows_per_hour(rides, tmp_path / "one.png")
-    two = draw_rows_per_hour([*rides, *readings], tmp_path / "two.png")
+    one = draw_rows_per_hour(rides, tmp_path / "pages" / "one.svg")
+    two = draw_rows_per_hour([*rides, *readings], tmp_path / "pages" / "two.svg")
 
-    assert size_of(one)[0] == WIDTH_INCHES * DOTS_PER_INCH
-    assert size_of(two)[1] - size_of(one)[1] == pytest.approx(1.2 * DOTS_PER_INCH, abs=1)
+    assert len(bars_of(one)) == 5
+    assert len(bars_of(two)) == 10
+    assert height_of(two) > height_of(one)
+    assert {"taxi/rides", "readings/raw"} <= set(texts_of(two))
+    assert "4,500 rows, 1 Jan 2013, a bar is 1 h" in texts_of(two)
+    assert sorted(p.name for p in one.parent.iterdir()) == ["one.svg", "two.svg"]
 
 
 def test_an_hour_without_rows_is_a_gap(tmp_path: Path) -> None:
     hours = [HourCount("taxi/rides", MIDNIGHT + ONE_HOUR * n, 900) for n in range(10)]
 
-    whole = draw_rows_per_hour(hours, tmp_path / "whole.png")
-    halved = draw_rows_per_hour([*hours[:3], *hours[8:]], tmp_path / "halved.png")
+    halved = draw_rows_per_hour([*hours[:3], *hours[8:]], tmp_path / "halved.svg")
 
-    assert pixels(halved, BLUE) == pytest.approx(pixels(whole, BLUE) / 2, rel=0.05)
+    starts = [float(re.findall(r"M([\d.]+)", bar)[0]) for bar in bars_of(halved)]
+    assert starts == [0, 100, 200, 800, 900]
+
+
+def test_a_bar_of_years_is_of_many_hours(tmp_path: Path) -> None:
+    years = [HourCount("taxi/rides", MIDNIGHT + 12 * ONE_HOUR * n, 1) for n in range(2_000)]
+
+    picture = draw_rows_per_hour(years, tmp_path / "years.svg")
+
+    assert len(bars_of(picture)) < 250
+    assert "2,000 rows, 1 Jan 2013 to 27 Sep 2015, a bar is 7 d" in texts_of(picture)
 
 
 def test_only_the_largest_streams_are_drawn_where_there_are_too_many(tmp_path: Path) -> None:
     many = [HourCount(f"web/s{n}", MIDNIGHT, n) for n in range(1, 40)]
 
-    picture = draw_rows_per_hour(many, tmp_path / "many.png")
+    picture = draw_rows_per_hour(many, tmp_path / "many.svg")
 
-    assert size_of(picture)[1] < 16 * DOTS_PER_INCH
+    assert "Rows by event time (UTC) (the 12 largest of 39 streams)" in texts_of(picture)
+    assert len(bars_of(picture)) == 12
 
 
 def test_a_chart_of_nothing_says_so_instead_of_failing(tmp_path: Path) -> None:
-    empty = [
-        draw_rows_per_hour([], tmp_path / "a.png"),
-        draw_lateness([], tmp_path / "b.png"),
-    ]
-
-    assert all(size_of(picture)[0] == WIDTH_INCHES * DOTS_PER_INCH for picture in empty)
-    assert pixels(empty[0], "#000000") > 100
+    for picture in (
+        draw_rows_per_hour([], tmp_path / "a.svg"),
+        draw_lateness([], tmp_path / "b.svg"),
+    ):
+        assert "Nothing to show yet." in texts_of(picture)

@@ -1,6 +1,7 @@
 """What the taxi scene lands and claims; the streams themselves run in tests/spark/cli."""
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from assets.taxi.ingest import LATENESS
+from assets.topology import TOPOLOGY
 from rivermark.lake.schema import create_table
+from rivermark.monitor.charts import draw_results
 from rivermark.settings import Settings
 from simulator.taxi import demo
-from simulator.taxi.demo import WINNERS, draw, land, winners_are_right
+from simulator.taxi.demo import WINNERS, land, winners_are_right
 from simulator.taxi.truth import hourly_winners, hours_closed, truth_of
 
 NOW = datetime.now(UTC)
@@ -91,8 +94,12 @@ def test_before_anything_ran_the_winners_are_not_right(home: Settings, tmp_path:
 
 
 def test_the_winners_are_drawn(home: Settings, tmp_path: Path) -> None:
-    publish(home, right_winners(home))
+    hour = timedelta(hours=1)
+    publish(home, [w | {"window_start": w["window_end"] - hour} for w in right_winners(home)])
 
-    (chart,) = draw(home, tmp_path)
+    chart = draw_results(home, TOPOLOGY, tmp_path / "results.svg").read_text()
 
-    assert chart.read_bytes().startswith(b"\x89PNG")
+    assert "Tips of the best driver in each hour" in chart
+    assert [round(float(tips)) for tips in re.findall(r"<title>.* UTC: ([\d.]+)<", chart)] == (
+        TRAINING_WINNERS
+    )

@@ -1,0 +1,145 @@
+"""Axes of charts: round numbers, shares, spans of time and dates, a handful of ticks each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from math import ceil, floor, log10
+from typing import Final, Literal, NamedTuple
+
+Unit = Literal["number", "share", "seconds"]
+MOST_VALUES: Final = 4
+MOST_TIMES: Final = 6
+MONTH: Final = 30.4
+"""Days of a month, of which ticks are counted and not placed by."""
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+SPANS: Final = (
+    *(1, 2, 5, 10, 30),
+    *(n * _MINUTE for n in (1, 2, 5, 10, 15, 30)),
+    *(n * _HOUR for n in (1, 2, 3, 6, 12)),
+    *(n * _DAY for n in (1, 2, 7, 14)),
+)
+"""Seconds that people count in."""
+MONTHS: Final = (1, 2, 3, 6, 12, 24, 60, 120)
+
+
+class Tick(NamedTuple):
+    """A text at a place of an axis, from 0 (its start) to 1."""
+
+    at: float
+    text: str
+
+
+class Axis(NamedTuple):
+    """The values at both ends of an axis, and its ticks."""
+
+    low: float
+    high: float
+    ticks: Sequence[Tick]
+
+    def at(self, value: float) -> float:
+        """The place of a value, from 0 to 1."""
+        return (value - self.low) / (self.high - self.low)
+
+
+def value_axis(low: float, high: float, unit: Unit = "number") -> Axis:
+    """An axis from a round value at or below `low` to one at or above `high`."""
+    high = high if high > low else low + 1
+    step = _step(high - low, unit)
+    first, last = floor(low / step), ceil(high / step)
+    text = _TEXTS[unit]
+    return Axis(
+        first * step,
+        last * step,
+        [Tick((n - first) / (last - first), text(n * step)) for n in range(first, last + 1)],
+    )
+
+
+def time_axis(start: datetime, end: datetime) -> Axis:
+    """An axis of instants (UTC) as seconds since 1970."""
+    low, high = start.timestamp(), end.timestamp()
+    span = high - low
+    step = next((s for s in SPANS if span / s <= MOST_TIMES), None)
+    if step is None:
+        ticks = _months(start, end)
+    else:
+        ticks = [float(n * step) for n in range(ceil(low / step), floor(high / step) + 1)]
+    form = _time_form(step, span)
+    return Axis(
+        low,
+        high,
+        [Tick((at - low) / span, f"{datetime.fromtimestamp(at, UTC):{form}}") for at in ticks],
+    )
+
+
+def bucket_of(span: timedelta, most: int) -> timedelta:
+    """The shortest span that people count in, of which at most so many cover `span`."""
+    seconds = span.total_seconds()
+    return timedelta(seconds=next((s for s in SPANS if seconds / s <= most), ceil(seconds / most)))
+
+
+def _step(span: float, unit: Unit) -> float:
+    if unit == "seconds" and span <= SPANS[-1] * MOST_VALUES:
+        return next(s for s in SPANS if span / s <= MOST_VALUES)
+    size = 10.0 ** floor(log10(span / MOST_VALUES))
+    return next(m * size for m in (1, 2, 5, 10) if span / (m * size) <= MOST_VALUES)
+
+
+def _months(start: datetime, end: datetime) -> list[float]:
+    """The first days of months, so many apart that few are in the span."""
+    months = (end - start).days / MONTH
+    step = next((m for m in MONTHS if months / m <= MOST_TIMES), MONTHS[-1])
+    ticks: list[float] = []
+    for month in count(start.year * 12 + start.month, 1):
+        if month % step:
+            continue
+        at = datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC)
+        if at > end:
+            return ticks
+        ticks.append(at.timestamp())
+    raise AssertionError
+
+
+def _time_form(step: int | None, span: float) -> str:
+    if step is None:
+        return "%b %Y"
+    if step >= _DAY:
+        return "%-d %b"
+    if span > _DAY:
+        return "%-d %b %H:%M"
+    return "%H:%M" if step >= _MINUTE else "%H:%M:%S"
+
+
+def number_text(value: float) -> str:
+    """A number as an axis shows it: 1,500 or 2.5M."""
+    for size, name in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= size:
+            return f"{value / (1e3 if name == 'k' else size):,.4g}{name}"
+    return f"{value:,.6g}"
+
+
+def share_text(value: float) -> str:
+    """A share from 0 to 1 as a percentage."""
+    return f"{100 * value:.3g} %"
+
+
+def seconds_text(value: float) -> str:
+    """A span of seconds in its largest unit: 90 s is 1.5 min."""
+    for size, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
+        if abs(value) >= size:
+            return f"{value / size:.3g} {name}"
+    return f"{value:.3g} s"
+
+
+_TEXTS: Final[dict[Unit, Callable[[float], str]]] = {
+    "number": number_text,
+    "share": share_text,
+    "seconds": seconds_text,
+}
+
+
+def text_of(value: float, unit: Unit) -> str:
+    """A value in words, as the axis of its unit shows it."""
+    return _TEXTS[unit](value)

@@ -1,0 +1,121 @@
+"""Throughput, watermark lag and late rows of the last days, by the batches of every stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+from rivermark.html.axis import bucket_of, seconds_text
+from rivermark.html.chart import Chart, Ranking, Series, lines, ranking, stacked_bars
+from rivermark.lake.snapshot import open_table
+from rivermark.lake.sql import query
+from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
+from rivermark.settings import Settings
+
+SPAN: Final = timedelta(days=7)
+MOST_BUCKETS: Final = 90
+
+ENDS: Final = """
+SELECT min(started_at) AS first, max(started_at) AS last FROM progress WHERE started_at >= $since
+"""
+BUCKETS: Final = """
+SELECT stream, (epoch(started_at) // $seconds)::BIGINT AS bucket, sum(rows_in)::BIGINT AS rows,
+       sum(admitted)::BIGINT AS admitted, sum(late)::BIGINT AS late,
+       max(epoch(started_at) + duration_ms / 1000 - epoch(watermark)) AS lag
+FROM progress WHERE started_at >= $since GROUP BY ALL
+"""
+
+
+class Bucket(NamedTuple):
+    """The batches of a stream that started in a span of time; `lag` is their longest, in seconds.
+
+    The lag of a batch is how far its watermark is behind its end.
+    """
+
+    rows: int
+    admitted: int
+    late: int
+    lag: float | None
+
+
+@dataclass(frozen=True)
+class History:
+    """Buckets by stream and by their start (UTC), each `step` long."""
+
+    step: timedelta = timedelta(hours=1)
+    by_stream: Mapping[str, Mapping[datetime, Bucket]] = field(default_factory=dict)
+
+
+def history_of(settings: Settings, now: datetime) -> History:
+    """The batches of the last days, in so many buckets that a chart of them can be read."""
+    lake = settings.lake()
+    if not lake.exists(STREAM_PROGRESS):
+        return History()
+    progress = {"progress": open_table(lake, STREAM_PROGRESS)}
+    since = now - SPAN
+    [ends] = query(ENDS, progress, {"since": since})
+    if ends["first"] is None:
+        return History()
+    step = bucket_of(max(ends["last"] - ends["first"], timedelta(seconds=1)), MOST_BUCKETS)
+    values = {"since": since, "seconds": step.total_seconds()}
+    by_stream: dict[str, dict[datetime, Bucket]] = {}
+    for row in query(BUCKETS, progress, values):
+        at = datetime.fromtimestamp(row["bucket"] * step.total_seconds(), UTC)
+        by_stream.setdefault(row["stream"], {})[at] = Bucket(
+            row["rows"] or 0, row["admitted"] or 0, row["late"] or 0, row["lag"]
+        )
+    return History(step, by_stream)
+
+
+def charts_of_history(
+    history: History, ingests: Sequence[str], live: Sequence[str]
+) -> list[Chart | Ranking]:
+    """Throughput and late share of ingests, and the lag of `live` streams; none of nothing."""
+    step = seconds_text(history.step.total_seconds())
+    of_ingests = {name: history.by_stream[name] for name in ingests if name in history.by_stream}
+    throughput = _series(of_ingests, lambda bucket: bucket.rows or None)
+    lag = _series({name: of_ingests[name] for name in live if name in of_ingests}, _lag)
+    charts: list[Chart | Ranking] = []
+    if throughput:
+        note = f"rows read by ingests, by {step} of arrival (UTC)"
+        charts.append(
+            stacked_bars("Throughput", throughput, history.step, note=note, unit="number")
+        )
+    if lag:
+        note = "how far event time is behind the clock after a batch; archives have none"
+        charts.append(lines("Watermark lag", lag, note=note, unit="seconds"))
+    if late := {name: s for name, s in _series(of_ingests, _late_share).items() if any(s.values())}:
+        charts.append(_late(late, step))
+    return charts
+
+
+def _series(
+    by_stream: Mapping[str, Mapping[datetime, Bucket]], value: Callable[[Bucket], float | None]
+) -> dict[str, Series]:
+    """The values over time of each stream that has any."""
+    series = {
+        name: {at: v for at, bucket in buckets.items() if (v := value(bucket)) is not None}
+        for name, buckets in by_stream.items()
+    }
+    return {name: values for name, values in series.items() if values}
+
+
+def _lag(bucket: Bucket) -> float | None:
+    return None if bucket.lag is None else max(0.0, bucket.lag)
+
+
+def _late_share(bucket: Bucket) -> float | None:
+    valid = bucket.admitted + bucket.late
+    return bucket.late / valid if valid else None
+
+
+def _late(late: Mapping[str, Series], step: str) -> Chart | Ranking:
+    """Over time; where everything came at once, by ingest."""
+    title = "Late share"
+    if len({at for series in late.values() for at in series}) > 1:
+        note = f"of the valid rows that came, by {step} of arrival (UTC)"
+        return lines(title, late, note=note, unit="share")
+    shares = {name: max(series.values()) for name, series in late.items()}
+    return ranking(title, shares, note="of the valid rows that came, by ingest", unit="share")

@@ -1,0 +1,125 @@
+"""The streams of a group on the dashboard, those with something broken first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+from rivermark.monitor.completeness.derived_day import DerivedDay
+from rivermark.monitor.completeness.ingest_day import Day
+from rivermark.monitor.dashboard.drawings import Drawing, bars, day_row
+from rivermark.monitor.dashboard.gather import Facts, StreamFacts
+from rivermark.monitor.dashboard.stream_card import StreamCard, stream_card
+
+WORST_FIRST: Final = ("error", "fail", "unanswered", "warn", "open", "complete", "held")
+"""Results of checks and states of days, by what a person should know first."""
+BROKEN: Final = ("error", "fail")
+NEWEST_DAYS: Final = 45
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamGroup:
+    """The streams of a group that ever ran; `idle` are the names of the others."""
+
+    name: str
+    state: str
+    summary: str
+    streams: tuple[StreamFacts, ...]
+    idle: tuple[str, ...]
+    sparks: Mapping[str, Drawing]
+    cards: tuple[StreamCard, ...]
+
+    @property
+    def broken(self) -> bool:
+        """Whether a check of it failed, or a newest day did."""
+        return self.state in BROKEN
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupDays:
+    """The newest days of a group, each in the state of its worst stream."""
+
+    name: str
+    first: date
+    last: date
+    days: Drawing
+    complete: int
+    total: int
+
+
+def worst(states: Iterable[str]) -> str:
+    """The state that a person should know first; held, without any."""
+    return min(states, key=WORST_FIRST.index, default="held")
+
+
+def stream_groups(facts: Facts) -> list[StreamGroup]:
+    """The groups of which any stream ever ran; the worst first, else as declared."""
+    by_group: dict[str, list[StreamFacts]] = {}
+    for stream in facts.streams:
+        by_group.setdefault(stream.status.group, []).append(stream)
+    failed: dict[str, list[str]] = {}
+    for results in facts.checks:
+        failed.setdefault(results[-1].stream, []).append(results[-1].result)
+    states = {s.name: _state(s, failed.get(s.name, ())) for s in facts.streams}
+    groups = [_group(facts, name, streams, states) for name, streams in by_group.items()]
+    return sorted((g for g in groups if g.streams), key=lambda g: WORST_FIRST.index(g.state))
+
+
+def days_of_groups(groups: Iterable[StreamGroup]) -> list[GroupDays]:
+    """The newest days of each group that has days."""
+    return [days for group in groups if (days := _days(group)) is not None]
+
+
+def _state(stream: StreamFacts, results: Iterable[str]) -> str:
+    days: Sequence[Day | DerivedDay] = stream.days or stream.derived_days
+    newest = [day for day in days if day.state != "open"] or days
+    return worst([*results, *(day.state for day in newest[-1:])])
+
+
+def _group(
+    facts: Facts, name: str, streams: list[StreamFacts], states: Mapping[str, str]
+) -> StreamGroup:
+    ran = sorted(
+        (s for s in streams if s.ran), key=lambda stream: WORST_FIRST.index(states[stream.name])
+    )
+    broken = sum(states[stream.name] in BROKEN for stream in ran)
+    running = sum(stream.status.alive is True for stream in ran)
+    history = facts.history
+    ticks = sorted({at for buckets in history.by_stream.values() for at in buckets})
+    return StreamGroup(
+        name=name,
+        state=worst(states[stream.name] for stream in ran),
+        summary=f"{len(ran)} streams, {broken} broken, {running} running",
+        streams=tuple(ran),
+        idle=tuple(stream.name for stream in streams if not stream.ran),
+        sparks={
+            s.name: bars([buckets[at].rows if at in buckets else 0 for at in ticks])
+            for s in ran
+            if (buckets := history.by_stream.get(s.name))
+        },
+        cards=tuple(stream_card(s) for s in ran if s.days or s.derived_days),
+    )
+
+
+def _days(group: StreamGroup) -> GroupDays | None:
+    by_day: dict[date, list[str]] = {}
+    for stream in group.streams:
+        for day in stream.days or stream.derived_days:
+            by_day.setdefault(day.day, []).append(day.state)
+    if not by_day:
+        return None
+    newest = sorted(by_day)[-NEWEST_DAYS:]
+    states = {day: worst(by_day[day]) for day in newest}
+    counts = Counter(states.values())
+    said = ", ".join(f"{counts[state]} {state}" for state in WORST_FIRST if counts[state])
+    return GroupDays(
+        name=group.name,
+        first=newest[0],
+        last=newest[-1],
+        days=day_row(states, f"Days of {group.name} from {newest[0]} to {newest[-1]}: {said}"),
+        complete=counts["complete"],
+        total=len(newest),
+    )
