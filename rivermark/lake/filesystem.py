@@ -68,10 +68,20 @@ def write_file(uri: str, content: bytes, *, durable: bool = True) -> None:
     put_file(store, path, content, durable=durable)
 
 
-def put_file(store: fs.FileSystem, path: str, content: bytes, *, durable: bool = True) -> None:
-    """As `write_file`, into a folder that exists."""
+def put_file(
+    store: fs.FileSystem,
+    path: str,
+    content: bytes,
+    *,
+    durable: bool = True,
+    drafts: str | None = None,
+) -> None:
+    """As `write_file`, into a folder that exists.
+
+    `drafts` is the folder of what is not whole yet, where no reader of the file's own may list it.
+    """
     folder, name = path.rsplit("/", 1)
-    draft = f"{folder}/{draft_name(name)}"
+    draft = f"{drafts or folder}/{draft_name(name)}"
     try:
         with naming(path), store.open_output_stream(draft) as file:
             file.write(content)

@@ -43,6 +43,7 @@ from rivermark.runtime.checkpoint.generation import (
 from rivermark.runtime.checkpoint.integrity import entries, faults_of_rest, faults_of_start
 from rivermark.runtime.checkpoint.positions import check_positions
 from rivermark.runtime.checkpoint.records import faults_of_records
+from rivermark.runtime.checkpoint.state_paths import correct_state_paths, faults_of_state_paths
 from rivermark.runtime.supervision.lease import Lease
 from rivermark.settings import Settings
 
@@ -177,11 +178,14 @@ def _faults_of_stream(lake: Lake, stream: AnyStream, quick: bool) -> list[Fault]
     except TableDamaged:
         return []  # Said of the table.
     folder = Path(filesystem(lake.checkpoint(stream.name, generation.number))[1])
+    paths = [*faults_of_state_paths(str(folder), stream.name)]
+    notes = [fault for fault in paths if fault.note]
     faults = [*faults_of_start(folder, stream.name), *faults_of_records(folder, stream.name)]
+    faults += [fault for fault in paths if not fault.note]
     if not quick and folder.is_dir():
         faults += faults_of_rest(folder, stream.name)
     if faults:
-        return faults
+        return [*notes, *faults]
     # What a refresh has written it writes again, whatever its checkpoint knows of it.
     refreshes = isinstance(stream, Stream) and stream.kind == "refresh"
     tables = [] if refreshes else [table.name for table in stream.tables]
@@ -191,10 +195,10 @@ def _faults_of_stream(lake: Lake, stream: AnyStream, quick: bool) -> list[Fault]
         check_batches(lake, stream, generation.origin(stream, RUN), held)
         check_positions(lake, stream, generation.number)
     except CheckpointIncompatible as error:
-        return [Fault(str(folder), str(error), "")]
+        return [*notes, Fault(str(folder), str(error), "")]
     except (TableDamaged, DeltaError):
         pass  # Said of the table.
-    return faults
+    return notes
 
 
 def _repair(
@@ -222,6 +226,9 @@ def _repair(
                 finding.why = _acknowledged(lake, stream, finding)
                 if not finding.why and fault.repair == "drop offsets":
                     delete_with_sidecar(Path(fault.path))
+                    finding.repaired = True
+                elif fault.repair == "correct paths":
+                    correct_state_paths(str(Path(fault.path).parents[4]), stream.name)
                     finding.repaired = True
                 elif not finding.why:
                     finding.repaired = repair_file(lake.path(finding.of), fault)

@@ -88,14 +88,13 @@ def _without_nan(rows: pa.Table) -> list[str] | bool:
 
     Parquet's bounds leave NaN out, and Spark, to which it is a value, skips by them all the same.
     """
-    with_nan = {
-        field.name
-        for field in rows.schema
-        if pa.types.is_floating(field.type) and pc.any(pc.is_nan(rows[field.name])).as_py()
-    }
-    if not with_nan:
-        return True
-    return [".".join(path) for path in leaves(rows.schema) if path[0] not in with_nan]
+    columns = [*leaves(rows.schema)]
+    without = [path for path in columns if not _has_nan(_column(rows, path))]
+    return True if without == columns else [".".join(path) for path in without]
+
+
+def _has_nan(column: pa.ChunkedArray) -> bool:
+    return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())
 
 
 def statistics_of(rows: pa.Table, columns: list[tuple[str, ...]]) -> str:

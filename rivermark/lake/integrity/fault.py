@@ -13,6 +13,7 @@ Repair = Literal[
     "drop draft",
     "drop entry",
     "drop offsets",
+    "correct paths",
 ]
 """What can be done about a fault without a guess."""
 

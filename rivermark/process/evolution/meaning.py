@@ -3,8 +3,9 @@
 Stored state fits a schema by its shape. Whether it also means what the class means by it, only the
 class's code says: with minimum and maximum swapped the shapes are the same. So a checkpoint keeps
 these facts: the code of the class and of what it calls in its own package, the constants and
-parameters that they use. Code counts by its syntax tree, so comments, docstrings, annotations and
-layout are no change. The library, and packages that are installed, count by name alone.
+parameters that they use. Code counts by its syntax tree, so comments, docstrings, annotations,
+layout and the names of local variables are no change. The library, and packages that are installed,
+count by name alone.
 """
 
 from __future__ import annotations
@@ -13,20 +14,33 @@ import ast
 import hashlib
 import inspect
 import linecache
+import logging
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date, datetime, time, timedelta
+from dataclasses import is_dataclass
+from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from functools import _lru_cache_wrapper, cache, cached_property, partial
-from types import FunctionType, ModuleType
+from itertools import chain
+from operator import attrgetter, itemgetter, methodcaller
+from pathlib import PurePath
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 
 from rivermark.process.code_names import names_in
 
 PLAIN: Final = (str, bytes, int, float, bool, Decimal, timedelta, datetime, date, time, type(None))
+SPELLED: Final = (
+    *(re.Pattern, tzinfo, Fraction, UUID, PurePath, range, complex),
+    *(itemgetter, attrgetter, methodcaller),
+)
+"""Types of other packages whose values are told by their text, the same in every version."""
 LIBRARY: Final = "rivermark"
 SAID_OTHERWISE: Final = frozenset(
     {"declaration", "version", "migrations", "forgets", "dead_letter", "order", "hold"}
@@ -36,28 +50,45 @@ SHORT: Final = 60
 """Characters up to which the text of an expression is kept as it is."""
 IGNORED: Final = frozenset({"annotation", "returns", "ctx", "type_comment", "kind", "type_params"})
 """Fields of a syntax tree that change nothing of what the code does."""
+FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+MADE: Final = "<string>"
+"""The file of methods that were made of a class's fields, as those of dataclasses."""
+FIELD: Final = "field "
+"""Before the default of a struct's field: one that is new changes nothing that was stored."""
+MOST_IMPORTS: Final = 8
+"""Through how many modules an imported name is followed."""
 
 
 def meaning_of(cls: type, made_by: object) -> dict[str, str]:
     """The facts of a process's class and of the callable, with its parameters, that makes it."""
     collected = _Collector(root=cls.__module__.partition(".")[0])
     collected.of_class(cls)
-    collected.facts["parameters"] = collected.canonical(made_by)
-    return dict(sorted(collected.facts.items()))
+    collected.note("parameters", collected.canonical(made_by))
+    return collected.facts()
 
 
 def meaning_of_function(function: object) -> dict[str, str]:
     """The facts of a function of its own, such as one that prepares an input."""
     collected = _Collector(root=str(getattr(function, "__module__", "")).partition(".")[0])
-    collected.facts["is"] = collected.canonical(function)
-    return dict(sorted(collected.facts.items()))
+    collected.note("is", collected.canonical(function))
+    return collected.facts()
 
 
 class _Collector:
     def __init__(self, root: str) -> None:
-        self.facts: dict[str, str] = {}
+        self._noted: dict[str, set[tuple[str, str]]] = {}
         self._root = root
         self._seen: set[int] = set()
+        self._objects: set[tuple[str, str]] = set()
+
+    def facts(self) -> dict[str, str]:
+        """All that was noted, by name; in the order of modules where several have the name."""
+        noted = sorted(self._noted.items())
+        return {fact: ", ".join(text for _, text in sorted(texts)) for fact, texts in noted}
+
+    def note(self, fact: str, text: str, module: str = "") -> None:
+        """Add a fact of a module."""
+        self._noted.setdefault(fact, set()).add((module, text))
 
     def of_class(self, cls: type) -> None:
         """The methods and values of a class and of those it derives from."""
@@ -67,63 +98,97 @@ class _Collector:
         for owner in reversed(cls.__mro__):
             if not self._is_own(owner.__module__):
                 continue
+            kind = FIELD if issubclass(owner, msgspec.Struct) or is_dataclass(owner) else ""
             for value in owner.__dict__.values():
                 member = _unwrapped(value)
                 if isinstance(member, FunctionType):
                     self.of_function(member)
-            scope = getattr(sys.modules.get(owner.__module__), "__dict__", {})
+                elif isinstance(member, type) and not issubclass(member, msgspec.Struct):
+                    self.of_class(member)
             for name, expression in _assigned(owner):
-                if not name.startswith("_") and name not in SAID_OTHERWISE:
-                    text = ast.unparse(expression)
-                    short = text if len(text) <= SHORT else _digest(_shape(expression))
-                    self.facts[f"{owner.__name__}.{name}"] = short
-                    used = (n.id for n in ast.walk(expression) if isinstance(n, ast.Name))
-                    self._of_globals(used, scope)
+                if not name.startswith("__") and name not in SAID_OTHERWISE:
+                    fact = f"{kind}{owner.__name__}.{name}"
+                    self._of_expression(fact, [expression], owner.__module__)
 
     def of_function(self, function: FunctionType) -> None:
         """Its code, and what it uses: globals of its package, values that it closes over."""
         if id(function) in self._seen or not self._is_own(function.__module__):
             return
         self._seen.add(id(function))
-        fact = f"code of {function.__qualname__}"
-        digest = _digest(_source_of(function))
-        self.facts[fact] = f"{self.facts[fact]}, {digest}" if fact in self.facts else digest
-        for name, cell in zip(
+        if function.__code__.co_filename == MADE:
+            return
+        name, module = function.__qualname__, function.__module__
+        self.note(f"code of {name}", _digest(_source_of(function)), module)
+        for variable, cell in zip(
             function.__code__.co_freevars, function.__closure__ or (), strict=True
         ):
-            if name == "__class__":
+            if variable == "__class__":
                 continue
             try:
                 value = self.canonical(cell.cell_contents)
             except ValueError:
                 continue  # not set yet
-            self.facts[f"{name} in {function.__qualname__}"] = value
+            self.note(f"{variable} in {name}", value, module)
         defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
         if defaults:
-            self.facts[f"defaults of {function.__qualname__}"] = self.canonical(defaults)
+            self.note(f"defaults of {name}", self.canonical(defaults), module)
         self._of_globals(names_in(function.__code__), function.__globals__)
 
+    def _of_expression(self, fact: str, written: list[ast.expr], module: str) -> None:
+        """Expressions as they are written in a module, and what they use of it.
+
+        Not what they come to: an object of the library looks another way inside after each upgrade,
+        and a collection may be filled while the process runs.
+        """
+        text = "; ".join(map(ast.unparse, written))
+        self.note(fact, text if len(text) <= SHORT else _digest(_shape(written)), module)
+        names = (n.id for each in written for n in ast.walk(each) if isinstance(n, ast.Name))
+        self._of_globals(names, getattr(sys.modules.get(module), "__dict__", {}))
+
     def _of_globals(self, names: Iterable[str], scope: Mapping[str, Any]) -> None:
-        chosen = set(names)
+        chosen, module = set(names), str(scope.get("__name__"))
         for name in sorted(chosen):
             value = _unwrapped(scope.get(name))
             if isinstance(value, ModuleType):
                 if self._is_own(value.__name__):
                     self._of_globals(chosen - {name}, vars(value))
-            elif isinstance(value, FunctionType):
+            elif isinstance(value, type) and self._is_own(value.__module__):
+                self.of_class(value)
+            elif isinstance(value, FunctionType) and self._is_own(value.__module__):
                 self.of_function(value)
-            elif isinstance(value, type):
-                if self._is_own(value.__module__):
-                    self.of_class(value)
-            elif name in scope and (isinstance(value, (*PLAIN, Enum)) or _is_constant(name, value)):
-                self.facts[f"constant {name}"] = self.canonical(value)
+            elif name not in scope or isinstance(value, logging.Logger):
+                continue
+            elif isinstance(value, (*PLAIN, Enum)) or _is_constant(name, value):
+                self.note(f"constant {name}", self.canonical(value), module)
+            elif (named := _name_of(value)) is not None:
+                if named != name:  # A function of others under a name of one's own.
+                    self.note(f"constant {name}", named, module)
+            elif self._is_own(module):
+                self._of_object_at(name, module)
+
+    def _of_object_at(self, name: str, module: str) -> None:
+        """A global that is an object or a collection: by the statements of its module."""
+        for _ in range(MOST_IMPORTS):
+            file = _file_of(sys.modules.get(module))
+            written = [value for target, value in _assigned_in(file) if target == name]
+            if written:
+                if (module, name) not in self._objects:
+                    self._objects.add((module, name))
+                    self._of_expression(f"constant {name}", written, module)
+                return
+            origin = _imported_from(file, name, module)
+            if origin is None or not self._is_own(origin[0]):
+                return
+            module, name = origin
 
     def canonical(self, value: object) -> str:
         """A value as text without ids, paths or an order that differs between processes."""
-        if isinstance(value, PLAIN):
-            return repr(value)
+        if self._is_own(type(value).__module__):
+            self.of_class(type(value))
         if isinstance(value, Enum):
             return f"{type(value).__name__}.{value.name}"
+        if isinstance(value, (*PLAIN, *SPELLED)):
+            return repr(value)
         if isinstance(value, Mapping):
             pairs = ((self.canonical(k), self.canonical(v)) for k, v in value.items())
             return "{" + ", ".join(f"{k}: {v}" for k, v in sorted(pairs)) + "}"
@@ -135,13 +200,15 @@ class _Collector:
             named = [f"{k}={self.canonical(v)}" for k, v in sorted(value.keywords.items())]
             arguments = ", ".join([*map(self.canonical, value.args), *named])
             return f"{self.canonical(value.func)}({arguments})"
+        if isinstance(value, MethodType):
+            return f"{self.canonical(value.__func__)} of {self.canonical(value.__self__)}"
         function = _unwrapped(value)
         if isinstance(function, FunctionType):
             self.of_function(function)
             return function.__qualname__
-        if isinstance(value, type):
-            return value.__qualname__
-        return self._of_object(value)
+        if isinstance(value, type) and self._is_own(value.__module__):
+            self.of_class(value)
+        return _name_of(value) or self._of_object(value)
 
     def _of_object(self, value: object) -> str:
         """An object of the package's own by its fields; of others, what is inside is theirs."""
@@ -152,7 +219,8 @@ class _Collector:
         if isinstance(value, msgspec.Struct):
             held = {each: getattr(value, each) for each in value.__struct_fields__}
         else:
-            held = dict(getattr(value, "__dict__", {}))
+            slots = (s for c in type(value).__mro__ for s in _slots_of(c) if hasattr(value, s))
+            held = {s: getattr(value, s) for s in slots} | getattr(value, "__dict__", {})
         return f"{name}({self.canonical(held)})"
 
     def _is_own(self, module: str | None) -> bool:
@@ -175,31 +243,77 @@ def _unwrapped(value: Any) -> Any:
             return value
 
 
+def _name_of(value: object) -> str | None:
+    """The name of a function or class; None of what is neither."""
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    return name if callable(value) and isinstance(name, str) else None
+
+
+def _slots_of(cls: type) -> tuple[str, ...]:
+    slots = cls.__dict__.get("__slots__", ())
+    names = (slots,) if isinstance(slots, str) else slots
+    return tuple(name for name in names if not name.startswith("__"))
+
+
 def _is_constant(name: str, value: object) -> bool:
     """Whether a collection at the top of a module is one that nothing fills: by its name."""
     return name.isupper() and isinstance(value, (tuple, frozenset, list, dict, set))
 
 
 def _assigned(cls: type) -> Iterator[tuple[str, ast.expr]]:
-    """The values that the body of a class gives to names, as it writes them.
-
-    Not what they are: an object of the library looks another way inside after each upgrade.
-    """
+    """The values that the body of a class gives to names."""
     nodes = [
         node
         for node in _nodes(_file_of(cls))
         if isinstance(node, ast.ClassDef) and node.name == cls.__name__
     ]
     for statement in nodes[-1].body if nodes else ():
-        if isinstance(statement, ast.Assign):
-            targets, value = statement.targets, statement.value
-        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-            targets, value = [statement.target], statement.value
-        else:
-            continue
-        for target in targets:
-            if isinstance(target, ast.Name):
-                yield target.id, value
+        yield from _assigned_by(statement)
+
+
+def _assigned_in(file: str) -> Iterator[tuple[str, ast.expr]]:
+    """The values that the statements at the top of a module give to names, or to their items."""
+    for statement in _tree(file).body:
+        yield from _assigned_by(statement)
+
+
+def _assigned_by(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    match statement:
+        case ast.Assign(targets=targets, value=value):
+            for name in chain.from_iterable(map(_changed, targets)):
+                yield name, value
+        case (
+            ast.AnnAssign(target=target, value=ast.expr() as value)
+            | ast.AugAssign(target=target, value=value)
+        ):
+            for name in _changed(target):
+                yield name, value
+
+
+def _changed(target: ast.expr) -> Iterator[str]:
+    """The variables that an assignment to that target changes, or of which it changes an item."""
+    match target:
+        case ast.Name(id=name):
+            yield name
+        case ast.Subscript(value=value) | ast.Attribute(value=value) | ast.Starred(value=value):
+            yield from _changed(value)
+        case ast.Tuple(elts=places) | ast.List(elts=places):
+            for place in places:
+                yield from _changed(place)
+
+
+def _imported_from(file: str, name: str, module: str) -> tuple[str, str] | None:
+    """From which module, and as what there, the top of a module imports a name."""
+    for statement in _tree(file).body:
+        if isinstance(statement, ast.ImportFrom):
+            for alias in statement.names:
+                if (alias.asname or alias.name) == name:
+                    package = getattr(sys.modules.get(module), "__package__", None) or ""
+                    parts = package.split(".")
+                    above = parts[: len(parts) - statement.level + 1] if statement.level else []
+                    named = [statement.module] if statement.module else []
+                    return ".".join([*above, *named]), alias.name
+    return None
 
 
 def _digest(text: str) -> str:
@@ -228,14 +342,19 @@ def _file_of(value: Any) -> str:
 
 
 @cache
-def _nodes(file: str) -> list[ast.AST]:
-    """Functions and classes of a file as it was at the first call: that of the code that runs."""
+def _tree(file: str) -> ast.Module:
+    """A file as it was at the first call: that of the code that runs."""
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
+        return ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:
-        return []
+        return ast.Module([], [])
+
+
+@cache
+def _nodes(file: str) -> list[ast.AST]:
+    """Functions and classes of a file."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-    return [node for node in ast.walk(tree) if isinstance(node, kinds)]
+    return [node for node in ast.walk(_tree(file)) if isinstance(node, kinds)]
 
 
 def _begins(node: Any) -> int:
@@ -244,24 +363,48 @@ def _begins(node: Any) -> int:
 
 
 def _shape(node: object) -> str:
-    """A syntax tree as text, the same in every version of Python."""
+    """A syntax tree as text, the same in every version of Python and for all names of variables."""
+    local = _bound_in(node) if isinstance(node, FUNCTIONS) else frozenset()
+    return _written(node, local, {})
+
+
+def _bound_in(function: ast.AST) -> frozenset[str]:
+    """The variables of a function, and of those within it, that nothing outside can name."""
+    bound: set[str] = set()
+    shared: set[str] = set()
+    for node in ast.walk(function):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                bound.add(name)
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                shared.update(names)
+            case ast.arg(arg=name):
+                shared.add(name)  # A caller may name it.
+    return frozenset(bound - shared)
+
+
+def _written(node: object, local: frozenset[str], numbers: dict[str, int]) -> str:
+    """A syntax tree as text, with variables numbered in the order in which they occur."""
     if isinstance(node, list):
-        return "[" + ",".join(map(_shape, node)) + "]"
+        kept = (each for each in node if not _says_nothing(each))
+        return "[" + ",".join(_written(each, local, numbers) for each in kept) + "]"
+    if isinstance(node, ast.Name) and node.id in local:
+        return f"#{numbers.setdefault(node.id, len(numbers))}"
     if not isinstance(node, ast.AST):
         return repr(node)
-    parts = []
-    for name, value in ast.iter_fields(node):
-        if name in IGNORED or value is None or value == []:
-            continue
-        if name == "body" and isinstance(value, list) and _is_docstring(value[0]):
-            value = value[1:]
-        parts.append(f"{name}={_shape(value)}")
+    if isinstance(node, ast.AnnAssign) and node.value is not None:
+        node = ast.Assign([node.target], node.value)
+    parts = [
+        f"{name}={_written(value, local, numbers)}"
+        for name, value in ast.iter_fields(node)
+        if name not in IGNORED and value is not None and value != []
+    ]
     return f"{type(node).__name__}({','.join(parts)})"
 
 
-def _is_docstring(node: object) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+def _says_nothing(node: object) -> bool:
+    """Whether a statement is a docstring, an ellipsis, `pass`, or an annotation alone."""
+    match node:
+        case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.AnnAssign(value=None):
+            return True
+    return False

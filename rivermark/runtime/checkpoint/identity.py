@@ -24,15 +24,18 @@ from rivermark.lake.lake import Lake
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import AnyStream, Stream, inputs_of
 from rivermark.operators.finished import FIXED
-from rivermark.process.evolution.meaning import meaning_of, meaning_of_function
+from rivermark.process.evolution.meaning import FIELD, meaning_of, meaning_of_function
 from rivermark.process.spark import ProcessBuild
 from rivermark.runtime.checkpoint import records
 from rivermark.runtime.checkpoint.generation import newest_entry, read_generation
+from rivermark.runtime.spark.python_functions import functions_used
 
 LOG = logging.getLogger("rivermark")
 
 FILE = "identity.json"
 PLAN = "plan"
+EDITION = 2
+"""Of the facts that are collected: those of another edition cannot be compared."""
 IDS = re.compile(r"#\d+L?")
 """Expression ids in a plan, which count up within a session."""
 
@@ -47,13 +50,15 @@ class Identity:
     """What made the state of a checkpoint, as facts by name.
 
     `schema` is the fingerprint of a process's state. A plan can be compared only with one that the
-    same version of Spark made (`spark`), of the same `columns` of each input.
+    same version of Spark made (`spark`), of the same `columns` of each input; facts only with those
+    that were collected by the same rules (`edition`, 1 where a record has none).
     """
 
     facts: dict[str, str]
     schema: str | None = None
     spark: str | None = None
     columns: dict[str, list[str]] | None = None
+    edition: int = 1
 
 
 def process_identity(build: ProcessBuild) -> Identity:
@@ -67,7 +72,7 @@ def process_identity(build: ProcessBuild) -> Identity:
             facts[f"life of {state.name}"] = f"{state.ttl.after} of {state.ttl.clock} time"
     for name, prepare in build.prepare.items():
         facts |= {f"prepare {name}: {k}": v for k, v in meaning_of_function(prepare).items()}
-    return Identity(facts, declared.schema.fingerprint())
+    return Identity(facts, declared.schema.fingerprint(), edition=EDITION)
 
 
 def plan_identity(spark: SparkSession, stream: Stream, recorded: Identity | None) -> Identity:
@@ -92,8 +97,13 @@ def _planned(spark: SparkSession, stream: Stream, columns: dict[str, list[str]])
         spark.createDataFrame([], StructType([table.schema[c] for c in columns[table.name]]))
         for table in inputs_of(stream)
     ]
-    facts = {PLAN: canonical_plan(stream.build(*frames))}
-    return Identity(facts, None, spark.version, columns)
+    with functions_used() as functions:
+        facts = {PLAN: canonical_plan(stream.build(*frames))}
+    # A plan has the names of Python functions, and nothing of what they do.
+    for i, (name, function) in enumerate(functions, 1):
+        known = meaning_of_function(function)
+        facts |= {f"function {i} '{name}': {k}": v for k, v in known.items()}
+    return Identity(facts, None, spark.version, columns, EDITION)
 
 
 def canonical_plan(built: DataFrame) -> str:
@@ -136,9 +146,9 @@ def check_plan(spark: SparkSession, stream: Stream, checkpoint: str) -> None:
 def check_identity(stream: str, checkpoint: str, declared: Identity) -> None:
     """Compare what is declared with what made the checkpoint's state; a first start records it.
 
-    So does the first start of a checkpoint that an earlier release made, one whose state schema
-    was evolved (`version`, `migrations`, added states: that is said in the class), and one by
-    another version of Spark.
+    So does the first start of a checkpoint that an earlier release made, or recorded by other
+    rules, one whose state schema was evolved (`version`, `migrations`, added states: that is said
+    in the class), and one by another version of Spark.
 
     Raises:
         CheckpointIncompatible: The state was made by another declaration: with what changed, and
@@ -203,7 +213,7 @@ def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> list
     changes = []
     for name in sorted(before.keys() | after.keys()):
         was, now = before.get(name), after.get(name)
-        if was == now:
+        if was == now or (was is None and name.rpartition(": ")[2].startswith(FIELD)):
             continue
         if name == PLAN:
             changes.append(_plan_change((was or "").splitlines(), (now or "").splitlines()))
@@ -225,4 +235,5 @@ def _plan_change(was: Sequence[str], now: Sequence[str]) -> str:
 
 
 def _comparable(recorded: Identity, declared: Identity) -> bool:
-    return (recorded.schema, recorded.spark) == (declared.schema, declared.spark)
+    made_by = [(each.schema, each.spark, each.edition) for each in (recorded, declared)]
+    return made_by[0] == made_by[1]

@@ -108,6 +108,8 @@ def drop_torn_batches(stream: str, folder: str, held: Callable[[], int | None]) 
     metadata = root / "metadata"
     plans, marks = ({n: root / log / str(n) for n in entries(root / log)} for log in LOGS)
     planned, finished = max(plans, default=-1), max(marks, default=-1)
+    # Spark writes these again with the batch, unless they are there.
+    _drop(_torn_schemas(root, finished))
     # Of older batches Spark reads nothing but the state that later ones build on.
     lost = {n: path for n, path in plans.items() if n >= planned - 1 and entry_problem(path)}
     torn = {n: path for n, path in marks.items() if n == finished and entry_problem(path)}
@@ -157,6 +159,19 @@ def _state_of(root: Path, kinds: frozenset[str] = SNAPSHOT | CHANGES) -> Iterato
         match = STATE.fullmatch(path.name)
         if match is not None and match[2] in kinds:
             yield int(match[1]), path
+
+
+def _torn_schemas(root: Path, finished: int) -> Iterator[Path]:
+    """Entries of the state metadata that a batch which is not finished wrote, and cannot be read.
+
+    Torn themselves, or one of the schemas that they name is.
+    """
+    for entry in [*root.glob("state/*/_metadata/v2/*")]:
+        if not entry.name.isdigit() or int(entry.name) <= finished:
+            continue
+        schemas = entry.parents[2].glob(f"_stateSchema/*/{entry.name}_*")
+        if any(_is_torn_state(path) for path in (entry, *schemas)):
+            yield entry
 
 
 def _is_torn_state(path: Path) -> bool:

@@ -19,6 +19,7 @@ from rivermark.process.instants import BEGINNING, END_OF_TIME, Millis, moment
 from rivermark.process.spark import ProcessBuild
 from rivermark.process.spark.stateful import PAGES, STATE
 from rivermark.runtime.checkpoint.generation import newest_entry, read_generation
+from rivermark.runtime.checkpoint.state_paths import correct_state_paths
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ def state_of_stream(
     batch = newest_entry(store, f"{path}/commits")
     if batch is None:
         raise RivermarkError(f"stream '{stream.name}' has not finished a batch yet")
+    correct_state_paths(folder, stream.name)
     view = StateView(stream.name, batch, [], [])
     for label, wake, bucket, size in _stored(spark, folder, batch):
         keys = bucket.keys()

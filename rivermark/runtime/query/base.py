@@ -27,6 +27,7 @@ from rivermark.runtime.checkpoint.generation import (
 )
 from rivermark.runtime.checkpoint.positions import check_positions
 from rivermark.runtime.checkpoint.power_failure import CheckpointSync, drop_torn_batches
+from rivermark.runtime.checkpoint.state_paths import correct_state_paths
 from rivermark.runtime.query.trigger_policy import Trigger
 from rivermark.runtime.spark.foreach_batch import take_batches
 from rivermark.runtime.spark.manual_clock import QueryClock, start_clocked
@@ -101,6 +102,7 @@ class QueryHost(ABC):
         self.origin = self.generation.origin(stream, run_id, check)
         folder = self.lake.checkpoint(stream.name, self.generation.number)
         drop_torn_batches(stream.name, folder, lambda: newest_batch(self.lake, stream, self.origin))
+        correct_state_paths(folder, stream.name)
         self.checkpoint = check_checkpoint(self.lake, stream, self.origin)
         self._checkpoint_sync = CheckpointSync(self.checkpoint)
         check_positions(self.lake, stream, self.generation.number)

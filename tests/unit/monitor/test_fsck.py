@@ -117,6 +117,27 @@ def test_a_hint_to_a_table_checkpoint_that_is_not_there_is_taken_away(world: Dam
     assert world.rows(LONG) == world.expected()
 
 
+def test_state_of_a_moved_lake_is_a_note_and_names_its_own_files_then(world: DamagedLake) -> None:
+    operator = checkpoint(world) / "state" / "0"
+    entry, schema = (
+        operator / "_metadata" / "v2" / "0",
+        operator / "_stateSchema" / "default" / "0_e9",
+    )
+    for path in (entry, schema):
+        path.parent.mkdir(parents=True)
+    schema.write_text("schema")
+    named = f"file:/old{schema}"
+    entry.write_text(f'v2\n{{"stateStoreInfo":[{{"stateSchemaFilePaths":["{named}"]}}]}}')
+
+    finding = only(walk(world))
+    assert (finding.of, finding.fault.path) == (READER.name, str(entry))
+    assert named in finding.fault.problem
+    assert walk(world).faults == []
+    assert only(walk(world, repair=True)).repaired
+    assert f'"file:{schema}"' in entry.read_text()
+    assert walk(world).findings == []
+
+
 def empty_entries_of_an_unfinished_batch(world: DamagedLake) -> Path:
     """As a power loss leaves them: the newest entry is empty, and its batch is not finished."""
     for name in ("commits", "offsets"):

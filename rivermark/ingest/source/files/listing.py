@@ -134,9 +134,9 @@ class LandedFiles:
         last = name.rsplit("/", 1)[-1]
         return any(fnmatchcase(last, pattern) for pattern in self._patterns)
 
-    def path(self, file: LandedFile) -> str:
-        """The file's path as Spark can open it: absolute on a disk, with its scheme elsewhere."""
-        return printable(f"{self._prefix}{file.path[len(self.folder) :]}")
+    def path(self, name: str) -> str:
+        """Where Spark can open the file of a name: by its whole path, with its scheme elsewhere."""
+        return printable(f"{self._prefix}/{name}")
 
     def probe(self, file: LandedFile) -> FileProbe:
         """Whether the file is ready, rejected with a reason, or has to wait."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
@@ -100,13 +101,13 @@ class FileReader(SourceReader):
         return self._split(file, probe)
 
     def _waiting(self, file: LandedFile, reason: str, *, settling: bool = False) -> Waiting:
-        path = self._landed.path(file)
+        path = self._landed.path(file.name)
         return Waiting(file.name, path, reason, file.size, file.modified_at, settling)
 
     def _split(self, file: LandedFile, probe: FileProbe) -> Split:
         return Split(
             name=file.name,
-            path=self._landed.path(file),
+            path=self._landed.path(file.name),
             size=file.size,
             modified_at=file.modified_at,
             format=probe.format,
@@ -130,6 +131,7 @@ class FileReader(SourceReader):
 
     def read(self, spark: SparkSession, splits: Sequence[PlannedSplit], *, small: bool) -> Records:
         """Read small batches in the driver, all others on Spark."""
+        splits = self._where_they_lie(splits)
         payloads = records_of(splits, self._options, self._landed.wanted) if small else None
         if payloads is None:
             return Records(
@@ -142,10 +144,15 @@ class FileReader(SourceReader):
         self, spark: SparkSession, splits: Sequence[PlannedSplit], parse: Diagnose
     ) -> Mapping[str, str]:
         """Read each file alone, and name those that are damaged or gone."""
-        return damaged_files(spark, splits, self._options, parse, self._landed.wanted)
+        lying = self._where_they_lie(splits)
+        return damaged_files(spark, lying, self._options, parse, self._landed.wanted)
 
     def committed(self, splits: Sequence[PlannedSplit]) -> None:
         """Archive the files, where that is declared."""
         if self._archive is not None:
-            for split in splits:
+            for split in self._where_they_lie(splits):
                 self._archive.move(split)
+
+    def _where_they_lie(self, splits: Sequence[PlannedSplit]) -> list[PlannedSplit]:
+        """The splits with their paths in this folder, which may have moved since the plan."""
+        return [replace(split, path=self._landed.path(split.name)) for split in splits]

@@ -102,6 +102,16 @@ def test_a_file_of_which_one_bound_cannot_be_told_has_none() -> None:
     assert told(rows) == {"numRecords": 2, "nullCount": {"v": 0, "n": 0}}
 
 
+def test_a_column_with_nan_has_no_bounds_in_the_file_either(tmp_path: Path) -> None:
+    nan = [1.5, float("nan")]
+    rows = pa.table({"v": nan, "p": [{"x": v, "y": 1} for v in nan], "n": [1, 2], "l": [nan, nan]})
+    file = tmp_path / write_data_file(tmp_path, rows, [])["add"]["path"]
+
+    columns = pq.read_metadata(file).row_group(0)
+    bounded = {columns.column(i).path_in_schema for i in range(5) if columns.column(i).statistics}
+    assert bounded == {"p.y", "n"}
+
+
 def test_a_name_that_begins_with_a_dot_is_no_path() -> None:
     rows = pa.table({"p": [{".x": 1, "a.b": "t"}], ".n": [2]})
 

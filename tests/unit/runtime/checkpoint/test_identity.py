@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import subprocess
@@ -18,7 +19,7 @@ from pyspark.sql.types import StructType
 from rivermark.lake.lake import Lake
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import Stream
-from rivermark.process.evolution.meaning import meaning_of
+from rivermark.process.evolution.meaning import meaning_of, meaning_of_function
 from rivermark.runtime.checkpoint.generation import open_generation
 from rivermark.runtime.checkpoint.identity import (
     PLAN,
@@ -156,6 +157,181 @@ def test_b018_comments_layout_and_what_is_not_used_are_no_change(
     tmp_path: Path, change: tuple[str, str]
 ) -> None:
     assert facts(tmp_path, RULE) == facts(tmp_path, RULE.replace(*change))
+
+
+TOOLS = """
+import operator
+import re
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from zoneinfo import ZoneInfo
+import msgspec
+from rivermark.process import KeyedProcess, ValueState
+
+class Level(Enum):
+    HIGH = 5
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    low: int
+    high: int = 9
+
+    def holds(self, value):
+        return self.low < value < self.high
+
+class Above:
+    def __init__(self, limit):
+        self.limit = limit
+
+    def holds(self, value):
+        return value > self.limit
+
+class Alert(msgspec.Struct):
+    sensor: str
+    level: int = 1
+
+limits = Limits(3)
+thresholds = {"a": 5}
+PATTERN = re.compile("[a-z]+")
+choose = max
+scale = partial(pow, 2)
+ZONE = ZoneInfo("Europe/Berlin")
+PAIR, OTHER = 1, 2
+
+class Extremes(KeyedProcess[Alert, str]):
+    key = "sensor"
+    low: ValueState[int]
+    _floor = 4
+    first, second = 1, 2
+
+    class Helper:
+        def most(self):
+            return 7
+
+    def __init__(self, rule=None):
+        self.rule = rule
+
+    def on_event(self, event, ctx):
+        least = choose(self.low.value, event.level)
+        values = [value for value in range(least) if value]
+        if limits.holds(least) and PATTERN.match(event.sensor) and thresholds["a"]:
+            scale(3)
+            ZONE.utcoffset(None)
+            ctx.emit(Alert(event.sensor, len(values) + PAIR + self._floor))
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("limits = Limits(3)", "limits = Limits(4)"),
+        ("high: int = 9", "high: int = 8"),
+        ("self.low < value < self.high", "self.low <= value < self.high"),
+        ('thresholds = {"a": 5}', 'thresholds = {"a": 6}'),
+        ("[a-z]+", "[a-y]+"),
+        ("choose = max", "choose = min"),
+        ("partial(pow, 2)", "partial(pow, 3)"),
+        ("Europe/Berlin", "Europe/Lisbon"),
+        ("PAIR, OTHER = 1, 2", "PAIR, OTHER = 3, 2"),
+        ("_floor = 4", "_floor = 5"),
+        ("first, second = 1, 2", "first, second = 2, 1"),
+        ("return 7", "return 8"),
+        ("level: int = 1", "level: int = 2"),
+        ("if value]", "if not value]"),
+    ],
+)
+def test_whatever_the_code_uses_counts(tmp_path: Path, change: tuple[str, str]) -> None:
+    before, after = facts(tmp_path, TOOLS), facts(tmp_path, TOOLS.replace(*change))
+
+    assert changes_between(before, after), change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("least", "smallest"),
+        ("value for value in range(least) if value", "each for each in range(least) if each"),
+        ("values = [", "values: list[int] = ["),
+        ("        least =", "        ...\n        least ="),
+        ("level: int = 1", "level: int = 1\n    note: str | None = None"),
+        ("import operator\n", "import logging\nimport operator\nLOG = logging.getLogger('x')\n"),
+    ],
+)
+def test_names_of_variables_annotations_and_new_fields_are_no_change(
+    tmp_path: Path, change: tuple[str, str]
+) -> None:
+    before, after = facts(tmp_path, TOOLS), facts(tmp_path, TOOLS.replace(*change))
+
+    assert changes_between(before, after) == []
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("min", "max"),
+        ("operator.itemgetter(1)", "operator.itemgetter(2)"),
+        ("ZoneInfo('UTC')", "ZoneInfo('Asia/Tokyo')"),
+        ("re.compile('a')", "re.compile('a', re.I)"),
+        ("Limits(1)", "Limits(2)"),
+        ("Limits(1).holds", "Limits(2).holds"),
+        ("Above(1).holds", "Limits(1).holds"),
+        ("Above(1)", "Above(2)"),
+        ("lambda value: value > 1", "lambda value: value > 2"),
+    ],
+)
+def test_a_parameter_of_any_kind_counts(tmp_path: Path, was: str, now: str) -> None:
+    def made_with(rule: str) -> dict[str, str]:
+        text = TOOLS + f"\nmake = partial(Extremes, rule={rule})\n"
+        facts(tmp_path, text)
+        module = sys.modules["a_rule"]
+        return meaning_of(module.Extremes, module.make)
+
+    assert changes_between(made_with(was), made_with(now))
+
+
+@pytest.mark.parametrize(
+    ("rule", "change"),
+    [
+        ("Above(1)", ("value > self.limit", "value >= self.limit")),
+        ("Above", ("value > self.limit", "value >= self.limit")),
+        ("Above(1).holds", ("value > self.limit", "value >= self.limit")),
+        ("Level.HIGH", ("HIGH = 5", "HIGH = 7")),
+    ],
+)
+def test_the_code_behind_a_parameter_counts(
+    tmp_path: Path, rule: str, change: tuple[str, str]
+) -> None:
+    def made_of(text: str) -> dict[str, str]:
+        facts(tmp_path, text + f"\nmake = partial(Extremes, rule={rule})\n")
+        module = sys.modules["a_rule"]
+        return meaning_of(module.Extremes, module.make)
+
+    assert changes_between(made_of(TOOLS), made_of(TOOLS.replace(*change)))
+
+
+def test_constants_of_one_name_in_two_modules_are_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    told = []
+    for number, (one, two) in enumerate(((5, 7), (7, 5))):
+        package = tmp_path / f"rules{number}"
+        package.mkdir()
+        (package / "__init__.py").touch()
+        (package / "config.py").write_text("limits = {'a': 1}\n")
+        (package / "other.py").write_text(
+            f"from .config import limits as bounds\nLIMIT = {two}\n"
+            "def more(value):\n    return value > LIMIT and bounds\n"
+        )
+        (package / "rule.py").write_text(
+            f"from rules{number}.other import more\nLIMIT = {one}\n"
+            "def rule(value):\n    return more(value) and value < LIMIT\n"
+        )
+        told.append(meaning_of_function(importlib.import_module(f"rules{number}.rule").rule))
+
+    assert changes_between(*told) == ["constant LIMIT was 7, 5 and is 5, 7"]
+    assert told[0]["constant limits"] == "{'a': 1}"
 
 
 ALL = """

@@ -18,7 +18,7 @@ from pyarrow import fs
 from pyspark.sql.types import LongType, TimestampType
 
 from rivermark import FileSource
-from rivermark.ingest.plan import BatchPlanner
+from rivermark.ingest.plan import BatchPlanner, planned_split
 from rivermark.ingest.source.files.file_probe import FileProbe, probe_file
 from rivermark.ingest.source.files.listing import LandedFiles
 from rivermark.ingest.source.files.scan import scanned
@@ -119,6 +119,25 @@ def test_times_that_differ_by_less_than_a_microsecond_are_one(
 
     planner(max_files=1).poll()
     assert names(tmp_path) == ["a.json", "b.json"]
+
+
+@pytest.mark.parametrize("archive", [None, "done"])
+def test_planned_files_are_read_where_the_landing_folder_lies_now(
+    put: Put, planner: Open, tmp_path: Path, archive: str | None
+) -> None:
+    put("a ü.json", LINE)
+    planner(archive=archive).poll()
+    (tmp_path / "landing").rename(tmp_path / "moved")
+    options = FileSource(folder="rides", pattern="*", archive=archive)
+    source = options.open(str(tmp_path / "moved"))
+    splits = [planned_split(row) for row in arrivals(tmp_path)]
+
+    records = source.read(None, splits, small=True)  # type: ignore[arg-type]
+    source.committed(splits)
+
+    assert isinstance(records.rows, pa.Table)
+    assert records.rows["payload"].to_pylist() == [LINE.decode().rstrip()]
+    assert (tmp_path / "moved" / "done" / "a ü.json").exists() == (archive is not None)
 
 
 def test_hidden_names_are_never_taken(put: Put, planner: Open, tmp_path: Path) -> None:
