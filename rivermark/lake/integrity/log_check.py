@@ -16,6 +16,7 @@ import logging
 import os
 import re
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -41,11 +42,14 @@ from rivermark.model.errors import TableDamaged
 LOG = logging.getLogger("rivermark")
 
 NAME: Final = re.compile(r"(\d{20})\.(json|crc|checkpoint(?:\..+)?\.(?:parquet|json))")
+PART: Final = re.compile(r"(\d{20}\.checkpoint)\.(\d{10})\.(\d{10})\.parquet")
+"""One file of a table checkpoint of several: its number, and how many there are."""
 PARQUET: Final = b"PAR1"
 ATTEMPTS: Final = 3
 REMEMBERED: Final = 4096
 """Files of a log that a process knows at most: more than lie between two table checkpoints."""
 LAST_CHECKPOINT: Final = "_last_checkpoint"
+PART_MISSING: Final = "is missing, and is a part of a table checkpoint"
 UNREADABLE: Final = "is damaged"
 """Said of a `_last_checkpoint` that names no version."""
 
@@ -58,12 +62,16 @@ _CHECKED: Final[dict[str, dict[str, Stamp]]] = {}
 
 @dataclass
 class LogListing:
-    """The files of a log by version: entries with their size, table checkpoints by name."""
+    """The files of a log by version: entries with their size, table checkpoints by name.
+
+    `torn` has the parts that are missing of a checkpoint of several files: no reader uses one.
+    """
 
     folder: str
     entries: dict[int, int | None] = field(default_factory=dict)
     sums: set[int] = field(default_factory=set)
     checkpoints: dict[int, list[str]] = field(default_factory=dict)
+    torn: dict[int, list[str]] = field(default_factory=dict)
 
     @property
     def newest(self) -> int:
@@ -90,7 +98,24 @@ def listing_of(table_path: str) -> LogListing:
             listing.sums.add(version)
         else:
             listing.checkpoints.setdefault(version, []).append(name)
+    for version, names in [*listing.checkpoints.items()]:
+        lost = missing_parts(names)
+        if lost and all(map(PART.fullmatch, names)):
+            listing.torn[version] = lost
+            del listing.checkpoints[version]
     return listing
+
+
+def missing_parts(names: Iterable[str]) -> list[str]:
+    """The names that are not there of the parts of a table checkpoint."""
+    parts = [part for part in map(PART.fullmatch, names) if part is not None]
+    present = {part[0] for part in parts}
+    wanted = (
+        f"{part[1]}.{number:010d}.{part[3]}.parquet"
+        for part in parts
+        for number in range(1, int(part[3]) + 1)
+    )
+    return [*dict.fromkeys(name for name in wanted if name not in present)]
 
 
 def _names(store: fs.FileSystem, folder: str) -> list[tuple[str, int | None]]:
@@ -139,6 +164,7 @@ def _check_listed(table_path: str, version: int | None) -> int:
         if version is not None:
             return newest
         oldest = min(listing.entries)
+        _check_parts(listing, oldest)
         raise damaged(
             entry_path(listing.folder, oldest - 1),
             f"is missing: the log begins at version {oldest} and no table checkpoint begins it",
@@ -152,6 +178,7 @@ def _check_listed(table_path: str, version: int | None) -> int:
         if each not in listing.entries:
             if each == start:
                 continue  # The checkpoint stands for it.
+            _check_parts(listing, each)
             raise damaged(
                 entry_path(listing.folder, each),
                 f"is missing, and versions up to {newest} follow it",
@@ -163,6 +190,13 @@ def _check_listed(table_path: str, version: int | None) -> int:
     if local:
         _check_newest_sums(listing, last)
     return newest
+
+
+def _check_parts(listing: LogListing, version: int) -> None:
+    """Whether a checkpoint that would stand for a version lacks a part."""
+    torn = min((v for v in listing.torn if v >= version), default=None)
+    if torn is not None:
+        raise damaged(f"{listing.folder}/{listing.torn[torn][0]}", PART_MISSING)
 
 
 def _check_newest_sums(listing: LogListing, last: int) -> None:
@@ -313,9 +347,13 @@ def hint_problem(listing: LogListing) -> str | None:
     except (ValueError, KeyError, TypeError):
         return UNREADABLE
     # One that was made behind the listing is looked for; a log of years is not listed again.
-    if hinted in listing.checkpoints or any(Path(folder).glob(f"{hinted:020d}.checkpoint*")):
+    if hinted in listing.checkpoints:
         return None
-    return f"names {folder}/{hinted:020d}.checkpoint.parquet, which is missing"
+    names = [path.name for path in Path(folder).glob(f"{hinted:020d}.checkpoint*")]
+    lost = missing_parts(names)
+    if names and not lost:
+        return None
+    return f"names {folder}/{(lost or [f'{hinted:020d}.checkpoint.parquet'])[0]}, which is missing"
 
 
 def _check_sums(folder: str, version: int, actions: Actions, sums: Checksum, *, drop: bool) -> None:

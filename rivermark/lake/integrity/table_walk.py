@@ -18,6 +18,7 @@ from rivermark.lake.filesystem import abandoned_drafts, filesystem
 from rivermark.lake.integrity.fault import Fault
 from rivermark.lake.integrity.log_check import (
     LAST_CHECKPOINT,
+    PART_MISSING,
     LogListing,
     check_checkpoint_file,
     check_entry,
@@ -68,6 +69,8 @@ def faults_of_log(table_path: str, on_file: OnFile = passed) -> Iterator[Fault]:
     for version in sorted(listing.checkpoints):
         for name in listing.checkpoints[version]:
             yield from _faults_of_checkpoint(listing, version, folder / name, on_file)
+    for version, parts in sorted(listing.torn.items()):
+        yield _fault_of_parts(listing, version, folder / parts[0])
     problem = hint_problem(listing)
     if problem is not None:
         remedy = "It is only a help to readers; --repair takes it away."
@@ -145,14 +148,26 @@ def _faults_of_checkpoint(
         problem = damage.problem
     except (OSError, pa.ArrowException) as error:
         problem = f"cannot be read ({first_line(error)})"
-    before = max((v for v in listing.checkpoints if v < version), default=None)
-    first = 0 if before is None else before + 1
-    if all(v in listing.entries for v in range(first, version + 1)):
+    if _can_be_rebuilt(listing, version):
         remedy = "The entries from before it are all there; --repair deletes it: it can be rebuilt."
         yield Fault(str(path), problem, remedy, "drop checkpoint")
     else:
         remedy = f"The entries that it stands for are cleaned away. {RESTORE}."
         yield Fault(str(path), problem, remedy)
+
+
+def _fault_of_parts(listing: LogListing, version: int, lost: Path) -> Fault:
+    if _can_be_rebuilt(listing, version):
+        remedy = "Readers pass over the others; the entries from before are all there."
+        return Fault(str(lost), PART_MISSING, remedy, note=True)
+    return Fault(str(lost), PART_MISSING, f"The entries are cleaned away. {RESTORE}.")
+
+
+def _can_be_rebuilt(listing: LogListing, version: int) -> bool:
+    """Whether the entries that a table checkpoint stands for are there, from the one before on."""
+    before = max((v for v in listing.checkpoints if v < version), default=None)
+    first = 0 if before is None else before + 1
+    return all(v in listing.entries for v in range(first, version + 1))
 
 
 def data_files(table_path: str) -> list[DataFile]:

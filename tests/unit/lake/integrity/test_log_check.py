@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import rivermark
@@ -16,6 +17,7 @@ from rivermark.lake.delta import dataset_of, delta_table, read_batches, read_row
 from rivermark.lake.integrity import log_check
 from rivermark.lake.integrity.log_check import check_log, check_newer
 from rivermark.lake.integrity.sidecar import agrees, write_sidecar
+from rivermark.lake.integrity.table_walk import faults_of_log
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.snapshot import open_table
@@ -274,3 +276,46 @@ def test_a_read_names_the_data_file_that_it_fails_by(
             read()
         assert refused.value.path == str(file)
         assert "rivermark fsck test/rides" in str(refused.value)
+
+
+def in_two_parts(lake: Lake, version: int) -> list[Path]:
+    """A table checkpoint of two files, as other writers make them of large tables."""
+    delta_table(lake.path(RIDES), version).create_checkpoint()
+    whole = log_of(lake) / f"{version:020d}.checkpoint.parquet"
+    actions = pq.read_table(whole)
+    parts = []
+    for number, rows in enumerate((actions.slice(0, 3), actions.slice(3)), 1):
+        parts.append(whole.with_suffix(f".{number:010d}.{2:010d}.parquet"))
+        pq.write_table(rows, parts[-1])
+    whole.unlink()
+    (log_of(lake) / "_last_checkpoint").unlink()
+    return parts
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_checkpoint_that_lacks_a_part_stands_for_nothing(five: Lake, lost: int) -> None:
+    parts = in_two_parts(five, 4)
+    before = read_rows(open_table(five, RIDES))
+    parts[lost].unlink()
+
+    (fault,) = faults_of_log(five.path(RIDES))
+    assert (fault.path, fault.note) == (str(parts[lost]), True)
+    assert read_rows(open_table(five, RIDES)) == before
+    # Its entries are read again, so each of them is checked.
+    empty(entry(five, 2))
+    with pytest.raises(TableDamaged, match=str(entry(five, 2))):
+        open_table(five, RIDES)
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_the_lost_part_of_a_checkpoint_is_named(five: Lake, lost: int) -> None:
+    parts = in_two_parts(five, 4)
+    before = read_rows(open_table(five, RIDES))
+    for version in range(4):
+        entry(five, version).unlink()
+    assert read_rows(open_table(five, RIDES)) == before
+    parts[lost].unlink()
+
+    with pytest.raises(TableDamaged, match=str(parts[lost])):
+        open_table(five, RIDES)
+    assert str(parts[lost]) in {fault.path for fault in faults_of_log(five.path(RIDES))}
