@@ -21,6 +21,8 @@ NUMBERS: Final = (
     "rows_out",
     "rows_per_second",
     "watermark_lag_seconds",
+    "unread",
+    "oldest_unread_seconds",
     "late",
     "quarantined",
     "duplicates",

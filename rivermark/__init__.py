@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rivermark.ingest.source.delta_table import DeltaSource
     from rivermark.ingest.source.files.source import FileSource
     from rivermark.ingest.source.generator import ElementsSource, RateSource, SocketSource
+    from rivermark.ingest.source.kafka.formats import Avro, Protobuf
+    from rivermark.ingest.source.kafka.options import ConsumerGroup
     from rivermark.ingest.source.kafka.source import KafkaSource
     from rivermark.ingest.source.python_data_source import PythonDataSource
     from rivermark.model import expectations as expect
@@ -43,9 +45,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnyStream",
+    "Avro",
     "BatchIdentity",
     "ColumnType",
     "ConsoleSink",
+    "ConsumerGroup",
     "Contract",
     "Daily",
     "DeclarationError",
@@ -68,6 +72,7 @@ __all__ = [
     "NoRestart",
     "Output",
     "Plot",
+    "Protobuf",
     "PythonDataSource",
     "RateSource",
     "RivermarkError",
@@ -89,9 +94,11 @@ __all__ = [
 
 _MODULES: Final = {
     "AnyStream": "model.stream",
+    "Avro": "ingest.source.kafka.formats",
     "BatchIdentity": "model.sink",
     "ColumnType": "model.column_type",
     "ConsoleSink": "sinks.console",
+    "ConsumerGroup": "ingest.source.kafka.options",
     "Contract": "model.contract",
     "Daily": "model.table",
     "DeclarationError": "model.errors",
@@ -114,6 +121,7 @@ _MODULES: Final = {
     "NoRestart": "model.restart_strategy",
     "Output": "model.stream",
     "Plot": "model.plot",
+    "Protobuf": "ingest.source.kafka.formats",
     "PythonDataSource": "ingest.source.python_data_source",
     "RateSource": "ingest.source.generator",
     "RivermarkError": "model.errors",

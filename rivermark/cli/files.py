@@ -12,13 +12,13 @@ import typer
 from rivermark.cli.arguments import Groups, Home, Json, Streams
 from rivermark.cli.console import ago, coloured, grid, moment, number, out, plain, print_json
 from rivermark.cli.deployment import an_ingest, settings_for, suited, topology
-from rivermark.ingest.plan import opened_source, plan_table
+from rivermark.ingest.plan import opened_source, parts_of, plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.sql import query
 from rivermark.model.errors import RivermarkError
 from rivermark.model.printable import printable
-from rivermark.model.source import LOST, Part, Split, Waiting
+from rivermark.model.source import LOST, Split, Waiting
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 from rivermark.monitor.changed_files import changed_files
@@ -56,7 +56,7 @@ def files(
     JSON:
         streams (stream, source, unit, total,
         files (name, state, size, landed_at, rows, admitted, late, quarantined, changed),
-        parts (name, records, newest))
+        parts (name, records, newest, oldest))
 
     Examples:
         rivermark files taxi/trip_records
@@ -74,7 +74,7 @@ def files(
                 "unit": ingest.source.unit,
                 "total": len(states[ingest.name]),
                 "files": states[ingest.name][-limit:],
-                "parts": [vars(part) for part in parts_of(settings, ingest)],
+                "parts": parts_of(settings.lake(), settings.landing_root, ingest),
             }
             for ingest in ingests
         ]
@@ -109,22 +109,16 @@ def print_files(
 def _print_parts(settings: Settings, ingest: Ingest) -> None:
     """How much of each part is unread, and the age of its last record: none is silent unseen."""
     try:
-        parts = parts_of(settings, ingest)
+        parts = parts_of(settings.lake(), settings.landing_root, ingest)
     except RivermarkError as error:
         out().print(plain(f"What is unread is not known: {error}"))
         return
     now = datetime.now(UTC)
     for part in parts:
         newest = f"the last one {ago(part.newest, now)}" if part.newest else "none yet"
-        out().print(plain(f"{printable(part.name)}: {part.records:,} records unread; {newest}"))
-
-
-def parts_of(settings: Settings, ingest: Ingest) -> tuple[Part, ...]:
-    """The parts of a source that has some, such as partitions."""
-    if not ingest.source.together:
-        return ()
-    with opened_source(settings.lake(), settings.landing_root, ingest) as source:
-        return source.backlog().parts
+        oldest = f", the oldest {ago(part.oldest, now)}" if part.oldest else ""
+        unread = f"{part.records:,} records unread{oldest}"
+        out().print(plain(f"{printable(part.name)}: {unread}; {newest}"))
 
 
 def file_states(settings: Settings, ingest: Ingest) -> Iterator[FileState]:

@@ -21,12 +21,14 @@ def status(
 ) -> None:
     """Show each stream: rows in, admitted, late, quarantined, watermark, state, last batch.
 
-    Without names all streams. Below a group are the counters of its process functions.
+    Without names all streams. Below a group are the counters of its process functions, and what is
+    unread of topics, by partition.
 
     JSON:
         lake, groups (group, state, by, at, reason, problem),
         streams (stream, group, state, alive, rows_in, admitted, late, quarantined, rows, rows_day,
-        rows_per_second, restarts, watermark, last_batch_at, error, metrics, set_aside),
+        rows_per_second, restarts, watermark, last_batch_at, error, metrics,
+        lag (records, oldest, parts (name, records, newest, oldest), problem), set_aside),
         sinks (table, sink)
 
     Examples:
@@ -78,6 +80,8 @@ def print_statuses(statuses: Sequence[StreamStatus], title: str, now: datetime) 
         if each.metrics:
             metrics = ", ".join(f"{name} {n:,}" for name, n in sorted(each.metrics.items()))
             out().print(plain(f" {each.stream} counts {metrics}"))
+        if each.lag:
+            out().print(plain(f" {each.stream}: {each.lag.sentence(now)}"))
 
 
 def sinks_of(streams: Iterable[AnyStream]) -> Iterator[tuple[str, str]]:

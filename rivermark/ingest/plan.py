@@ -24,7 +24,7 @@ from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
 from rivermark.model.errors import RecordsLost
 from rivermark.model.sink import Origin, owned
-from rivermark.model.source import PlannedSplit, SourceReader, Split, Waiting
+from rivermark.model.source import Part, PlannedSplit, SourceReader, Split, Waiting
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 
@@ -111,6 +111,14 @@ def lost_splits(lake: Lake, landing_root: str, ingest: Ingest) -> Sequence[Split
     """What is gone from an ingest's source before it was read; writes nothing."""
     with opened_source(lake, landing_root, ingest) as source:
         return source.lost(_unread(lake, ingest))
+
+
+def parts_of(lake: Lake, landing_root: str, ingest: Ingest) -> Sequence[Part]:
+    """The parts of an ingest's source, such as partitions, with what is in no table yet of each."""
+    if not ingest.source.together:
+        return ()
+    with opened_source(lake, landing_root, ingest) as source:
+        return source.parts(_unread(lake, ingest))
 
 
 def _unread(lake: Lake, ingest: Ingest) -> list[PlannedSplit]:

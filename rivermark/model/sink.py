@@ -133,7 +133,6 @@ class SinkWriter(ABC):
 class Sink(ABC):
     """A target of results, as it is declared. Subclasses are frozen dataclasses."""
 
-    delivery: ClassVar[Delivery]
     on_replace: ClassVar[OnReplace]
     writes_table: ClassVar[bool] = False
     """Whether it writes the output's own table in the lake, of which there is one such sink."""
@@ -143,6 +142,11 @@ class Sink(ABC):
     @abstractmethod
     def open(self, context: SinkContext) -> SinkWriter:
         """A writer for a run; looks up what the target holds already."""
+
+    @property
+    @abstractmethod
+    def delivery(self) -> Delivery:
+        """What it guarantees; an attribute of the class where all its sinks guarantee the same."""
 
     @property
     @abstractmethod

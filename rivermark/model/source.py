@@ -94,27 +94,25 @@ class Discovery:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a source, such as a partition: how many records of it are beyond the plan.
+    """A part of a source, such as a partition, and how many records of it are unread.
 
-    `newest` is the time of its newest record (UTC), None where it has none.
+    `newest` is the time of its newest record, `oldest` that of the oldest unread one (UTC); each is
+    None where there is none.
     """
 
     name: str
     records: int
     newest: datetime | None
+    oldest: datetime | None
 
 
 @dataclass(frozen=True)
 class Backlog:
-    """How much a source holds beyond the plan: splits, bytes as text, and the oldest one's time.
-
-    `parts` are those of a source that has parts, each with its own share, silent ones included.
-    """
+    """How much a source holds beyond the plan: splits, bytes as text, and the oldest one's time."""
 
     splits: int = 0
     weight: int = 0
     oldest: datetime | None = None
-    parts: tuple[Part, ...] = ()
 
 
 def backlog_of(discovery: Discovery) -> Backlog:
@@ -217,6 +215,13 @@ class SourceReader(ABC):
     @abstractmethod
     def backlog(self) -> Backlog:
         """Measure what is beyond the plan, without Spark and without reading records."""
+
+    def parts(self, unread: Sequence[PlannedSplit]) -> Sequence[Part]:
+        """Each part of a source that has parts, with what is unread of it, silent ones included.
+
+        Without Spark. `unread` are the splits of the plan whose rows are in no table yet.
+        """
+        return ()
 
     def current(self, name: str) -> Split | Waiting | None:
         """The split of a name as its source has it now; None where it is gone or never changes."""

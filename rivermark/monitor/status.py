@@ -13,6 +13,7 @@ from rivermark.lake.sql import query
 from rivermark.lake.statistics import row_count
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.table import Table
+from rivermark.monitor.lag import Lag, lags_of
 from rivermark.monitor.process_metrics import metrics_of_streams
 from rivermark.monitor.watermarks import watermarks_of
 from rivermark.runtime.supervision.desired_state import Desired, DesiredStore
@@ -48,7 +49,7 @@ class StreamStatus:
     `admitted`, `late` and `quarantined` are an ingest's; `rows` counts the rows in a derived
     stream's tables. `rows_day` came in the last 24 hours, `restarts` happened in the last 7 days.
     `alive` is None where nothing should be alive or it cannot be determined. `metrics` are the
-    counters and gauges of a process function.
+    counters and gauges of a process function. `lag` is that of an ingest whose source has parts.
     """
 
     stream: str
@@ -67,6 +68,7 @@ class StreamStatus:
     last_batch_at: datetime | None = None
     error: str | None = None
     metrics: Mapping[str, int | float] = field(default_factory=dict)
+    lag: Lag | None = None
 
 
 def status_of(
@@ -83,6 +85,7 @@ def status_of(
     watermarks = watermarks_of(settings, streams)
     beats = HeartbeatStore(settings.state).read()
     metrics = metrics_of_streams(settings)
+    lags = lags_of(settings, streams)
     lake = settings.lake()
     statuses = []
     for stream in streams:
@@ -110,6 +113,7 @@ def status_of(
                 last_batch_at=batch.get("last_batch_at"),
                 error=beat.error if beat else None,
                 metrics=metrics.get(stream.name, {}),
+                lag=lags.get(stream.name),
             )
         )
     return statuses

@@ -23,6 +23,7 @@ from rivermark.monitor.checks.row_checks import (
 )
 from rivermark.monitor.checks.row_conservation import ACCOUNTED_FOR, rows_accounted_for
 from rivermark.monitor.checks.version_retention import VERSIONS, versions_readable
+from rivermark.monitor.lag import KEEPS_UP, keeps_up
 
 
 def checks_of_stream(stream: AnyStream) -> tuple[StreamCheck, ...]:
@@ -123,6 +124,16 @@ def _checks_of_ingest(ingest: Ingest) -> tuple[StreamCheck, ...]:
             evaluate=lambda settings, _: files_unchanged(settings, ingest),
         )
         checks.append(unchanged)
+    if ingest.source.together:
+        no_lag = StreamCheck(
+            name=KEEPS_UP,
+            table=ingest.raw,
+            stream=ingest.name,
+            description="Of no partition the oldest unread record waits for long.",
+            severity="warning",
+            evaluate=lambda settings, now: keeps_up(settings, ingest, now),
+        )
+        checks.append(no_lag)
     if ingest.kind == "lookup":
         return (*checks, _unique(ingest, ingest.admitted))
     if ingest.lateness is None:

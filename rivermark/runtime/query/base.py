@@ -53,6 +53,10 @@ class Backlog(Protocol):
         """What is not taken up and why, a line each."""
         ...
 
+    def numbers(self) -> dict[str, int | float]:
+        """How far the query is behind its input, where the input has parts such as partitions."""
+        ...
+
 
 class Watermark:
     """How far a stream has come in event time. All times are UTC."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,7 +13,9 @@ from rivermark.ingest.admission import Admission
 from rivermark.ingest.plan import BatchPlanner, Poll, planned_split
 from rivermark.lake.delta import delta_stream
 from rivermark.lake.log import CommitLog
+from rivermark.model.errors import RivermarkError
 from rivermark.model.sink import owned
+from rivermark.model.source import Part
 from rivermark.model.stream import Ingest
 from rivermark.runtime.batch_metrics import BatchResult
 from rivermark.runtime.query.base import QueryHost, Watermark
@@ -40,22 +42,32 @@ class SourceBacklog:
         self.read = planner.newest
         """The newest planned batch that was read."""
         self._last = Poll()
+        self._parts: Sequence[Part] = ()
         self._full_poll = 0.0
 
     def poll(self) -> int:
         """Plan what is ready; while the query runs, as many batches as it can take soon."""
         if not self.running:
             self._last = self.planner.poll()
+            self._measure()
             return self._last.planned
         full = time.monotonic() - self._full_poll >= FULL_POLL_SECONDS
         room = max(PLANNED_AHEAD - (self.planner.newest - self.read), 0)
         poll = self.planner.poll(most=room, full=full)
         if full:
             self._full_poll = time.monotonic()
+            self._measure()
         else:
             poll.changed = self._last.changed
         self._last = poll
         return poll.planned
+
+    def _measure(self) -> None:
+        try:
+            self._parts = self.planner.source.parts(())
+        except RivermarkError:
+            # As where no broker answers, which the poll itself says.
+            self._parts = ()
 
     def settle(self) -> None:
         """Poll until nothing becomes ready by waiting; what cannot be read stays waiting."""
@@ -76,6 +88,15 @@ class SourceBacklog:
         lines = [f"{held} {unit}s are ready and wait for the batches before them"] if held else []
         listed = (*self._last.waiting, *self._last.changed)
         return [*lines, *(f"{unit} {w.path}: {w.reason}" for w in listed)]
+
+    def numbers(self) -> dict[str, int | float]:
+        """Records beyond the plan, and how long the oldest has waited, as of the last full poll."""
+        if not self._parts:
+            return {}
+        now = datetime.now(UTC)
+        ages = [(now - p.oldest).total_seconds() for p in self._parts if p.oldest]
+        unread = sum(part.records for part in self._parts)
+        return {"unread": unread, "oldest_unread_seconds": round(max([0.0, *ages]), 3)}
 
 
 class IngestWatermark(Watermark):

@@ -93,6 +93,8 @@ class Reporter:
             # Spark freezes it at the first start; settings changed since need a new checkpoint.
             generation = self.supervisor.hosts[name].generation
             numbers["shuffle_partitions"] = generation.shuffle_partitions
+            backlog = self.supervisor.hosts[name].backlog
+            numbers |= backlog.numbers() if backlog else {}
         numbers |= summary.metrics()
         if summary.watermark:
             lag = datetime.now(UTC) - summary.watermark

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka import admin as client
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType
@@ -57,6 +57,12 @@ class Topics:
         """Delete the messages before an offset, as retention does."""
         done(self.admin.delete_records([TopicPartition(topic, partition, before)]))
 
+    def commit(self, topic: str, group: str, offset: int) -> None:
+        """Commit an offset of the first partition, as a consumer of a group does."""
+        consumer = Consumer({"bootstrap.servers": self.brokers, "group.id": group})
+        consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+        consumer.close()
+
     def settle(self, topic: str) -> None:
         """Wait until no transaction is open: a commit returns before all partitions hold it."""
         settings = {"bootstrap.servers": self.brokers}
@@ -74,6 +80,53 @@ class Topics:
             sent = value if is_raw else json.dumps(value, default=str).encode()
             self.producer.produce(topic, sent, **options)
         self.producer.flush()
+
+
+def committed_messages(topics: Topics, topic: str) -> list[Message]:
+    """All committed messages of a topic, as an independent consumer reads them."""
+    topics.settle(topic)
+    consumer = Consumer(
+        {
+            "bootstrap.servers": topics.brokers,
+            "group.id": "reader",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": "true",
+            "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": "20",
+        }
+    )
+    partitions = consumer.list_topics(topic, 10).topics[topic].partitions
+    consumer.assign([TopicPartition(topic, n, 0) for n in partitions])
+    read, ended = [], 0
+    while ended < len(partitions):
+        for message in consumer.consume(1000, timeout=0.05):
+            if message.error() is None:
+                read.append(message)
+            else:
+                ended += 1
+    consumer.close()
+    return read
+
+
+class Stepped:
+    """A producer each of whose calls is a step, before which a test may kill."""
+
+    def __init__(self, producer: Producer, step: Callable[[], None]) -> None:
+        self._producer = producer
+        self._step = step
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "poll":
+            self._step()
+        call = getattr(self._producer, name)
+        if name != "commit_transaction":
+            return call
+
+        def committed(*values: Any) -> None:
+            call(*values)
+            self._step()
+
+        return committed
 
 
 def done(futures: Mapping[Any, Any]) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rivermark import RivermarkError
+from rivermark import ConsumerGroup, RivermarkError
 from rivermark.ingest.plan import open_source
 from rivermark.ingest.source.kafka import cluster
 from rivermark.ingest.source.kafka.position import Range
+from rivermark.monitor.lag import keeps_up, lag_of
+from rivermark.monitor.status import status_of
+from rivermark.runtime.supervision.desired_state import DesiredStore
+from rivermark.settings import Settings
 from tests.spark.helpers.kafka import Topics, deploy, millis, poll, source_of
 from tests.spark.helpers.source_contract import event
 
@@ -28,7 +33,9 @@ def test_the_first_start_begins_where_it_is_declared_and_later_ones_behind_the_p
         "latest": ("latest", [(10, 10), (1, 1)]),
         "moment": (event(4)["at"], [(4, 10), (1, 1)]),
         "offsets": ({topic: {0: 7}}, [(7, 10), (0, 1)]),
+        "group": (ConsumerGroup(topic), [(6, 10), (0, 1)]),
     }
+    topics.commit(topic, group=topic, offset=6)
     deployments = {}
     for name, (start, ranges) in starts.items():
         deployments[name] = deploy(None, tmp_path / name, topics, topic, start=start)
@@ -41,6 +48,8 @@ def test_the_first_start_begins_where_it_is_declared_and_later_ones_behind_the_p
 
     with pytest.raises(RivermarkError, match=r"offset 11 of partition 0 .*: it holds 0 to 9"):
         poll(deploy(None, tmp_path / "far", topics, topic, start={topic: {0: 11}}))
+    with pytest.raises(RivermarkError, match="'none-such', which has committed no offset of"):
+        poll(deploy(None, tmp_path / "none", topics, topic, start=ConsumerGroup("none-such")))
 
 
 def test_a_round_takes_all_partitions_as_far_as_the_same_timestamp(
@@ -86,3 +95,44 @@ def test_topics_are_found_by_a_pattern_and_one_that_is_not_there_is_waited_for(
     silent = replace(source_of(named), brokers="127.0.0.1:1")
     [waiting] = silent.open("").discover().waiting
     assert "no Kafka broker answers at 127.0.0.1:1" in waiting.reason
+
+
+def test_what_is_unread_is_shown_and_checked_by_partition(
+    tmp_path: Path, topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = topics.make(partitions=3)
+    for n in range(10):
+        topics.send(topic, [event(n)], partition=0, timestamp=millis(n))
+    deployment, settings = deploy(None, tmp_path, topics, topic), Settings(home=tmp_path)
+    ingest, now = deployment.ingest, event(90)["at"]
+    desired = DesiredStore(settings.state)
+    desired.set(ingest.group, "run", by="a test", reason="begin")
+    # What is planned is unread until its rows are in the tables.
+    for planned_already in (False, True):
+        if planned_already:
+            poll(deployment)
+        lag = lag_of(settings, ingest)
+        unread = {part.name: part.records for part in lag.parts}
+        assert unread == {f"{topic}/0": 10, f"{topic}/1": 0, f"{topic}/2": 0}
+        assert (lag.records, lag.oldest) == (10, event(0)["at"])
+    topics.send(topic, [event(20)], partition=2, timestamp=millis(20))
+
+    [status] = status_of(settings, [ingest], now)
+    assert status.lag is not None
+    assert status.lag.sentence(now) == (
+        f"11 records unread, the oldest for 1.5 min ({topic}/0 10, {topic}/2 1)"
+    )
+    assert keeps_up(settings, ingest, now).passed
+    late = keeps_up(settings, ingest, datetime.now(UTC))
+    assert not late.passed
+    assert late.numbers["unread"] == 11
+    assert late.numbers[f"unread {topic}/0"] == 10
+    desired.set(ingest.group, "paused", by="a test", reason="maintenance")
+    assert keeps_up(settings, ingest, datetime.now(UTC)).passed
+
+    monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 1.0)
+    silent = replace(ingest, source=replace(source_of(deployment), brokers="127.0.0.1:1"))
+    [status] = status_of(settings, [silent], now)
+    assert status.lag is not None
+    assert "no Kafka broker answers at 127.0.0.1:1" in status.lag.sentence(now)
+    assert not keeps_up(settings, silent, now).passed

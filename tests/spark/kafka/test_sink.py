@@ -3,72 +3,26 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import confluent_kafka
 import pytest
-from confluent_kafka import Consumer, Message
 
 from rivermark import KafkaSink, RivermarkError
 from rivermark.lake.lake import Lake
 from rivermark.model.sink import SinkContext
-from tests.spark.helpers.kafka import Topics
+from rivermark.sinks import kafka_writers
+from rivermark.sinks.kafka_options import DEDUPLICATION_KEY
+from tests.spark.helpers.kafka import Stepped, Topics, committed_messages
 from tests.unit.sinks.conftest import NOON, Killed, Killer, context, fares, two_days
-
-
-def messages(topics: Topics, topic: str) -> list[Message]:
-    """All committed messages of a topic, as an independent consumer reads them."""
-    topics.settle(topic)
-    consumer = Consumer(
-        {
-            "bootstrap.servers": topics.brokers,
-            "group.id": "reader",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": "true",
-            "auto.offset.reset": "earliest",
-            "fetch.wait.max.ms": "20",
-        }
-    )
-    partitions = consumer.list_topics(topic, 10).topics[topic].partitions
-    consumer.assign([confluent_kafka.TopicPartition(topic, n, 0) for n in partitions])
-    read, ended = [], 0
-    while ended < len(partitions):
-        for message in consumer.consume(1000, timeout=0.05):
-            if message.error() is None:
-                read.append(message)
-            else:
-                ended += 1
-    consumer.close()
-    return read
 
 
 def rides(topics: Topics, topic: str) -> list[int]:
     """The rides of a topic's messages."""
-    return sorted(json.loads(m.value() or b"")["ride"] for m in messages(topics, topic))
-
-
-class Stepped:
-    """A producer each of whose calls is a step before which a test may kill."""
-
-    def __init__(self, producer: Any, killer: Killer) -> None:
-        self._producer = producer
-        self._killer = killer
-
-    def __getattr__(self, name: str) -> Any:
-        if name != "poll":
-            self._killer.step()
-        call = getattr(self._producer, name)
-        if name != "commit_transaction":
-            return call
-
-        def committed(*values: Any) -> None:
-            call(*values)
-            self._killer.step()
-
-        return committed
+    return sorted(json.loads(m.value() or b"")["ride"] for m in committed_messages(topics, topic))
 
 
 @pytest.fixture
@@ -76,7 +30,7 @@ def killer() -> Iterator[Killer]:
     made = Killer()
     producer = confluent_kafka.Producer
     made.patch.setattr(
-        confluent_kafka, "Producer", lambda settings: Stepped(producer(settings), made)
+        kafka_writers, "Producer", lambda settings: Stepped(producer(settings), made.step)
     )
     yield made
     made.patch.undo()
@@ -104,9 +58,9 @@ def test_a_batch_is_sent_once_with_key_timestamp_and_identity(
     after.write(fares((3, 3.0)), where.origin.batch(1))
     after.close()
 
-    sent = {m.key(): m for m in messages(topics, topic)}
+    sent = {m.key(): m for m in committed_messages(topics, topic)}
     assert sent.keys() == {b"1", b"2", b"3"}
-    assert len(messages(topics, topic)) == 3
+    assert len(committed_messages(topics, topic)) == 3
     assert json.loads(sent[b"1"].value() or b"") == {
         "ride": 1,
         "at": "2024-03-01T12:00:00Z",
@@ -173,3 +127,64 @@ def test_a_topic_that_is_not_there_is_named_at_the_start(
 ) -> None:
     with pytest.raises(RivermarkError, match="there is no topic 'nowhere'"):
         KafkaSink(topic="nowhere", brokers=topics.brokers).open(where).last()
+
+
+def test_at_least_once_a_message_that_comes_again_has_the_deduplication_key_of_before(
+    topics: Topics, where: SinkContext
+) -> None:
+    topic = topics.make(partitions=2)
+    sink = KafkaSink(topic=topic, brokers=topics.brokers, guarantee="at least once")
+    same = fares((1, 1.0), (1, 1.0), (2, 2.0), (3, 3.0))
+    first = sink.open(where)
+    for _ in range(2):
+        assert first.write(same, where.origin.batch(0)) in (4, 0)
+    first.close()
+    # A run that was killed before its checkpoint knew of the batch: in another order, at that.
+    again = sink.open(where)
+    again.write(same.take([3, 2, 1, 0]), where.origin.batch(0))
+    again.write(fares((1, 1.0)), where.origin.batch(1))
+    again.close()
+
+    sent: dict[object, list[int]] = {}
+    for message in committed_messages(topics, topic):
+        key = dict(message.headers() or ())[DEDUPLICATION_KEY]
+        sent.setdefault(key, []).append(json.loads(message.value() or b"")["ride"])
+    assert sorted(sent.values()) == [[1], [1, 1], [1, 1], [2, 2], [3, 3]]
+    assert "at least once, sent again after a kill, with the same header" in sink.described()
+    gone = KafkaSink(topic="nowhere", brokers=topics.brokers, guarantee="at least once")
+    with pytest.raises(RivermarkError, match="there is no topic 'nowhere'"):
+        gone.open(where).last()
+
+
+def test_rows_of_a_key_keep_their_order_and_a_partition_that_stays_empty_is_named(
+    topics: Topics, where: SinkContext, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = topics.make(partitions=3)
+    sink = KafkaSink(topic=topic, brokers=topics.brokers, timestamp="at")
+    writer = sink.open(where)
+    for batch in range(3):
+        rows = [(ride, float(40 * batch + n)) for n in range(40) for ride in (7, 8)]
+        writer.write(fares(*rows), where.origin.batch(batch))
+    writer.close()
+
+    order: dict[int, list[float]] = {7: [], 8: []}
+    partitions: dict[int, set[int | None]] = {7: set(), 8: set()}
+    for message in committed_messages(topics, topic):
+        row = json.loads(message.value() or b"")
+        order[row["ride"]].append(row["fare"])
+        partitions[row["ride"]].add(message.partition())
+    assert order == {ride: [float(n) for n in range(120)] for ride in (7, 8)}
+    assert [len(own) for own in partitions.values()] == [1, 1]
+    with caplog.at_level(logging.WARNING, "rivermark"):
+        sink.open(where).last()
+    [warning] = caplog.messages
+    assert f"of topic '{topic}' is empty" in warning
+
+
+def test_a_transaction_that_may_take_longer_than_the_brokers_allow_is_refused_at_the_start(
+    topics: Topics, where: SinkContext
+) -> None:
+    hours = {"transaction.timeout.ms": "7200000"}
+    sink = KafkaSink(topic=topics.make(), brokers=topics.brokers, settings=hours)
+    with pytest.raises(RivermarkError, match=r"cannot begin .* `transaction\.max\.timeout\.ms`"):
+        sink.open(where).last()

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 
+import fastavro
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType
 
-from rivermark import Contract, Field, KafkaSource, Source
-from rivermark.ingest.plan import BatchPlanner, open_source
+from rivermark import Avro, Contract, Field, KafkaSource, Source
+from rivermark.ingest.plan import BatchPlanner, open_source, parts_of
 from rivermark.ingest.source.kafka.position import Range
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.errors import RecordsLost
@@ -128,11 +130,12 @@ def test_b064_a_new_partition_is_read_from_its_first_message_and_a_silent_one_is
     topics.send(topic, [event(16)], partition=0, timestamp=millis(16))
 
     backlog = open_source(deployment.lake, "", deployment.ingest).backlog()
-    parts = [(part.name, part.records, part.newest) for part in backlog.parts]
+    unread = parts_of(deployment.lake, "", deployment.ingest)
+    parts = [(part.name, part.records, part.newest, part.oldest) for part in unread]
     assert parts == [
-        (f"{topic}/0", 1, event(16)["at"]),
-        (f"{topic}/1", 0, event(5)["at"]),
-        (f"{topic}/2", 10, event(9)["at"]),
+        (f"{topic}/0", 1, event(16)["at"], event(16)["at"]),
+        (f"{topic}/1", 0, event(5)["at"], None),
+        (f"{topic}/2", 10, event(9)["at"], event(9)["at"]),
     ]
     assert (backlog.splits, backlog.oldest) == (2, event(9)["at"])
     deployment.run()
@@ -141,6 +144,8 @@ def test_b064_a_new_partition_is_read_from_its_first_message_and_a_silent_one_is
     assert deployment.ids(deployment.ingest.admitted) == [*range(17)]
     assert deployment.rows(deployment.ingest.late) == []
     assert open_source(deployment.lake, "", deployment.ingest).backlog().splits == 0
+    unread = parts_of(deployment.lake, "", deployment.ingest)
+    assert [(part.records, part.oldest) for part in unread] == [(0, None)] * 3
 
 
 @pytest.mark.parametrize(
@@ -253,3 +258,42 @@ def test_values_that_are_no_json_come_in_a_column(
         (FIRST, expected, None),
         (FIRST, None, "true"),
     ]
+
+
+def test_avro_records_are_typed_and_those_that_cannot_be_read_keep_their_bytes_and_place(
+    spark: SparkSession, tmp_path: Path, topics: Topics
+) -> None:
+    schema = {
+        "type": "record",
+        "name": "Event",
+        "fields": [
+            {"name": "id", "type": "long"},
+            {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+        ],
+    }
+    (tmp_path / "7.avsc").write_text(json.dumps(schema))
+
+    def sent(number: int) -> bytes:
+        content = io.BytesIO(b"\0\0\0\0\7")
+        content.seek(5)
+        fastavro.schemaless_writer(content, fastavro.parse_schema(schema), event(number))
+        return content.getvalue()
+
+    topic = topics.make()
+    deployment = deploy(spark, tmp_path, topics, topic, format=Avro(registry=str(tmp_path)))
+    topics.send(topic, [sent(0), None, b"\0\0\0\0\7\xff", event(1), sent(2)], key="k")
+    deployment.run()
+
+    rows = sorted(deployment.rows(deployment.ingest.admitted), key=lambda row: row["id"])
+    assert [(r["id"], r["at"], r["place"], r["key"]) for r in rows] == [
+        (n, event(n)["at"], place, "k") for n, place in ((0, 0), (2, 4))
+    ]
+    bad = {row["_row"]: row["payload"] for row in deployment.rows(deployment.ingest.quarantine)}
+    assert bad.keys() == {2, 3}
+    known, end = json.JSONDecoder().raw_decode(bad[2])
+    assert (known["_topic"], known["_partition"], known["_offset"]) == (topic, 0, 2)
+    assert base64.b64decode(known["_bytes"]) == b"\0\0\0\0\7\xff"
+    assert bad[2][end:].startswith(" no Avro record: ")
+    assert bad[3].endswith(" it does not begin with the header of a schema registry")
+    [outcome] = deployment.rows(INGEST_FILES)
+    assert (outcome["admitted"], outcome["quarantined"], outcome["skipped"]) == (2, 2, 1)

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+)
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka import admin as client
 
@@ -112,6 +118,21 @@ class Cluster:
         """The largest timestamp of each partition (milliseconds); empty ones are left out."""
         newest = self._offsets(partitions, OFFSET.max_timestamp())
         return {p: each.timestamp for p, each in newest.items() if each.timestamp >= 0}
+
+    def committed(self, group: str, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """The offsets that a consumer group has committed; partitions without are left out."""
+        if not partitions:
+            return {}
+        wanted = [ClientPartition(p.topic, p.number) for p in partitions]
+        futures = self._admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group, wanted)], request_timeout=PATIENCE_SECONDS
+        )
+        held = self._result(futures[group])
+        return {
+            Partition(p.topic, p.partition): p.offset
+            for p in (held.topic_partitions if held else ())
+            if p.offset >= 0
+        }
 
     def _offsets(self, partitions: Iterable[Partition], spec: object) -> dict[Partition, Any]:
         request = {ClientPartition(p.topic, p.number): spec for p in partitions}

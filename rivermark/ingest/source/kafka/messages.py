@@ -14,6 +14,8 @@ from typing import Any, Final
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
+from rivermark.ingest.source.kafka.decoding import UnreadableValue, json_of
+from rivermark.ingest.source.kafka.formats import Format
 from rivermark.ingest.source.kafka.position import Partition, Range
 from rivermark.model.errors import RecordsLost, RivermarkError
 
@@ -47,7 +49,7 @@ class Reading:
 
     settings: Mapping[str, str]
     isolation: str
-    format: str
+    format: Format
     tombstones: str
 
     def consumer(self) -> Consumer:
@@ -138,12 +140,13 @@ def _check(error: KafkaError, wanted: Range, offset: int) -> None:
         raise KafkaException(error)
 
 
-def payload_of(message: Message, kind: str, tombstones: str = "skip") -> str:
+def payload_of(message: Message, kind: Format, tombstones: str = "skip") -> str:
     """A message as one JSON object, or as a text that is none where its value is not readable.
 
     What the broker says of it comes first, then its own members. The text of a value that is no
     object, or no UTF-8, stands behind an object of what is known, with its bytes where text cannot
-    hold them: no parser takes that for a record, and all of it is kept.
+    hold them: no parser takes that for a record, and all of it is kept. Of a value that is not of
+    its format the bytes are kept, and why they cannot be read.
     """
     value = message.value()
     if value is None and tombstones == "skip":
@@ -154,9 +157,11 @@ def payload_of(message: Message, kind: str, tombstones: str = "skip") -> str:
     if kind == "bytes":
         return f'{known},"bytes":"{b64encode(value).decode()}"}}'
     try:
-        text = value.decode()
+        text = value.decode() if isinstance(kind, str) else json_of(value, kind)
     except UnicodeDecodeError:
         return f'{known},"_bytes":"{b64encode(value).decode()}"}} {value.decode(errors="replace")}'
+    except UnreadableValue as error:
+        return f'{known},"_bytes":"{b64encode(value).decode()}"}} {error}'
     if kind == "text":
         return f'{known},"text":{TEXT(text)}}}'
     text = text.lstrip(SPACE)

@@ -7,11 +7,23 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from rivermark.ingest.source.kafka.formats import Format
 from rivermark.model.client_settings import kafka_settings
+from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 
-Format: TypeAlias = Literal["json", "text", "bytes"]
-Start: TypeAlias = "Literal['earliest', 'latest'] | datetime | Mapping[str, Mapping[int, int]]"
+
+@declared("consumer group")
+@dataclass(frozen=True)
+class ConsumerGroup:
+    """The offsets that a consumer group has committed, as where reading begins."""
+
+    name: str
+
+
+Start: TypeAlias = (
+    "Literal['earliest', 'latest'] | datetime | ConsumerGroup | Mapping[str, Mapping[int, int]]"
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from rivermark.ingest.source.kafka.cluster import BrokersUnreachable, Cluster, Ends, Topic
 from rivermark.ingest.source.kafka.losses import loss_of, lost
 from rivermark.ingest.source.kafka.messages import Reading
-from rivermark.ingest.source.kafka.options import KafkaOptions
+from rivermark.ingest.source.kafka.options import ConsumerGroup, KafkaOptions
 from rivermark.ingest.source.kafka.position import Gaps, Partition, Position, Range, positions
 from rivermark.ingest.source.kafka.rounds import rounds
 from rivermark.ingest.source.kafka.spark_reader import read_on_spark
@@ -201,7 +201,10 @@ class KafkaReader(SourceReader):
         if isinstance(start, datetime):
             at = self._cluster.offsets_at(ends.keys(), (start - EPOCH) // timedelta(milliseconds=1))
             return {p: min(at.get(p, ends[p].behind), ends[p].behind) for p in ends}
-        offsets = {Partition(t, n): o for t, numbers in start.items() for n, o in numbers.items()}
+        if isinstance(start, ConsumerGroup):
+            offsets = self._committed(start.name, ends)
+        else:
+            offsets = {Partition(t, n): o for t, held in start.items() for n, o in held.items()}
         for partition, offset in offsets.items():
             held = ends.get(partition)
             if held is None or not held.first <= offset <= held.behind:
@@ -210,6 +213,16 @@ class KafkaReader(SourceReader):
                     f"start names offset {offset} of partition {partition.number} of topic "
                     f"'{partition.topic}': {holds}"
                 )
+        return offsets
+
+    def _committed(self, group: str, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """The offsets of a consumer group; refuses one that has none, which may be misspelled."""
+        offsets = self._cluster.committed(group, partitions)
+        if partitions and not offsets:
+            raise RivermarkError(
+                f"start names the consumer group '{group}', which has committed no offset of "
+                f"{', '.join(sorted({p.topic for p in partitions}))}"
+            )
         return offsets
 
     def _split(self, read: Range, now: datetime) -> Split:
@@ -280,27 +293,44 @@ class KafkaReader(SourceReader):
                 self._message_bytes[each.topic] = sum(len(text) for _, text in own) / len(own)
 
     def backlog(self) -> Backlog:
-        """How many messages of each partition are not planned; looks at the first one of each."""
+        """How much of all partitions is not planned; looks at the first message of each."""
         _, ends = self._state(full=True)
-        starts = self._starts(ends)
-        waiting = {p: max(ends[p].behind - starts[p], 0) for p in starts}
-        firsts = {p: max(starts[p], ends[p].first) for p, count in waiting.items() if count}
-        moments = self._peek(firsts) if firsts else {}
-        newest = self._cluster.newest(ends.keys())
-        parts = [
-            Part(
-                str(p),
-                waiting[p],
-                EPOCH + timedelta(milliseconds=newest[p]) if p in newest else None,
-            )
-            for p in sorted(starts)
-        ]
+        waiting, moments = self._waiting_from(self._starts(ends), ends)
         weight = sum(
             int(count * self._message_bytes.get(p.topic, MESSAGE_BYTES))
             for p, count in waiting.items()
         )
-        oldest = min(moments.values(), default=datetime.now(UTC)) if firsts else None
-        return Backlog(len(firsts), weight, oldest, tuple(parts))
+        count = sum(1 for messages in waiting.values() if messages)
+        oldest = min(moments.values(), default=datetime.now(UTC)) if count else None
+        return Backlog(count, weight, oldest)
+
+    def parts(self, unread: Sequence[PlannedSplit]) -> Sequence[Part]:
+        """Each partition, with its messages that are in no table yet."""
+        _, ends = self._state(full=True)
+        starts = self._starts(ends)
+        for each in (self._gaps.without(Range.of_split(s)) for s in unread if s.status == "ready"):
+            position = self._positions.get(each.of)
+            if each.of in starts and position and position.generation == each.generation:
+                starts[each.of] = min(starts[each.of], each.start)
+        waiting, moments = self._waiting_from(starts, ends)
+        newest = self._cluster.newest(ends.keys())
+        return [
+            Part(
+                name=str(p),
+                records=waiting[p],
+                newest=EPOCH + timedelta(milliseconds=newest[p]) if p in newest else None,
+                oldest=moments.get(p),
+            )
+            for p in sorted(waiting)
+        ]
+
+    def _waiting_from(
+        self, starts: Mapping[Partition, int], ends: Mapping[Partition, Ends]
+    ) -> tuple[dict[Partition, int], dict[Partition, datetime]]:
+        """How many messages each partition holds from there on, and the first one's timestamp."""
+        waiting = {p: max(ends[p].behind - start, 0) for p, start in starts.items()}
+        firsts = {p: max(starts[p], ends[p].first) for p, count in waiting.items() if count}
+        return waiting, self._peek(firsts) if firsts else {}
 
     def lost(self, unread: Sequence[PlannedSplit]) -> Sequence[Split]:
         """Ranges that are gone: of what was planned, and of what follows."""

@@ -18,13 +18,15 @@ class KafkaSource(KafkaOptions, Source):
     """Messages of one topic, of several, or of all whose names fit `pattern`, a regular expression.
 
     `format` says what values are: `json` is an object; `text` (UTF-8) comes in a column `text`;
-    `bytes` in a column `bytes`, as base64. Beside its values each message has `_topic`,
+    `bytes` in a column `bytes`, as base64; `Avro(...)` and `Protobuf(...)` are records whose fields
+    are columns. Beside its values each message has `_topic`,
     `_partition`, `_offset`, `_timestamp` (UTC), `_key` as text (`_key_bytes`, base64, where it is
     none), and each header as `_header.<name>`; fields take them by their `names`. In the raw table
     `_row` is the offset.
 
     `start` counts for the first start alone: `earliest`, `latest`, a moment (the first messages
-    with that timestamp or a later one), or offsets by topic and partition. A partition or topic
+    with that timestamp or a later one), offsets by topic and partition, or those that a
+    `ConsumerGroup` has committed. A partition or topic
     that appears later, or that the offsets leave out, is read from its first message. Messages of
     transactions that are open or were aborted are not read, unless `isolation` says so.
 
@@ -67,6 +69,8 @@ class KafkaSource(KafkaOptions, Source):
         """Open a reader; it connects when it is first used."""
         require_kafka_client(f"reading {self.description.rstrip('.')}")
         # The reader loads the client, which a declaration does not need.
+        from rivermark.ingest.source.kafka.decoding import check_format
         from rivermark.ingest.source.kafka.reader import KafkaReader
 
+        check_format(self.format)
         return KafkaReader(self.name, self)

@@ -31,7 +31,10 @@ def test_declarations_that_cannot_work_are_refused(monkeypatch: pytest.MonkeyPat
     ("values", "fault"),
     [
         ({"start": "newest"}, "source 'a': `start` is .*'newest'; expected 'earliest', 'latest', "),
-        ({"format": "avro"}, "source 'a': `format` is .*'avro'; expected 'json', 'text' or 'bytes"),
+        (
+            {"format": "avro"},
+            "source 'a': `format` is .*'avro'; expected 'json', 'text', 'bytes', an Avro or",
+        ),
         ({"isolation": "none"}, "`isolation` is .*; expected 'read_committed' or 'read_uncommitt"),
         ({"tombstones": "drop"}, "`tombstones` is .*'drop'; expected 'skip' or 'rows'"),
         ({"max_messages": "5"}, "source 'a': `max_messages` is the text '5'; expected a whole num"),

@@ -1,0 +1,92 @@
+"""How far ingests are behind their sources, by part (such as a partition), without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from rivermark.ingest.plan import parts_of
+from rivermark.model.check import CheckResult
+from rivermark.model.errors import RivermarkError
+from rivermark.model.ingest import MILLI
+from rivermark.model.source import Part
+from rivermark.model.stream import AnyStream, Ingest
+from rivermark.monitor.late_statistics import span
+from rivermark.runtime.supervision.desired_state import DesiredStore
+from rivermark.settings import Settings
+
+KEEPS_UP: Final = "keeps_up"
+"""The check that no part of a source waits for long to be read."""
+WITHOUT_BOUND: Final = timedelta(minutes=10)
+"""For ingests that declare no `fresh_within`."""
+
+
+@dataclass(frozen=True)
+class Lag:
+    """How much of a source is in no table yet: records, the oldest one's time (UTC), and by part.
+
+    `problem` says why it is not known, as where no broker answers.
+    """
+
+    records: int = 0
+    oldest: datetime | None = None
+    parts: tuple[Part, ...] = ()
+    problem: str | None = None
+
+    def age(self, now: datetime) -> timedelta:
+        """How long the oldest unread record has waited."""
+        return max(now - self.oldest, timedelta(0)) if self.oldest else timedelta(0)
+
+    def sentence(self, now: datetime) -> str:
+        """All of it in words, by part where anything is unread."""
+        if self.problem:
+            return f"what is unread is not known: {self.problem}"
+        if not self.records:
+            return "no record is unread"
+        oldest = f", the oldest for {span(self.age(now) / MILLI)}" if self.oldest else ""
+        parts = ", ".join(f"{part.name} {part.records:,}" for part in self.parts if part.records)
+        return f"{self.records:,} records unread{oldest} ({parts})"
+
+
+def lag_of(settings: Settings, ingest: Ingest) -> Lag:
+    """The lag of an ingest whose source has parts."""
+    try:
+        parts = parts_of(settings.lake(), settings.landing_root, ingest)
+    except RivermarkError as error:
+        return Lag(problem=str(error))
+    oldest = min((part.oldest for part in parts if part.oldest), default=None)
+    return Lag(sum(part.records for part in parts), oldest, tuple(parts))
+
+
+def lags_of(settings: Settings, streams: Iterable[AnyStream]) -> dict[str, Lag]:
+    """The lag of each stream that has one; those of several are measured at the same time."""
+    ingests = [s for s in streams if isinstance(s, Ingest) and s.source.together]
+    if not ingests:
+        return {}
+    with ThreadPoolExecutor(len(ingests), "lag") as threads:
+        lags = threads.map(partial(lag_of, settings), ingests)
+        return {ingest.name: lag for ingest, lag in zip(ingests, lags, strict=True)}
+
+
+def keeps_up(settings: Settings, ingest: Ingest, now: datetime) -> CheckResult:
+    """Whether the oldest unread record is younger than `fresh_within`, if the group is to run."""
+    result = partial(CheckResult, name=KEEPS_UP, severity="warning")
+    lag = lag_of(settings, ingest)
+    if lag.problem:
+        return result(passed=False, observed=lag.sentence(now))
+    age, bound = lag.age(now), ingest.fresh_within or WITHOUT_BOUND
+    paused = DesiredStore(settings.state).get(ingest.group).state == "paused"
+    return result(
+        passed=paused or age <= bound,
+        observed=f"{lag.sentence(now)}{'; the group is paused' if paused else ''}",
+        bound=f"at most {bound.total_seconds():,.0f} s",
+        numbers={
+            "unread": lag.records,
+            "oldest_unread_seconds": age.total_seconds(),
+            **{f"unread {part.name}": part.records for part in lag.parts},
+        },
+    )

@@ -1,0 +1,325 @@
+"""Sending batches to a Kafka topic: each as one transaction, or without any.
+
+The identity of a batch is kept where consumers keep their offsets, in the same transaction as its
+messages: a consumer group of the sink's own, without members. So the broker holds both or neither.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict
+from datetime import date, datetime
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from rivermark.model.client_settings import kafka_settings
+from rivermark.model.errors import RivermarkError
+from rivermark.model.sink import BatchIdentity, Rows, SinkContext, SinkWriter
+from rivermark.sinks.kafka_options import DEDUPLICATION_KEY, KafkaSinkOptions
+
+LOG: Final = logging.getLogger("rivermark")
+PATIENCE_SECONDS: Final = 60.0
+AT_ONCE: Final = 10_000
+"""Rows that are Python objects at a time."""
+TRANSACTION_MILLIS: Final = "600000"
+"""How long a batch may take; brokers allow 15 minutes unless they are set otherwise."""
+MESSAGES_ENOUGH: Final = 100
+"""A topic with so many messages should have some in each of its partitions."""
+
+
+class KafkaWriter(SinkWriter):
+    """What all writers share: the topic, and what a row becomes."""
+
+    def __init__(self, sink: KafkaSinkOptions, context: SinkContext) -> None:
+        self._sink = sink
+        self._origin = context.origin
+        self._key = sink.key or context.table.keys
+        self._columns = context.table.schema.fieldNames()
+        self._name = ".".join((sink.owner, context.origin.stream, context.table.name, sink.topic))
+        self._settings = kafka_settings(sink.brokers, sink.settings)
+        self._encoder = msgspec.json.Encoder()
+        self._last: BatchIdentity | None = None
+
+    @cached_property
+    def _producer(self) -> Producer:
+        return self._new_producer()
+
+    @abstractmethod
+    def _new_producer(self) -> Producer:
+        """A producer that is ready to send."""
+
+    @property
+    def _producer_settings(self) -> dict[str, str]:
+        return {
+            "linger.ms": "5",
+            # As Java's clients divide keys among partitions.
+            "partitioner": "murmur2_random",
+            "log_level": "0",
+            **self._settings,
+        }
+
+    @cached_property
+    def _consumer(self) -> Consumer:
+        return Consumer(
+            {
+                "log_level": "0",
+                **self._settings,
+                "group.id": self._name,
+                "enable.auto.commit": "false",
+                "isolation.level": "read_committed",
+            }
+        )
+
+    def write(
+        self, rows: Rows, identity: BatchIdentity, metadata: Mapping[str, Any] | None = None
+    ) -> int:
+        """Send the rows, unless the batch is known to be sent."""
+        last = self.last()
+        if last is not None and last.batch >= identity.batch:
+            return 0
+        table = rows if isinstance(rows, pa.Table) else rows.toArrow()
+        self._try("write", lambda: self._send(table.select(self._columns), identity))
+        self._last = identity
+        return int(table.num_rows)
+
+    @abstractmethod
+    def _send(self, table: pa.Table, identity: BatchIdentity) -> None:
+        """Send the rows of a batch; raises where the brokers do not have all of them."""
+
+    def _messages(self, table: pa.Table) -> Iterator[tuple[Mapping[str, Any], bytes]]:
+        """Each row with the value that it becomes, by the column of timestamps if there is one."""
+        if self._sink.timestamp:
+            # Windows that close in one batch come in no order; rows of one moment stay as they are.
+            table = table.sort_by(self._sink.timestamp)
+        for start in range(0, table.num_rows, AT_ONCE):
+            for row in table.slice(start, AT_ONCE).to_pylist():
+                yield row, self._encoder.encode(row)
+
+    def _produce(
+        self, row: Mapping[str, Any], value: bytes, headers: Mapping[str, str], **options: Any
+    ) -> None:
+        at: datetime | None = row[self._sink.timestamp] if self._sink.timestamp else None
+        # 0 is now.
+        millis = 0 if at is None else int(at.timestamp() * 1000)
+        while True:
+            try:
+                self._producer.produce(
+                    self._sink.topic,
+                    value,
+                    key=self._key_of(row),
+                    timestamp=millis,
+                    headers={**headers},
+                    **options,
+                )
+            except BufferError:
+                self._producer.poll(1)
+            else:
+                self._producer.poll(0)
+                return
+
+    def _key_of(self, row: Mapping[str, Any]) -> bytes | None:
+        values = [row[name] for name in self._key]
+        if not values:
+            return None
+        if len(values) > 1:
+            return self._encoder.encode(values)
+        text = self._encoder.encode(values[0])
+        return msgspec.json.decode(text).encode() if text.startswith(b'"') else text
+
+    def _check_topic(self) -> None:
+        """Refuse a topic that is missing, which would be waited for; name its empty partitions."""
+        topics = self._consumer.list_topics(timeout=PATIENCE_SECONDS).topics
+        if self._sink.topic not in topics:
+            raise RivermarkError(
+                f"stream '{self._origin.stream}': there is no topic '{self._sink.topic}' at Kafka "
+                f"{self._sink.brokers}; make it, with the partitions that its readers need"
+            )
+        numbers = sorted(topics[self._sink.topic].partitions)
+        if len(numbers) < 2:
+            return
+        places = [TopicPartition(self._sink.topic, number) for number in numbers]
+        ends = [self._consumer.get_watermark_offsets(p, PATIENCE_SECONDS)[1] for p in places]
+        empty = [str(number) for number, end in zip(numbers, ends, strict=True) if not end]
+        if empty and sum(ends) >= MESSAGES_ENOUGH:
+            LOG.warning(
+                "partition %s of topic '%s' is empty, while the others have taken %d messages: no "
+                "key of stream '%s' falls there, and readers that wait for every partition stand "
+                "still",
+                ", ".join(empty),
+                self._sink.topic,
+                sum(ends),
+                self._origin.stream,
+            )
+
+    def _try(self, what: str, action: Callable[[], Any]) -> Any:
+        """Do something with the brokers; their errors name topic and stream."""
+        try:
+            return action()
+        except KafkaException as error:
+            cause = error.args[0]
+            raise RivermarkError(
+                f"stream '{self._origin.stream}' cannot {what} its batch at Kafka topic "
+                f"'{self._sink.topic}' of {self._sink.brokers}: {cause.str()}{hint(cause)}"
+            ) from error
+
+    def replace(
+        self,
+        rows: Rows,
+        days: Collection[date],
+        replacement: str,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Skip: what consumers have read cannot be taken back."""
+        return 0
+
+    def close(self) -> None:
+        """Close the connections."""
+        if "_consumer" in self.__dict__:
+            self._consumer.close()
+            del self._consumer
+        self.__dict__.pop("_producer", None)
+
+
+class Transactional(KafkaWriter):
+    """Each batch is one transaction, with its identity in it; shuts out a writer before it."""
+
+    _is_current = False
+
+    def _new_producer(self) -> Producer:
+        """A producer; what a killed writer had begun has ended, and one that runs is shut out."""
+        made = Producer(
+            {
+                "transaction.timeout.ms": TRANSACTION_MILLIS,
+                **self._producer_settings,
+                "transactional.id": self._name,
+            }
+        )
+        self._try("begin", lambda: retried(lambda: made.init_transactions(PATIENCE_SECONDS)))
+        return made
+
+    def last(self) -> BatchIdentity | None:
+        """The batch that the sink's consumer group holds."""
+        if not self._is_current:
+            # First, so that a transaction of a killed writer has ended, one way or the other.
+            assert self._producer  # noqa: S101
+            self._try("find", self._check_topic)
+            [held] = self._try("read", lambda: retried(self._committed))
+            self._last = self._identity(held.metadata) if held.offset >= 0 else None
+            self._is_current = True
+        return self._last
+
+    def _committed(self) -> list[TopicPartition]:
+        places = self._consumer.committed([self._place(-1)], PATIENCE_SECONDS)
+        for place in places:
+            # Unknown is not none: a batch would be sent again.
+            if place.error is not None:
+                raise KafkaException(place.error)
+        return places
+
+    def _identity(self, text: str | None) -> BatchIdentity | None:
+        held = msgspec.json.decode(text or "{}", type=dict[str, Any])
+        identity = BatchIdentity(
+            held.get("stream", ""), held.get("generation", -1), held.get("batch", -1)
+        )
+        return identity if identity == self._origin.batch(identity.batch) else None
+
+    def _place(self, offset: int, metadata: str = "") -> TopicPartition:
+        return TopicPartition(self._sink.topic, 0, offset, metadata)
+
+    def _send(self, table: pa.Table, identity: BatchIdentity) -> None:
+        producer = self._producer
+        self._is_current = False
+        producer.begin_transaction()
+        try:
+            headers = {name: str(value) for name, value in asdict(identity).items()}
+            for row, value in self._messages(table):
+                self._produce(row, value, headers)
+            place = self._place(identity.batch + 1, json.dumps(asdict(identity)))
+            group = self._consumer.consumer_group_metadata()
+            retried(lambda: producer.send_offsets_to_transaction([place], group, PATIENCE_SECONDS))
+            self._origin.check()
+            producer.commit_transaction(PATIENCE_SECONDS)
+        except Exception:
+            # The next one begins with a new producer, which ends what this one left open.
+            del self._producer
+            raise
+        self._is_current = True
+
+
+class Repeating(KafkaWriter):
+    """Batches without transactions: one that is sent again is so with the same header."""
+
+    _checked = False
+
+    def _new_producer(self) -> Producer:
+        # Idempotent: what the client itself sends again comes once, and in order.
+        return Producer({**self._producer_settings, "enable.idempotence": "true"})
+
+    def last(self) -> BatchIdentity | None:
+        """The last batch of this writer; the brokers do not know which ones came before."""
+        if not self._checked:
+            self._try("find", self._check_topic)
+            self._checked = True
+        return self._last
+
+    def _send(self, table: pa.Table, identity: BatchIdentity) -> None:
+        headers = {name: str(value) for name, value in asdict(identity).items()}
+        refused: list[KafkaError] = []
+        equals: Counter[str] = Counter()
+
+        def delivered(error: KafkaError | None, _: object) -> None:
+            if error is not None:
+                refused.append(error)
+
+        for row, value in self._messages(table):
+            # By content and not by place: Spark may repeat a batch with its rows in another order.
+            digest = blake2b(value, digest_size=12).hexdigest()
+            equals[digest] += 1
+            key = "/".join((*headers.values(), digest, str(equals[digest])))
+            own = {**headers, DEDUPLICATION_KEY: key}
+            self._produce(row, value, own, on_delivery=delivered)
+        unsent = self._producer.flush(PATIENCE_SECONDS)
+        if refused or unsent:
+            del self._producer
+            raise KafkaException(refused[0] if refused else KafkaError(KafkaError._TIMED_OUT))
+
+
+def hint(cause: KafkaError) -> str:
+    """What to do about an error, where that is known."""
+    if cause.code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
+        return (
+            "; the brokers allow `transaction.max.timeout.ms` at most: give the sink "
+            'settings={"transaction.timeout.ms": "..."}, longer than a batch takes'
+        )
+    return ""
+
+
+def retried(action: Callable[[], Any]) -> Any:
+    """Do something again while the brokers only ask for time, as after their start."""
+    # The client calls few errors retriable outside of transactions.
+    passing = (
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.UNSTABLE_OFFSET_COMMIT,
+    )
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return action()
+        except KafkaException as error:
+            cause: KafkaError = error.args[0]
+            passes = cause.retriable() or cause.code() in passing
+            if not passes or time.monotonic() > until:
+                raise
+            time.sleep(0.2)

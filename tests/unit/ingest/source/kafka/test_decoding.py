@@ -1,0 +1,173 @@
+"""Values in Avro and Protobuf as JSON, with and without the header of a schema registry."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pytest
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from rivermark import Avro, DeclarationError, KafkaSource, Protobuf, RivermarkError
+from rivermark.ingest.source.kafka.decoding import UnreadableValue, check_format, json_of
+from rivermark.ingest.source.kafka.formats import Format
+
+NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
+SCHEMA: dict[str, Any] = {
+    "type": "record",
+    "name": "Ride",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "fare", "type": ["null", DECIMAL]},
+        {"name": "mark", "type": "bytes"},
+        {"name": "way", "type": {"type": "enum", "name": "Way", "symbols": ["IN", "OUT"]}},
+    ],
+}
+RIDE = {"id": 2**53 + 1, "at": NOON, "fare": Decimal("12.50"), "mark": b"\x00\xff", "way": "OUT"}
+AS_JSON = {
+    "id": 2**53 + 1,
+    "at": "2024-03-01T12:00:00Z",
+    "fare": "12.50",
+    "mark": "AP8=",
+    "way": "OUT",
+}
+NEWER = {**SCHEMA, "fields": [*SCHEMA["fields"], {"name": "tip", "type": "long", "default": 3}]}
+
+
+def binary(record: dict[str, Any], schema: dict[str, Any] = SCHEMA) -> bytes:
+    """A record as it is sent."""
+    content = io.BytesIO()
+    fastavro.schemaless_writer(content, fastavro.parse_schema(schema), record)
+    return content.getvalue()
+
+
+def header(number: int) -> bytes:
+    """The header of a schema registry."""
+    return b"\0" + number.to_bytes(4, "big")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "7.avsc").write_text(json.dumps(SCHEMA))
+    (tmp_path / "8.avsc").write_text(json.dumps(NEWER))
+    return tmp_path
+
+
+def test_avro_records_are_read_by_one_schema_or_by_those_of_a_registry(folder: Path) -> None:
+    plain = Avro(schema=str(folder / "7.avsc"))
+    assert json.loads(json_of(binary(RIDE), plain)) == AS_JSON
+    assert json.loads(json_of(binary({**RIDE, "fare": None}), plain))["fare"] is None
+
+    registry = Avro(registry=str(folder))
+    newer = binary({**RIDE, "tip": 5}, NEWER)
+    assert json.loads(json_of(header(7) + binary(RIDE), registry)) == AS_JSON
+    assert json.loads(json_of(header(8) + newer, registry)) == {**AS_JSON, "tip": 5}
+
+    read_as_newer = Avro(registry=str(folder), schema=str(folder / "8.avsc"))
+    assert json.loads(json_of(header(7) + binary(RIDE), read_as_newer)) == {**AS_JSON, "tip": 3}
+    read_as_older = Avro(registry=str(folder), schema=str(folder / "7.avsc"))
+    assert json.loads(json_of(header(8) + newer, read_as_older)) == AS_JSON
+    # As Spark's workers get it.
+    assert copy.deepcopy(registry) == registry
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (b"", "no Avro record: EOFError"),
+        (b'{"id": 1}', "no Avro record"),
+        (binary(RIDE)[:-3], "no Avro record"),
+        (binary(RIDE) + b"\0", "bytes are left over"),
+    ],
+)
+def test_what_is_no_avro_record_is_named(folder: Path, value: bytes, why: str) -> None:
+    with pytest.raises(UnreadableValue, match=why):
+        json_of(value, Avro(schema=str(folder / "7.avsc")))
+    with pytest.raises(UnreadableValue, match=r"header of a schema registry|no Avro record"):
+        json_of(value, Avro(registry=str(folder)))
+
+
+def test_a_schema_that_the_registry_lacks_stops_reading_until_it_is_put_there(
+    folder: Path,
+) -> None:
+    registry = Avro(registry=str(folder))
+    with pytest.raises(RivermarkError, match=r"schema 9, which .* does not hold: .* as 9\.avsc"):
+        json_of(header(9) + binary(RIDE), registry)
+    (folder / "9.avsc").write_text(json.dumps(SCHEMA))
+    assert json.loads(json_of(header(9) + binary(RIDE), registry)) == AS_JSON
+
+
+def ride_file() -> descriptor_pb2.FileDescriptorProto:
+    """The file of a message with a number, a 64-bit one, a text, bytes, and a repeated text."""
+    kinds = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="ride.proto", package="shop", syntax="proto3")
+    message = file.message_type.add(name="Ride")
+    for number, (name, kind) in enumerate(
+        {
+            "ride_id": kinds.TYPE_INT64,
+            "seats": kinds.TYPE_INT32,
+            "at": kinds.TYPE_STRING,
+            "mark": kinds.TYPE_BYTES,
+        }.items(),
+        start=1,
+    ):
+        message.field.add(name=name, number=number, type=kind, label=kinds.LABEL_OPTIONAL)
+    message.field.add(name="tags", number=5, type=kinds.TYPE_STRING, label=kinds.LABEL_REPEATED)
+    return file
+
+
+def test_protobuf_messages_are_read_by_their_descriptor(tmp_path: Path) -> None:
+    descriptor = tmp_path / "rides.desc"
+    descriptor.write_bytes(descriptor_pb2.FileDescriptorSet(file=[ride_file()]).SerializeToString())
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(ride_file())
+    ride = message_factory.GetMessageClass(pool.FindMessageTypeByName("shop.Ride"))
+    value = ride(ride_id=2**53 + 1, at="noon", mark=b"\0", tags=["a"]).SerializeToString()
+    expected = {
+        "ride_id": str(2**53 + 1),
+        "seats": 0,
+        "at": "noon",
+        "mark": "AA==",
+        "tags": ["a"],
+    }
+    kind = Protobuf(descriptor=str(descriptor), message="shop.Ride")
+    with_header = Protobuf(descriptor=str(descriptor), message="shop.Ride", header=True)
+    check_format(kind)
+    assert json.loads(json_of(value, kind)) == expected
+    # The first message of a file, in short; and the path 1, 0 in full.
+    for path in (b"\0", b"\x04\x02\x00"):
+        assert json.loads(json_of(header(3) + path + value, with_header)) == expected
+    for unreadable in (value[:-1], b"\xff\xff\xff"):
+        with pytest.raises(UnreadableValue, match=r"no shop\.Ride"):
+            json_of(unreadable, kind)
+    for unreadable in (value, header(3), header(3) + b"\xff"):
+        with pytest.raises(UnreadableValue, match="header of a schema registry"):
+            json_of(unreadable, with_header)
+
+
+def test_files_that_a_format_names_are_looked_for_when_the_source_is_opened(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "bad.avsc").write_text("{")
+    (tmp_path / "bad.desc").write_bytes(b"\xff")
+    formats: dict[str, Format] = {
+        "bad.avsc cannot be read": Avro(schema=str(tmp_path / "bad.avsc")),
+        "none.avsc cannot be read": Avro(schema=str(tmp_path / "none.avsc")),
+        "folder of Avro schemas .* does not exist": Avro(registry=str(tmp_path / "none")),
+        "'shop.Ride' cannot be found in": Protobuf(
+            descriptor=str(tmp_path / "bad.desc"), message="shop.Ride"
+        ),
+    }
+    for fault, kind in formats.items():
+        with pytest.raises(RivermarkError, match=fault):
+            KafkaSource(topics="rides", format=kind).open("")
+    with pytest.raises(DeclarationError, match="needs a schema, a registry, or both"):
+        Avro()
