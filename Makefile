@@ -22,7 +22,7 @@ export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo ui dashboard kafka kafka-stop check test lint unit spark platform stories bench \
+.PHONY: help setup demo demo-kafka ui dashboard kafka kafka-stop check test lint unit spark platform stories bench \
 	lock clean
 
 help: ## Show this list
@@ -34,11 +34,19 @@ setup: ## Prepare Java, packages, JARs and the class archive (the others do it b
 	@$(PYTHON) -m setup.jars delta
 	@$(PYTHON) -m setup.class_archive
 
-demo ui: export DAGSTER_HOME := $(CURDIR)/.rivermark/dagster
+demo demo-kafka ui: export DAGSTER_HOME := $(CURDIR)/.rivermark/dagster
 
 demo: setup ## Real trips and readings flow from files to published tables
 	@setup/dagster_home.sh "$(DAGSTER_HOME)"
 	@$(BIN)/rivermark demo
+
+# In a home of its own: a lake belongs to one source. The broker keeps its topics for the next time.
+demo-kafka: export TAXI_KAFKA := 127.0.0.1:$(KAFKA_PORT)
+demo-kafka: export RIVERMARK_HOME := $(CURDIR)/.rivermark/demo-kafka
+demo-kafka: setup ## The same with taxi events from topics: starts a broker, sends, runs, stops it
+	@setup/dagster_home.sh "$(DAGSTER_HOME)"
+	@$(PYTHON) -m setup.kafka_broker start --port $(KAFKA_PORT)
+	@trap : INT; $(BIN)/rivermark demo; code=$$?; $(PYTHON) -m setup.kafka_broker stop; exit $$code
 
 # On this machine only: Dagster knows no users, and who sees the page can run code.
 ui: setup ## The platform in the browser, 127.0.0.1:3000 (UI_PORT=... for another port)

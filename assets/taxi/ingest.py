@@ -1,7 +1,11 @@
-"""Ride, fare and trip events come in, as JSON lines that land while things happen."""
+"""Ride, fare and trip events come in, as JSON lines that land while things happen.
+
+Where the environment names Kafka brokers as TAXI_KAFKA, they come from topics instead of folders.
+"""
 
 from __future__ import annotations
 
+import os
 from datetime import date, timedelta
 from typing import Final
 
@@ -9,7 +13,7 @@ from assets.taxi.fares import FARE_EVENT
 from assets.taxi.rides import RIDE_EVENT
 from assets.taxi.trip_events import TRIP_EVENT
 from assets.taxi.trips.zones import LAST as LAST_ZONE
-from rivermark import Domain, Expectation, FileSource, Suite, expect
+from rivermark import Domain, Expectation, FileSource, KafkaSource, Source, Suite, expect
 
 LATENESS: Final = timedelta(seconds=60)
 """How far a ride or fare may lag behind the newest one: the delay that the training assumes."""
@@ -19,6 +23,9 @@ TRIP_LATENESS: Final = timedelta(minutes=5)
 
 SETTLE: Final = timedelta(milliseconds=200)
 """How long a file must be unchanged: these are written under another name and renamed."""
+
+BROKERS: Final = "TAXI_KAFKA"
+"""The variable of the environment that names the brokers of topics, where there are any."""
 
 FIRST_DAY: Final = date(2020, 1, 1)
 FIRST_TRIP_DAY: Final = date(2009, 1, 1)
@@ -37,9 +44,17 @@ PLAUSIBLE_FARE: Final[Expectation] = (
     ),
 )
 
+
+def events_of(folder: str) -> Source:
+    """The files of a folder, or the topic of its name at the brokers that the environment names."""
+    if os.environ.get(BROKERS):
+        return KafkaSource(brokers=f"${BROKERS}", topics=folder.replace("/", "."))
+    return FileSource(folder=folder, pattern="*.json,*.json.gz", settle=SETTLE)
+
+
 RIDE_EVENTS: Final = TAXI.ingest(
     name="taxi/ride_events",
-    source=FileSource(folder="taxi/rides", pattern="*.json,*.json.gz", settle=SETTLE),
+    source=events_of("taxi/rides"),
     contract=RIDE_EVENT,
     lateness=LATENESS,
     description="The START and the END of each ride as they came, repeats among them.",
@@ -61,7 +76,7 @@ RIDE_EVENTS: Final = TAXI.ingest(
 
 FARE_EVENTS: Final = TAXI.ingest(
     name="taxi/fare_events",
-    source=FileSource(folder="taxi/fares", pattern="*.json,*.json.gz", settle=SETTLE),
+    source=events_of("taxi/fares"),
     contract=FARE_EVENT,
     lateness=LATENESS,
     description="What each ride cost, as it came, repeats among it.",
@@ -76,7 +91,7 @@ FARE_EVENTS: Final = TAXI.ingest(
 
 TRIP_EVENTS: Final = TAXI.ingest(
     name="taxi/trip_events",
-    source=FileSource(folder="taxi/trip_events", pattern="*.json,*.json.gz", settle=SETTLE),
+    source=events_of("taxi/trip_events"),
     contract=TRIP_EVENT,
     lateness=TRIP_LATENESS,
     description="Recorded TLC trips, replayed as STARTs and ENDs in the order of their happening.",

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from assets.samples import SAMPLES
-from assets.taxi.ingest import LATENESS
+from assets.taxi.ingest import FARE_EVENTS, LATENESS, RIDE_EVENTS, TRIP_EVENTS
 from assets.taxi.tips import HOURLY_WINNERS
 from assets.taxi.trips.ingest import TRIP_RECORDS
 from assets.taxi.trips.zone_hours import ZONE_HOURS
+from rivermark import KafkaSource
 from rivermark.cli.demo_scene import LandedInput, Preview, Scene
 from rivermark.cli.show import newest_rows
 from rivermark.model.check import CheckResult
@@ -20,6 +21,7 @@ from rivermark.monitor.checks.check import StreamCheck
 from rivermark.settings import Settings
 from rivermark.testing.landing.once import copy_once, land_parts_once
 from simulator.taxi.replay import TRIP_EVENTS_FOLDER, replay
+from simulator.taxi.topics import send_landed
 from simulator.taxi.training import fare_parts, ride_parts
 from simulator.taxi.truth import HourlyTips, hourly_winners, hours_closed, truth_of
 from simulator.taxi.wire import FARES_FOLDER, RIDES_FOLDER
@@ -42,8 +44,24 @@ REPLAYED: Final = SAMPLES / "tlc" / "green_tripdata_2024-01_first2000.parquet"
 
 
 def land(landing: Path) -> list[LandedInput]:
-    """Land the samples, the replay of one of them, and seven hours of the training's rides."""
-    return [*_land_records(landing), _replay(landing), *_land_training(landing)]
+    """Land the samples, the replay of one of them, and seven hours of the training's rides.
+
+    Events whose source is a topic are sent there, too.
+    """
+    landed = [*_land_records(landing), _replay(landing), *_land_training(landing)]
+    return [*landed, *_send(landing)]
+
+
+def _send(landing: Path) -> Iterator[LandedInput]:
+    for folder, ingest in (
+        (RIDES_FOLDER, RIDE_EVENTS),
+        (FARES_FOLDER, FARE_EVENTS),
+        (TRIP_EVENTS_FOLDER, TRIP_EVENTS),
+    ):
+        if isinstance(ingest.source, KafkaSource):
+            sent = send_landed(landing / folder, ingest.source, ingest.contract)
+            what = f"of these sent to the topic {sent.topic}"
+            yield LandedInput(what, sent.files, sent.rows, sent.new_files)
 
 
 def _land_records(landing: Path) -> Iterator[LandedInput]:

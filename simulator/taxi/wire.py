@@ -41,15 +41,20 @@ def fare_from_line(line: str | bytes) -> FareEvent:
 
 def read_rides(landing: Path) -> list[list[RideEvent]]:
     """The ride events of each landed file, files in the order in which a reader takes them."""
-    return [[ride_from_line(line) for line in lines] for lines in _files(landing / RIDES_FOLDER)]
+    return [
+        [ride_from_line(line) for line in lines] for lines in landed_lines(landing / RIDES_FOLDER)
+    ]
 
 
 def read_fares(landing: Path) -> list[list[FareEvent]]:
     """The fares of each landed file, files in the order in which a reader takes them."""
-    return [[fare_from_line(line) for line in lines] for lines in _files(landing / FARES_FOLDER)]
+    return [
+        [fare_from_line(line) for line in lines] for lines in landed_lines(landing / FARES_FOLDER)
+    ]
 
 
-def _files(folder: Path) -> Iterator[list[bytes]]:
+def landed_lines(folder: Path) -> Iterator[list[bytes]]:
+    """The lines of each landed file, files in the order in which a reader takes them."""
     for file in files_in_landing_order(folder) if folder.is_dir() else []:
         content = file.read_bytes()
         yield (gzip.decompress(content) if file.suffix == ".gz" else content).splitlines()
