@@ -7,14 +7,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from assets.readings.ingest import TEMPERATURES
+from assets.readings.ingest import SENSOR_READINGS, SMOKE_LEVELS, TEMPERATURES, THRESHOLDS
 from assets.samples import SAMPLES
 from rivermark.cli.demo_scene import LandedInput, Scene
 from rivermark.testing.landing.once import copy_once, land_parts_once
+from simulator.demo_day import DemoDay
 from simulator.readings.feeds import sensor_feeds
 from simulator.readings.world import SensorWorld
 
-BEGINNING: Final = datetime(2020, 1, 1, 12, tzinfo=UTC)
+GENERATED: Final = (SENSOR_READINGS, SMOKE_LEVELS, THRESHOLDS)
 LENGTH: Final = timedelta(minutes=5)
 FILE_SPAN: Final = timedelta(seconds=15)
 
@@ -39,10 +40,12 @@ def _land_recorded(landing: Path) -> Iterator[LandedInput]:
 
 
 def _land_generated(landing: Path) -> Iterator[LandedInput]:
-    readings, *controls = sensor_feeds(SensorWorld(), BEGINNING, LENGTH, controls=True)
+    folders = [landing / ingest.source.name for ingest in GENERATED]
+    of_day = DemoDay.of(folders, "generated", datetime.now(UTC))
+    readings, *controls = sensor_feeds(SensorWorld(), of_day.noon, LENGTH, controls=True)
     for feed in (*controls, readings):
         lines = (feed.lines(parcel) for parcel in feed.parcels(FILE_SPAN))
-        done = land_parts_once(landing / feed.ingest.source.name, "generated", lines)
+        done = land_parts_once(landing / feed.ingest.source.name, of_day.stem, lines)
         what = f"generated {feed.ingest.name.partition('/')[2].replace('_', ' ')}"
         if feed is readings:
             what = "generated sensors: some readings late, lost or sent twice"

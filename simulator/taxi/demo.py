@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,8 @@ from rivermark.model.stream import table_of
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.settings import Settings
 from rivermark.testing.landing.once import copy_once, land_parts_once
+from simulator.demo_day import DemoDay
+from simulator.taxi.clock import TRAINING_CLOCK
 from simulator.taxi.replay import TRIP_EVENTS_FOLDER, replay
 from simulator.taxi.topics import send_landed
 from simulator.taxi.training import fare_parts, ride_parts
@@ -81,11 +84,14 @@ def _replay(landing: Path) -> LandedInput:
 
 
 def _land_training(landing: Path) -> Iterator[LandedInput]:
-    for folder, what, parts in (
-        (RIDES_FOLDER, "generated rides, STARTs and ENDs", ride_parts(SEVEN_HOURS, BLOCKS_AN_HOUR)),
-        (FARES_FOLDER, "their fares", fare_parts(SEVEN_HOURS, RIDES_AN_HOUR)),
-    ):
-        done = land_parts_once(landing / folder, "training", parts)
+    folders = [landing / name for name in (RIDES_FOLDER, FARES_FOLDER)]
+    of_day = DemoDay.of(folders, "training", datetime.now(UTC))
+    clock = replace(TRAINING_CLOCK, beginning=of_day.noon)
+    rides = ride_parts(SEVEN_HOURS, BLOCKS_AN_HOUR, clock)
+    fares = fare_parts(SEVEN_HOURS, RIDES_AN_HOUR, clock)
+    feeds = (("generated rides, STARTs and ENDs", rides), ("their fares", fares))
+    for folder, (what, parts) in zip(folders, feeds, strict=True):
+        done = land_parts_once(folder, of_day.stem, parts)
         yield LandedInput(what, done.files, done.rows, done.new_files)
 
 

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from rivermark.testing.landing.folder import LandingFolder
 from rivermark.testing.landing.writer import Landed
 from simulator.taxi.arrivals import rides_in_blocks
+from simulator.taxi.clock import TRAINING_CLOCK, RideClock
 from simulator.taxi.fares import fares
 from simulator.taxi.wire import FARES_FOLDER, RIDES_FOLDER, to_line
 
@@ -38,15 +39,17 @@ def land_training(
     ]
 
 
-def ride_parts(last: int, blocks: int) -> Iterator[Iterable[str]]:
+def ride_parts(
+    last: int, blocks: int, clock: RideClock = TRAINING_CLOCK
+) -> Iterator[Iterable[str]]:
     """The lines of rides 1 to `last` in order of arrival, so many blocks of five at a time."""
-    for part in _in_parts(rides_in_blocks(last), blocks):
+    for part in _in_parts(rides_in_blocks(last, clock), blocks):
         yield map(to_line, chain.from_iterable(part))
 
 
-def fare_parts(last: int, size: int) -> Iterator[Iterable[str]]:
+def fare_parts(last: int, size: int, clock: RideClock = TRAINING_CLOCK) -> Iterator[Iterable[str]]:
     """The lines of the fares of rides 1 to `last`, `size` at a time."""
-    for part in _in_parts(fares(1, last), size):
+    for part in _in_parts(fares(1, last, clock), size):
         yield map(to_line, part)
 
 
