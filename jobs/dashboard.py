@@ -9,16 +9,17 @@ from pathlib import Path
 import dagster as dg
 
 from jobs.asset_job import AssetJob
+from jobs.page_links import page_url
 from resources.settings import SettingsResource
 from rivermark.model.ingest import MILLI
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
 from rivermark.monitor.charts import draw_lateness
 from rivermark.monitor.dashboard.formatting import anchor
-from rivermark.monitor.dashboard.refresh import PAGE
+from rivermark.monitor.dashboard.refresh import page_path
 from rivermark.monitor.late_statistics import span
 from rivermark.monitor.lateness_proposal import Proposal
-from rivermark.settings import Settings
+from rivermark.settings import PREFIX, Settings
 
 DASHBOARD = dg.AssetKey(["ops", "dashboard"])
 LATENESS = dg.AssetKey(["ops", "lateness_proposals"])
@@ -58,14 +59,16 @@ def trust_schedule(topology: Topology, job: AssetJob) -> dg.ScheduleDefinition:
 
 def dashboard_link(stream: AnyStream) -> dg.UrlMetadataValue:
     """Where the dashboard shows the stream: the page of this environment's home."""
-    page = _page(str(Path.cwd()), os.environ.get("RIVERMARK_HOME"))
+    own = {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
+    page = _page(str(Path.cwd()), frozenset(own.items()))
     return dg.MetadataValue.url(f"{page}#{anchor(stream.name)}")
 
 
 @cache
-def _page(folder: str, home: str | None) -> str:
+def _page(folder: str, environment: frozenset[tuple[str, str]]) -> str:
     """The page's address; the settings are read once for all tables and what these depend on."""
-    return (Settings().home / PAGE).as_uri()
+    settings = Settings()
+    return page_url(settings, page_path(settings))
 
 
 def proposals_table(proposals: Sequence[Proposal]) -> str:

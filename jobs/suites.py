@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from jobs.check_results import SEVERITIES, unanswered
 from jobs.names import table_key
+from jobs.page_links import page_url
 from rivermark.lake.delta import dataset_of, delta_table, read_delta
 from rivermark.model.suite import Suite
 from rivermark.model.table import Table
@@ -54,16 +56,18 @@ def suite_result(
     )
     result = evaluator.evaluate(suite)
     page = page_path(settings, table)
+    link = partial(page_url, settings)
     page.unlink(missing_ok=True)
     try:
         evidence = evidence_of_failures(settings, table, suite, result)
         if evidence is not None:
-            return result_of_suite(table, result, evidence, page=write(evidence, page))
+            page = write(evidence, page)
+            return result_of_suite(table, result, evidence, page=page, link=link)
     except Exception as error:
         # Whether the rules hold is known already. The message may quote a value.
         name = type(error).__name__
         logger.warning("suite '%s': no failing rows of %s: %s", suite.name, table.name, name)
-    return result_of_suite(table, result)
+    return result_of_suite(table, result, link=link)
 
 
 def suite_results_of_days(
@@ -144,8 +148,12 @@ def result_of_suite(
     check: str = SUITE_CHECK,
     prefix: str = "",
     page: Path | None = None,
+    link: Callable[[Path], str] = Path.as_uri,
 ) -> dg.AssetCheckResult:
-    """A failed critical rule makes an error, a warning rule a warning, an info rule nothing."""
+    """A failed critical rule makes an error, a warning rule a warning, an info rule nothing.
+
+    `link` makes the addresses of Data Docs and of the `page` with the failing rows.
+    """
     metadata: dict[str, dg.MetadataValue] = {
         name: dg.MetadataValue.int(n) if isinstance(n, int) else dg.MetadataValue.float(n)
         for name, n in figures(result).items()
@@ -153,11 +161,11 @@ def result_of_suite(
     metadata["version"] = dg.MetadataValue.int(result.version)
     metadata["results"] = dg.MetadataValue.md(results_table(result))
     if result.docs_path is not None:
-        metadata["data_docs"] = dg.MetadataValue.url(result.docs_path.as_uri())
+        metadata["data_docs"] = dg.MetadataValue.url(link(result.docs_path))
     if evidence is not None:
         metadata |= _shown(evidence)
     if page is not None:
-        metadata["bad_rows"] = dg.MetadataValue.url(page.as_uri())
+        metadata["bad_rows"] = dg.MetadataValue.url(link(page))
     return dg.AssetCheckResult(
         asset_key=table_key(table),
         check_name=check,

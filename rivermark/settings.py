@@ -45,8 +45,10 @@ class Settings(BaseSettings):
     has to look, with the incident and the message as two further arguments; in the environment it
     is a JSON list (`RIVERMARK_NOTIFY_COMMAND='["mail-me", "--urgent"]'`). `durable`: what is
     committed has reached the disk; without it a power failure may take the commits of the last half
-    minute, and leave empty files in their place, which stop their streams. `master` is Spark's;
-    `environment` picks defaults in the deployment guide only.
+    minute, and leave empty files in their place, which stop their streams. `pages_port` is that of
+    the dashboard, failing rows and Data Docs beside the UI, on 127.0.0.1, and `pages_url` how links
+    in Dagster reach it, where it is not that. `master` is Spark's; `environment` picks defaults in
+    the deployment guide only.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore")
@@ -65,6 +67,8 @@ class Settings(BaseSettings):
     progress_days: float = Field(default=30, gt=0)
     notify_command: tuple[str, ...] = ()
     durable: bool = True
+    pages_port: int = Field(default=3001, ge=1, le=65535)
+    pages_url: str = ""
 
     def model_post_init(self, _context: object) -> None:
         """Derive what was not given from `home`; relative paths count from the working folder.
@@ -83,6 +87,7 @@ class Settings(BaseSettings):
         self.lake_root = self.lake_root or str(self.home / "lake")
         self.landing_root = self.landing_root or str(self.home / "landing")
         self.state_root = (self.state_root or self.home / "state").resolve()
+        self.pages_url = (self.pages_url or f"http://127.0.0.1:{self.pages_port}").rstrip("/")
         check_scheme(self.lake_root, "setting lake_root (RIVERMARK_LAKE_ROOT)")
         check_scheme(self.landing_root, "setting landing_root (RIVERMARK_LANDING_ROOT)")
         odd = CLOSED_TO_DELTA.search(self.lake_root) if is_local(self.lake_root) else None

@@ -8,9 +8,11 @@ import threading
 from types import FrameType
 from typing import Final
 
+from jobs.page_links import make_token
+from platform_defs.ui.documents import LOOPBACK
 from platform_defs.ui.processes import on_interrupt
 from platform_defs.ui.record import Record, RecordFile
-from platform_defs.ui.services import is_free
+from platform_defs.ui.services import DOCUMENTS, PAGE, is_free
 from platform_defs.ui.supervisor import ServiceSupervisor
 from rivermark.runtime.supervision.heartbeat import ENDED, HeartbeatStore, host_alive
 from rivermark.settings import Settings
@@ -37,19 +39,25 @@ def main() -> int:
         print(_already(other) if other else "rivermark: another process is starting the page")  # noqa: T201
         return 1
     before = record.read()
-    page = before and before.services.get("page")
-    if page and page.runs() and before and (before.host, before.port) != _of(options):
+    running = {n for n, each in before.services.items() if each.runs()} if before else set()
+    if PAGE in running and before and (before.host, before.port) != _of(options):
         print(  # noqa: T201
             "rivermark: the page of a supervisor that was killed is at "
             f"{before.host}:{before.port}; it is supervised there again"
         )
         options.host, options.port = before.host, before.port
-    elif not (page and page.runs()) and not is_free(options.host, options.port):
-        print(  # noqa: T201
-            f"rivermark: port {options.port} of {options.host} is taken by another program; end "
-            "it, or choose another port: make ui UI_PORT=..."
-        )
-        return 1
+    wanted = {
+        PAGE: (options.host, options.port, "make ui UI_PORT=..."),
+        DOCUMENTS: (LOOPBACK, settings.pages_port, "RIVERMARK_PAGES_PORT=... make ui"),
+    }
+    for name, (host, port, otherwise) in wanted.items():
+        if name not in running and not is_free(host, port):
+            print(  # noqa: T201
+                f"rivermark: port {port} of {host} is taken by another program; end it, or choose "
+                f"another port: {otherwise}"
+            )
+            return 1
+    make_token(settings)
     words = ("--host", options.host, "--port", str(options.port))
     supervisor = ServiceSupervisor(
         options.host,

@@ -1,4 +1,4 @@
-"""The three services of Dagster that a deployment has, as `dagster dev` would start them."""
+"""The services behind the page: Dagster's three, as `dagster dev` starts them, and documents."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from typing import Final
 MODULE: Final = "platform_defs.definitions"
 LOCATION: Final = "rivermark"
 CODE_SERVER: Final = "code server"
+PAGE: Final = "page"
+DOCUMENTS: Final = "document server"
 
 
 @dataclass(frozen=True)
 class Service:
-    """A process of Dagster: what it is called here, and the Python module and words to start it."""
+    """A process: what it is called here, and the Python module and words to start it."""
 
     name: str
     module: str
@@ -24,7 +26,7 @@ class Service:
 
 
 def services_of(folder: Path, host: str, port: int) -> tuple[Service, ...]:
-    """Code server, daemon and page; the socket between them lies in `folder`."""
+    """Code server, daemon and page, whose socket lies in `folder`, and the document server."""
     path = socket_of(folder)
     workspace = folder / "workspace.yaml"
     workspace.write_text(
@@ -37,7 +39,8 @@ def services_of(folder: Path, host: str, port: int) -> tuple[Service, ...]:
     return (
         Service(CODE_SERVER, "dagster", (*code, "--socket", str(path), *folder_of_code)),
         Service("daemon", "dagster._daemon", ("run", *reached)),
-        Service("page", "dagster_webserver", (*reached, "--host", host, "--port", str(port))),
+        Service(PAGE, "dagster_webserver", (*reached, "--host", host, "--port", str(port))),
+        Service(DOCUMENTS, "platform_defs.ui.documents", ()),
     )
 
 
@@ -58,7 +61,7 @@ def listens(path: Path) -> bool:
 
 
 def is_free(host: str, port: int) -> bool:
-    """Whether the page can have its port."""
+    """Whether a service can have its port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

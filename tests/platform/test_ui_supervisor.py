@@ -188,12 +188,13 @@ def test_a_port_that_is_taken_is_not_free() -> None:
 
 
 def test_page_and_daemon_read_what_the_code_server_serves(tmp_path: Path) -> None:
-    code, daemon, page = services_of(tmp_path, "127.0.0.1", 3000)
+    code, daemon, page, documents = services_of(tmp_path, "127.0.0.1", 3000)
 
     assert str(socket_of(tmp_path)) in code.words
     assert str(socket_of(tmp_path)) in (tmp_path / "workspace.yaml").read_text()
     for service in (daemon, page):
         assert service.words[service.words.index("--workspace") + 1].endswith("workspace.yaml")
+    assert documents.module == "platform_defs.ui.documents"
 
 
 ENDS = """

@@ -1,0 +1,175 @@
+"""The document server: what Dagster links to opens in a browser, and nothing else does."""
+
+import http.client
+import threading
+from collections.abc import Callable, Iterator
+from http.client import HTTPResponse
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from jobs.page_links import TOKEN_FILE, page_url
+from platform_defs.ui import __main__ as ui
+from platform_defs.ui.documents import DocumentServer
+from platform_defs.ui.services import is_free
+from rivermark.monitor.dashboard.failing_rows import page_path
+from rivermark.monitor.dashboard.refresh import page_path as dashboard_path
+from rivermark.settings import Settings
+from tests.platform.small_topology import HOURLY
+
+Get = Callable[..., HTTPResponse]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """A home with a dashboard, failing rows and Data Docs, and a secret beside each folder."""
+    settings = Settings(home=tmp_path / "home")
+    docs = settings.home / "quality" / "pages" / "validations" / "taxi hourly.html"
+    for path in (dashboard_path(settings), page_path(settings, HOURLY.tables[0]), docs):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"page {path.stem}")
+    (settings.home / "secret.txt").write_text("secret")
+    (settings.home / "quality" / "results.json").write_text("secret")
+    (settings.home / "pages" / ".hidden.html").write_text("secret")
+    (settings.home / "pages" / "link.html").symlink_to(settings.home / "secret.txt")
+    return settings
+
+
+@pytest.fixture
+def server(settings: Settings) -> Iterator[DocumentServer]:
+    with DocumentServer(settings, 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def get(server: DocumentServer) -> Get:
+    """Asks for an address, by default with the cookie of a browser that has followed a link."""
+
+    def ask(path: str, *, method: str = "GET", **headers: str) -> HTTPResponse:
+        connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+        sent = {"Cookie": f"rivermark_pages={server.token}"} | headers
+        connection.request(method, path, headers=sent)
+        return connection.getresponse()
+
+    return ask
+
+
+def test_a_link_of_dagster_opens_once_and_its_cookie_opens_what_it_leads_to(
+    settings: Settings, server: DocumentServer, get: Get
+) -> None:
+    for path in (
+        dashboard_path(settings),
+        page_path(settings, HOURLY.tables[0]),
+        settings.home / "quality" / "pages" / "validations" / "taxi hourly.html",
+    ):
+        link = urlsplit(page_url(settings, path))
+        assert link.netloc == f"127.0.0.1:{settings.pages_port}"
+        followed = get(f"{link.path}?{link.query}", Cookie="")
+        assert followed.status == 303
+        assert followed.headers["Location"] == link.path
+        assert "HttpOnly" in followed.headers["Set-Cookie"]
+        cookie = followed.headers["Set-Cookie"].partition(";")[0]
+        opened = get(link.path, Cookie=cookie)
+        assert (opened.status, opened.read()) == (200, f"page {path.stem}".encode())
+        assert opened.headers["Content-Type"] == "text/html"
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Cookie": ""}, {"Cookie": "rivermark_pages=guess"}, {"Cookie": "\x7f;=;"}]
+)
+def test_who_has_no_token_sees_nothing(get: Get, headers: dict[str, str]) -> None:
+    refused = get("/pages/dashboard.html", **headers)
+
+    assert refused.status == 403
+    assert b"by its link in Dagster" in refused.read()
+    assert get("/pages/dashboard.html?token=guess", **headers).status == 403
+
+
+def test_another_name_of_this_machine_is_refused(get: Get, server: DocumentServer) -> None:
+    """A page of another site whose name was made to mean this machine sends its own name."""
+    assert get("/pages/dashboard.html", Host="evil.example").status == 421
+    assert get("/pages/dashboard.html", Host=f"localhost:{server.server_port}").status == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/secret.txt",
+        "/pages/../secret.txt",
+        "/pages/%2e%2e/secret.txt",
+        "/pages/..%2fsecret.txt",
+        "/pages//etc/passwd",
+        "/pages/%2fetc/passwd",
+        "/data_docs/../results.json",
+        "/data_docs/%2e%2e/results.json",
+        "/pages/.hidden.html",
+        "/pages/link.html",
+        "/pages/a%00b",
+        "/pages/",
+        "/pages",
+        "/nothing",
+    ],
+)
+def test_only_what_the_folders_hold_is_served(get: Get, path: str) -> None:
+    answer = get(path)
+
+    assert answer.status == 404
+    assert b"secret" not in answer.read()
+
+
+def test_a_redirect_stays_on_this_server(get: Get, server: DocumentServer) -> None:
+    followed = get(f"//evil.example/x?token={server.token}", Cookie="")
+
+    assert followed.headers["Location"] == "/evil.example/x"
+    assert get("/").headers["Location"] == "/pages/dashboard.html"
+
+
+def test_it_answers_head_and_refuses_to_write(get: Get) -> None:
+    head = get("/pages/dashboard.html", method="HEAD")
+
+    assert (head.status, head.read()) == (200, b"")
+    assert head.headers["Content-Length"] == str(len("page dashboard"))
+    assert get("/pages/dashboard.html", method="POST").status == 501
+
+
+def test_it_listens_on_the_loopback_address_and_its_token_is_the_owners(
+    settings: Settings, server: DocumentServer
+) -> None:
+    assert server.server_address[0] == "127.0.0.1"
+    token = settings.state / TOKEN_FILE
+    assert token.stat().st_mode & 0o077 == 0
+    assert len(token.read_text()) >= 32
+    assert DocumentServer.file_of(server, "/pages/dashboard.html") is not None
+
+
+def test_links_are_made_for_the_address_that_is_set(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, pages_url="https://rivermark.example/docs/")
+
+    assert page_url(settings, dashboard_path(settings)) == (
+        "https://rivermark.example/docs/pages/dashboard.html"
+    )
+    assert page_url(settings, Path("/elsewhere/x.html")) == "file:///elsewhere/x.html"
+    assert not (settings.state / TOKEN_FILE).exists(), "no token is made by a link"
+
+
+def test_a_port_in_use_ends_the_ui_with_one_line(
+    server: DocumentServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    port = server.server_port
+    assert not is_free("127.0.0.1", port)
+    monkeypatch.setenv("RIVERMARK_HOME", str(tmp_path / "other"))
+    monkeypatch.setenv("RIVERMARK_PAGES_PORT", str(port))
+    monkeypatch.setattr(ui, "on_interrupt", lambda _: None)
+    monkeypatch.setattr("sys.argv", ["ui", "--port", "0"])
+
+    assert ui.main() == 1
+    assert capsys.readouterr().out == (
+        f"rivermark: port {port} of 127.0.0.1 is taken by another program; end it, or choose "
+        "another port: RIVERMARK_PAGES_PORT=... make ui\n"
+    )
