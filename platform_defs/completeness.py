@@ -12,7 +12,8 @@ import dagster as dg
 from jobs.check_results import asset_check_result, unanswered
 from jobs.dashboard import DASHBOARD, LATENESS, TRUST_GROUP, chart_of, proposals_table
 from jobs.events import evaluation
-from jobs.names import by_days, progress_key, table_key
+from jobs.names import by_days, table_key
+from jobs.page_links import page_url
 from jobs.suites import DAY_SUITE_CHECK, days_to_evaluate, suite_results_of_days
 from platform_defs.days import day_check
 from resources.settings import SettingsResource
@@ -48,7 +49,6 @@ def trust_assets(topology: Topology) -> list[dg.AssetsDefinition]:
         key=DASHBOARD,
         group_name=TRUST_GROUP,
         kinds={"html"},
-        deps=[progress_key(group) for group in topology.groups()],
         description=(
             "One page for any browser, without network: days by hour, late rows, throughput, "
             "watermarks, checks, recomputes, tables. Drawing it evaluates the days and reports "
@@ -71,7 +71,7 @@ def trust_assets(topology: Topology) -> list[dg.AssetsDefinition]:
         states = [d.state for s in drawn.facts.streams for d in s.days]
         return dg.MaterializeResult(
             metadata={
-                "page": dg.MetadataValue.url(drawn.path.as_uri()),
+                "page": dg.MetadataValue.url(page_url(settings, drawn.path)),
                 "bytes": drawn.path.stat().st_size,
                 "checks": len(newest),
                 "checks_broken": sum(not result.passed for result in newest),
@@ -83,7 +83,6 @@ def trust_assets(topology: Topology) -> list[dg.AssetsDefinition]:
         key=LATENESS,
         group_name=TRUST_GROUP,
         kinds={"svg"},
-        deps=[table_key(table) for ingest in live for table in (ingest.admitted, ingest.late)],
         description="Which lateness each ingest should allow, by how late its rows really were.",
     )
     def lateness_proposals(platform: SettingsResource) -> dg.MaterializeResult[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Final
 
 import dagster as dg
@@ -18,6 +19,31 @@ from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.sinks.output import sinks_of
 
 KINDS: Final = {"spark", "delta"}
+LIVE_FRESH: Final = timedelta(days=2)
+"""A live stream closes a day each day, and reports it also where it is empty."""
+DUMP_FRESH: Final = timedelta(days=35)
+"""Dumps and lookups come by the month."""
+
+
+COMMON_COLUMNS: Final = {
+    "flags": "Rules of the contract that the row breaks and that do not quarantine it.",
+    "_file": "The file, or other split of the source, that the row came in.",
+    "_row": "Its place there: of a file the line, from 1.",
+    "_ingest_batch": "The planned batch that read it.",
+    "_ingested_at": "When it was read (UTC).",
+    "_landed_at": "When its file landed (UTC).",
+    "_arrival": "The number of its file in the order of arrival.",
+    "_format": "The format of its file.",
+    "_columns": "The columns of its file.",
+    "_watermark": "The watermark that the row missed (UTC).",
+    "_late_by_ms": "How far it lay behind that watermark (ms).",
+    "payload": "The row as it came, as text.",
+    "reasons": "Why the row was quarantined.",
+    "details": "Which fields the reasons are about.",
+    "window_start": "Start of the window, within it (UTC).",
+    "window_end": "End of the window, no longer within it (UTC).",
+}
+"""What columns are that the platform adds, and those that have one name wherever they are."""
 
 
 def table_spec(topology: Topology, stream: AnyStream, table: Table) -> dg.AssetSpec:
@@ -26,15 +52,15 @@ def table_spec(topology: Topology, stream: AnyStream, table: Table) -> dg.AssetS
         key=table_key(table),
         deps=lineage(topology, stream, table),
         description=table.description,
-        group_name=stream.group,
+        group_name=asset_group(stream, table),
         kinds=KINDS,
         owners=list(stream.owners),
         partitions_def=partitions_of(stream, table),
-        freshness_policy=_freshness(stream, table),
+        freshness_policy=freshness(stream, table),
         # A run hosts some streams, and a batch without late rows writes no late table.
         skippable=True,
         metadata={
-            "dagster/column_schema": column_schema(stream, table),
+            "dagster/column_schema": column_schema(topology, stream, table),
             "dagster/table_name": table.name,
             "dagster/storage_kind": "delta",
             "stream": stream.name,
@@ -44,6 +70,18 @@ def table_spec(topology: Topology, stream: AnyStream, table: Table) -> dg.AssetS
             **code_references(stream),
         },
     )
+
+
+def asset_group(stream: AnyStream, table: Table) -> str:
+    """The group in the lineage: what comes before the admitted rows of an ingest is beside them."""
+    if isinstance(stream, Ingest) and table.name != stream.admitted.name:
+        return ingest_group(stream)
+    return stream.group
+
+
+def ingest_group(ingest: Ingest) -> str:
+    """The group of an ingest's source, raw, late and quarantined rows."""
+    return f"{ingest.group}_ingest"
 
 
 def sinks(stream: AnyStream, table: Table) -> dict[str, str]:
@@ -81,7 +119,7 @@ def landing_spec(ingest: Ingest) -> dg.AssetSpec:
     return dg.AssetSpec(
         key=landing_key(ingest),
         description=ingest.source.description,
-        group_name=ingest.group,
+        group_name=ingest_group(ingest),
         kinds={ingest.source.kind},
     )
 
@@ -110,10 +148,25 @@ def _dep(topology: Topology, stream: AnyStream, table: Table, read: Table) -> dg
     return dg.AssetDep(table_key(read))
 
 
-def column_schema(stream: AnyStream, table: Table) -> dg.TableSchema:
-    """The columns with their Spark types, and what the contract says of them."""
-    fields = stream.contract.fields if isinstance(stream, Ingest) else ()
-    return _columns(table, {field.name: field.description for field in fields})
+def column_schema(topology: Topology, stream: AnyStream, table: Table) -> dg.TableSchema:
+    """The columns with their Spark types, and what the declarations say of them."""
+    return _columns(table, descriptions(topology, stream))
+
+
+def descriptions(topology: Topology, stream: AnyStream) -> dict[str, str]:
+    """What columns are: by the contract, or as the inputs describe columns of the same name."""
+    described = {**COMMON_COLUMNS}
+    if isinstance(stream, Ingest):
+        return described | {f.name: f.description for f in stream.contract.fields if f.description}
+    for upstream in reversed(topology.upstreams(stream)):
+        described |= descriptions(topology, upstream)
+        described |= {
+            f.name: comment
+            for table in upstream.tables
+            for f in table.schema.fields
+            if (comment := f.metadata.get("comment"))
+        }
+    return described
 
 
 def _columns(table: Table, descriptions: dict[str, str]) -> dg.TableSchema:
@@ -123,7 +176,7 @@ def _columns(table: Table, descriptions: dict[str, str]) -> dg.TableSchema:
             dg.TableColumn(
                 name=field.name,
                 type=field.dataType.simpleString(),
-                description=descriptions.get(field.name) or field.metadata.get("comment"),
+                description=field.metadata.get("comment") or descriptions.get(field.name),
                 constraints=dg.TableColumnConstraints(nullable=field.nullable),
                 tags={"personal": ""} if field.name in table.personal else {},
             )
@@ -132,7 +185,14 @@ def _columns(table: Table, descriptions: dict[str, str]) -> dg.TableSchema:
     )
 
 
-def _freshness(stream: AnyStream, table: Table) -> dg.FreshnessPolicy | None:
-    if stream.fresh_within is None or table.name != stream.tables[0].name:
+def freshness(stream: AnyStream, table: Table) -> dg.FreshnessPolicy | None:
+    """When a published table counts as stale: as declared, else by how its rows come.
+
+    Tables without days beside a stream's first, such as one of alerts, may get no row for long.
+    """
+    if table.name != stream.tables[0].name and not by_days(stream, table):
         return None
-    return dg.FreshnessPolicy.time_window(fail_window=stream.fresh_within)
+    live = stream.kind == "append" if isinstance(stream, Stream) else stream.lateness is not None
+    return dg.FreshnessPolicy.time_window(
+        fail_window=stream.fresh_within or (LIVE_FRESH if live else DUMP_FRESH)
+    )

@@ -1,13 +1,31 @@
 """What the pages show of the tables."""
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.definitions.freshness import TimeWindowFreshnessPolicy
 
-from platform_defs.specs import landing_spec
-from rivermark import DeltaSource, Ingest, RateSource, SocketSource, Source, Topology
+from platform_defs.specs import (
+    COMMON_COLUMNS,
+    DUMP_FRESH,
+    LIVE_FRESH,
+    column_schema,
+    freshness,
+    landing_spec,
+)
+from rivermark import (
+    DeltaSource,
+    Ingest,
+    RateSource,
+    SocketSource,
+    Source,
+    Stream,
+    Table,
+    Topology,
+)
 from tests.platform.conftest import definitions_in
 from tests.platform.small_topology import HOURLY, SMALL
 
@@ -66,6 +84,59 @@ def test_a_table_shows_its_columns_owners_group_and_name(defs: dg.Definitions) -
     assert columns["ride_id"].type == "bigint"
     assert columns["ride_id"].description == "Identifies the ride."
     assert dict(columns["driver"].tags) == {"personal": ""}
+
+
+def test_what_comes_before_admission_is_a_group_of_its_own(defs: dg.Definitions) -> None:
+    graph = defs.resolve_asset_graph()
+    groups = {key.to_user_string(): graph.get(key).group_name for key in graph.get_all_asset_keys()}
+
+    ingest = {name for name, group in groups.items() if group == "taxi_ingest"}
+    assert ingest == {
+        "landing/taxi/rides",
+        "taxi/rides_raw",
+        "taxi/rides_late",
+        "taxi/rides_quarantine",
+    }
+    assert groups["taxi/rides"] == groups["taxi/hourly"] == "taxi"
+    # The dashboard shows all of them: an arrow from each would say nothing.
+    assert graph.get(dg.AssetKey(["ops", "dashboard"])).parent_keys == set()
+    assert graph.get(dg.AssetKey(["ops", "lateness_proposals"])).parent_keys == set()
+
+
+def test_every_published_table_is_fresh_for_as_long_as_its_rows_may_take(
+    defs: dg.Definitions,
+) -> None:
+    graph = defs.resolve_asset_graph()
+    windows = {
+        key.to_user_string(): policy.fail_window.to_timedelta()
+        for key in graph.get_all_asset_keys()
+        if isinstance(policy := graph.get(key).freshness_policy, TimeWindowFreshnessPolicy)
+    }
+    live = {"taxi/rides", "taxi/hourly", "taxi/daily", "taxi/local", "watch/alerts"}
+    assert windows == dict.fromkeys(live, LIVE_FRESH)
+
+    [rides] = [stream for stream in SMALL.streams if isinstance(stream, Ingest)]
+    dump = replace(rides, lateness=None)
+    declared = replace(rides, fresh_within=timedelta(hours=1))
+    for stream, window in ((dump, DUMP_FRESH), (declared, timedelta(hours=1))):
+        policy = freshness(stream, stream.admitted)
+        assert isinstance(policy, TimeWindowFreshnessPolicy)
+        assert policy.fail_window.to_timedelta() == window
+
+
+def test_a_derived_column_is_described_as_the_column_that_it_comes_from() -> None:
+    [rides] = [stream for stream in SMALL.streams if isinstance(stream, Ingest)]
+    table = Table(
+        name="taxi/known",
+        schema="ride_id long, at timestamp COMMENT 'When it ended.', window_end timestamp, x long",
+        description="Rides by rank.",
+        event_time="at",
+    )
+    stream = Stream(reads=(rides,), build=lambda rides: rides, writes=table, group="taxi")
+    columns = column_schema(Topology([rides, stream]), stream, table).columns
+
+    known = [column.description for column in columns]
+    assert known == ["Identifies the ride.", "When it ended.", COMMON_COLUMNS["window_end"], None]
 
 
 def test_a_table_links_to_the_code_that_computes_it(defs: dg.Definitions) -> None:
