@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 
 import dagster as dg
 
 from jobs import metadata
 from jobs.check_results import unanswered
+from jobs.day_reports import DayReporter
 from jobs.live_checks import Crash, LiveChecks
-from jobs.names import by_days, in_order, progress_key, table_key
+from jobs.names import in_order, progress_key, table_key
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
@@ -26,13 +26,13 @@ class Reporter:
 
     A table that got rows is materialized, so that what depends on it can follow; one that got none
     is observed, which shows that its stream lives. Days that became final are materialized as
-    partitions. Tables in `returned` are left to the step's own results.
+    partitions by `days`. Tables in `returned` are left to the step's own results.
     """
 
     context: dg.AssetExecutionContext
     topology: Topology
     streams: Sequence[AnyStream]
-    mode: str
+    days: DayReporter
     returned: frozenset[str] = frozenset()
     checks: LiveChecks | None = None
     last: dict[str, Report] = field(default_factory=dict)
@@ -45,9 +45,10 @@ class Reporter:
         for table in in_order(stream):
             if table.name in self.returned:
                 continue
-            for event in self.events(stream, table, report):
+            if event := self.event(stream, table, report):
                 self.context.log_event(event)
-        if self.mode == "continuous" and stream.name == self.streams[-1].name:
+        self.days.report(stream, report.closed_days)
+        if self.days.mode == "continuous" and stream.name == self.streams[-1].name:
             self.context.log_event(self._group_event(stream.group))
             self._report_checks()
         self._before[report.stream] = report.numbers
@@ -56,22 +57,17 @@ class Reporter:
         for _ in self.context.op_execution_context.consume_events():
             pass
 
-    def events(self, stream: AnyStream, table: Table, report: Report) -> list[Event]:
-        """The events of one table: itself, then its days."""
-        key, shown = table_key(table), self.describe(stream, table, report)
+    def event(self, stream: AnyStream, table: Table, report: Report) -> Event | None:
+        """The event of one table; none of a table that got no rows, but of a stream's first."""
         changed = self._rows(stream, table, report) > 0
         kind = dg.AssetMaterialization if changed else dg.AssetObservation
         if not changed and table.name != stream.tables[0].name:
-            return []
-        days = self._days(stream, table, report.closed_days)
-        return [
-            kind(asset_key=key, metadata=shown),
-            *(dg.AssetMaterialization(key, partition=day, metadata=shown) for day in days),
-        ]
+            return None
+        return kind(asset_key=table_key(table), metadata=self.describe(stream, table, report))
 
     def describe(self, stream: AnyStream, table: Table, report: Report) -> metadata.Metadata:
         """The metadata of an event: the stream's figures at its first table, rows at the others."""
-        mode = {metadata.MODE: dg.MetadataValue.text(self.mode)}
+        mode = metadata.of_mode(self.days.mode)
         if table.name != stream.tables[0].name:
             rows = {"rows_out": self._rows(stream, table, report)}
             return metadata.of_numbers(rows) | mode
@@ -109,11 +105,6 @@ class Reporter:
                     before = self._before.get(stream.name, {}).get(total, 0)
                     return int(numbers.get(total, 0) - before)
         return int(numbers.get("rows_out", 0))
-
-    def _days(self, stream: AnyStream, table: Table, closed: tuple[date, ...]) -> list[str]:
-        if table.days is None or not by_days(stream, table):
-            return []
-        return [day.isoformat() for day in closed if day >= table.days.start]
 
 
 def total(numbers: Iterable[Mapping[str, int | float]]) -> dict[str, int | float]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import dagster as dg
 
 from jobs import metadata
+from jobs.day_reports import DayReporter
 from jobs.events import Reporter, total
 from jobs.interruption import cancelled_by_a_person, drained
 from jobs.live_checks import live_checks
@@ -98,7 +99,8 @@ class Host:
             if table_key(table) in context.selected_asset_keys
         ]
         names = frozenset(table.name for _, table in selected)
-        reporter = Reporter(context, self.topology, hosting.streams, "bounded", names)
+        days = DayReporter(context.op_execution_context, hosting.settings, "bounded")
+        reporter = Reporter(context, self.topology, hosting.streams, days, names)
         session = spark.spark_session
         failure: StreamFailed | None = None
         with drained() as stop:
@@ -106,6 +108,7 @@ class Host:
                 hosting.run(session, stop, on_report=reporter)
             except StreamFailed as error:
                 failure = error
+        days.finish()
         lake = hosting.settings.lake()
         for stream, table in selected:
             report = reporter.last.get(stream.name)
@@ -146,9 +149,8 @@ class Host:
                 checks_every=config.check_every,
                 suites_every=config.suites_every,
             )
-            reporter = Reporter(
-                context, self.topology, hosting.streams, "continuous", checks=checks
-            )
+            days = DayReporter(context.op_execution_context, hosting.settings, "continuous")
+            reporter = Reporter(context, self.topology, hosting.streams, days, checks=checks)
             with drained() as stop, checks.running():
                 hosting.run(session, stop, on_report=reporter, report_every=config.report_every)
         except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt):

@@ -38,6 +38,7 @@ PENDING: Final = "pending"
 ERROR: Final = "error"
 MODE: Final = "mode"
 ROW_COUNT: Final = "dagster/row_count"
+DAY_ROW_COUNT: Final = "dagster/partition_row_count"
 
 
 def of_numbers(numbers: Mapping[str, int | float]) -> Metadata:
@@ -63,6 +64,16 @@ def of_pending(pending: tuple[str, ...]) -> Metadata:
 def of_error(error: str | None) -> Metadata:
     """The last failure of a stream that has failed, or that is started again."""
     return {ERROR: dg.MetadataValue.text(error)} if error else {}
+
+
+def of_mode(mode: str) -> Metadata:
+    """How the rows came to be: in which mode of a run, or by which operation."""
+    return {MODE: dg.MetadataValue.text(mode)}
+
+
+def of_day_rows(rows: int) -> Metadata:
+    """How many rows the table holds of the day that is reported."""
+    return {DAY_ROW_COUNT: dg.MetadataValue.int(rows)}
 
 
 def of_rows(lake: Lake, table: Table) -> Metadata:

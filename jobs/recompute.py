@@ -11,7 +11,7 @@ import dagster as dg
 from jobs.backfill import failing_step
 from jobs.day_results import day_results
 from jobs.names import catch_up_job_name, table_key
-from jobs.reprocessing_report import of_table
+from jobs.reprocessing_report import of_days
 from jobs.run_config import RecomputeConfig
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
@@ -71,9 +71,10 @@ class Recomputing:
                 done = replace(spark.spark_session, platform.settings(), order)
             lake = platform.settings().lake()
             for table in tables:
-                yield dg.MaterializeResult(
-                    asset_key=table_key(table), metadata=of_table(done, table, lake)
-                )
+                key = table_key(table)
+                for day, shown in of_days(done, table, lake).items():
+                    context.add_asset_metadata(shown, key, day.isoformat())
+                yield dg.MaterializeResult(asset_key=key)
             settings = platform.settings()
             for result in day_results(settings, self.topology, stream, tables, first, last):
                 context.log_event(result)

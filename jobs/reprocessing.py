@@ -1,24 +1,25 @@
 """A job for each group that reprocesses a stream of it: rehearse, replace, undo, or a what-if."""
 
 import enum
+from collections.abc import Iterable
 from datetime import timedelta
+from typing import Any, Literal
 
 import dagster as dg
-from pydantic import Field
+from pydantic import Field, create_model
 
 from jobs.backfill import backfill_context, failing_step
 from jobs.day_results import day_results
+from jobs.event_batch import store_materializations
 from jobs.names import days_pool, stem, table_key
-from jobs.reprocessing_report import of_run, of_table
+from jobs.reprocessing_report import of_days, of_run, of_table
 from jobs.run_config import DayText, RecomputeConfig, optional_day
 from resources.settings import SettingsResource
 from resources.spark import SparkResource
 from rivermark.backfill.reprocess import Request, reprocess
 from rivermark.backfill.result import Reprocessing
 from rivermark.lake.lake import Lake
-from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import Stream
-from rivermark.model.table import days_between
 from rivermark.model.topology import Topology
 from rivermark.runtime.query.recompute import recomputable
 
@@ -73,6 +74,13 @@ class ReprocessConfig(RecomputeConfig):
         )
 
 
+def config_of(streams: Iterable[str]) -> type[ReprocessConfig]:
+    """The configuration of a group: its launchpad offers the streams that there are."""
+    offered: Any = Literal[tuple(sorted(streams))]
+    described = Field(description="A derived stream of the group.")
+    return create_model("ReprocessConfig", __base__=ReprocessConfig, stream=(offered, described))
+
+
 def reprocess_job_name(group: str) -> str:
     """The job that reprocesses days of a group's tables."""
     return f"{stem(group)}_reprocess"
@@ -92,11 +100,6 @@ def reprocess_job(topology: Topology, group: str) -> dg.JobDefinition:
     """One run is one reprocessing of one stream, and of what follows from it."""
     derived = {s.name: s for s in topology.groups()[group] if isinstance(s, Stream)}
 
-    @dg.op(
-        name=f"reprocess_{stem(group)}",
-        description="Recomputes closed days and compares, replaces, or restores them.",
-        pool=days_pool(group),
-    )
     def reprocess_days(
         context: dg.OpExecutionContext,
         config: ReprocessConfig,
@@ -120,9 +123,6 @@ def reprocess_job(topology: Topology, group: str) -> dg.JobDefinition:
                     context.log_event(result)  # type: ignore[arg-type]
 
         with failing_step():
-            if config.stream not in derived:
-                known = ", ".join(sorted(derived))
-                raise RivermarkError(f"no stream of this group is named {config.stream!r}: {known}")
             outcome = reprocess(
                 backfill_context(context, topology, platform, spark, report),
                 config.request(derived[config.stream]),
@@ -133,13 +133,21 @@ def reprocess_job(topology: Topology, group: str) -> dg.JobDefinition:
         for name, reason in outcome.left.items():
             context.log.warning(f"not followed up: {name}: {reason}")
 
+    # Made for the group, so that no type checker knows it.
+    reprocess_days.__annotations__["config"] = config_of(derived)
+    reprocess_op = dg.op(
+        name=f"reprocess_{stem(group)}",
+        description="Recomputes closed days and compares, replaces, or restores them.",
+        pool=days_pool(group),
+    )(reprocess_days)
+
     @dg.job(
         name=reprocess_job_name(group),
         description=f"Closed days of a stream of '{group}': rehearsed, replaced, undone, what-if.",
         tags=TAGS,
     )
     def reprocessing() -> None:
-        reprocess_days()
+        reprocess_op()
 
     return reprocessing
 
@@ -150,13 +158,12 @@ def log_events(
     """Report at each table: replaced days as materializations, others as one observation."""
     for name, outcome in done.tables.items():
         table = topology.table(name)
-        report = of_table(done, table, lake)
         if outcome.version_after is None:
+            report = of_table(done, table, lake)
             context.log_event(dg.AssetObservation(table_key(table), metadata={**report}))
             continue
-        for day in days_between(done.first, done.last):
-            context.log_event(
-                dg.AssetMaterialization(
-                    table_key(table), partition=day.isoformat(), metadata={**report}
-                )
-            )
+        events = [
+            dg.AssetMaterialization(table_key(table), partition=str(day), metadata={**shown})
+            for day, shown in of_days(done, table, lake).items()
+        ]
+        store_materializations(context.instance, events, context)

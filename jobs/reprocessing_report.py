@@ -3,36 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import dagster as dg
 
 from jobs import metadata
-from rivermark.backfill.difference import KINDS
-from rivermark.backfill.result import Reprocessing, TableOutcome, plain
+from rivermark.backfill.difference import KINDS, Difference
+from rivermark.backfill.result import Reprocessing, plain
 from rivermark.lake.lake import Lake
-from rivermark.lake.statistics import row_count
-from rivermark.model.table import Table
+from rivermark.model.table import Table, days_between
 
 
 def of_table(done: Reprocessing, table: Table, lake: Lake) -> metadata.Metadata:
     """The metadata of a table: how its days differ, and from which versions to which."""
     outcome = done.tables[table.name]
-    difference = outcome.difference
-    shown: metadata.Metadata = {
-        metadata.MODE: dg.MetadataValue.text(done.kind),
-        metadata.ROW_COUNT: dg.MetadataValue.int(row_count(lake, table)),
-        "reprocessing": dg.MetadataValue.text(done.id),
+    return {
+        **_of_all_days(done, table, lake),
+        **_numbers(outcome.difference),
+        "conflicts": dg.MetadataValue.int(outcome.conflicts),
+    }
+
+
+def of_days(done: Reprocessing, table: Table, lake: Lake) -> dict[date, metadata.Metadata]:
+    """The metadata of each day of the range: with the day's own numbers."""
+    common, difference = _of_all_days(done, table, lake), done.tables[table.name].difference
+    of_days = {day: difference.of_day(day) for day in days_between(done.first, done.last)}
+    return {
+        day: common | _numbers(own) | metadata.of_day_rows(own.rows_after)
+        for day, own in of_days.items()
+    }
+
+
+def _numbers(difference: Difference) -> metadata.Metadata:
+    return {
         "rows_before": dg.MetadataValue.int(difference.rows_before),
         "rows_after": dg.MetadataValue.int(difference.rows_after),
         "rows_added": dg.MetadataValue.int(difference.added),
         "rows_removed": dg.MetadataValue.int(difference.removed),
         "rows_changed": dg.MetadataValue.int(difference.changed),
-        "conflicts": dg.MetadataValue.int(outcome.conflicts),
+        "days": dg.MetadataValue.md(days(difference)),
+        "samples": dg.MetadataValue.md(samples(difference)),
+    }
+
+
+def _of_all_days(done: Reprocessing, table: Table, lake: Lake) -> metadata.Metadata:
+    """What is no number of a day: how it was done, from which versions to which."""
+    outcome = done.tables[table.name]
+    shown = {
+        **metadata.of_mode(done.kind),
+        **metadata.of_rows(lake, table),
+        "reprocessing": dg.MetadataValue.text(done.id),
         "version_before": dg.MetadataValue.int(outcome.version_before),
         "read": dg.MetadataValue.text(versions_read(done)),
-        "days": dg.MetadataValue.md(days(outcome)),
-        "samples": dg.MetadataValue.md(samples(outcome)),
     }
     if outcome.version_after is not None:
         shown["version"] = dg.MetadataValue.int(outcome.version_after)
@@ -77,25 +100,24 @@ def summary(done: Reprocessing) -> str:
     return metadata.markdown(["table", *KINDS, "columns", "version before", "version after"], rows)
 
 
-def days(outcome: TableOutcome) -> str:
+def days(difference: Difference) -> str:
     """How each day's rows differ, with the sums that changed."""
     sums: dict[Any, list[str]] = {}
-    for each in outcome.difference.sums:
+    for each in difference.sums:
         if each.before != each.after:
             text = f"{each.column}: {each.before} → {each.after}"
             sums.setdefault(each.day, []).append(text)
     rows = [
         [day.isoformat(), *(f"{n[kind]:,}" for kind in KINDS), "; ".join(sums.get(day, []))]
-        for day, n in outcome.difference.days.items()
+        for day, n in difference.days.items()
     ]
     return metadata.markdown(["day", *KINDS, "sums that moved"], rows)
 
 
-def samples(outcome: TableOutcome) -> str:
+def samples(difference: Difference) -> str:
     """A few rows of each kind that differ; personal values are hidden in them already."""
     rows = [
-        [sample.kind, _pairs(sample.key), _pairs(sample.values)]
-        for sample in outcome.difference.samples
+        [sample.kind, _pairs(sample.key), _pairs(sample.values)] for sample in difference.samples
     ]
     head = ["kind", "key", "values (changed: before → after)"]
     return metadata.markdown(head, rows) if rows else "None."

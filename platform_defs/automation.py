@@ -23,6 +23,7 @@ from jobs.schedules import (
     watch_schedule,
 )
 from jobs.streams import catch_up_job, live_job
+from platform_defs.report_sensor import report_sensor
 from platform_defs.sensors import restart_sensor
 from rivermark.model.topology import Topology
 
@@ -66,5 +67,5 @@ def clockwork_of(topology: Topology) -> Clockwork:
             desired_state_job(topology, "paused"),
         ],
         schedules=schedules,
-        sensors=[restart_sensor(topology, live)],
+        sensors=[restart_sensor(topology, live), report_sensor(topology)],
     )

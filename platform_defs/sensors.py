@@ -34,6 +34,7 @@ STATUSES: Final[dict[dg.DagsterRunStatus, RunStatus]] = {
     dg.DagsterRunStatus.SUCCESS: "success",
     dg.DagsterRunStatus.FAILURE: "failure",
 }
+ACTIVE_STATUSES: Final = [status for status, name in STATUSES.items() if name in ACTIVE]
 
 
 def restart_sensor(topology: Topology, jobs: Sequence[AssetJob]) -> dg.SensorDefinition:
@@ -88,10 +89,9 @@ def launched_runs(instance: dg.DagsterInstance, group: str) -> list[LaunchedRun]
     were launched beside it and cancelled.
     """
     tags = {GROUP_TAG: group, MODE_TAG: Mode.continuous.value}
-    active = [status for status, name in STATUSES.items() if name in ACTIVE]
     ended = [status for status, name in STATUSES.items() if name not in ACTIVE]
     records = [
-        *instance.get_run_records(dg.RunsFilter(tags=tags, statuses=active)),
+        *instance.get_run_records(dg.RunsFilter(tags=tags, statuses=ACTIVE_STATUSES)),
         *instance.get_run_records(
             dg.RunsFilter(tags=tags, statuses=ended), limit=RUNS_LOOKED_AT, order_by="end_time"
         ),

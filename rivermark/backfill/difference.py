@@ -77,6 +77,22 @@ class Difference:
         differing = ("added", "removed", "changed")
         return sorted(day for day, counts in self.days.items() if any(counts[k] for k in differing))
 
+    def of_day(self, day: date) -> Difference:
+        """The numbers of one day; columns, hours and samples are known of all days together."""
+        if self.days.keys() <= {day}:
+            return self
+        counts = self.days.get(day)
+        if counts is None:
+            return Difference()
+        return Difference(
+            added=counts["added"],
+            removed=counts["removed"],
+            changed=counts["changed"],
+            unchanged=counts["unchanged"],
+            days={day: counts},
+            sums=tuple(each for each in self.sums if each.day == day),
+        )
+
     def sentence(self) -> str:
         """The numbers in words."""
         if self.same:

@@ -1,7 +1,8 @@
-"""The days that a stream has finished, as it reported them when they were."""
+"""The days that a stream has finished, as it reported them when they were, and their rows."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import date
 
 from rivermark.lake.delta import dataset_of, delta_table
@@ -9,7 +10,7 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.sql import query
 from rivermark.model.stream import Stream
 from rivermark.model.table import Table, days_between
-from rivermark.quality.duckdb_sql import local_day
+from rivermark.quality.duckdb_sql import local_day, on_days
 from rivermark.runtime.checkpoint.closed_days import ClosedDays, first_day
 from rivermark.settings import Settings
 
@@ -24,7 +25,7 @@ def finished_days(settings: Settings, stream: Stream, table: Table) -> list[date
     if table.days is None or stream.days is None:
         return []
     if stream.kind == "refresh":
-        days = _days_with_rows(lake, table)
+        days = [*rows_by_day(lake, table)]
     else:
         through = ClosedDays(lake, settings.state).through(stream.name)
         first = first_day(lake, stream) if lake.exists(stream.tables[0]) else None
@@ -32,9 +33,13 @@ def finished_days(settings: Settings, stream: Stream, table: Table) -> list[date
     return [day for day in days if day >= table.days.start]
 
 
-def _days_with_rows(lake: Lake, table: Table) -> list[date]:
+def rows_by_day(lake: Lake, table: Table, days: Collection[date] = ()) -> dict[date, int]:
+    """Rows of each day that has any, oldest first: of the days asked for, or of all."""
     if not lake.exists(table):
-        return []
-    sql = f"SELECT DISTINCT {local_day(table)} AS day FROM rows ORDER BY day"  # noqa: S608
-    rows = query(sql, {"rows": dataset_of(delta_table(lake.path(table)))})
-    return [row["day"] for row in rows if row["day"] is not None]
+        return {}
+    chosen = f"WHERE {on_days(table, days)}" if days else ""
+    rows = query(
+        f"SELECT {local_day(table)} AS day, count(*) AS n FROM rows {chosen} GROUP BY 1 ORDER BY 1",  # noqa: S608
+        {"rows": dataset_of(delta_table(lake.path(table)))},
+    )
+    return {row["day"]: row["n"] for row in rows if row["day"] is not None}

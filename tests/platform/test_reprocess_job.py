@@ -58,6 +58,17 @@ def test_replaced_days_are_materialized_each(
 ) -> None:
     assert run(defs, instance, way="replace", last="2026-03-03").success
     assert instance.get_materialized_partitions(HOURLY) == {"2026-03-02", "2026-03-03"}
+    told = {
+        event.partition: {k: v.value for k, v in event.metadata.items()}
+        for record in instance.fetch_materializations(HOURLY, limit=5).records
+        if (event := record.asset_materialization) is not None
+    }
+    # Each day has its own numbers: all rows that differ are of the first.
+    rows = {
+        day: (shown["rows_added"], shown["rows_after"], shown["dagster/partition_row_count"])
+        for day, shown in told.items()
+    }
+    assert rows == {"2026-03-02": (14, 100, 100), "2026-03-03": (0, 0, 0)}
 
 
 def test_an_open_day_fails_with_what_to_do(
@@ -81,8 +92,6 @@ def test_an_open_day_fails_with_what_to_do(
 @pytest.mark.parametrize(
     ("config", "told"),
     [
-        ({"stream": "watch/alerts"}, "no stream of this group"),
-        ({"stream": "taxi/rides"}, "no stream of this group"),
         ({"first": ""}, "which days?"),
         ({"way": "what_if"}, "nothing was changed"),
         ({"way": "what_if", "what_if": {"limit": "3"}}, "has no parameter 'limit'"),
@@ -104,6 +113,17 @@ def test_what_makes_no_sense_is_refused(
     told: str,
 ) -> None:
     assert told in failure(run(defs, instance, **config))
+    assert runtime.recomputed == []
+
+
+@pytest.mark.parametrize("stream", ["watch/alerts", "taxi/rides"])
+def test_the_launchpad_offers_the_derived_streams_of_the_group(
+    defs: dg.Definitions, instance: dg.DagsterInstance, runtime: FakeRuntime, stream: str
+) -> None:
+    with pytest.raises(dg.DagsterInvalidConfigError) as refused:
+        run(defs, instance, stream=stream)
+
+    assert "['taxi/daily', 'taxi/hourly', 'taxi/local']" in str(refused.value)
     assert runtime.recomputed == []
 
 

@@ -63,6 +63,7 @@ def run_bounded(
             schedule = schedule.finished(ended)
             for name in ended:
                 reporter.report(name, "final")
+                supervisor.beat()
         if failure := supervisor.failure():
             raise failure
     return supervisor.summaries
@@ -98,11 +99,14 @@ def run_continuous(
             if time.monotonic() >= due:
                 due = time.monotonic() + report_every.total_seconds()
                 for name in order:
-                    reporter.report(name, "progress")
+                    if not stop.is_set():
+                        reporter.report(name, "progress")
+                        supervisor.beat()
         supervisor.stop_all()
         _wait_for_last_reports(supervisor, order)
         for name in order:
             reporter.report(name, "final")
+            supervisor.beat()
         if failure := supervisor.failure():
             raise failure
     return supervisor.summaries

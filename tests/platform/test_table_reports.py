@@ -1,0 +1,142 @@
+"""What the console did, and what an instance never knew or lost, is reported by the sensor."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import dagster as dg
+import pytest
+
+import jobs.table_reports
+from jobs.names import GROUP_TAG, progress_key, table_key
+from resources.settings import SettingsResource
+from rivermark.runtime.batch_metrics import StreamSummary
+from rivermark.runtime.checkpoint.closed_days import ClosedDays
+from rivermark.settings import Settings
+from tests.oracles.shop import (
+    FIRST,
+    ORDERS,
+    PAID,
+    PAYMENTS,
+    SHOP,
+    START,
+    decide,
+    sent,
+    write,
+    write_join,
+)
+from tests.platform.conftest import definitions_in
+
+pytestmark = [pytest.mark.platform, pytest.mark.usefixtures("no_engine")]
+
+KEY = table_key(PAID.tables[0])
+DAYS = {str(FIRST + timedelta(days=n)) for n in range(3)}
+Tick = Callable[[str | None], str]
+
+
+@pytest.fixture
+def tick(settings: Settings, instance: dg.DagsterInstance) -> Tick:
+    """A tick of the sensor after a console run of four days; returns the cursor."""
+    write_join(settings, write(settings, ORDERS, sent(4)), write(settings, PAYMENTS, sent(4)))
+    summary = StreamSummary(PAID.name, watermark=START + timedelta(days=3, hours=2))
+    assert len(ClosedDays(settings.lake(), settings.state).newly_closed(PAID, summary)) == 3
+    defs = definitions_in(SHOP, settings.home)
+    sensor = defs.resolve_sensor_def("report_tables")
+
+    def evaluate(cursor: str | None) -> str:
+        with dg.build_sensor_context(
+            instance=instance,
+            cursor=cursor,
+            definitions=defs,
+            sensor_name="report_tables",
+            resources={"platform": SettingsResource(overrides={"home": str(settings.home)})},
+        ) as context:
+            found = sensor.evaluate_tick(context)
+        assert found.cursor is not None
+        return found.cursor
+
+    return evaluate
+
+
+def events(instance: dg.DagsterInstance, key: dg.AssetKey) -> list[str | None]:
+    """Partitions that were reported, None for the table itself."""
+    records = instance.fetch_materializations(key, limit=100, ascending=True).records
+    return [record.partition_key for record in records]
+
+
+def test_the_first_tick_reports_rows_and_days_that_no_run_reported(
+    tick: Tick, instance: dg.DagsterInstance
+) -> None:
+    tick(None)
+
+    assert instance.get_materialized_partitions(KEY) == DAYS
+    assert events(instance, table_key(ORDERS.admitted)) == [None]
+    latest = instance.get_latest_materialization_event(table_key(ORDERS.admitted))
+    assert latest is not None
+    assert latest.asset_materialization is not None
+    shown = latest.asset_materialization.metadata
+    assert shown["mode"].value == "outside of Dagster"
+    assert shown["dagster/row_count"].value == len(decide(sent(4)).admitted)
+    assert events(instance, progress_key("shop")) == [None]
+
+
+def test_what_is_known_is_not_reported_again(tick: Tick, instance: dg.DagsterInstance) -> None:
+    cursor = tick(None)
+    before = {key: events(instance, key) for key in instance.get_asset_keys()}
+
+    assert tick(cursor) == cursor
+    tick(None)
+
+    assert {key: events(instance, key) for key in instance.get_asset_keys()} == before
+
+
+def test_an_asset_that_was_wiped_is_reported_again(
+    tick: Tick, instance: dg.DagsterInstance
+) -> None:
+    cursor = tick(None)
+    instance.wipe_assets([KEY])
+
+    tick(cursor)
+
+    assert instance.get_materialized_partitions(KEY) == DAYS
+
+
+def test_new_rows_of_the_console_are_reported_once(
+    tick: Tick, instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    cursor = tick(None)
+    write(settings, ORDERS, sent(1))
+
+    tick(tick(cursor))
+
+    assert events(instance, table_key(ORDERS.admitted)) == [None, None]
+
+
+def test_a_tick_reports_a_bounded_part_and_the_next_one_goes_on(
+    tick: Tick, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs.table_reports, "AT_ONCE", 8)
+    cursor = tick(None)
+    assert len(instance.get_materialized_partitions(KEY)) < 3
+
+    for _ in range(4):
+        cursor = tick(cursor)
+
+    assert all(
+        instance.get_materialized_partitions(table_key(table)) == DAYS for table in PAID.tables
+    )
+
+
+def test_a_group_that_a_run_hosts_is_left_to_it_but_for_tables_never_reported(
+    tick: Tick, instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    job = definitions_in(SHOP, settings.home).resolve_job_def("shop_live")
+    instance.create_run_for_job(
+        job_def=job, status=dg.DagsterRunStatus.STARTED, tags={GROUP_TAG: "shop"}
+    )
+
+    cursor = tick(None)
+    write(settings, ORDERS, sent(1))
+    tick(cursor)
+
+    assert instance.get_materialized_partitions(KEY) == set()
+    assert events(instance, table_key(ORDERS.admitted)) == [None]
