@@ -5,6 +5,7 @@ BIN := $(CURDIR)/.venv/bin
 PYTHON := $(BIN)/python
 UI_PORT ?= 3000
 KAFKA_PORT ?= 9092
+POSTGRES_PORT ?= 5433
 STORIES ?= all
 BENCH ?=
 PYTEST_OPTIONS ?=
@@ -22,11 +23,11 @@ export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo demo-kafka ui dashboard kafka kafka-stop check test lint unit spark platform stories bench \
-	lock clean
+.PHONY: help setup demo demo-kafka ui dashboard kafka kafka-stop postgres postgres-stop \
+	check test lint unit spark platform stories bench lock clean
 
 help: ## Show this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 setup: ## Prepare Java, packages, JARs and the class archive (the others do it by themselves)
 	@setup/java.sh
@@ -61,6 +62,12 @@ kafka: setup ## A Kafka broker on 127.0.0.1:9092 (KAFKA_PORT=... for another por
 
 kafka-stop: ## Stop the broker of `make kafka`; its topics stay
 	@$(PYTHON) -m setup.kafka_broker stop
+
+postgres: setup ## PostgreSQL on 127.0.0.1:5433 (POSTGRES_PORT=... for another port), until postgres-stop
+	@$(PYTHON) -m setup.postgres_server start --port $(POSTGRES_PORT)
+
+postgres-stop: ## Stop the server of `make postgres`; its tables stay
+	@$(PYTHON) -m setup.postgres_server stop
 
 check: setup ## What is wrong in the declarations, before anything runs: a sentence each
 	@$(BIN)/rivermark check

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from rivermark.sinks.delta_upsert import DeltaUpsert
     from rivermark.sinks.files import FileSink
     from rivermark.sinks.kafka import KafkaSink
+    from rivermark.sinks.postgres.declaration import PostgresAppend, PostgresUpsert
 
 __all__ = [
     "AnyStream",
@@ -72,6 +73,8 @@ __all__ = [
     "NoRestart",
     "Output",
     "Plot",
+    "PostgresAppend",
+    "PostgresUpsert",
     "Protobuf",
     "PythonDataSource",
     "RateSource",
@@ -122,6 +125,8 @@ _MODULES: Final = {
     "Output": "model.stream",
     "Plot": "model.plot",
     "Protobuf": "ingest.source.kafka.formats",
+    "PostgresAppend": "sinks.postgres.declaration",
+    "PostgresUpsert": "sinks.postgres.declaration",
     "PythonDataSource": "ingest.source.python_data_source",
     "RateSource": "ingest.source.generator",
     "RivermarkError": "model.errors",

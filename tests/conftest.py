@@ -1,13 +1,19 @@
 """What all tests share: no property test fails for being slow, interrupts are heard, and no commit
-waits for the disk.
+waits for the disk. A PostgreSQL, where one is asked for.
 """
 
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
+
+from setup.ivy import Problem
+from setup.local_server import free_port
+from setup.postgres_server import PostgresServer
 
 # Few examples each time, and many in `make stories` (--hypothesis-profile many). On a busy machine
 # one may take long. What is chosen where CI is set (the same examples each time) stays.
@@ -32,3 +38,20 @@ def _unsynced() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         yield
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A server of these tests alone; it starts with the first test that needs it."""
+    pytest.importorskip("psycopg", reason="needs the extra: pip install 'rivermark[postgres]'")
+    with TemporaryDirectory(prefix="rivermark-") as folder, pytest.MonkeyPatch.context() as patch:
+        # Not in pytest's own folders, which are closed to the server's account.
+        server = PostgresServer(Path(folder), free_port(), dies_with_parent=True, durable=False)
+        try:
+            server.start()
+        except Problem as problem:
+            pytest.skip(f"needs PostgreSQL: {problem}")
+        patch.setenv("PGPASSFILE", str(server.passfile))
+        patch.setenv("TEST_DATABASE", server.database)
+        yield server
+        server.stop()

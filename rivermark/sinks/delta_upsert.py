@@ -74,12 +74,7 @@ class DeltaUpsert(Sink):
 
     def check(self, table: Table) -> None:
         """Refuse a table without keys or without the version column."""
-        if not table.keys:
-            raise DeclarationError(f"table '{table.name}': an upsert needs the table's `keys`")
-        if self.version not in table.schema.fieldNames():
-            raise DeclarationError(
-                f"table '{table.name}': an upsert by '{self.version}', which is no column of it"
-            )
+        check_versioned(table, self.version)
 
     def open(self, context: SinkContext) -> SinkWriter:
         """Create the table of tombstones where keys can be deleted."""
@@ -88,6 +83,16 @@ class DeltaUpsert(Sink):
     def tables(self, table: Table) -> tuple[Table, ...]:
         """The table of tombstones, where keys can be deleted."""
         return () if self.deleted is None else (tombstones_of(self, table),)
+
+
+def check_versioned(table: Table, version: str) -> None:
+    """Refuse to keep the latest row of each key of a table that has no keys, or not the version."""
+    if not table.keys:
+        raise DeclarationError(f"table '{table.name}': an upsert needs the table's `keys`")
+    if version not in table.schema.fieldNames():
+        raise DeclarationError(
+            f"table '{table.name}': an upsert by '{version}', which is no column of it"
+        )
 
 
 def tombstones_of(sink: DeltaUpsert, table: Table) -> Table:

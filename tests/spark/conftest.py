@@ -14,7 +14,8 @@ from rivermark.runtime.spark.session import open_session
 from rivermark.settings import Settings
 from setup.ivy import Problem
 from setup.jars import fetch
-from setup.kafka_broker import Broker, free_port
+from setup.kafka_broker import Broker
+from setup.local_server import free_port
 from tests.spark.helpers.landing import Landing
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
 from rivermark.testing import wait_until
-from setup.kafka_broker import Broker, free_port
+from setup.kafka_broker import Broker
+from setup.local_server import free_port
 from tests.spark.helpers.background import running
 from tests.spark.helpers.delta_rows import delta_rows
 from tests.spark.helpers.kafka import Topics, deploy

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from setup.ivy import Problem
-from setup.kafka_broker import HOST, Broker, answers, free_port, is_free
+from setup.kafka_broker import Broker, answers
+from setup.local_server import HOST, free_port, is_free
 
 
 def test_a_port_that_is_taken_is_refused_with_the_way_out(tmp_path: Path) -> None:
@@ -25,9 +26,9 @@ def test_a_port_that_is_taken_is_refused_with_the_way_out(tmp_path: Path) -> Non
 
 def test_another_process_that_has_the_id_of_a_former_broker_is_left_alone(tmp_path: Path) -> None:
     broker = Broker(tmp_path, free_port())
-    (tmp_path / "broker.pid").write_text(str(os.getpid()))
+    (tmp_path / "kafka.pid").write_text(str(os.getpid()))
 
     assert broker.process() is None
     assert not broker.stop()
-    assert not (tmp_path / "broker.pid").exists()
+    assert not (tmp_path / "kafka.pid").exists()
     assert not answers(broker.port)

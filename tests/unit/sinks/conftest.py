@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -21,6 +22,10 @@ from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
 from rivermark.model.sink import Origin, SinkContext
 from rivermark.model.table import Daily, Table
+from setup.postgres_server import PostgresServer
+
+if TYPE_CHECKING:
+    from psycopg import Connection
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 DAY, NEXT_DAY = date(2024, 3, 1), date(2024, 3, 2)
@@ -71,15 +76,16 @@ class Killer:
             raise Killed
 
     def before(self, target: str) -> None:
-        """Make a step of each call of a function."""
-        module, name = target.rsplit(".", 1)
-        function = getattr(import_module(module), name)
+        """Make a step of each call of a function, or of a method of a class."""
+        place, name = target.rsplit(".", 1)
+        owner = resolve_name(place)
+        function = getattr(owner, name)
 
         def counted(*args: Any, **kwargs: Any) -> Any:
             self.step()
             return function(*args, **kwargs)
 
-        self.patch.setattr(target, counted)
+        self.patch.setattr(owner, name, counted)
 
     def within(self, target: str) -> None:
         """Make a step of each change of the file systems that a function opens."""
@@ -120,6 +126,25 @@ def new_context(tmp_path: Path) -> NewContext:
         return context(lake)
 
     return make
+
+
+def connected() -> Connection:
+    """A connection to the server of the tests."""
+    import psycopg
+
+    return psycopg.connect(os.environ["TEST_DATABASE"], autocommit=True)
+
+
+@pytest.fixture
+def new_schema(postgres: PostgresServer) -> Callable[[], None]:
+    """Empties the database of the tests; called once already."""
+
+    def empty() -> None:
+        with connected() as connection:
+            connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+
+    empty()
+    return empty
 
 
 def context(lake: Lake, table: Table = FARES, generation: int = 0) -> SinkContext:

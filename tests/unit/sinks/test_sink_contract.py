@@ -20,6 +20,7 @@ from rivermark.model.sink import BatchIdentity, Sink, SinkContext
 from rivermark.sinks.delta_append import DeltaAppend
 from rivermark.sinks.delta_upsert import DeltaUpsert
 from rivermark.sinks.files import FileSink, Format
+from rivermark.sinks.postgres.declaration import PostgresAppend, PostgresUpsert
 from tests.unit.sinks.conftest import (
     DAY,
     FARES,
@@ -28,6 +29,7 @@ from tests.unit.sinks.conftest import (
     Killer,
     NewContext,
     by_ride,
+    connected,
     context,
     fares,
     two_days,
@@ -65,6 +67,21 @@ def of_files(kind: Format) -> Callable[[SinkContext], pa.Table]:
     return read
 
 
+def of_postgres(where: SinkContext) -> pa.Table:
+    """The rows of the table in PostgreSQL."""
+    with connected() as connection:
+        if not is_in_postgres("fares"):
+            return SCHEMA.empty_table()
+        cursor = connection.execute(f"SELECT {', '.join(SCHEMA.names)} FROM fares")  # noqa: S608
+        rows = [dict(zip(SCHEMA.names, row, strict=True)) for row in cursor]
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def is_in_postgres(place: str) -> bool:
+    with connected() as connection:
+        return bool(connection.execute("SELECT to_regclass(%s)", [place]).fetchone() != (None,))
+
+
 def is_folder(place: str) -> bool:
     return Path(place).is_dir()
 
@@ -75,7 +92,7 @@ class Case:
 
     `steps` are functions, by the module that calls them, each call of which is a step; `stores` are
     functions that open a file system, each change of which is one. `is_there` says whether a place
-    that `archive` returns exists.
+    that `archive` returns exists. `fixture` provides the server that it writes to, emptied.
     """
 
     sink: Sink
@@ -83,6 +100,7 @@ class Case:
     steps: tuple[str, ...] = ()
     stores: tuple[str, ...] = ()
     is_there: Callable[[str], bool] = is_folder
+    fixture: str = ""
 
 
 COMMIT = (
@@ -96,18 +114,52 @@ MERGE = (
     "rivermark.sinks.delta_upsert.write_checksum",
 )
 FILES = ("rivermark.sinks.files.filesystem",)
+IN_POSTGRES = Case(
+    PostgresAppend(table="fares", database="$TEST_DATABASE"),
+    of_postgres,
+    steps=(
+        *("rivermark.sinks.postgres.target.Target.held", "psycopg.Cursor.copy"),
+        *("rivermark.sinks.postgres.writer.Upserter._run", "psycopg.Transaction.__exit__"),
+        "rivermark.sinks.postgres.target.Target.note",
+    ),
+    is_there=is_in_postgres,
+    fixture="new_schema",
+)
 CASES = {
     "append": Case(DeltaAppend(), of_table, steps=(*COMMIT, *REPLACE)),
     "upsert": Case(DeltaUpsert(version="at", deleted="gone"), of_table, steps=MERGE),
     "parquet": Case(FileSink(format="parquet"), of_files("parquet"), stores=FILES),
     "csv": Case(FileSink(format="csv"), of_files("csv"), stores=FILES),
     "jsonl": Case(FileSink(format="jsonl"), of_files("jsonl"), stores=FILES),
+    "postgres append": IN_POSTGRES,
+    "postgres upsert": replace(
+        IN_POSTGRES,
+        sink=PostgresUpsert(table="fares", database="$TEST_DATABASE", version="at", deleted="gone"),
+    ),
 }
-pytestmark = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+pytestmark = [
+    pytest.mark.parametrize("case", CASES.values(), ids=CASES),
+    # A process that is killed closes nothing.
+    pytest.mark.filterwarnings("ignore:<psycopg:ResourceWarning"),
+]
 
 
 @pytest.fixture
-def killer(case: Case) -> Iterator[Killer]:
+def new_context(case: Case, new_context: NewContext, request: pytest.FixtureRequest) -> NewContext:
+    """A context whose target is empty, at each call."""
+    if not case.fixture:
+        return new_context
+    empty: Callable[[], None] = request.getfixturevalue(case.fixture)
+
+    def make() -> SinkContext:
+        empty()
+        return new_context()
+
+    return make
+
+
+@pytest.fixture
+def killer(case: Case, new_context: NewContext) -> Iterator[Killer]:
     made = Killer()
     for target in case.steps:
         made.before(target)

@@ -1,0 +1,1 @@
+"""Rows in a table of PostgreSQL, each batch in one transaction with its identity."""

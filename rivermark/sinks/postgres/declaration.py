@@ -1,0 +1,146 @@
+"""The sinks to PostgreSQL as they are declared: rows appended, or the latest row of each key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from rivermark.model.client_settings import require_postgres_client
+from rivermark.model.declared import declared
+from rivermark.model.errors import DeclarationError
+from rivermark.model.postgres import Database, Session
+from rivermark.model.sink import Delivery, OnReplace, Sink, SinkContext, SinkWriter
+from rivermark.sinks.delta_upsert import check_versioned
+from rivermark.sinks.postgres.column_types import column_type
+
+if TYPE_CHECKING:
+    from rivermark.model.table import Table
+    from rivermark.sinks.postgres.target import Target
+
+LONGEST_NAME: Final = 38
+"""Bytes of a table's name: with `_removed_` and a time it has the 63 that PostgreSQL keeps."""
+
+
+def name_of_sink(values: Mapping[str, Any]) -> object:
+    """What a sink is called before it is made: by its table."""
+    return values.get("table")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PostgresSink(Sink):
+    table: str
+    database: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+
+    delivery: ClassVar[Delivery] = Delivery(
+        "exactly once", "by a transaction that holds rows and batch"
+    )
+
+    def __post_init__(self) -> None:
+        self._database.check(f"sink '{self.table}'")
+        schema, _, name = self.table.rpartition(".")
+        if not name or "." in schema or len(name.encode()) > LONGEST_NAME:
+            raise DeclarationError(
+                f"sink '{self.table}': `table` is the name of a table or schema.table, of at most "
+                f"{LONGEST_NAME} bytes without the schema"
+            )
+
+    @property
+    def _database(self) -> Database:
+        return Database(self.database, self.settings)
+
+    @property
+    def target(self) -> str:
+        """The table and its database."""
+        return f"table {self.table} of {self._database}"
+
+    def check(self, table: Table) -> None:
+        """Refuse columns of a type that PostgreSQL does not have."""
+        for column in table.schema.fields:
+            if column_type(column.dataType) is None:
+                raise DeclarationError(
+                    f"table '{table.name}': column '{column.name}' is of type "
+                    f"{column.dataType.simpleString()}, which PostgreSQL does not have"
+                )
+
+    def _target(self, table: Table) -> Target:
+        return self._made(table)
+
+    def _made(self, table: Table, version: str | None = None, deleted: str | None = None) -> Target:
+        # Before what loads the client, which is an extra.
+        require_postgres_client(f"writing to {self.target}")
+        from rivermark.sinks.postgres.target import Target
+
+        return Target(self.table, table, version, deleted)
+
+    def archive(self, context: SinkContext, stamp: str) -> list[str]:
+        """Copy the rows to `<table>_removed_<stamp>`, and empty the table."""
+        target = self._target(context.table)
+        session = Session(self._database, f"rivermark {context.origin.stream}")
+        try:
+            return session.run(
+                f"put aside the rows of stream '{context.origin.stream}'",
+                lambda connection: target.archive(connection, stamp),
+            )
+        finally:
+            session.close()
+
+
+@declared("sink", name_of_sink)
+@dataclass(frozen=True, kw_only=True)
+class PostgresAppend(_PostgresSink):
+    """Appends each row to a table of PostgreSQL; a recompute replaces the rows of its days.
+
+    `table` is its name, or schema.table; it is created where it is missing. `database` is a
+    connection string or URI of libpq without a password, or `$NAME` for that of an environment
+    variable; without it libpq's own variables count (PGHOST, PGDATABASE, PGSERVICE). `settings` are
+    those of libpq, such as `sslmode`. A value `$NAME` is that of the environment variable; a
+    password is only taken that way, or from PGPASSWORD or a file of libpq.
+    """
+
+    on_replace: ClassVar[OnReplace] = "replaces days"
+
+    def open(self, context: SinkContext) -> SinkWriter:
+        """Create what is missing, and compare the table's columns."""
+        target = self._target(context.table)
+        from rivermark.sinks.postgres.writer import Appender
+
+        return Appender(target, self._database, context)
+
+
+@declared("sink", name_of_sink)
+@dataclass(frozen=True, kw_only=True)
+class PostgresUpsert(_PostgresSink):
+    """Keeps the latest row of each of the table's `keys` in a table of PostgreSQL.
+
+    `version` and `deleted` are as those of a `DeltaUpsert`, and likewise rows may come in any
+    order; keys that were deleted are kept in `<table>_tombstones`. The rest is as in a
+    `PostgresAppend`. A table that exists needs a unique index on the keys.
+    """
+
+    version: str
+    deleted: str | None = None
+
+    on_replace: ClassVar[OnReplace] = "merges"
+    updates_rows: ClassVar[bool] = True
+
+    @property
+    def target(self) -> str:
+        """The table, and which row of a key is in it."""
+        return f"{super().target}, latest row of each key by {self.version}"
+
+    def check(self, table: Table) -> None:
+        """Refuse a table without keys or without the version column."""
+        super().check(table)
+        check_versioned(table, self.version)
+
+    def _target(self, table: Table) -> Target:
+        return self._made(table, self.version, self.deleted)
+
+    def open(self, context: SinkContext) -> SinkWriter:
+        """Create what is missing, and compare the table's columns."""
+        target = self._target(context.table)
+        from rivermark.sinks.postgres.writer import Upserter
+
+        return Upserter(target, self._database, context)

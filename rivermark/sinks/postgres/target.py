@@ -1,0 +1,203 @@
+"""The tables of a sink in PostgreSQL: their names, their columns, and the ledger of batches.
+
+The ledger has a row for each table that is written: which stream's output it holds, and the newest
+batch of it. It is changed in the transaction that writes the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from psycopg import Connection
+from psycopg.sql import SQL, Composed, Identifier
+
+from rivermark.model.errors import RivermarkError, TableSchemaMismatch
+from rivermark.model.sink import Origin
+from rivermark.model.table import Table
+from rivermark.sinks.postgres.column_types import column_type, holds
+
+LEDGER: Final = "rivermark_batches"
+ONE_AT_A_TIME: Final = 0x72697665
+"""The advisory lock under which tables are created."""
+
+
+class Held(NamedTuple):
+    """What the ledger says of a table."""
+
+    stream: str
+    output: str
+    generation: int
+    since: datetime
+    batch: int
+
+
+class Target:
+    """A table that an output is written to; with `version` it holds the latest row of each key."""
+
+    def __init__(
+        self, name: str, table: Table, version: str | None = None, deleted: str | None = None
+    ) -> None:
+        self.name = name
+        self.output = table
+        self.columns = table.schema.fieldNames()
+        self.version = version
+        self.deleted = deleted
+        schema, _, self._short = name.rpartition(".")
+        self._schema = [schema] if schema else []
+        self.table = self._identifier(self._short)
+        self.ledger = self._identifier(LEDGER)
+        self.tombstones = None if deleted is None else self._identifier(f"{self._short}_tombstones")
+
+    def _identifier(self, name: str) -> Identifier:
+        return Identifier(*self._schema, name)
+
+    def prepare(self, connection: Connection) -> None:
+        """Create what is missing; raises TableSchemaMismatch where the table does not fit."""
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", [ONE_AT_A_TIME])
+        for identifier, content in self._tables():
+            if not exists(connection, identifier):
+                # Only then: it needs rights on the schema even where nothing is to be done.
+                connection.execute(SQL("CREATE TABLE {} ({})").format(identifier, content))
+        if wrong := self._misfits(connection):
+            raise TableSchemaMismatch(
+                f"table {self.name} in PostgreSQL cannot hold '{self.output.name}': "
+                f"{'; '.join(wrong)}. Alter it there, or declare another table"
+            )
+
+    def _tables(self) -> list[tuple[Identifier, Composed]]:
+        keys = self.output.keys if self.version is not None else ()
+        tables = [
+            (
+                self.ledger,
+                SQL(
+                    "target text PRIMARY KEY, stream text NOT NULL, output text NOT NULL, "
+                    "generation integer NOT NULL, since timestamptz NOT NULL, "
+                    "batch bigint NOT NULL, written_at timestamptz"
+                ).format(),
+            ),
+            (self.table, self._content(self.columns, keys)),
+        ]
+        if self.tombstones is not None:
+            names = list(dict.fromkeys((*keys, *([self.version] if self.version else []))))
+            tables.append((self.tombstones, self._content(names, keys)))
+        return tables
+
+    def _content(self, columns: list[str], keys: tuple[str, ...]) -> Composed:
+        schema = self.output.schema
+        parts = [
+            SQL("{} {}").format(Identifier(name), SQL(column_type(schema[name].dataType) or ""))
+            for name in columns
+        ]
+        if keys:
+            parts.append(SQL("PRIMARY KEY ({})").format(names_of(keys)))
+        return SQL(", ").join(parts)
+
+    def _misfits(self, connection: Connection) -> list[str]:
+        """What of the table that exists does not fit, a phrase each."""
+        existing = {
+            name: (kind, required)
+            for name, kind, required in connection.execute(
+                "SELECT attname, format_type(atttypid, atttypmod), "
+                "attnotnull AND NOT atthasdef AND attidentity = '' FROM pg_attribute "
+                "WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped",
+                [self.table.as_string(connection)],
+            )
+        }
+        wrong = []
+        for column in self.output.schema.fields:
+            kind, _ = existing.get(column.name, (None, False))
+            if kind is None:
+                wrong.append(f"it has no column '{column.name}'")
+            elif not holds(kind, column.dataType):
+                wrong.append(
+                    f"column '{column.name}' is {kind} there, and {column_type(column.dataType)} "
+                    "is to be written"
+                )
+        for name, (_, required) in existing.items():
+            if required and name not in self.columns:
+                wrong.append(f"its column '{name}' must have a value, and none is written")
+        if self.version is not None and not self._is_unique(connection):
+            wrong.append(f"it has no unique index on exactly ({', '.join(self.output.keys)})")
+        return wrong
+
+    def _is_unique(self, connection: Connection) -> bool:
+        indexed = connection.execute(
+            "SELECT array_agg(attname::text) FROM pg_index JOIN pg_attribute "
+            "ON attrelid = indrelid AND attnum = ANY (indkey) WHERE indrelid = %s::regclass "
+            "AND indisunique AND indisvalid AND indpred IS NULL AND indexprs IS NULL "
+            "GROUP BY indexrelid",
+            [self.table.as_string(connection)],
+        )
+        return any(set(names) == set(self.output.keys) for (names,) in indexed)
+
+    def held(self, connection: Connection, origin: Origin) -> Held | None:
+        """Lock the table's row of the ledger, and return it.
+
+        Raises:
+            RivermarkError: the table holds another output's rows.
+        """
+        row = connection.execute(
+            SQL(
+                "SELECT stream, output, generation, since, batch FROM {} WHERE target = %s "
+                "FOR UPDATE"
+            ).format(self.ledger),
+            [self._short],
+        ).fetchone()
+        held = None if row is None else Held(*row)
+        if held is not None and (held.stream, held.output) != (origin.stream, self.output.name):
+            raise RivermarkError(
+                f"table {self.name} in PostgreSQL holds the rows of '{held.output}' by stream "
+                f"'{held.stream}': declare another table for those of '{origin.stream}'"
+            )
+        return held
+
+    def lock(self, connection: Connection, origin: Origin) -> Held | None:
+        """Lock the table's row of the ledger, which is made where there is none, and return it."""
+        connection.execute(
+            SQL(
+                "INSERT INTO {} (target, stream, output, generation, since, batch) "
+                "VALUES (%s, %s, %s, %s, %s, -1) ON CONFLICT (target) DO NOTHING"
+            ).format(self.ledger),
+            [self._short, origin.stream, self.output.name, origin.generation, origin.since],
+        )
+        return self.held(connection, origin)
+
+    def note(self, connection: Connection, origin: Origin, batch: int) -> None:
+        """Write down that the table holds a batch."""
+        connection.execute(
+            SQL(
+                "UPDATE {} SET generation = %s, since = %s, batch = %s, written_at = now() "
+                "WHERE target = %s"
+            ).format(self.ledger),
+            [origin.generation, origin.since, batch, self._short],
+        )
+
+    def archive(self, connection: Connection, stamp: str) -> list[str]:
+        """Copy the rows to a table of their own, and forget them, deletions and batches."""
+        if not exists(connection, self.table):
+            return []
+        removed = f"{self._short}_removed_{stamp.lower()}"
+        connection.execute(
+            SQL("CREATE TABLE {} AS TABLE {}").format(self._identifier(removed), self.table)
+        )
+        for table in (self.table, self.tombstones):
+            if table is not None and exists(connection, table):
+                connection.execute(SQL("DELETE FROM {}").format(table))
+        if exists(connection, self.ledger):
+            connection.execute(
+                SQL("DELETE FROM {} WHERE target = %s").format(self.ledger), [self._short]
+            )
+        return [".".join((*self._schema, removed))]
+
+
+def exists(connection: Connection, table: Identifier) -> bool:
+    """Whether a table is there."""
+    row = connection.execute("SELECT to_regclass(%s)", [table.as_string(connection)]).fetchone()
+    return row is not None and row[0] is not None
+
+
+def names_of(columns: Iterable[str]) -> Composed:
+    """Column names as SQL lists them."""
+    return SQL(", ").join(map(Identifier, columns))
