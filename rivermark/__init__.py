@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from rivermark.sinks.files import FileSink
     from rivermark.sinks.kafka import KafkaSink
     from rivermark.sinks.postgres.declaration import PostgresAppend, PostgresUpsert
+    from rivermark.sinks.webhook import WebhookSink
 
 __all__ = [
     "AnyStream",
@@ -90,6 +91,7 @@ __all__ = [
     "Suite",
     "Table",
     "Topology",
+    "WebhookSink",
     "columns",
     "expect",
     "readers",
@@ -141,6 +143,7 @@ _MODULES: Final = {
     "Suite": "model.suite",
     "Table": "model.table",
     "Topology": "model.topology",
+    "WebhookSink": "sinks.webhook",
 }
 """The module of `rivermark` that holds each name."""
 

@@ -1,0 +1,207 @@
+"""Rows as requests to a web service, so that an alert reaches somebody.
+
+A service does not say which rows it has, so each row is sent at least once; by the key that each
+request carries it may leave out what it has seen. What it does not take after several attempts goes
+to a table of the lake, and the stream goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import msgspec
+import pyarrow as pa
+
+from rivermark.lake.lake import Lake
+from rivermark.lake.schema import create_table
+from rivermark.lake.system_tables import rows_of
+from rivermark.model.client_settings import resolved_settings
+from rivermark.model.ddl import struct_type
+from rivermark.model.declared import declared
+from rivermark.model.errors import DeclarationError
+from rivermark.model.http_client import PASSING, HttpClient, HttpFailed, pause_before, server_of
+from rivermark.model.sink import (
+    BatchIdentity,
+    Delivery,
+    OnReplace,
+    Rows,
+    Sink,
+    SinkContext,
+    SinkWriter,
+)
+from rivermark.model.table import Table
+from rivermark.sinks.delta_append import DeltaAppend
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SECRET: Final = re.compile(r"authorization|cookie|token|secret|signature|key", re.IGNORECASE)
+"""Headers whose values are secrets."""
+UNDELIVERED: Final = struct_type(
+    "undelivered_at timestamp, idempotency_key string, body string, reason string, attempts int"
+)
+
+
+@declared("sink", lambda values: values.get("url"))
+@dataclass(frozen=True, kw_only=True)
+class WebhookSink(Sink):
+    """Posts each row as a JSON object, or `rows_at_once` of them as a JSON list.
+
+    Every request has an `Idempotency-Key` header, the same when a batch comes again. An answer of
+    2xx is a delivery; no answer within `timeout`, 429 and errors of the server are tried again, up
+    to `attempts` times, after growing pauses or what `Retry-After` says; any other answer, a
+    redirect among them, is final. What is not delivered goes to the table `<table>_undelivered`. A
+    `url` or a header's value `$NAME` is that of the environment variable.
+    """
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+    rows_at_once: int = 1
+    timeout: timedelta = timedelta(seconds=10)
+    attempts: int = 5
+
+    delivery: ClassVar[Delivery] = Delivery(
+        "at least once", "with a key by which the receiver knows a request that comes again"
+    )
+    on_replace: ClassVar[OnReplace] = "skips"
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith("$"):
+            server_of(self.url)
+        for name, value in self.headers.items():
+            if SECRET.search(name) and not value.startswith("$"):
+                raise DeclarationError(
+                    f"sink '{self._place}': the header {name} holds a secret; name an environment "
+                    f'variable that holds its value, headers={{"{name}": "$NAME"}}'
+                )
+        if self.rows_at_once < 1 or self.attempts < 1 or self.timeout <= timedelta(0):
+            raise DeclarationError(
+                f"sink '{self._place}': `rows_at_once`, `attempts` and `timeout` are more than 0"
+            )
+
+    @property
+    def _place(self) -> str:
+        """The URL without its query, in which services have their secrets."""
+        return self.url.partition("?")[0]
+
+    @property
+    def target(self) -> str:
+        """Where the requests go."""
+        return f"webhook {self._place}"
+
+    def open(self, context: SinkContext) -> SinkWriter:
+        """Create the table of what could not be delivered."""
+        return _Writer(self, context)
+
+    def tables(self, table: Table) -> tuple[Table, ...]:
+        """The table of what could not be delivered."""
+        return (undelivered_of(table),)
+
+
+def undelivered_of(table: Table) -> Table:
+    """The table of requests of an output that were not delivered."""
+    return Table(
+        name=f"{table.name}_undelivered",
+        schema=UNDELIVERED,
+        description=f"Requests with rows of `{table.name}` that a web service did not take.",
+        personal=("body",) if table.personal else (),
+    )
+
+
+class _Writer(SinkWriter):
+    def __init__(self, sink: WebhookSink, context: SinkContext) -> None:
+        resolved = resolved_settings("webhook", {"url": sink.url, **sink.headers})
+        self._client = HttpClient(resolved.pop("url"), sink.timeout)
+        self._headers = {"Content-Type": "application/json", **resolved}
+        self._sink = sink
+        self._columns = context.table.schema.fieldNames()
+        self._undelivered = undelivered_of(context.table)
+        create_table(Lake(context.root, context.retention), self._undelivered)
+        self._dead_letters = DeltaAppend().open(replace(context, table=self._undelivered))
+        self._is_down = False
+
+    def last(self) -> BatchIdentity | None:
+        return None
+
+    def write(
+        self, rows: Rows, identity: BatchIdentity, metadata: Mapping[str, Any] | None = None
+    ) -> int:
+        table = rows if isinstance(rows, pa.Table) else rows.toArrow()
+        failed = []
+        for body, key in self._requests(table.select(self._columns), identity):
+            reason, attempts = self._deliver(body, key)
+            if reason is not None:
+                failed.append(
+                    {
+                        "undelivered_at": datetime.now(UTC),
+                        "idempotency_key": key,
+                        "body": body.decode(),
+                        "reason": reason,
+                        "attempts": attempts,
+                    }
+                )
+        if failed:
+            # Of a batch that comes again those of the first time count: the others were delivered.
+            self._dead_letters.write(rows_of(self._undelivered, failed), identity)
+        return int(table.num_rows)
+
+    def _requests(self, rows: pa.Table, identity: BatchIdentity) -> Iterator[tuple[bytes, str]]:
+        """The bodies, each with a key that follows from the batch and from what is in it."""
+        seen: Counter[str] = Counter()
+        at_once = self._sink.rows_at_once
+        for start in range(0, rows.num_rows, at_once):
+            objects: Sequence[Any] = rows.slice(start, at_once).to_pylist()
+            body = msgspec.json.encode(objects if at_once > 1 else objects[0])
+            named = f"{identity.stream}\n{identity.generation}\n{identity.batch}\n".encode()
+            digest = hashlib.sha256(named + body).hexdigest()[:32]
+            seen[digest] += 1
+            yield body, digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+
+    def _deliver(self, body: bytes, key: str) -> tuple[str | None, int]:
+        """Send a request; returns why it was not delivered, if so, and after how many attempts.
+
+        While the service is down, a request that comes behind another one has one attempt.
+        """
+        most = 1 if self._is_down else self._sink.attempts
+        for attempt in range(1, most + 1):
+            requested: float | None = None
+            try:
+                reply = self._client.request(
+                    "POST", self._client.path, {**self._headers, "Idempotency-Key": key}, body
+                )
+            except HttpFailed as error:
+                reason, passes = str(error), True
+            else:
+                if 200 <= reply.status < 300:
+                    self._is_down = False
+                    return None, attempt
+                reason, passes = f"answered {reply.status}", reply.status in PASSING
+                requested = reply.retry_after
+            if not passes:
+                return reason, attempt
+            if attempt < most:
+                time.sleep(pause_before(attempt + 1, requested))
+        self._is_down = True
+        return reason, most
+
+    def replace(
+        self,
+        rows: Rows,
+        days: Collection[date],
+        replacement: str,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Skip: what was sent cannot be taken back."""
+        return 0
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+        self._dead_letters.close()
