@@ -42,9 +42,9 @@ PAGES = {
 """Page and seconds until its queries have answered, on a busy two-core machine."""
 
 LOOKS = {
-    "dashboard": ("", 1280, 1100, False),
-    "dashboard_days": ("#stream-taxi-fare_events", 1280, 1100, False),
-    "dashboard_phone_dark": ("#stream-taxi-fare_events", 390, 1100, True),
+    "dashboard": ("", 1440, 980, False),
+    "dashboard_days": ("#stream-taxi-trip_events", 1280, 1000, False),
+    "dashboard_phone_dark": ("#stream-taxi-trip_events", 390, 1100, True),
 }
 """Place on the page, width and height of the window, and whether the reader prefers dark."""
 

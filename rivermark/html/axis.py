@@ -81,7 +81,9 @@ def bucket_of(span: timedelta, most: int) -> timedelta:
 
 
 def _step(span: float, unit: Unit) -> float:
-    if unit == "seconds" and span <= SPANS[-1] * MOST_VALUES:
+    if unit == "seconds" and span > _DAY * MOST_VALUES:
+        return _DAY * _step(span / _DAY, "number")
+    if unit == "seconds" and span >= MOST_VALUES:
         return next(s for s in SPANS if span / s <= MOST_VALUES)
     size = 10.0 ** floor(log10(span / MOST_VALUES))
     return next(m * size for m in (1, 2, 5, 10) if span / (m * size) <= MOST_VALUES)
@@ -129,7 +131,7 @@ def seconds_text(value: float) -> str:
     """A span of seconds in its largest unit: 90 s is 1.5 min."""
     for size, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
         if abs(value) >= size:
-            return f"{value / size:.3g} {name}"
+            return f"{value / size:,.4g} {name}"
     return f"{value:.3g} s"
 
 

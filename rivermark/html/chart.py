@@ -174,7 +174,7 @@ def share_columns(
         note=note,
         label=f"{title}. {note}",
         shapes=[*_grid(ticks), *shapes],
-        x_ticks=[Tick((n + 0.4) / len(points), name) for n, (name, _) in enumerate(points)],
+        x_ticks=[Tick((n + 0.4) / len(points), name) for n, (name, _) in enumerate(points)][::2],
         y_ticks=ticks,
         legend={kind: name for kind, name in legend.items() if kind in marked.values()},
     )

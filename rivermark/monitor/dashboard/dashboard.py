@@ -70,10 +70,7 @@ def draw(facts: Facts) -> str:
         idle=_idle_groups(facts, started),
         has_days=any(group.cards for group in groups),
         checks=checks,
-        suites=[
-            (runs, history(["held" if run.success else "error" for run in runs]))
-            for runs in facts.suites
-        ],
+        suites=[(runs, history([run.result for run in runs])) for runs in facts.suites],
         tables=sorted(facts.tables, key=lambda table: -table.bytes),
         folded={
             "suites": _suites_summary(facts),
@@ -118,7 +115,7 @@ def _checks(facts: Facts) -> dict[str, list[tuple[object, object]]]:
 
 
 def _suites_summary(facts: Facts) -> str:
-    held = sum(runs[-1].success for runs in facts.suites)
+    held = sum(runs[-1].result == "held" for runs in facts.suites)
     return f"{held} of {len(facts.suites)} suites held at their last run"
 
 

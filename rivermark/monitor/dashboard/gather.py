@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from typing import Final
 
@@ -25,7 +25,7 @@ from rivermark.monitor.checks.history import RecordedResult, newest_results
 from rivermark.monitor.completeness.days import all_derived_days, all_ingest_days
 from rivermark.monitor.completeness.derived_day import DerivedDay
 from rivermark.monitor.completeness.ingest_day import Day
-from rivermark.monitor.dashboard.history import History, history_of
+from rivermark.monitor.dashboard.history import ARCHIVED, History, history_of
 from rivermark.monitor.late_statistics import Lateness, lateness_of_rows
 from rivermark.monitor.lateness_proposal import Proposal, propose_lateness
 from rivermark.monitor.published_results import charts_of_results
@@ -34,8 +34,6 @@ from rivermark.quality.gx.offline_docs import StoredRun, stored_runs
 from rivermark.settings import Settings
 
 YEAR: Final = 365
-ARCHIVED: Final = timedelta(days=30)
-"""A stream that is so far behind the clock in each batch replays an archive: it has no lag."""
 RESULTS_SHOWN: Final = 30
 NEWEST_COMMITS: Final = 200
 RECOMPUTES: Final = 20

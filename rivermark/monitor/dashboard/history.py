@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from rivermark.html.axis import bucket_of, seconds_text
-from rivermark.html.chart import Chart, Ranking, Series, lines, ranking, stacked_bars
+from rivermark.html.axis import Unit, bucket_of, seconds_text
+from rivermark.html.chart import COLOURS, Chart, Ranking, Series, lines, ranking, stacked_bars
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
 
+ARCHIVED: Final = timedelta(days=30)
+"""A batch that is so far behind the clock replays an archive: its lag says nothing."""
 SPAN: Final = timedelta(days=7)
 MOST_BUCKETS: Final = 90
 
@@ -85,7 +87,7 @@ def charts_of_history(
         )
     if lag:
         note = "how far event time is behind the clock after a batch; archives have none"
-        charts.append(lines("Watermark lag", lag, note=note, unit="seconds"))
+        charts.append(_highest("Watermark lag", lag, note, "seconds"))
     if late := {name: s for name, s in _series(of_ingests, _late_share).items() if any(s.values())}:
         charts.append(_late(late, step))
     return charts
@@ -103,7 +105,9 @@ def _series(
 
 
 def _lag(bucket: Bucket) -> float | None:
-    return None if bucket.lag is None else max(0.0, bucket.lag)
+    if bucket.lag is None or bucket.lag > ARCHIVED.total_seconds():
+        return None
+    return max(0.0, bucket.lag)
 
 
 def _late_share(bucket: Bucket) -> float | None:
@@ -111,11 +115,20 @@ def _late_share(bucket: Bucket) -> float | None:
     return bucket.late / valid if valid else None
 
 
+def _highest(title: str, by_stream: Mapping[str, Series], note: str, unit: Unit) -> Chart:
+    """Lines of the streams that reach the highest values, broken where nothing came."""
+    ordered = sorted(by_stream, key=lambda name: -max(by_stream[name].values()))
+    shown = {name: by_stream[name] for name in by_stream if name in ordered[:COLOURS]}
+    if len(ordered) > COLOURS:
+        note += f"; the {COLOURS} highest of {len(ordered)}"
+    return lines(title, shown, note=note, unit=unit, broken=True)
+
+
 def _late(late: Mapping[str, Series], step: str) -> Chart | Ranking:
     """Over time; where everything came at once, by ingest."""
     title = "Late share"
     if len({at for series in late.values() for at in series}) > 1:
         note = f"of the valid rows that came, by {step} of arrival (UTC)"
-        return lines(title, late, note=note, unit="share")
+        return _highest(title, late, note, "share")
     shares = {name: max(series.values()) for name, series in late.items()}
     return ranking(title, shares, note="of the valid rows that came, by ingest", unit="share")

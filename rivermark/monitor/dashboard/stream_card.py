@@ -33,7 +33,6 @@ COLUMNS: Final[Sequence[tuple[str, Callable[[Day], str]]]] = (
     ("expected", lambda d: number_text(d.expected)),
     ("short", lambda d: number_text(d.short)),
     ("late money", lambda d: percent_text(d.money_share)),
-    ("missing hours", lambda d: ", ".join(f"{hour:%H:%M}" for hour in d.missing_hours)),
 )
 """Numbers of a day of an ingest; a column in which all days have none is left out."""
 

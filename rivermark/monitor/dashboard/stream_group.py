@@ -92,7 +92,7 @@ def _group(
     return StreamGroup(
         name=name,
         state=worst(states[stream.name] for stream in ran),
-        summary=f"{len(ran)} streams, {broken} broken, {running} running",
+        summary=f"streams: {len(ran)}, broken: {broken}, running: {running}",
         streams=tuple(ran),
         idle=tuple(stream.name for stream in streams if not stream.ran),
         sparks={

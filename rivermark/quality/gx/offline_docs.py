@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rivermark.html.page import pages_of
 from rivermark.lake.filesystem import write_file
@@ -34,6 +34,14 @@ REMOVED: Final = (
     re.compile(r"background(-image)?:\s*url\([^)]*\)[^;}]*;?"),
     re.compile(r"\son\w+=\"[^\"]*\""),
 )
+MILD: Final = ("warning", "info")
+"""Severities of rules whose failure is a warning."""
+FAILED: Final = '<i class="fas fa-times text-danger"'
+WARNED: Final = '<i class="fas fa-circle text-warned"'
+MILD_ROWS: Final = re.compile(
+    rf"{re.escape(FAILED)}((?:(?!</tr>).)*?; (?:{'|'.join(MILD)})\))", re.DOTALL
+)
+"""Failed rules whose description ends with such a severity, from their icon on."""
 DEAD_LINKS: Final = re.compile(
     r"<a\b[^>]*href=\"(?:https?:[^\"]*|[^\"]*expectations/[^\"]*)\"[^>]*>(.*?)</a>", re.DOTALL
 )
@@ -42,7 +50,7 @@ DEAD_LINKS: Final = re.compile(
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A stored result and its page, as the index lists them."""
+    """A stored result and its page, as the index lists them; `critical` rules among the failed."""
 
     suite: str
     version: str
@@ -51,6 +59,14 @@ class StoredRun:
     expectations: int
     failed: int
     page: str
+    critical: int = 0
+
+    @property
+    def result(self) -> str:
+        """As of a check: 'held', 'warn' where only warnings failed, or 'error'."""
+        if self.success or not self.failed:
+            return "held"
+        return "error" if self.critical else "warn"
 
 
 def make_self_contained(page: Path) -> None:
@@ -65,6 +81,10 @@ def self_contained(text: str) -> str:
     for pattern in REMOVED:
         text = pattern.sub("", text)
     text = DEAD_LINKS.sub(r"\1", text)
+    text = MILD_ROWS.sub(rf"{WARNED}\1", text)
+    if WARNED in text and text.count(FAILED) == 1:
+        # The icon of the whole run is left: nothing failed that is more than a warning.
+        text = text.replace(FAILED, WARNED).replace("</i> Failed", "</i> nothing critical")
     style = pages_of(PACKAGE).get_template("offline.css").render()
     return text.replace("</head>", f"{POLICY}<style>{style}</style>{MARK}</head>", 1)
 
@@ -90,7 +110,13 @@ def _read(results: Path, pages: Path) -> Iterator[StoredRun]:
             expectations=int(numbers["evaluated_expectations"]),
             failed=int(numbers["unsuccessful_expectations"]),
             page=page.relative_to(pages).as_posix(),
+            critical=sum(_is_critical(each) for each in result["results"]),
         )
+
+
+def _is_critical(result: dict[str, Any]) -> bool:
+    """Whether a rule's result is a failure that is more than a warning."""
+    return not result["success"] and result["expectation_config"].get("severity") not in MILD
 
 
 def write_index(pages: Path, runs: Iterable[StoredRun]) -> None:

@@ -191,7 +191,7 @@ def test_the_page_of_bad_rows_names_days_and_hides_what_is_personal(tmp_path: Pa
     assert "Left out as personal: driver" in page
     assert "200.00" in page
     assert "2026-03-03" in page
-    assert "<script" not in page
+    assert page.count("<script") == 1, "that of the page itself"
 
 
 def test_values_and_names_on_the_page_of_failing_rows_stay_text() -> None:
@@ -200,7 +200,7 @@ def test_values_and_names_on_the_page_of_failing_rows_stay_text() -> None:
 
     page = draw(evidence_of(tips((1, 5, hostile)), TIPS, [rule], version=3, personal=True))
 
-    assert "<script" not in page
+    assert page.count("<script") == 1, "that of the page itself"
     assert page.count("&lt;script&gt;alert(1)") > 3
 
 

@@ -177,6 +177,7 @@ def test_it_tells_what_the_tables_hold(page: Page) -> None:
     text = " ".join(text for _, text in page.texts)
     assert "days_are_complete" in text
     assert "120 of" in text, "two hours of one event a minute lack"
+    assert "06:00, 07:00" in text, "and which"
     assert "2026-03-02 to 2026-03-03" in text
     assert "2026-03-02 to 2026-03-04" in text
     assert "1,200 / 0 / 7" in text

@@ -1,13 +1,15 @@
-"""Pages of Great Expectations that load nothing, and an index without scripts."""
+"""Pages of Great Expectations that load nothing, and an index that needs no script."""
 
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from rivermark.quality.gx.offline_docs import (
+    StoredRun,
     make_self_contained,
     self_contained,
     stored_runs,
@@ -38,6 +40,38 @@ def test_a_page_loads_and_runs_nothing_and_keeps_what_it_says() -> None:
     assert "expectations/test/rows.html" not in text
 
 
+ICON = '<i class="fas fa-times text-danger" ></i>'
+STATUS = '<i class="fas fa-times text-danger" aria-hidden="true"></i> Failed'
+
+
+def row_of(text: str) -> str:
+    return f"<tr><td>{ICON}</td><td>{text}</td></tr>"
+
+
+def test_a_warning_is_not_red() -> None:
+    mild = row_of("rows are usual (at least 5; warning)")
+    hard = row_of("keys are unique (all; critical)")
+
+    both = self_contained(f"{STATUS}<table><tr></tr>{hard}{mild}{hard}</table>")
+    only_mild = self_contained(f"{STATUS}<table><tr></tr>{mild}</table>")
+
+    assert both.count("text-danger") == 3
+    assert both.count("text-warned") == 1
+    assert both.index("text-warned") < both.index("rows are usual")
+    assert "text-danger" not in only_mild
+    assert "</i> nothing critical" in only_mild
+
+
+@pytest.mark.parametrize(
+    ("failed", "critical", "result"), [(0, 0, "held"), (1, 0, "warn"), (2, 1, "error")]
+)
+def test_a_run_in_which_only_warnings_failed_warns(failed: int, critical: int, result: str) -> None:
+    at = datetime(2026, 3, 4, tzinfo=UTC)
+    run = StoredRun("test/rows", "version-4", at, not failed, 9, failed, "a.html", critical)
+
+    assert run.result == result
+
+
 def test_a_page_is_rewritten_once(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(DRAWN)
@@ -59,6 +93,10 @@ def site(tmp_path: Path) -> Path:
             "success": not failed,
             "meta": {"run_id": run},
             "statistics": {"evaluated_expectations": 9, "unsuccessful_expectations": failed},
+            "results": [
+                {"success": False, "expectation_config": {"severity": severity}}
+                for severity in ("warning", "critical")[:failed]
+            ],
         }
         for path, text in (
             (tmp_path / "results" / f"{name}.json", json.dumps(result)),
@@ -83,7 +121,8 @@ def test_the_index_lists_the_newest_run_of_a_suite_and_all_that_are_kept(site: P
     assert "2 failed" in text
     assert text.count("version-4") == 4, "newest and kept, each with its link"
     assert all((pages / run.page).is_file() for run in runs)
-    assert "<script" not in text
+    assert text.count("<script") == 1, "the one that its policy lets run"
+    assert "script-src 'sha256-" in text
 
 
 def test_a_result_whose_page_is_gone_is_not_listed(site: Path) -> None:
