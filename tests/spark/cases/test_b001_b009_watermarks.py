@@ -161,6 +161,8 @@ def test_b006_two_feeds_in_one_window_wait_for_the_slower_one(
     assert {r["sensor"]: r["readings"] for r in first} == {"A": 1, "B": 20}
 
 
+# Short: the winners of each hour in tests/spark/cli/test_console.py.
+@pytest.mark.long
 def test_b007_the_best_of_each_hour_follows_the_sums_of_each_hour(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
@@ -187,6 +189,8 @@ def hourly_tips() -> Stream:
     return windows(build=sums)
 
 
+# Short: tests/spark/runtime/query/test_refresh.py.
+@pytest.mark.long
 def test_b008_a_dump_in_no_order_of_time_gives_the_counts_of_a_plain_batch(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:

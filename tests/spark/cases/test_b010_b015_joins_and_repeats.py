@@ -126,6 +126,8 @@ def test_b015_an_event_sent_again_with_another_time_is_a_repeat(
     assert [r["at"].second for r in rows(spark, settings, once.tables[0])] == [0]
 
 
+# Short: tests/unit/process/cases, and rows that lack a field in test_admission.py.
+@pytest.mark.long
 def test_b089_rows_without_a_key_are_set_aside_each_time_they_come(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:

@@ -28,7 +28,7 @@ from tests.spark.helpers.windowed_streams import (
 
 pytestmark = pytest.mark.spark
 
-FIRST, SECOND, THIRD = (date(2024, 3, day) for day in (1, 2, 3))
+FIRST, SECOND, THIRD, FIFTH = (date(2024, 3, day) for day in (1, 2, 3, 5))
 MIDNIGHT = datetime(2024, 3, 2, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
@@ -55,7 +55,9 @@ def sessions_of(
 LONG = pytest.mark.long
 
 
-@pytest.mark.parametrize("by", ["window_start", pytest.param("window_end", marks=LONG)])
+# Short: all kinds of windows by every route (tests/spark/operators/test_any_route.py).
+@pytest.mark.long
+@pytest.mark.parametrize("by", ["window_start", "window_end"])
 def test_n057_a_session_over_midnight_is_one_however_its_days_are_computed(
     spark: SparkSession, settings: Settings, by: str
 ) -> None:
@@ -97,14 +99,15 @@ def test_n057_a_filter_of_the_build_stays_above_its_sessions(
 
 
 @pytest.mark.parametrize(
-    "build",
+    ("build", "days"),
     [
-        counted(SessionWindow(HALF_AN_HOUR)),
-        pytest.param(run_process(ProcessSessions, buckets=2), marks=LONG),
+        (counted(SessionWindow(HALF_AN_HOUR)), [THIRD]),
+        pytest.param(counted(SessionWindow(HALF_AN_HOUR)), [FIRST, FIFTH], marks=LONG),
+        pytest.param(run_process(ProcessSessions, buckets=2), [FIRST, THIRD, FIFTH], marks=LONG),
     ],
 )
 def test_n066_the_read_is_widened_until_no_session_touches_its_border(
-    spark: SparkSession, settings: Settings, build: Any
+    spark: SparkSession, settings: Settings, build: Any, days: list[date]
 ) -> None:
     stream = windowed("test/sessions", margin=HOUR, build=build)
     long = [at(20 * n - 24 * 60) for n in range(4 * 72)]
@@ -113,7 +116,7 @@ def test_n066_the_read_is_widened_until_no_session_touches_its_border(
     whole = [(MIDNIGHT - 24 * HOUR, MIDNIGHT + 72 * HOUR + 10 * MINUTE, 288)]
     assert sessions_of(spark, settings, stream) == whole
 
-    for day in (FIRST, THIRD, date(2024, 3, 5)):
+    for day in days:
         done = recompute_days(spark, settings, stream, day)
         assert sessions_of(spark, settings, stream) == whole
         assert done.tables[stream.name].difference.same
@@ -160,6 +163,7 @@ def test_n067_an_operator_that_reaches_beyond_the_margin_is_refused_at_the_start
         run(spark, settings, stream)
 
 
+@pytest.mark.long
 def test_n067_with_that_margin_the_repeat_stays_out(
     spark: SparkSession, settings: Settings
 ) -> None:

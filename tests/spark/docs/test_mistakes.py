@@ -148,6 +148,7 @@ def test_a_join_of_a_stream_with_itself_is_checked_like_one_of_two(
     assert "the right side of its INNER join has lost its watermark" in str(fault)
 
 
+@pytest.mark.long  # `make test` begins with `make check`, which finds the same.
 def test_the_streams_of_this_deployment_have_no_fault(spark: SparkSession, tmp_path: Path) -> None:
     inputs = EmptyInputs(spark, tmp_path)
     faults = [

@@ -154,7 +154,13 @@ def with_origin(contract: Contract) -> StructType:
     return StructType([*contract.columns(), *origin])
 
 
-@pytest.mark.parametrize("name", sorted(CONTRACTS))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name == "taxi/ride_events" else pytest.mark.long)
+        for name in sorted(CONTRACTS)
+    ],
+)
 def test_rules_of_shipped_contracts(spark: SparkSession, name: str) -> None:
     contract = CONTRACTS[name]
     rules = [(rule.name, rule.broken()) for rule in contract.rules]

@@ -134,14 +134,9 @@ def frame(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(edge_rows(), EDGES.schema).cache()
 
 
-@pytest.mark.parametrize(
-    "kept",
-    [
-        "no row",
-        pytest.param("all rows", marks=pytest.mark.long),
-        pytest.param("rows without values", marks=pytest.mark.long),
-    ],
-)
+# Short: every kind of rule in test_evaluators_agree.py.
+@pytest.mark.long
+@pytest.mark.parametrize("kept", ["no row", "all rows", "rows without values"])
 def test_n060_n061_n077_both_evaluators_have_one_answer(
     spark: SparkSession, tmp_path: Path, kept: str
 ) -> None:

@@ -66,10 +66,10 @@ def test_a_bounded_run_with_bad_rows_publishes_nothing_until_the_rule_or_code_is
     assert [(r["sensor"], r["readings"]) for r in found] == [("s1", 3)]
     assert len(rows(spark, settings, after.tables[0])) == 1
     assert not Path(settings.lake().staged(mended.tables[0])).exists()
-    a_large_batch_is_staged_by_executors(spark, settings, monkeypatch)
 
 
-def a_large_batch_is_staged_by_executors(
+@pytest.mark.long
+def test_a_large_batch_is_staged_by_executors(
     spark: SparkSession, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As above, with a batch of events that the driver may not hold."""

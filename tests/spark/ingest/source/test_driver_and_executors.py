@@ -30,7 +30,22 @@ def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     return str(request.param)
 
 
-@pytest.mark.parametrize("encoding", ["ISO-8859-1", "Shift-JIS"])
+# Short: in the driver; on the executors, files of any name in test_corrupt_files.py.
+in_the_driver = pytest.mark.parametrize(
+    "where", ["driver", pytest.param("executors", marks=pytest.mark.long)], indirect=True
+)
+
+
+@pytest.mark.parametrize(
+    ("where", "encoding"),
+    [
+        ("driver", "ISO-8859-1"),
+        ("executors", "Shift-JIS"),
+        pytest.param("driver", "Shift-JIS", marks=pytest.mark.long),
+        pytest.param("executors", "ISO-8859-1", marks=pytest.mark.long),
+    ],
+    indirect=["where"],
+)
 def test_n015_raw_holds_every_line_of_another_encoding_as_it_is(
     spark: SparkSession, settings: Settings, landing: Landing, encoding: str
 ) -> None:
@@ -61,6 +76,7 @@ def test_n015_raw_holds_every_line_of_another_encoding_as_it_is(
     assert len(rows(spark, settings, ingest.admitted)) == 2 * 3
 
 
+@in_the_driver
 def test_parquet_rows_keep_their_values_and_places(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
@@ -103,6 +119,10 @@ def test_parquet_rows_keep_their_values_and_places(
     ]
 
 
+# Short: on the executors; in the driver, a damaged file in test_corrupt_files.py.
+@pytest.mark.parametrize(
+    "where", [pytest.param("driver", marks=pytest.mark.long), "executors"], indirect=True
+)
 def test_a_damaged_page_costs_its_file_alone_and_names_the_fault(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
@@ -123,6 +143,7 @@ def test_a_damaged_page_costs_its_file_alone_and_names_the_fault(
     assert aside["reasons"][0].startswith("file_corrupt: OSError: ")
 
 
+@in_the_driver
 def test_files_of_any_name_come_in(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:

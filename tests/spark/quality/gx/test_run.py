@@ -107,6 +107,7 @@ def test_a_table_that_may_be_empty_passes_with_the_number_of_rows_said(
     assert answer(result, "tips lies from 0 to 100").observed == "0 rows evaluated"
 
 
+@pytest.mark.long
 def test_b079_empty_values_of_real_trips_are_counted_and_bounded_apart(
     spark: SparkSession, pages: Path
 ) -> None:
@@ -142,7 +143,7 @@ def test_b079_a_column_without_any_value_does_not_pass_a_range(
     assert answer(result, "ehail_fee is given").unexpected_count == 4
 
 
-@pytest.fixture(params=["UTC", "America/New_York"])
+@pytest.fixture(params=[pytest.param("UTC", marks=pytest.mark.long), "America/New_York"])
 def process_zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("TZ", request.param)
     time.tzset()
@@ -152,7 +153,9 @@ def process_zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.usefixtures("process_zone")
-@pytest.mark.parametrize("session_zone", ["UTC", "Asia/Kathmandu"])
+@pytest.mark.parametrize(
+    "session_zone", [pytest.param("UTC", marks=pytest.mark.long), "Asia/Kathmandu"]
+)
 def test_b081_limits_of_time_find_the_same_row_in_every_zone(
     spark: SparkSession, pages: Path, session_zone: str
 ) -> None:
@@ -182,6 +185,7 @@ def test_b081_a_range_of_times_on_text_is_refused(spark: SparkSession, pages: Pa
     assert "string has no order with" in str(errors[0])
 
 
+@pytest.mark.long
 def test_days_are_compared_as_days(spark: SparkSession, pages: Path) -> None:
     days = spark.createDataFrame([(date(2019, 3, d),) for d in (1, 2, 3)], "day date")
 
@@ -192,6 +196,7 @@ def test_days_are_compared_as_days(spark: SparkSession, pages: Path) -> None:
     assert result.failures[0].example_texts == ("2019-03-01", "2019-03-03")
 
 
+@pytest.mark.long
 def test_b088_the_jump_of_trips_without_passengers_is_shown_with_its_share(
     spark: SparkSession, pages: Path
 ) -> None:
@@ -208,6 +213,7 @@ def test_b088_the_jump_of_trips_without_passengers_is_shown_with_its_share(
     assert drift.bound == "at least 99 %"
 
 
+@pytest.mark.long
 def test_money_and_not_a_number_are_judged_as_numbers(spark: SparkSession, pages: Path) -> None:
     rows = spark.createDataFrame(
         [(Decimal("0.10"), 1.0), (Decimal("0.09"), float("nan"))], "tip decimal(12,2), miles double"
@@ -221,6 +227,8 @@ def test_money_and_not_a_number_are_judged_as_numbers(spark: SparkSession, pages
     assert answer(result, "miles is at least 0").example_texts == ("nan",)
 
 
+# Short: each expectation in test_evaluators_agree.py.
+@pytest.mark.long
 def test_every_kind_of_rule_finds_what_breaks_it(spark: SparkSession, pages: Path) -> None:
     rows = spark.createDataFrame(
         [

@@ -115,7 +115,7 @@ def failing(settings: Settings, stream: AnyStream) -> dict[str, str]:
     return {r.name: r.observed for r in results if not r.passed and r.name != "is_alive"}
 
 
-@pytest.mark.parametrize("kind", ["append", "refresh"])
+@pytest.mark.parametrize("kind", ["append", pytest.param("refresh", marks=pytest.mark.long)])
 def test_a_second_row_of_a_key_is_refused_before_it_repeats_what_it_joins(
     spark: SparkSession, settings: Settings, landing: Landing, kind: str
 ) -> None:
@@ -225,7 +225,7 @@ def test_of_a_lookup_without_a_time_what_landed_last_is_the_newest(
     ]
 
 
-@pytest.mark.parametrize("collected_bytes", [0, 48 << 20])
+@pytest.mark.parametrize("collected_bytes", [pytest.param(0, marks=pytest.mark.long), 48 << 20])
 def test_a_lookups_batch_that_comes_again_changes_nothing(
     spark: SparkSession,
     settings: Settings,

@@ -1,4 +1,7 @@
-"""The dripped world through door, cleansing, join and tips into tables, against the oracle."""
+"""The dripped world through door, cleansing, join and tips into tables, against the oracle.
+
+Its short form is a smaller one that goes on in an earlier lake: tests/spark/runtime.
+"""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -30,6 +33,8 @@ from simulator.taxi.drip_plan import DripPlan
 from tests.oracles.rides import TaxiOracle, by_id
 from tests.spark.helpers.delta_rows import delta_rows
 from tests.spark.helpers.recomputing import recompute_days
+
+pytestmark = pytest.mark.long
 
 # A ride every 20 seconds from noon: the last start at 02:26 of the day after.
 RIDES = 2_600
@@ -175,10 +180,7 @@ def test_every_batch_is_noted_with_its_figures(platform: Platform) -> None:
     "stream",
     [
         *(RIDES_WITH_FARES, LONG_RIDES, DRIVER_TIPS),
-        *(
-            pytest.param(each, marks=pytest.mark.long)
-            for each in (CLEAN_RIDES, CLEAN_FARES, LONGEST_RIDES, HOURLY_WINNERS)
-        ),
+        *(CLEAN_RIDES, CLEAN_FARES, LONGEST_RIDES, HOURLY_WINNERS),
     ],
     ids=lambda s: s.name,
 )

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from assets.taxi.trips.debs import DEBS_TRIPS
 from assets.taxi.trips.ingest import TRIP_RECORDS
+from assets.taxi.trips.passenger_counts import PASSENGER_COUNTS
+from assets.taxi.trips.seaborn import SEABORN_TRIPS
+from assets.taxi.trips.streams import STREAMS
 from assets.taxi.trips.trips import TRIPS
 from rivermark.settings import Settings
 from rivermark.testing.landing.writer import land
@@ -21,6 +25,9 @@ PUBLIC_DATA = os.environ.get("RIVERMARK_PUBLIC_DATA")
 """Folder that holds nyc_taxi/ with the whole public files, too large for this repository."""
 
 collect_ignore = [] if PUBLIC_DATA else ["test_whole_files.py"]
+
+OTHERS = (DEBS_TRIPS, SEABORN_TRIPS, PASSENGER_COUNTS)
+OF_RECORDS = tuple(stream for stream in STREAMS if stream not in OTHERS)
 
 DEBS = "debs2015_trips_2013-01-01_first1000.csv"
 
@@ -43,10 +50,17 @@ def published(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     lake.drain("first", (TRIP_RECORDS, TRIPS))
     put_samples(lake.landing)
     put_cases(lake.landing)
-    copy(SAMPLES / DEBS, lake.landing.parent / "debs" / DEBS)
-    land(lake.landing.parent / "passengers" / "counts.csv", NIGHT)
-    lake.drain("made")
+    lake.drain("made", OF_RECORDS)
     return lake
+
+
+@pytest.fixture(scope="session")
+def others(published: Published) -> Published:
+    """The lake, with the other files of the domain too."""
+    copy(SAMPLES / DEBS, published.landing.parent / "debs" / DEBS)
+    land(published.landing.parent / "passengers" / "counts.csv", NIGHT)
+    published.drain("others", OTHERS)
+    return published
 
 
 @pytest.fixture(scope="session")

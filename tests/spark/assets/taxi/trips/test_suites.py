@@ -8,7 +8,6 @@ import pytest
 from deltalake import DeltaTable
 
 from assets.taxi.trips.ingest import TRIP_RECORDS
-from assets.taxi.trips.streams import STREAMS
 from assets.taxi.trips.trip_quality import TRIP_QUALITY
 from rivermark.model.stream import AnyStream
 from rivermark.model.suite import Suite
@@ -16,6 +15,7 @@ from rivermark.model.table import Table
 from rivermark.quality.duckdb_evaluator import DuckDbEvaluator
 from rivermark.quality.result import SuiteResult
 from rivermark.quality.suites import suites_of
+from tests.spark.assets.taxi.trips.conftest import OF_RECORDS, OTHERS
 from tests.spark.assets.taxi.trips.made_files import FEBRUARY, JANUARY, YELLOW
 from tests.spark.assets.taxi.trips.published import Published
 
@@ -55,13 +55,21 @@ def test_b088_a_share_that_jumps_between_months_is_told(
 
 
 @pytest.mark.parametrize(
-    ("table_of", "suite"),
-    [pair for stream in STREAMS for pair in suites_of(stream)],
+    ("lake", "table_of", "suite"),
+    [
+        *(("published", *pair) for stream in OF_RECORDS for pair in suites_of(stream)),
+        *(
+            pytest.param("others", *pair, marks=pytest.mark.long)
+            for stream in OTHERS
+            for pair in suites_of(stream)
+        ),
+    ],
     ids=lambda value: getattr(value, "name", None),
 )
 def test_what_must_hold_of_each_table_holds(
-    published: Published, table_of: Table, suite: Suite
+    request: pytest.FixtureRequest, lake: str, table_of: Table, suite: Suite
 ) -> None:
+    published: Published = request.getfixturevalue(lake)
     rows = DeltaTable(published.settings.lake().path(table_of)).to_pyarrow_dataset()
 
     result = DuckDbEvaluator(rows, table_of, 0).evaluate(suite)
