@@ -33,6 +33,7 @@ from rivermark.process.engine.paging import finds_keys
 from rivermark.process.engine.stored_form import pages_of
 from rivermark.process.engine.stored_state import StoredBucket
 from rivermark.process.evolution.storable import Storable
+from tests.seeds import seeds
 from tests.unit.process.readings import NOON, SECOND, Note, Reading, reading
 
 
@@ -141,7 +142,7 @@ def started(process: KeyedProcess[Any, Any], **options: Any) -> Engine[Any, Any]
     return engine
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(1, 5))
 @pytest.mark.parametrize("process", [Busy, Held])
 def test_a_bucket_in_pages_gives_the_rows_and_the_state_of_a_whole_one(
     process: type[Busy], seed: int

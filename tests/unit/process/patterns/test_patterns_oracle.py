@@ -16,6 +16,7 @@ from rivermark.process import Context
 from rivermark.process.patterns import Match, Pattern, PatternProcess
 from rivermark.process.patterns.pattern import UNBOUNDED, Condition, Contiguity
 from rivermark.testing import ProcessHarness
+from tests.seeds import seeds
 
 LIMIT = 4
 """Milliseconds of within(...)."""
@@ -282,7 +283,7 @@ def run(
     return [each.places for each in harness.outputs()]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(5, 20))
 def test_patterns_find_what_a_search_through_all_selections_finds(seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(40):
