@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from setup.ivy import Problem
 from setup.local_server import free_port
@@ -19,7 +19,13 @@ from setup.postgres_server import PostgresServer
 # one may take long. What is chosen where CI is set (the same examples each time) stays.
 CHOSEN = settings.get_profile(settings.get_current_profile_name())
 for profile, examples in (("few", 20), ("many", 100)):
-    settings.register_profile(profile, CHOSEN, deadline=None, max_examples=examples)
+    settings.register_profile(
+        profile,
+        CHOSEN,
+        deadline=None,
+        max_examples=examples,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.load_profile("few")
 
 # A shell starts what runs in the background with SIGINT ignored, and what a test starts inherits

@@ -125,12 +125,14 @@ def rows_of(path: Path) -> Iterator[tuple[int, list[str], tuple[Any, ...]]]:
             raise WholeFileError("file_corrupt") from None
     lines = content.removeprefix(b"\xef\xbb\xbf").splitlines()
     payloads = [line.decode(errors="replace") for line in lines]
-    header = next((line for line in payloads if line.strip()), "") if kind == "csv" else None
+    bare = [payload.removeprefix("\ufeff") for payload in payloads]
+    header = next((line for line in bare if line.strip()), "") if kind == "csv" else None
     names = [cell.strip() for cell in next(csv.reader([header]), [])] if header else []
     if header is not None and not any(name.lower() in KNOWN for name in names):
         header, names = None, []
     for number, payload in enumerate(payloads, start=1):
-        if not payload.strip(" ") or (header is not None and payload == header):
+        line = payload.removeprefix("\ufeff")
+        if not line.strip(" ") or (header is not None and line == header):
             continue
         reasons: list[str] = []
         texts: Texts | None = None
@@ -153,6 +155,7 @@ def texts_of(payload: str, kind: str, names: list[str]) -> Texts:
         raise MalformedError("no_known_column")
     if len(payload.encode()) > MAX_ROW_BYTES:
         raise MalformedError("row_too_large")
+    payload = payload.removeprefix("\ufeff")
     if kind == "text":
         return dict.fromkeys(SPELLINGS)
     return csv_texts(payload, names) if kind == "csv" else json_texts(payload)
@@ -199,7 +202,6 @@ class Number(str):
 
 def json_texts(line: str) -> Texts:
     """By Python's json, with numbers as they are written."""
-    line = line.removeprefix("\ufeff")
     try:
         found = loads(line)
     except (ValueError, RecursionError):

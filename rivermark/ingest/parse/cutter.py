@@ -82,6 +82,8 @@ class Cutter:
     def cut(self, payloads: pa.Array, formats: pa.Array, columns: pa.Array) -> pa.Array:
         """The texts of each payload as a struct, by its format and its file's columns (as JSON).
 
+        A byte order mark before a line is no part of it: files are put together with theirs.
+
         Spark takes from the annotations that it is called for columns, and not for groups.
         """
         shapes = pa.table([formats, columns], ["format", "columns"])
@@ -94,7 +96,7 @@ class Cutter:
         if pc.any(large).as_py():
             payloads = pc.if_else(large, None, payloads)
         rows = [
-            cutters[code](payload or "")
+            cutters[code]((payload or "").removeprefix("\ufeff"))
             for code, payload in zip(encoded.indices.to_pylist(), payloads.to_pylist(), strict=True)
         ]
         for row in pc.indices_nonzero(pc.fill_null(large, False)).to_pylist():
@@ -149,7 +151,6 @@ class Cutter:
 
     def _cut_json(self, line: str) -> Texts:
         """Take an object's values by its own keys."""
-        line = line.removeprefix("\ufeff")
         try:
             values = self._in_lower_case(json_object.values_of(line))
         except ValueError:

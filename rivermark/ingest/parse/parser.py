@@ -175,7 +175,7 @@ def spelled(field: Field) -> Spelled:
 def is_record() -> Column:
     """Whether a line is an event, and neither empty nor its file's header line (`_head`)."""
     bare = F.regexp_replace("payload", "^\ufeff", "")
-    return (F.trim("payload") != "") & ~F.coalesce(bare == F.col("_head"), F.lit(False))
+    return (F.trim(bare) != "") & ~F.coalesce(bare == F.col("_head"), F.lit(False))
 
 
 def value_of(field: Field, *, by_lane: bool) -> Column:

@@ -57,6 +57,19 @@ def spark_records(frame: DataFrame, split: Column, payload: Column) -> DataFrame
     )
 
 
+def arrow_records(split: str, payloads: pa.StringArray, part: int, first: int) -> pa.RecordBatch:
+    """The same as a worker returns them: some payloads of a split, after `first` others."""
+    count = len(payloads)
+    return pa.record_batch(
+        {
+            "_split": pa.repeat(split, count),
+            "payload": payloads,
+            "_mid": pa.array(range(first, first + count), pa.int64()),
+            "_part": pa.array([part] * count, pa.int32()),
+        }
+    )
+
+
 def json_payload(record: Mapping[str, Any]) -> str:
     """A record as one JSON object: times as ISO-8601 text, bytes as base64."""
     return json_value(record)
@@ -77,7 +90,7 @@ def _plain(value: Any) -> Any:
         case list() | tuple():
             return [_plain(each) for each in value]
         case float() if not math.isfinite(value):
-            return str(value)
+            return json.dumps(value)
         case datetime() | date() | time():
             return value.isoformat()
         case Decimal() | UUID():

@@ -92,7 +92,7 @@ def differences(split: PlannedSplit) -> list[str]:
     for line, cut in zip(
         payloads.to_pylist(), cutter.cut(payloads, kinds, columns).to_pylist(), strict=True
     ):
-        if not line.strip(" ") or line == split.head:
+        if not (bare := line.removeprefix("\ufeff")).strip(" ") or bare == split.head:
             continue
         found = (
             {name: cut[name] for name in SPELLINGS} if cut[MALFORMED] is None else cut[MALFORMED]

@@ -2,31 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final, cast
 
 import fastavro
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from rivermark.ingest.source.files.json_text import decoded
 from rivermark.ingest.source.files.stored_file import open_stored
-from rivermark.ingest.source.payload import json_payload
+from rivermark.ingest.source.payload import arrow_records, json_payload
 from rivermark.lake.filesystem import filesystem
 
-ROWS: int = 4_096
-"""Records of a file that go to Spark at once."""
+ROWS: Final = 4_096
+MOST_CHARACTERS: Final = 8 << 20
+"""Records of a file that are held at once as Python has them, and about so much of their text."""
 
 
-def avro_payloads(path: str) -> Iterator[str]:
-    """The records of a file as JSON objects, in their order."""
+def avro_payloads(path: str, wanted: Collection[str] | None) -> Iterator[pa.StringArray]:
+    """The records of a file as JSON objects, in their order; batch after batch."""
     files, inside = filesystem(path)
+    payloads: list[str] = []
+    size = 0
     with open_stored(files, inside) as file:
         for record in fastavro.reader(file):
             # The probe lets in only files whose items are records.
-            yield json_payload(cast(dict[str, Any], record))
+            payloads.append(json_payload(_with_texts(cast(dict[str, Any], record), wanted)))
+            size += len(payloads[-1])
+            if len(payloads) == ROWS or size > MOST_CHARACTERS:
+                yield pa.array(payloads, pa.string())
+                payloads, size = [], 0
+    if payloads:
+        yield pa.array(payloads, pa.string())
 
 
-def read_avro(spark: SparkSession, paths: Mapping[str, str]) -> DataFrame:
+def _with_texts(record: dict[str, Any], wanted: Collection[str] | None) -> dict[str, Any]:
+    """The record with its bytes as texts, as those of a Parquet row are."""
+    return {
+        name: decoded(value, wanted is None or name.lower() in wanted)
+        if isinstance(value, bytes)
+        else value
+        for name, value in record.items()
+    }
+
+
+def read_avro(
+    spark: SparkSession, paths: Mapping[str, str], wanted: Collection[str] | None
+) -> DataFrame:
     """The records of files, by URI, as the columns that `read_files` documents; one task a file."""
     rows = [(number, uri, path) for number, (uri, path) in enumerate(paths.items())]
     files = spark.createDataFrame(rows, "_part int, _split string, path string")
@@ -34,31 +56,16 @@ def read_avro(spark: SparkSession, paths: Mapping[str, str]) -> DataFrame:
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for file in batch.to_pylist():
-                yield from _records(file["_part"], file["_split"], file["path"])
+                yield from _records(file["_part"], file["_split"], file["path"], wanted)
 
     schema = "_split string, payload string, _mid long, _part int"
     return files.repartition(len(rows), "_part").mapInArrow(read, schema)
 
 
-def _records(part: int, uri: str, path: str) -> Iterator[pa.RecordBatch]:
-    payloads: list[str] = []
-    first = 0
-    for payload in avro_payloads(path):
-        payloads.append(payload)
-        if len(payloads) == ROWS:
-            yield _batch(part, uri, first, payloads)
-            first, payloads = first + len(payloads), []
-    if payloads:
-        yield _batch(part, uri, first, payloads)
-
-
-def _batch(part: int, uri: str, first: int, payloads: list[str]) -> pa.RecordBatch:
-    count = len(payloads)
-    return pa.record_batch(
-        {
-            "_split": pa.array([uri] * count, pa.string()),
-            "payload": pa.array(payloads, pa.string()),
-            "_mid": pa.array(range(first, first + count), pa.int64()),
-            "_part": pa.array([part] * count, pa.int32()),
-        }
-    )
+def _records(
+    part: int, uri: str, path: str, wanted: Collection[str] | None
+) -> Iterator[pa.RecordBatch]:
+    place = 0
+    for payloads in avro_payloads(path, wanted):
+        yield arrow_records(uri, payloads, part, place)
+        place += len(payloads)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -25,6 +25,8 @@ from rivermark.model.source import PlannedSplit
 
 MOST_BYTES: Final = 48 << 20
 """Beyond so many bytes of text (gzip unpacked) the executors read."""
+MOST_JSON_BYTES: Final = 256 << 20
+"""The same for binary files as JSON: of those a few bytes may be millions of equal rows."""
 BINARY: Final = ("parquet", "avro")
 """Formats whose records become JSON."""
 TEXT: Final = (".json", ".jsonl", ".ndjson", ".csv", ".txt", ".log")
@@ -36,19 +38,23 @@ def records_of(
     """The payloads of each file, empty lines included; None where Spark has to read them.
 
     That is: bytes that are not UTF-8 where they should be (Spark replaces them), more than
-    MOST_BYTES, other endings, text files that cannot be read or opened (Spark says why). `wanted`
-    are the columns that the contract knows, in lower case.
+    MOST_BYTES, other endings, text files that cannot be read or opened (Spark says why), and binary
+    files of more than MOST_JSON_BYTES as JSON. `wanted` are the columns that the contract knows, in
+    lower case.
     """
     if any(not (f.format in BINARY or plain(f)) for f in files):
         return None
     records: list[Payloads] = []
-    left = MOST_BYTES
+    left, left_json = MOST_BYTES, MOST_JSON_BYTES
     for file in files:
         if file.format in BINARY:
-            left -= file.weight
-            if left < 0:
-                return None
-            records.append(binary_payloads(file, wanted))
+            parts = []
+            for part in binary_payloads(file, wanted):
+                left_json -= part.nbytes
+                if left_json < 0:
+                    return None
+                parts.append(part)
+            records.append(pa.concat_arrays(parts) if parts else [])
             continue
         text = text_of(file.path, left, strict=is_utf8(options.encoding))
         if text is None:
@@ -58,12 +64,10 @@ def records_of(
     return records
 
 
-def binary_payloads(file: PlannedSplit, wanted: Collection[str] | None) -> Payloads:
-    """The records of a Parquet or Avro file as JSON objects, in their order."""
-    if file.format == "avro":
-        return [*avro_payloads(file.path)]
-    parts: list[pa.StringArray] = [*parquet_payloads(file.path, wanted)]
-    return pa.concat_arrays(parts) if parts else []
+def binary_payloads(file: PlannedSplit, wanted: Collection[str] | None) -> Iterator[pa.StringArray]:
+    """The records of a Parquet or Avro file as JSON objects, in their order; batch after batch."""
+    payloads = avro_payloads if file.format == "avro" else parquet_payloads
+    return payloads(file.path, wanted)
 
 
 def lines_of(text: bytes, encoding: str) -> Payloads:

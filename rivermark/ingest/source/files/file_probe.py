@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from rivermark.ingest.source.files.longest_line import LongestLine
-from rivermark.ingest.source.files.options import FileFormat, FileOptions
+from rivermark.ingest.source.files.options import FileFormat, FileOptions, is_utf8
 from rivermark.ingest.source.files.stored_file import StoreFault, open_stored
 
 Status = Literal["ready", "rejected", "waiting"]
@@ -40,6 +40,13 @@ LONGEST_HEADER: Final = 1 << 16
 """Characters of a header: each raw row carries its file's columns, so a longer line would cost its
 length for every row behind it."""
 PARQUET_MAGIC: Final = b"PAR1"
+WIDE_MARKS: Final = (
+    (codecs.BOM_UTF32_LE, b"\n\0\0\0", "UTF-32"),
+    (codecs.BOM_UTF32_BE, b"\0\0\0\n", "UTF-32"),
+    (codecs.BOM_UTF16_LE, b"\n\0", "UTF-16"),
+    (codecs.BOM_UTF16_BE, b"\0\n", "UTF-16"),
+)
+"""How a text of another encoding begins, and a line's end in it, so that it is no chance."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +163,10 @@ def probe_text(
         start = file.read(HEAD_BYTES)
         file.seek(-1, io.SEEK_END)
         last = file.read(1)
+    other = other_encoding(start, options.encoding)
+    if other is not None:
+        reason = f"file_other_encoding: its mark says {other}, its source {options.encoding}"
+        return FileProbe("rejected", kind, reason)
     unfinished = last not in (b"\n", b"\r", b"")
     columns, head = None, None
     if kind == "csv":
@@ -163,6 +174,15 @@ def probe_text(
     elif kind == "json":
         columns = keys_of(first_line(start, options.encoding))
     return FileProbe("ready", kind, None, columns, head, unfinished, longest_line=longest)
+
+
+def other_encoding(start: bytes, encoding: str) -> str | None:
+    """The encoding that a file's byte order mark names, where it is not the declared one."""
+    if start.startswith(codecs.BOM_UTF8):
+        return None if is_utf8(encoding) else "UTF-8"
+    return next(
+        (name for mark, end, name in WIDE_MARKS if start.startswith(mark) and end in start), None
+    )
 
 
 def is_packed(path: str) -> bool:

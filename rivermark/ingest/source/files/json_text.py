@@ -70,7 +70,9 @@ def json_objects(
 def json_values(column: pa.Array, matters: bool, instant: bool) -> tuple[str, pa.Array, str]:
     """The texts of a column, null where it has no value, and what stands around each of them."""
     kind = column.type
-    if isinstance(kind, pa.ExtensionType):
+    if isinstance(kind, pa.UuidType):
+        return "", each(column, json_value), ""
+    if isinstance(kind, pa.BaseExtensionType):
         return json_values(column.storage, matters, instant)
     if t.is_dictionary(kind):
         return json_values(column.dictionary_decode(), matters, instant)

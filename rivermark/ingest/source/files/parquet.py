@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rivermark.ingest.source.files.json_text import json_objects
 from rivermark.ingest.source.files.stored_file import open_stored
+from rivermark.ingest.source.payload import arrow_records
 from rivermark.lake.filesystem import filesystem
 
 ROWS: Final = 16_384
@@ -92,13 +93,5 @@ def _records(
 ) -> Iterator[pa.RecordBatch]:
     place = group.first
     for payloads in parquet_payloads(group.path, wanted, [group.number]):
-        count = len(payloads)
-        yield pa.record_batch(
-            {
-                "_split": pa.repeat(group.uri, count),
-                "payload": payloads,
-                "_mid": pa.array(range(place, place + count), pa.int64()),
-                "_part": pa.array([part] * count, pa.int32()),
-            }
-        )
-        place += count
+        yield arrow_records(group.uri, payloads, part, place)
+        place += len(payloads)

@@ -40,7 +40,7 @@ def read_files(
     if parquet:
         frames.append(read_parquet(spark, parquet, wanted))
     if avro:
-        frames.append(read_avro(spark, dict(avro)))
+        frames.append(read_avro(spark, dict(avro), wanted))
     if not frames:
         return spark.createDataFrame([], "_split string, payload string, _mid long, _part int")
     return reduce(DataFrame.unionByName, frames)

@@ -6,6 +6,10 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
+
+COPYING: Final = "._COPYING_"
+"""What Hadoop's copies are called until they are complete; Spark reads no file of such a name."""
 
 
 @dataclass
@@ -79,4 +83,6 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def hidden(path: str) -> bool:
     """Whether any part of the path says that the file is not for readers."""
-    return any(part.startswith((".", "_")) for part in path.split("/") if part)
+    return any(
+        part.startswith((".", "_")) or part.endswith(COPYING) for part in path.split("/") if part
+    )

@@ -89,6 +89,19 @@ def test_n001_data_behind_an_object_makes_its_line_unparsable(behind: str) -> No
     assert texts(GOOD + behind, GOOD) == [UNPARSABLE, {"sensor": "s", "count": "1"}]
 
 
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [("json", GOOD), ("csv", "s,1"), ("csv", '"s","1"'), ("text", "s")],
+)
+def test_a_mark_before_a_line_within_a_file_is_no_part_of_it(kind: str, line: str) -> None:
+    fields = [field("sensor", "text"), field("count")]
+    without, marked = texts(
+        line, "\ufeff" + line, kind=kind, columns=("sensor", "count"), fields=fields
+    )
+    assert without == marked
+    assert without["sensor"] == "s"
+
+
 @pytest.mark.parametrize("before", ["[", ",", "x", "\x00", "\u00a0", "{", "{}", "null "])
 def test_n001_data_before_an_object_makes_its_line_unparsable(before: str) -> None:
     assert texts(before + GOOD) == [UNPARSABLE]

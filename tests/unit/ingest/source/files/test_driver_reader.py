@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import fastavro
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rivermark import FileSource
+from rivermark.ingest.source.files import driver_reader
+from rivermark.ingest.source.files.corrupt_files import decoding_fault
 from rivermark.ingest.source.files.driver_reader import records_of
 from rivermark.model.source import PlannedSplit
 
@@ -108,6 +114,37 @@ def test_the_engine_reads_what_is_large(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr("rivermark.ingest.source.files.driver_reader.MOST_BYTES", 7)
     assert records_of(files, SOURCE) is None
+
+
+@pytest.mark.parametrize("kind", ["parquet", "avro"])
+def test_the_engine_reads_what_is_large_as_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    count = 30_000
+    path = tmp_path / f"a.{kind}"
+    if kind == "parquet":
+        pq.write_table(pa.table({"note": ["the same"] * count}), path)
+    else:
+        schema = {"type": "record", "name": "R", "fields": [{"name": "note", "type": "string"}]}
+        with path.open("wb") as out:
+            fastavro.writer(out, schema, [{"note": "the same"}] * count, codec="deflate")
+    packed = file(path, path.read_bytes(), kind)
+    held: list[int] = []
+    taken = driver_reader.binary_payloads
+
+    def counted(*given: Any) -> Iterator[pa.StringArray]:
+        for part in taken(*given):
+            held.append(len(part))
+            yield part
+
+    records = records_of([packed], SOURCE)
+    assert records is not None
+    assert len(records[0]) == count
+    monkeypatch.setattr(driver_reader, "binary_payloads", counted)
+    monkeypatch.setattr(driver_reader, "MOST_JSON_BYTES", 200_000)
+    assert records_of([packed], SOURCE) is None
+    assert sum(held) < count
+    assert decoding_fault(packed, None) is None
 
 
 def test_a_file_that_went_away_is_left_to_the_engine(tmp_path: Path) -> None:

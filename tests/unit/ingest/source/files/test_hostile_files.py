@@ -249,6 +249,34 @@ def test_n014_what_fits_no_pattern_is_found_by_a_full_look(folder: Path, look: L
     ]
 
 
+def test_names_of_what_is_still_written_are_not_taken(folder: Path, look: Look) -> None:
+    for name in (".a.json", "_a.json", "a.json._COPYING_", "b._COPYING_/a.json", "good.json"):
+        put(folder, name)
+
+    found = look(pattern="*")
+    assert [split.name for split in found.ready] == ["good.json"]
+    assert found.ignored == []
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("kind", ["json", "csv", "text"])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "utf-8"])
+def test_n015_a_file_whose_mark_names_another_encoding_is_rejected(
+    tmp_path: Path, encoding: str, kind: str, packed: bool
+) -> None:
+    content = f"\ufeff{LINE.decode()}".encode(encoding)
+    name = "a.txt.gz" if packed else "a.txt"
+    content = gzip.compress(content) if packed else content
+    named = encoding.upper()[:6].rstrip("-")
+    for declared in ("ISO-8859-1", "UTF-8"):
+        found = probe(tmp_path, name, content, format=kind, encoding=declared)
+        if named == declared:
+            assert found.status == "ready"
+        else:
+            reason = f"file_other_encoding: its mark says {named}, its source {declared}"
+            assert (found.status, found.reason) == ("rejected", reason)
+
+
 def parquet() -> bytes:
     sink = pa.BufferOutputStream()
     table = pa.table({"sensor": ["s"] * 3, "at": [1, 2, 3], "größe": [1.0, None, 2.0]})

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -125,6 +126,14 @@ def test_n029_bytes_that_are_no_utf8_are_unreadable_where_they_matter_and_base64
     ]
     fixed = pa.array([b"abcd"], pa.binary(4))
     assert values(tmp_path, fixed) == ['"abcd"']
+
+
+def test_n029_a_uuid_is_its_text(tmp_path: Path) -> None:
+    ids = [UUID(int=5), UUID(bytes=b"0123456789abcdef")]
+    stored = pa.array([each.bytes for each in ids], pa.binary(16))
+    column = pa.ExtensionArray.from_storage(pa.uuid(), stored)
+
+    assert values(tmp_path, column) == [f'"{each}"' for each in ids]
 
 
 def test_n030_columns_of_every_type_and_name_are_read(tmp_path: Path) -> None:
