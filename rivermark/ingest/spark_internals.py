@@ -137,8 +137,11 @@ class PlannedProjection:
         return str(step.toJSON()) if leaves <= MOST_LEAVES else None
 
     def type_of(self, place: Sequence[int]) -> str:
-        """The type of a part: of the n-th column, or of one of its children, as in JSON."""
-        return str(self._part(place).dataType().json()).strip('"')
+        """The type of a part: of the n-th column, or of one of its children.
+
+        As JSON writes it, but for texts whose comparison is not that of their bytes.
+        """
+        return str(self._part(place).dataType().typeName())
 
     def parts(self, places: Sequence[Sequence[int]]) -> PlannedProjection:
         """The same for parts of the columns."""

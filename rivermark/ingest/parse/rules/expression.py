@@ -18,7 +18,8 @@ Place = tuple[int, ...]
 class Expression:
     """A function of Catalyst and its arguments; `details` are its parameters besides them.
 
-    Equal expressions are one object, so that one evaluation serves all rules that share it.
+    Equal expressions are one object, so that one evaluation serves all rules that share it, where
+    their equality can be told.
     `inputs` are the columns that it refers to.
     """
 
@@ -64,8 +65,13 @@ def _tree(node: dict[str, Any], flat: Iterator[Any], known: dict[str, Expression
         inputs = frozenset({node["name"]})
     else:
         inputs = frozenset().union(*(child.inputs for child in children))
+    expression = Expression(name, children, details, inputs)
+    if None in details.values():
+        # JSON has nothing for some parameters, such as the values of InSet and the escape of Like:
+        # expressions that differ in them look alike.
+        return expression
     key = json.dumps([name, details, [id(child) for child in children]], sort_keys=True)
-    return known.setdefault(key, Expression(name, children, details, inputs))
+    return known.setdefault(key, expression)
 
 
 def _name(node: Mapping[str, Any]) -> str:

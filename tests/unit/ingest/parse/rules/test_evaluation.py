@@ -113,6 +113,17 @@ def test_what_overflows_or_divides_by_zero_is_in_doubt() -> None:
     assert holds(node("EqualTo", quotient, lit(1.0, "double")), d=d) == [True, None]
 
 
+def test_parts_that_differ_in_what_json_does_not_say_are_evaluated_each() -> None:
+    first, second = (node("InSet", col("n", "long"), hset=None) for _ in range(2))
+    like, again = (node("Lower", col("s", "string")) for _ in range(2))
+    told = expressions_of(plan(first=first, second=second, like=like, again=again))
+
+    assert told["first"] is not told["second"]
+    assert places_in([*told.values()])[told["second"]] == (1,)
+    assert told["like"] is told["again"]
+    assert told["first"].children == told["second"].children
+
+
 def test_longs_are_not_compared_as_doubles() -> None:
     n = pa.array([2**53, 2**53 + 1, None])
     assert holds(node("EqualTo", col("n", "long"), lit(2**53 + 1, "long")), n=n) == [
