@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
+from dataclasses import dataclass, field
 from typing import Final
 
 from rivermark.runtime.query.base import Backlog
@@ -16,6 +18,26 @@ WAITED_SECONDS: Final = 5.0
 """The longest pause after a look that only waited, as for a broker that does not answer: such a
 look costs this machine nothing."""
 
+LOOKS: Final = 5
+"""Of so many looks the quickest says what a look costs: others may have waited for a processor."""
+
+
+@dataclass
+class Pace:
+    """When to look again, by what the last looks took that planned nothing.
+
+    Planning is work that input brings, and the next input does not wait for it.
+    """
+
+    pauses: deque[float] = field(default_factory=lambda: deque(maxlen=LOOKS))
+
+    def after(self, took: float, worked: float, *, planned: int) -> float:
+        """Seconds until the next look."""
+        own = pause(took, worked)
+        if not planned:
+            self.pauses.append(own)
+        return min([own, *self.pauses])
+
 
 class Poller:
     """Polls the backlogs of a run in turn, from the first `add` until it is stopped."""
@@ -23,6 +45,7 @@ class Poller:
     def __init__(self) -> None:
         self._backlogs: dict[str, Backlog] = {}
         self._due: dict[str, float] = {}
+        self._paces: dict[str, Pace] = {}
         self._failures: dict[str, Exception] = {}
         self._lock = threading.Lock()
         # Held while a folder is listed, which may take long: only `remove` waits for that.
@@ -34,6 +57,7 @@ class Poller:
         """Poll the backlog of a stream, in place of an earlier one."""
         with self._lock:
             self._backlogs[name], self._due[name] = backlog, 0.0
+            self._paces[name] = Pace()
         if not self._thread.is_alive():
             self._thread.start()
 
@@ -68,15 +92,17 @@ class Poller:
             backlog = self._backlogs.get(name)
             if backlog is None or began < self._due[name]:
                 return
+            pace = self._paces[name]
         try:
-            backlog.poll()
+            planned = backlog.poll()
         except Exception as error:
             with self._lock:
                 self._failures[name] = error
                 self._backlogs.pop(name, None)
             return
         now = time.monotonic()
-        self._due[name] = now + pause(now - began, time.thread_time() - worked)
+        worked = time.thread_time() - worked
+        self._due[name] = now + pace.after(now - began, worked, planned=planned)
 
 
 def pause(took: float, worked: float) -> float:
