@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import AnalysisException
@@ -60,6 +61,10 @@ KNOWN: Final = arrow_schema(
 )
 """What is known of a split before its first row is read. Data and not literals: a literal becomes
 part of the generated code, which would then be compiled for every batch."""
+
+MOST_REPEATED: Final = 512 << 20
+"""The same for what each row carries of its file's name and columns: short lines behind a long
+header, or behind a wide first object, make it larger than the file."""
 
 NO_SPLITS: Final[Mapping[str, str]] = {}
 
@@ -221,7 +226,8 @@ class Admission:
         raw = read_delta(self._spark, self._lake.path(self.ingest.raw))
         lines = raw.where(F.col("_ingest_batch").between(first, last))
         ready = [s for s in splits if s.name in decision.bounds]
-        if self._is_small(ready):
+        names = F.coalesce(F.sum(F.octet_length("_columns")), F.lit(0))
+        if self._is_small(ready) and lines.agg(names).collect()[0][0] <= MOST_REPEATED:
             numbered = lines.withColumn("_head", F.lit(None).cast("string"))
             parsed = self._driver_parser.parse(numbered.toArrow())
             rows, statistics = counted(ArrowBatch(parsed, self.ingest))
@@ -240,6 +246,8 @@ class Admission:
         records = self._source.read(self._spark, splits, small=small)
         known = known_of(splits, now)
         if isinstance(records.rows, pa.Table):
+            if not on_spark and repeated_bytes(known, records.rows["_split"]) > MOST_REPEATED:
+                return self._parse(splits, now, on_spark=True)
             lines = known.take(records.rows["_split"])
             for name in ("_row", "payload"):
                 lines = lines.append_column(name, records.rows[name])
@@ -354,6 +362,16 @@ def known_of(splits: Sequence[PlannedSplit], now: datetime) -> pa.Table:
         for s in splits
     ]
     return pa.Table.from_pylist(rows, KNOWN)
+
+
+def repeated_bytes(known: pa.Table, splits: pa.ChunkedArray) -> int:
+    """Bytes of what each row of these splits carries of its file's names."""
+    widths = sum(
+        pc.fill_null(pc.binary_length(known[name]), 0).to_numpy().astype(np.int64)
+        for name in ("_file", "_columns", "_head")
+    )
+    rows = np.bincount(splits.to_numpy(), minlength=known.num_rows)
+    return int(widths @ rows)
 
 
 def counted(rows: ParsedBatch) -> tuple[ParsedBatch, dict[str, SplitStatistics]]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -53,6 +54,11 @@ class Spelled:
         return pc.if_else(words, None, texts)
 
 
+def _encoded(texts: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
+    whole = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+    return whole.dictionary_encode("encode")
+
+
 def places_of(names: Sequence[str]) -> dict[str, int]:
     """Where the column of a name stands: as it is spelled, else in lower case; the first of two."""
     backwards = [*enumerate(names)][::-1]
@@ -86,28 +92,33 @@ class Cutter:
 
         Spark takes from the annotations that it is called for columns, and not for groups.
         """
-        shapes = pa.table([formats, columns], ["format", "columns"])
-        codes = pc.binary_join_element_wise(
-            pc.fill_null(shapes["format"], ""), pc.fill_null(shapes["columns"], ""), " "
+        # By their codes: a file's columns may be longer than its lines.
+        kinds, names = (_encoded(each) for each in (formats, columns))
+        count = len(names.dictionary)
+        shapes, places = np.unique(
+            kinds.indices.to_numpy() * count + names.indices.to_numpy(), return_inverse=True
         )
-        encoded = codes.combine_chunks().dictionary_encode()
-        cutters = [self._cutter(*shape.split(" ", 1)) for shape in encoded.dictionary.to_pylist()]
+        cutters = [
+            self._cutter(kinds.dictionary[n // count].as_py(), names.dictionary[n % count].as_py())
+            for n in shapes.tolist()
+        ]
         large = pc.greater(pc.binary_length(payloads), self._max_bytes)
         if pc.any(large).as_py():
             payloads = pc.if_else(large, None, payloads)
         rows = [
             cutters[code]((payload or "").removeprefix("\ufeff"))
-            for code, payload in zip(encoded.indices.to_pylist(), payloads.to_pylist(), strict=True)
+            for code, payload in zip(places.tolist(), payloads.to_pylist(), strict=True)
         ]
         for row in pc.indices_nonzero(pc.fill_null(large, False)).to_pylist():
             rows[row] = self._malformed(TOO_LARGE)
         columns_of_texts = zip(*rows, strict=True) if rows else [()] * (len(self._fields) + 1)
         arrays = [pa.array(texts, pa.string()) for texts in columns_of_texts]
-        names = [*(field.name for field in self._fields), MALFORMED]
         cells = [field.without_nulls(a) for field, a in zip(self._fields, arrays, strict=False)]
-        return pa.StructArray.from_arrays([*cells, arrays[-1]], names)
+        return pa.StructArray.from_arrays(
+            [*cells, arrays[-1]], [*(field.name for field in self._fields), MALFORMED]
+        )
 
-    def _cutter(self, kind: str, columns: str) -> Callable[[str], Texts]:
+    def _cutter(self, kind: str | None, columns: str | None) -> Callable[[str], Texts]:
         if kind == "text":
             return self._cut_text
         if kind == "csv":

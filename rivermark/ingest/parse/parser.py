@@ -36,21 +36,22 @@ PROBLEMS: Final = "_problems"
 DETAILS: Final = "_details"
 
 ONE_A_LINE: Final = "the source expects one JSON object a line; "
-START: Final = "^\ufeff?\\s*"
+START: Final = "^\ufeff?\\s*+"
 LINES: Final = (
     (
-        r"(\[|\]\s*$|\{.*\}\s*,\s*$)",
+        START + r"(\[|\]\s*$|\{.*\}\s*,\s*$)",
         "this one belongs to an array: write each of its objects on a line of its own, without "
         "brackets and commas around",
     ),
-    (r"\{.*\}\s*$", "this one is an object that is not well-formed"),
+    (START + r"\{.*\}\s*$", "this one is an object that is not well-formed"),
     (
-        r"(\{|\}|\]|\"[^\"]*\"\s*:)",
+        START + r"(\{|\}|\]|\"[^\"]*\"\s*:)",
         "this one is a part of an object that goes over several: write it on one line",
     ),
-    (r"[^{}\[\]:]*[,;\t]", "this one looks like CSV: write format='csv' in its FileSource"),
+    (r"^[^{}\[\]:,;\t]*+[,;\t]", "this one looks like CSV: write format='csv' in its FileSource"),
 )
-"""What lines that are no object look like, and what to do then."""
+"""What lines that are no object look like, and what to do then. Their cost grows with a line's
+length and not with its square: of a million spaces it would be hours."""
 
 DAY: Final = 24 * 3600
 UNTIL: Final = 2_145_916_800
@@ -226,7 +227,7 @@ def no_object_details() -> list[Column]:
     unparsable = F.col(CELLS)[MALFORMED] == UNPARSABLE
     seems = F.lit("this line is none")
     for pattern, text in reversed(LINES):
-        seems = F.when(F.col("payload").rlike(START + pattern), F.lit(text)).otherwise(seems)
+        seems = F.when(F.col("payload").rlike(pattern), F.lit(text)).otherwise(seems)
     return [F.when(unparsable, F.concat(F.lit(ONE_A_LINE), seems))]
 
 

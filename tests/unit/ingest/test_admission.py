@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from rivermark.ingest.admission import Admission
+from rivermark.ingest.admission import Admission, known_of, repeated_bytes
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.ingest.watermark import Progress
 from rivermark.lake.batch_writer import TableWriter
@@ -18,6 +18,7 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import ReplayUnprovable
 from rivermark.model.sink import Origin
+from rivermark.model.source import PlannedSplit
 from rivermark.model.table import Table
 from tests.unit.model.declared import ingest
 
@@ -95,3 +96,26 @@ def days_later(lake: Lake, table: Table, by: timedelta) -> None:
         text.replace(f'"timestamp":{at}', f'"timestamp":{now + int(by.total_seconds()) * 1000}')
     )
     path.with_suffix(".crc").unlink(missing_ok=True)  # It was made for the other entry.
+
+
+def test_what_rows_carry_of_their_files_names_is_counted() -> None:
+    splits = [
+        PlannedSplit(
+            name=name,
+            path=name,
+            size=1,
+            format="csv",
+            modified_at=NOON,
+            landed_at=NOON,
+            batch=0,
+            **more,
+        )
+        for name, more in (
+            ("a.csv", {"columns": '["x","y"]', "head": "x,y"}),
+            ("ü.json", {}),
+            ("empty", {"columns": "[]"}),
+        )
+    ]
+    rows = pa.chunked_array([pa.array([0, 0, 1, 0], pa.int32())])
+
+    assert repeated_bytes(known_of(splits, NOON), rows) == 3 * (5 + 9 + 3) + 7

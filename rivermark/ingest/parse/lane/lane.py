@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from rivermark.ingest.parse.cutter import places_of
 from rivermark.ingest.parse.lane.lines import REPLACED, Lines, Mask, Places
-from rivermark.ingest.parse.lane.shapes import Shape, cut_csv, cut_json, shape_of
+from rivermark.ingest.parse.lane.shapes import MOST_VALUES, Shape, cut_csv, cut_json, shape_of
 from rivermark.ingest.parse.lane.values import Values
 from rivermark.ingest.parse.lane.words import texts
 from rivermark.model.contract import MAX_ROW_BYTES
@@ -100,7 +100,7 @@ class Lane:
 
     def _type(self, payloads: pa.StringArray, kind: str, names: Sequence[str]) -> Typed:
         lines = Lines(payloads)
-        if kind == "csv" and len(self._delimiter.encode()) == 1:
+        if kind == "csv" and len(self._delimiter.encode()) == 1 and len(names) <= MOST_VALUES:
             cells, good = self._cut_csv(lines, names)
         elif kind in ("csv", "text"):
             cells, good = [no_value(lines)] * len(self._columns), np.zeros(len(lines), np.bool_)

@@ -28,6 +28,9 @@ from rivermark.ingest.parse.lane.values import Values
 
 MOST_PIECE: Final = 256
 """Bytes of a piece; a key is not longer."""
+MOST_VALUES: Final = 1_000
+"""Values of a line. Each is looked at for thousands of rows together: one line of 50,000 keys would
+take gigabytes and ten seconds."""
 QUOTE: Final = ord('"')
 FIRST: Final = np.uint64(0xFF)
 HALF: Final = np.uint64(0xFFFFFFFF)
@@ -77,6 +80,8 @@ def shape_of(line: bytes) -> Shape | None:
         comma = re.compile(rb"[ \t]*,").match(line, before)
         if comma is None:
             break
+        if len(slots) == MOST_VALUES:
+            return None
         at = comma.end()
     tail = line[before:]
     keys = [slot.key for slot in slots]

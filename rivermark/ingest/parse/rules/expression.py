@@ -66,9 +66,9 @@ def _tree(node: dict[str, Any], flat: Iterator[Any], known: dict[str, Expression
     else:
         inputs = frozenset().union(*(child.inputs for child in children))
     expression = Expression(name, children, details, inputs)
-    if None in details.values():
-        # JSON has nothing for some parameters, such as the values of InSet and the escape of Like:
-        # expressions that differ in them look alike.
+    if None in details.values() or not isinstance(details.get("dataType", ""), str):
+        # JSON has nothing for some parameters, such as the values of InSet and the escape of Like,
+        # and does not say where an item of an array ends: expressions that differ look alike.
         return expression
     key = json.dumps([name, details, [id(child) for child in children]], sort_keys=True)
     return known.setdefault(key, expression)

@@ -21,6 +21,7 @@ from rivermark import Contract, Field, readers
 from rivermark.ingest.parse.cutter import MALFORMED, Cutter
 from rivermark.ingest.parse.lane.lane import Lane, Typed
 from rivermark.ingest.parse.lane.readers import lane_of, zones_of
+from rivermark.ingest.parse.lane.shapes import MOST_VALUES, shape_of
 from rivermark.ingest.parse.lane.zones import Change, Zone
 from rivermark.ingest.parse.parser import spelled
 from tests.oracles.lines_of_contracts import (
@@ -376,3 +377,22 @@ def test_a_line_of_a_rare_shape_is_typed_too() -> None:
         assert typed.good.all()
         assert typed.columns["n"].null_count == 1
     assert own._shapes[0].keys == tuple(GOOD)
+
+
+def test_n040_a_line_of_very_many_values_is_left_to_the_parser_and_costs_no_other() -> None:
+    contract = Contract(
+        fields=(Field("at", "timestamp", required=True), Field("note", "string")), event_time="at"
+    )
+    names = [f"k{n}" for n in range(MOST_VALUES)]
+    values = dict.fromkeys(names[1:], "1") | {"at": "2024-03-01T10:00:00Z"}
+    wide, wider = json.dumps(values), json.dumps(values | {"k0": "1"})
+    usual = json.dumps({"at": "2024-03-01T10:00:00Z"})
+    typed = lane(contract).type(*arrays([wider, wide, usual, wider, usual]))
+
+    assert typed.good.tolist() == [False, True, True, False, True]
+    assert shape_of(wider.encode()) is None
+    for columns in (names, [*names, "more"]):
+        header = [*columns[1:], "at"]
+        line = ",".join(["1"] * (len(columns) - 1) + ["2024-03-01T10:00:00Z"])
+        csv_typed = lane(contract).type(*arrays([line], "csv", header))
+        assert csv_typed.good.tolist() == [len(columns) <= MOST_VALUES]
