@@ -34,8 +34,8 @@ def payloads(
 
 
 def test_n029_bytes_are_text_where_they_are_utf8(tmp_path: Path) -> None:
-    fields = {"Note": "bytes", "code": FIXED, "geom": ["null", "bytes"]}
-    records = [
+    fields: dict[str, Any] = {"Note": "bytes", "code": FIXED, "geom": ["null", "bytes"]}
+    records: list[dict[str, Any]] = [
         {"Note": "Ü".encode(), "code": b"abcd", "geom": b"ok"},
         {"Note": b"\xe9", "code": b"\0\0\0\x01", "geom": b"\xff\x00"},
         {"Note": b"", "code": b"abcd", "geom": None},
@@ -89,7 +89,7 @@ def test_values_of_every_type_are_as_they_are(tmp_path: Path) -> None:
 def test_records_come_in_order_in_parts_of_any_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    records = [{"n": n} for n in range(10)]
+    records: list[dict[str, Any]] = [{"n": n} for n in range(10)]
     for rows, characters in ((3, 1_000), (100, 20), (10, 1_000)):
         monkeypatch.setattr("rivermark.ingest.source.files.avro.ROWS", rows)
         monkeypatch.setattr("rivermark.ingest.source.files.avro.MOST_CHARACTERS", characters)
