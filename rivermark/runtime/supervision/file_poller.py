@@ -18,7 +18,7 @@ WAITED_SECONDS: Final = 5.0
 """The longest pause after a look that only waited, as for a broker that does not answer: such a
 look costs this machine nothing."""
 
-LOOKS: Final = 5
+POLLS: Final = 5
 """Of so many looks the quickest says what a look costs: others may have waited for a processor."""
 
 
@@ -29,7 +29,7 @@ class Pace:
     Planning is work that input brings, and the next input does not wait for it.
     """
 
-    pauses: deque[float] = field(default_factory=lambda: deque(maxlen=LOOKS))
+    pauses: deque[float] = field(default_factory=lambda: deque(maxlen=POLLS))
 
     def after(self, took: float, worked: float, *, planned: int) -> float:
         """Seconds until the next look."""

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from rivermark.runtime.query.base import Backlog
-from rivermark.runtime.supervision.file_poller import LOOKS, Pace, Poller, pause
+from rivermark.runtime.supervision.file_poller import POLLS, Pace, Poller, pause
 from rivermark.testing import wait_until
 
 
@@ -84,7 +84,7 @@ def test_a_folder_that_is_slow_to_list_is_looked_at_less_often_whatever_is_found
     pace = Pace()
     assert pace.after(10, 10, planned=1) == pytest.approx(200)
     assert pace.after(0.01, 0.01, planned=0) == 0
-    for took in range(1, LOOKS):
+    for took in range(1, POLLS):
         assert pace.after(took, took, planned=0) == 0
     assert pace.after(2, 2, planned=0) == pytest.approx(20)
     assert pace.after(60, 60, planned=9) == pytest.approx(20)
