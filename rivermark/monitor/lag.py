@@ -86,6 +86,7 @@ def keeps_up(settings: Settings, ingest: Ingest, now: datetime) -> CheckResult:
         bound=f"at most {bound.total_seconds():,.0f} s",
         numbers={
             "unread": lag.records,
+            "partitions": len(lag.parts),
             "oldest_unread_seconds": age.total_seconds(),
             **{f"unread {part.name}": part.records for part in lag.parts},
         },

@@ -291,6 +291,7 @@ class Repeating(KafkaWriter):
         unsent = self._producer.flush(PATIENCE_SECONDS)
         if refused or unsent:
             del self._producer
+            self._checked = False
             raise KafkaException(refused[0] if refused else KafkaError(KafkaError._TIMED_OUT))
 
 
@@ -300,6 +301,11 @@ def hint(cause: KafkaError) -> str:
         return (
             "; the brokers allow `transaction.max.timeout.ms` at most: give the sink "
             'settings={"transaction.timeout.ms": "..."}, longer than a batch takes'
+        )
+    if cause.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+        return (
+            '; give the sink settings={"message.max.bytes": "..."}, and the topic as large a '
+            "`max.message.bytes`, or send fewer columns"
         )
     return ""
 

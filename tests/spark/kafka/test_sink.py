@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import confluent_kafka
 import pytest
 
-from rivermark import KafkaSink, RivermarkError
+from rivermark import KafkaSink, RivermarkError, Table
 from rivermark.lake.lake import Lake
+from rivermark.lake.system_tables import rows_of
 from rivermark.model.sink import SinkContext
 from rivermark.sinks import kafka_writers
 from rivermark.sinks.kafka_options import DEDUPLICATION_KEY
@@ -188,3 +190,26 @@ def test_a_transaction_that_may_take_longer_than_the_brokers_allow_is_refused_at
     sink = KafkaSink(topic=topics.make(), brokers=topics.brokers, settings=hours)
     with pytest.raises(RivermarkError, match=r"cannot begin .* `transaction\.max\.timeout\.ms`"):
         sink.open(where).last()
+
+
+def test_a_row_that_is_too_large_for_the_topic_is_named_and_its_batch_goes_once_it_is_allowed(
+    topics: Topics, tmp_path: Path
+) -> None:
+    table = Table(
+        name="test/fares", schema="ride long, note string", description="Notes.", keys=("ride",)
+    )
+    where = context(Lake(str(tmp_path)), table)
+    batch = rows_of(table, [{"ride": 1, "note": "short"}, {"ride": 2, "note": "x" * 1_500_000}])
+    allowed = {"max.message.bytes": "4000000"}
+    topic = topics.make("too-large", 1, **allowed)
+    sink = KafkaSink(topic=topic, brokers=topics.brokers)
+    refusing = sink.open(where)
+    for _ in range(2):
+        with pytest.raises(RivermarkError, match=r"too large; .*message\.max\.bytes"):
+            refusing.write(batch, where.origin.batch(0))
+    refusing.close()
+    assert rides(topics, topic) == []
+    larger = replace(sink, settings={"message.max.bytes": "4000000"}).open(where)
+    larger.write(batch, where.origin.batch(0))
+    larger.close()
+    assert rides(topics, topic) == [1, 2]
