@@ -43,7 +43,8 @@ def send_landed(folder: Path, source: KafkaSource, contract: Contract) -> Sent:
     _make_topic(source)
     settings = source.client_settings()
     consumer = Consumer({**settings, "group.id": source.name, "enable.auto.commit": "false"})
-    producer = Producer({**settings, "transactional.id": source.name, "linger.ms": "5"})
+    own = {"transactional.id": source.name, "linger.ms": "5", "log_level": "0"}
+    producer = Producer({**settings, **own})
     producer.init_transactions(PATIENCE_SECONDS)
     files = [*landed_lines(folder)]
     [held] = consumer.committed([_place(source, -1)], PATIENCE_SECONDS)

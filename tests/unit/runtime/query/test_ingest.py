@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from rivermark import FileSource, SocketSource, Source
+import pytest
+
+from rivermark import FileSource, RivermarkError, SocketSource, Source
 from rivermark.ingest.plan import BatchPlanner
+from rivermark.model.source import Part
 from rivermark.runtime.query.ingest import SourceBacklog
 from rivermark.settings import Settings
 from tests.unit.cli.conftest import ORDERS
@@ -44,3 +47,28 @@ def test_a_source_without_files_waits_by_its_own_word(tmp_path: Path) -> None:
 
     [line] = backlog.describe()
     assert line.startswith("range localhost:1: ")
+
+
+def test_what_is_unread_of_parts_is_measured_with_each_full_poll(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(home=tmp_path)
+    (Path(settings.landing_root) / "orders").mkdir(parents=True)
+    backlog = opened(settings, FileSource(folder="orders"))
+    backlog.poll()
+    assert backlog.numbers() == {}
+
+    minute_ago = datetime.now(UTC) - timedelta(minutes=1)
+    parts = [Part("orders/0", 7, minute_ago, minute_ago), Part("orders/1", 0, minute_ago, None)]
+    monkeypatch.setattr(backlog.planner.source, "parts", lambda _: parts)
+    backlog.poll()
+    numbers = backlog.numbers()
+    assert numbers["unread"] == 7
+    assert 60 <= numbers["oldest_unread_seconds"] < 90
+
+    def unknown(_: object) -> list[Part]:
+        raise RivermarkError("no broker answers")
+
+    monkeypatch.setattr(backlog.planner.source, "parts", unknown)
+    backlog.poll()
+    assert backlog.numbers() == {}
