@@ -24,6 +24,11 @@ if works && cmp -s requirements.lock "$lock" && cmp -s pyproject.toml "$project"
 fi
 
 if ! works; then
+    # Clearing it would empty what the link leads to.
+    if [ -L .venv ]; then
+        echo "$(pwd)/.venv is a link to the environment of another folder: remove the link, and make setup makes one here." >&2
+        exit 1
+    fi
     base="$(setup/python.sh)"
     if command -v uv >/dev/null; then
         uv venv --quiet --clear --python "${base:-3.11}" .venv
