@@ -11,13 +11,25 @@ from typing import Final
 from rivermark.html.chart import Chart, Ranking
 from rivermark.lake.filesystem import write_file
 from rivermark.monitor.dashboard.drawings import history
-from rivermark.monitor.dashboard.formatting import lag_text, render, time_text
+from rivermark.monitor.dashboard.formatting import anchor, lag_text, render, time_text
 from rivermark.monitor.dashboard.gather import Facts
 from rivermark.monitor.dashboard.history import charts_of_history
-from rivermark.monitor.dashboard.stream_group import WORST_FIRST, days_of_groups, stream_groups
+from rivermark.monitor.dashboard.stream_group import (
+    WORST_FIRST,
+    days_of_groups,
+    stream_groups,
+    worst,
+)
 
 SHOWN: Final = 8
 """Things that need attention before the rest of them is folded."""
+
+KINDS: Final = {
+    **dict.fromkeys(("error", "fail"), "bad"),
+    **dict.fromkeys(("unanswered", "warn"), "warn"),
+    **dict.fromkeys(("open", "complete", "held"), "good"),
+}
+"""How a tile is marked, by the worst of what it counts."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +44,15 @@ class Tile:
 
 @dataclass(frozen=True)
 class Attention:
-    """Something to inspect: a failed check, or a day that is not complete."""
+    """Something to inspect: a failed check or suite, or a day that is not complete.
+
+    `place` is where the page, or one beside it, shows more of what is called `name`.
+    """
 
     state: str
-    stream: str
+    name: str
     text: str
+    place: str
 
 
 def draw(facts: Facts) -> str:
@@ -56,6 +72,7 @@ def draw(facts: Facts) -> str:
         "tables": ("Tables", facts.tables),
     }
     started = {stream.name for group in groups for stream in group.streams}
+    places = {f"#{anchor(name)}" for name in started} | {"#suites", *facts.failing_pages.values()}
     return render(
         "dashboard.html",
         facts=facts,
@@ -63,7 +80,7 @@ def draw(facts: Facts) -> str:
         tiles=list(_tiles(facts)),
         attention=list(_attention(facts)),
         shown=SHOWN,
-        started=started,
+        places=places,
         charts=charts,
         completeness=completeness,
         groups=groups,
@@ -137,7 +154,15 @@ def _tiles(facts: Facts) -> Iterator[Tile]:
             "Checks",
             f"{failed} failed" if failed else "all held",
             f"of {len(facts.checks)} checks" + (f"; {by_kind}" if failed else ""),
-            "bad" if results["error"] else "warn" if failed else "good",
+            KINDS[worst(results)],
+        )
+    if facts.suites:
+        broken = sum(runs[-1].result != "held" for runs in facts.suites)
+        yield Tile(
+            "Expectations",
+            f"{broken} failed" if broken else "all held",
+            f"of {len(facts.suites)} suites",
+            KINDS[worst(runs[-1].result for runs in facts.suites)],
         )
     days: Counter[str] = Counter(day.state for stream in facts.streams for day in stream.days)
     if total := days.total():
@@ -150,7 +175,7 @@ def _tiles(facts: Facts) -> Iterator[Tile]:
             "Days of inputs",
             f"{days['complete']:,} complete",
             f"of {total:,} days" + (f"; {rest}" if rest else ""),
-            "bad" if days["fail"] else "warn" if days["warn"] else "good",
+            KINDS[worst(days)],
         )
     ran = [stream for stream in facts.streams if stream.ran]
     running = sum(stream.status.alive is True for stream in ran)
@@ -178,14 +203,21 @@ def _tiles(facts: Facts) -> Iterator[Tile]:
 
 
 def _attention(facts: Facts) -> Iterator[Attention]:
-    """Failed checks, the hardest first; then streams whose newest closed day is not complete."""
+    """Failed checks and suites, the hardest first; then streams whose newest day is incomplete."""
     failed = [results[-1] for results in facts.checks if not results[-1].passed]
-    for result in sorted(failed, key=lambda r: WORST_FIRST.index(r.result)):
-        yield Attention(result.result, result.stream, f"{result.check}: {result.observed}")
+    items = [
+        Attention(r.result, r.stream, f"{r.check}: {r.observed}", f"#{anchor(r.stream)}")
+        for r in failed
+    ]
+    for newest in (runs[-1] for runs in facts.suites if runs[-1].result != "held"):
+        text = f"{newest.failed} of {newest.expectations} rules do not hold at {newest.version}"
+        place = facts.failing_pages.get(newest.suite, "#suites")
+        items.append(Attention(newest.result, newest.suite, text, place))
+    yield from sorted(items, key=lambda item: WORST_FIRST.index(item.state))
     for stream in facts.streams:
         closed = [d for d in stream.days if d.state != "open"]
         if stream.name in {r.stream for r in failed} or not closed:
             continue
         if closed[-1].state in ("warn", "fail"):
             text = f"{closed[-1].day}: {closed[-1].sentence}"
-            yield Attention(closed[-1].state, stream.name, text)
+            yield Attention(closed[-1].state, stream.name, text, f"#{anchor(stream.name)}")

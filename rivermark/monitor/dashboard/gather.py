@@ -25,6 +25,7 @@ from rivermark.monitor.checks.history import RecordedResult, newest_results
 from rivermark.monitor.completeness.days import all_derived_days, all_ingest_days
 from rivermark.monitor.completeness.derived_day import DerivedDay
 from rivermark.monitor.completeness.ingest_day import Day
+from rivermark.monitor.dashboard.failing_rows import failing_pages
 from rivermark.monitor.dashboard.history import ARCHIVED, History, history_of
 from rivermark.monitor.late_statistics import Lateness, lateness_of_rows
 from rivermark.monitor.lateness_proposal import Proposal, propose_lateness
@@ -106,7 +107,10 @@ class Recompute:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """Everything on the page."""
+    """Everything on the page.
+
+    `failing_pages` are the pages of failing rows by table, relative to the folder of pages.
+    """
 
     at: datetime
     streams: tuple[StreamFacts, ...]
@@ -116,6 +120,7 @@ class Facts:
     suites: tuple[tuple[StoredRun, ...], ...] = ()
     history: History = field(default_factory=History)
     results: tuple[Chart | Ranking, ...] = ()
+    failing_pages: Mapping[str, str] = field(default_factory=dict)
 
 
 def gather(settings: Settings, topology: Topology, now: datetime, *, days: int = YEAR) -> Facts:
@@ -153,6 +158,7 @@ def gather(settings: Settings, topology: Topology, now: datetime, *, days: int =
         suites=_by_suite(settings),
         history=history_of(settings, now),
         results=tuple(charts_of_results(settings, topology)),
+        failing_pages=failing_pages(settings, tables),
     )
 
 

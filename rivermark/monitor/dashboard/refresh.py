@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -49,7 +49,11 @@ def refresh(
         evaluations = evaluate_all(settings, checks, now)
         record(settings, [evaluation.recorded(now) for evaluation in evaluations])
         facts = gather(settings, topology, now)
-    return Refreshed(write(facts, to or page_path(settings)), facts, tuple(evaluations))
+    page = to or page_path(settings)
+    if page.parent != page_path(settings).parent:
+        # A page elsewhere has none of the others beside it.
+        facts = replace(facts, failing_pages={})
+    return Refreshed(write(facts, page), facts, tuple(evaluations))
 
 
 def checks_to_evaluate(settings: Settings, topology: Topology) -> list[StreamCheck]:

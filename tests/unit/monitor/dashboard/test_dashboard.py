@@ -16,9 +16,11 @@ from rivermark.html.page import pages_of
 from rivermark.monitor.checks.history import RecordedResult, newest_results, record
 from rivermark.monitor.dashboard.dashboard import draw
 from rivermark.monitor.dashboard.drawings import heat_map, step
+from rivermark.monitor.dashboard.failing_rows import page_path
 from rivermark.monitor.dashboard.formatting import bytes_text
 from rivermark.monitor.dashboard.gather import gather
 from rivermark.monitor.dashboard.refresh import refresh
+from rivermark.quality.gx.offline_docs import StoredRun
 from rivermark.settings import Settings
 from tests.oracles.shop import (
     FIRST,
@@ -203,6 +205,40 @@ def test_what_is_broken_comes_first_and_what_there_is_nothing_of_is_left_out(
     held = sum(results[-1].passed for results in facts.checks)
     assert f"{held} of {checks} checks held" in text
     assert f"of {checks} checks; error: " in text
+
+
+def test_a_failed_suite_needs_attention_and_leads_to_its_failing_rows(home: Settings) -> None:
+    at = NOW - HOUR
+    runs = (
+        StoredRun("shop/orders", "version-3", at, False, 9, 1, "a.html", critical=1),
+        StoredRun("shop/paid", "version-4", at, False, 9, 2, "b.html"),
+        StoredRun("shop/unpaid", "version-4", at, True, 9, 0, "c.html"),
+    )
+    facts = replace(gather(home, SHOP, NOW), checks=(), suites=tuple((run,) for run in runs))
+    pages = {"shop/orders": "bad_rows/shop.orders.html"}
+
+    text = draw(replace(facts, failing_pages=pages))
+
+    assert '<a href="bad_rows/shop.orders.html">shop/orders</a> 1 of 9 rules' in text
+    assert '<a href="#suites">shop/paid</a> 2 of 9 rules do not hold at version-4' in text
+    assert text.index("1 of 9 rules") < text.index("2 of 9 rules")
+    assert "<b>2 failed</b><span>of 3 suites</span>" in text
+    assert "1 of 3 suites held" in text
+
+
+def test_pages_of_failing_rows_are_linked_from_beside_them_only(
+    settings: Settings, tmp_path: Path
+) -> None:
+    write(settings, ORDERS, sent(1))
+    page = page_path(settings, ORDERS.admitted)
+    page.parent.mkdir(parents=True)
+    page.write_text("")
+
+    beside = refresh(settings, SHOP, NOW, evaluate=False)
+    elsewhere = refresh(settings, SHOP, NOW, evaluate=False, to=tmp_path / "mailed.html")
+
+    assert (beside.path.parent / beside.facts.failing_pages["shop/orders"]).resolve() == page
+    assert elsewhere.facts.failing_pages == {}
 
 
 def test_a_stream_that_replays_an_archive_has_no_lag(home: Settings) -> None:
