@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from rivermark.html.axis import bucket_of, seconds_text
-from rivermark.html.chart import Chart, Ranking, share_columns, stacked_bars
+from rivermark.html.chart import Chart, Ranking, share_columns
 from rivermark.html.picture import picture
+from rivermark.html.time_chart import stacked_bars
 from rivermark.lake.filesystem import write_file
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query, quoted

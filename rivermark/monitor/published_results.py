@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rivermark.html.axis import bucket_of
-from rivermark.html.chart import COLOURS, Chart, Marked, Ranking, lines, ranking, stacked_bars
+from rivermark.html.chart import Chart, Ranking, ranking
+from rivermark.html.time_chart import COLOURS, Marked, lines, stacked_bars
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query, quoted
 from rivermark.model.plot import Marks, Plot
 from rivermark.model.topology import Topology
 from rivermark.settings import Settings
+
+if TYPE_CHECKING:
+    # Arrow's datasets import pandas, which takes a second: not before the first query.
+    from pyarrow.dataset import Dataset
 
 MOST_BUCKETS: Final = 120
 MOST_NAMES: Final = 12
@@ -21,17 +27,18 @@ FUNCTIONS: Final = {"sum": "sum", "mean": "avg", "min": "min", "max": "max"}
 
 ENDS: Final = """
 SELECT min(epoch({x})) AS first, max(epoch({x})) AS last FROM rows
-WHERE {x} IS NOT NULL AND {y} IS NOT NULL
+WHERE {x} IS NOT NULL AND {usable}
 """
 OVER_TIME: Final = """
 SELECT {by} AS name, floor(epoch({x}) / $seconds)::BIGINT AS bucket,
        {function}({y})::DOUBLE AS value
-FROM rows WHERE {x} IS NOT NULL AND {y} IS NOT NULL GROUP BY ALL
-ORDER BY name
+FROM rows WHERE {x} IS NOT NULL AND {usable} GROUP BY ALL
+HAVING isfinite(value) ORDER BY name
 """
 BY_NAME: Final = """
 SELECT {x}::VARCHAR AS name, {function}({y})::DOUBLE AS value
-FROM rows WHERE {x} IS NOT NULL AND {y} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {most}
+FROM rows WHERE {x} IS NOT NULL AND {usable} GROUP BY 1
+HAVING isfinite(value) ORDER BY 2 DESC, 1 LIMIT {most}
 """
 MARKS: Final = """
 SELECT epoch({start}) AS start, epoch({end}) AS end FROM rows
@@ -50,35 +57,29 @@ def _chart(settings: Settings, plot: Plot) -> Chart | Ranking | None:
     if not lake.exists(plot.table):
         return None
     rows = {"rows": open_table(lake, plot.table)}
-    names = {
+    names: dict[str, object] = {
         "x": quoted(plot.x),
         "y": quoted(plot.y or plot.x),
         "by": f"{quoted(plot.by)}::VARCHAR" if plot.by else "''",
         "function": FUNCTIONS[plot.combine] if plot.y else "count",
         "most": MOST_NAMES,
+        # No number, and infinity, have no place on an axis.
+        "usable": f"isfinite({quoted(plot.y)}::DOUBLE)" if plot.y else "TRUE",
     }
     if not plot.over_time:
         values = {row["name"]: row["value"] for row in query(BY_NAME.format(**names), rows)}
         note = _note(plot, f"by {plot.x}, the {len(values)} largest")
         return ranking(plot.title, values, note=note, unit="number") if values else None
-    [ends] = query(ENDS.format(**names), rows)
-    if ends["first"] is None:
+    step, by_name = _over_time(plot, rows, names)
+    if not by_name:
         return None
-    span = max(1.0, ends["last"] - ends["first"])
-    step = bucket_of(timedelta(seconds=span), MOST_BUCKETS)
-    by_name: dict[str, dict[datetime, float]] = {}
-    for row in query(OVER_TIME.format(**names), rows, {"seconds": step.total_seconds()}):
-        at = datetime.fromtimestamp(row["bucket"] * step.total_seconds(), UTC)
-        by_name.setdefault(row["name"] or plot.title, {})[at] = row["value"]
     if plot.kind == "bars":
-        starts = sorted(next(iter(by_name.values())))
+        [series] = by_name.values()
         # A bar is an hour wide where there is a row an hour.
-        width = min((after - before for before, after in pairwise(starts)), default=step)
-        return stacked_bars(
-            plot.title, by_name, width, note=_note(plot, f"by {plot.x} (UTC)"), unit="number"
-        )
+        width = min((after - before for before, after in pairwise(sorted(series))), default=step)
+        note = _note(plot, f"by {plot.x} (UTC)")
+        return stacked_bars(plot.title, by_name, width, note=note, unit="number")
     more = f", {COLOURS} of {len(by_name)}" if len(by_name) > COLOURS else ""
-    marks = {each.name: _marked(settings, each) for each in plot.marks}
     return lines(
         plot.title,
         by_name,
@@ -86,8 +87,23 @@ def _chart(settings: Settings, plot: Plot) -> Chart | Ranking | None:
         unit="number",
         from_zero=False,
         broken=True,
-        marks=marks,
+        marks={each.name: _marked(settings, each) for each in plot.marks},
     )
+
+
+def _over_time(
+    plot: Plot, rows: Mapping[str, Dataset], names: Mapping[str, object]
+) -> tuple[timedelta, dict[str, dict[datetime, float]]]:
+    """The values of each line by the start of their span of time, and how long that is."""
+    [ends] = query(ENDS.format(**names), rows)
+    span = timedelta(seconds=max(1.0, (ends["last"] or 0.0) - (ends["first"] or 0.0)))
+    step = bucket_of(span, MOST_BUCKETS)
+    seconds = step.total_seconds()
+    by_name: dict[str, dict[datetime, float]] = {}
+    for row in query(OVER_TIME.format(**names), rows, {"seconds": seconds}):
+        at = datetime.fromtimestamp(row["bucket"] * seconds, UTC)
+        by_name.setdefault(row["name"] or plot.title, {})[at] = row["value"]
+    return step, by_name
 
 
 def _note(plot: Plot, text: str) -> str:

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from rivermark.html.axis import Unit, bucket_of, seconds_text
-from rivermark.html.chart import COLOURS, Chart, Ranking, Series, lines, ranking, stacked_bars
+from rivermark.html.chart import Chart, Ranking, ranking
+from rivermark.html.time_chart import COLOURS, Series, lines, stacked_bars
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS

@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rivermark.html.chart import COLOURS, OTHERS, Marked, lines, ranking, stacked_bars
+from rivermark.html.chart import ranking
 from rivermark.html.page import pages_of
+from rivermark.html.time_chart import COLOURS, OTHERS, Marked, lines, stacked_bars
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -74,6 +75,19 @@ def test_a_single_value_is_a_chart_too() -> None:
     assert lines("T", {"a": hours(5)}, unit="number").shapes
     assert stacked_bars("T", {"a": hours(5)}, HOUR, unit="number").shapes
     assert lines("T", {"a": hours(0, 0)}, unit="share").y_ticks[0].text == "0 %"
+
+
+def test_losses_hang_below_the_ground() -> None:
+    chart = stacked_bars("Money", {"a": hours(10, -10), "b": hours(0, 5)}, HOUR, unit="number")
+
+    assert [tick.text for tick in chart.y_ticks] == ["-10", "-5", "0", "5", "10"]
+    paths = [s.path for s in chart.shapes if s.kind.startswith("fill")]
+    assert [path.split(" ")[1].split("h")[0] for path in paths] == [
+        "100v-100",
+        "200v-100",
+        "200v-50",
+    ]
+    assert [r.share for r in ranking("M", {"a": -5.0, "b": 2.5}, unit="number").ranks] == [0.5, 0]
 
 
 def test_names_are_ranked_and_stay_text() -> None:

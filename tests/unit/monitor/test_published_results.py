@@ -86,6 +86,30 @@ def test_what_has_no_rows_is_left_out(settings: Settings) -> None:
     assert charts_of_results(settings, topology) == []
 
 
+def test_values_that_are_no_numbers_are_left_out(settings: Settings) -> None:
+    schema = "at timestamp, name string, value double"
+    odd = Table(name="test/odd", schema=schema, description="Odd.")
+    create_table(settings.lake(), odd)
+    rows = [
+        {"at": NOON + n * HOUR, "name": str(n), "value": value}
+        for n, value in enumerate((1.0, float("nan"), float("inf"), None, 2.0))
+    ]
+    append_rows(settings.lake(), odd, rows, {})
+    plots = [
+        Plot(title="Bars", table=odd, x="at", y="value"),
+        Plot(title="Ranks", table=odd, x="name", y="value"),
+    ]
+
+    bars, ranks = charts_of_results(
+        settings, Topology([stream("test/odd", writes=odd)], plots=plots)
+    )
+
+    assert isinstance(bars, Chart)
+    assert len([s for s in bars.shapes if s.title]) == 2
+    assert isinstance(ranks, Ranking)
+    assert [(r.name, r.value) for r in ranks.ranks] == [("4", "2"), ("0", "1")]
+
+
 def test_columns_may_be_called_anything(settings: Settings) -> None:
     schema = StructType([StructField('by "x"; --', StringType()), StructField("n", LongType())])
     odd = Table(name="test/odd", schema=schema, description="Odd.")
