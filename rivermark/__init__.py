@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rivermark.ingest.source.kafka.formats import Avro, Protobuf
     from rivermark.ingest.source.kafka.options import ConsumerGroup
     from rivermark.ingest.source.kafka.source import KafkaSource
+    from rivermark.ingest.source.postgres import PostgresSource
     from rivermark.ingest.source.python_data_source import PythonDataSource
     from rivermark.model import expectations as expect
     from rivermark.model import field_readers as readers
@@ -75,6 +76,7 @@ __all__ = [
     "Output",
     "Plot",
     "PostgresAppend",
+    "PostgresSource",
     "PostgresUpsert",
     "Protobuf",
     "PythonDataSource",
@@ -128,6 +130,7 @@ _MODULES: Final = {
     "Plot": "model.plot",
     "Protobuf": "ingest.source.kafka.formats",
     "PostgresAppend": "sinks.postgres.declaration",
+    "PostgresSource": "ingest.source.postgres",
     "PostgresUpsert": "sinks.postgres.declaration",
     "PythonDataSource": "ingest.source.python_data_source",
     "RateSource": "ingest.source.generator",

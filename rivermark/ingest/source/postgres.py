@@ -1,0 +1,178 @@
+"""A table of PostgreSQL as reference data: read whole, and again when its version or time says so.
+
+A table is another one at each read, so the rows that were read are kept in the plan: a batch that
+is repeated takes them from there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+
+from pyspark.sql import SparkSession
+
+from rivermark.ingest.source.payload import driver_records, json_payload, json_value
+from rivermark.model.declared import declared
+from rivermark.model.errors import DeclarationError
+from rivermark.model.postgres import Database, Session
+from rivermark.model.source import (
+    Backlog,
+    Discovery,
+    PlannedSplit,
+    PlanRows,
+    Records,
+    Source,
+    SourceReader,
+    Split,
+)
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+ROWS_A_SPLIT: Final = 5_000
+
+
+@declared("source", lambda values: values.get("table"))
+@dataclass(frozen=True, kw_only=True)
+class PostgresSource(Source):
+    """All rows of a table or view of PostgreSQL, for an ingest with `kind="lookup"`.
+
+    They are read again `every` so long; with `version`, a query for one value such as `SELECT
+    max(changed_at) FROM stores`, when that value is another one, looked at in each batch. `table`
+    is a name, or schema.table; `database` and `settings` are as those of a `PostgresAppend`. A row
+    that was deleted there stays in the lookup.
+    """
+
+    table: str
+    database: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+    version: str | None = None
+    every: timedelta = timedelta(hours=1)
+
+    kind: ClassVar[str] = "postgres"
+    unit: ClassVar[str] = "part"
+
+    def __post_init__(self) -> None:
+        Database(self.database, self.settings).check(f"source '{self.table}'")
+        if self.every <= timedelta(0):
+            raise DeclarationError(f"source '{self.table}': `every` is more than 0")
+
+    @property
+    def name(self) -> str:
+        """The table."""
+        return self.table
+
+    @property
+    def asset(self) -> tuple[str, ...]:
+        """The table, below `postgres`."""
+        return ("postgres", self.table.replace(".", "_"))
+
+    @property
+    def description(self) -> str:
+        """Which table it is."""
+        return f"Rows of the table `{self.table}` in PostgreSQL."
+
+    def open(self, landing_root: str) -> SourceReader:
+        """Open the table; it is read when a run plans."""
+        return _Reader(self)
+
+
+class _Read(NamedTuple):
+    """What is known of a read of the table: its number, when it was, and the version then."""
+
+    number: int
+    at: str
+    version: str | None
+
+
+class _Reader(SourceReader):
+    def __init__(self, source: PostgresSource) -> None:
+        self._source = source
+        database = Database(source.database, source.settings)
+        self._session = Session(database, f"rivermark source {source.name}")
+        self._last: _Read | None = None
+        self._next = 0
+        self._ready: list[Split] = []
+
+    def restore(self, plan: PlanRows) -> None:
+        parts: dict[_Read, int] = {}
+        for (path,) in plan("path"):
+            position = json.loads(path)
+            read = _Read(*position["read"])
+            # A read of which only some parts were planned, before a kill, is done again.
+            parts[read] = parts.get(read, position["parts"]) - 1
+        self._next = max((read.number for read in parts), default=-1) + 1
+        self._last = max((read for read, missing in parts.items() if not missing), default=None)
+
+    def planned(self, splits: Sequence[Split]) -> None:
+        names = {split.name for split in splits}
+        self._ready = [split for split in self._ready if split.name not in names]
+
+    def discover(self, *, full: bool = True) -> Discovery:
+        if not self._ready:
+            self._session.run(f"cannot read table {self._source.name}", self._read_if_due)
+        return Discovery([*self._ready])
+
+    def _read_if_due(self, connection: Connection) -> None:
+        read = self._due(connection)
+        if read is not None:
+            self._ready = self._splits(read, self._payloads(connection))
+            self._last, self._next = read, read.number + 1
+
+    def _due(self, connection: Connection) -> _Read | None:
+        """The read that is due, if one is; what is read in it is of the moment of its version."""
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        now, last, version = datetime.now(UTC), self._last, None
+        if self._source.version is not None:
+            row = connection.execute(self._source.version.encode()).fetchone()
+            version = json_value(None if row is None else row[0])
+            is_due = last is None or last.version != version
+        else:
+            is_due = last is None or now - datetime.fromisoformat(last.at) >= self._source.every
+        return _Read(self._next, now.isoformat(), version) if is_due else None
+
+    def _payloads(self, connection: Connection) -> list[str]:
+        from psycopg.rows import dict_row
+        from psycopg.sql import SQL, Identifier
+
+        query = SQL("SELECT * FROM {}").format(Identifier(*self._source.table.split(".")))
+        with connection.cursor(row_factory=dict_row) as cursor:
+            return [json_payload(row) for row in cursor.execute(query)]
+
+    def _splits(self, read: _Read, payloads: list[str]) -> list[Split]:
+        starts = range(0, max(len(payloads), 1), ROWS_A_SPLIT)
+        splits = []
+        for part, start in enumerate(starts):
+            position = {
+                "read": read,
+                "part": part,
+                "parts": len(starts),
+                "lines": payloads[start : start + ROWS_A_SPLIT],
+            }
+            path = json.dumps(position)
+            splits.append(
+                Split(
+                    name=f"read-{read.number:08d}-{part:04d}",
+                    path=path,
+                    size=len(path),
+                    modified_at=datetime.fromisoformat(read.at),
+                    format="json",
+                )
+            )
+        return splits
+
+    def read(self, spark: SparkSession, splits: Sequence[PlannedSplit], *, small: bool) -> Records:
+        return driver_records([json.loads(split.path)["lines"] for split in splits])
+
+    def backlog(self) -> Backlog:
+        due = self._session.run(f"cannot read table {self._source.name}", self._due)
+        if due is None:
+            return Backlog()
+        return Backlog(splits=1, oldest=datetime.fromisoformat(due.at))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._session.close()
