@@ -16,7 +16,11 @@ from typing import Any
 import pytest
 
 from rivermark import Marks, Plot, Topology
+from rivermark.monitor.dashboard import failing_rows
 from rivermark.monitor.dashboard.refresh import refresh
+from rivermark.quality.duckdb_evaluator import FailingRows
+from rivermark.quality.failing_rows import Evidence
+from rivermark.quality.gx.offline_docs import StoredRun, write_index
 from rivermark.settings import Settings
 from tests.oracles.shop import ORDERS, PAID, PAYMENTS, SHOP
 from tests.unit.monitor.dashboard.test_dashboard import NOW, home
@@ -112,6 +116,22 @@ def address(home: Settings) -> str:
     return refresh(home, PLOTTED, NOW).path.as_uri()
 
 
+@pytest.fixture(scope="module")
+def others(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The index of Data Docs, and a page of failing rows."""
+    folder = tmp_path_factory.mktemp("pages")
+    runs = [
+        StoredRun("shop/orders", f"version-{n}", NOW, n > 1, 9, n < 2, "a.html", critical=n < 1)
+        for n in range(3)
+    ]
+    write_index(folder, runs)
+    failing = FailingRows("amount is small", 30, ("id", "text"), ((1, "a " * 99),) * 3)
+    by_day = {failing.rule: {NOW.date(): 30}}
+    evidence = Evidence("shop/payments", 7, (failing,), by_day, ("customer",), "rivermark show")
+    failing_rows.write(evidence, folder / "failing.html")
+    return [(folder / name).as_uri() for name in ("index.html", "failing.html")]
+
+
 @pytest.mark.parametrize(("width", "dark"), LOOKS)
 def test_it_fits_the_window_and_can_be_read(
     browser: Any, address: str, width: int, dark: bool
@@ -133,17 +153,30 @@ def test_it_fits_the_window_and_can_be_read(
     assert (background != "rgb(255, 255, 255)") is dark
 
 
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_the_other_pages_fit_the_window_too(
+    browser: Any, others: list[str], width: int, dark: bool
+) -> None:
+    browser.look(width, 900, dark=dark)
+    for page in others:
+        browser.open(page)
+
+        assert browser.evaluate("return document.documentElement.scrollWidth") <= width
+        assert [c for c in browser.evaluate(CONTRASTS) if c[0] < LEAST_CONTRAST] == []
+
+
 @pytest.mark.skipif(not AXE.is_file(), reason="needs axe-core: setup/axe.sh fetches it by npm")
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
 def test_an_audit_of_accessibility_finds_nothing_serious(
-    browser: Any, address: str, width: int, dark: bool
+    browser: Any, address: str, others: list[str], width: int, dark: bool
 ) -> None:
     browser.look(width, 900, dark=dark)
-    browser.open(address)
-    browser.evaluate(OPEN_ALL)
-    browser.evaluate(AXE.read_text(encoding="utf-8"))
+    for page in (address, *others):
+        browser.open(page)
+        browser.evaluate(OPEN_ALL)
+        browser.evaluate(AXE.read_text(encoding="utf-8"))
 
-    assert browser.evaluate(AUDIT) == []
+        assert browser.evaluate(AUDIT) == []
 
 
 def test_it_asks_the_network_for_nothing(browser: Any, address: str) -> None:
