@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from math import ceil, floor, log10
 from typing import Final, Literal, NamedTuple
 
@@ -93,15 +92,12 @@ def _months(start: datetime, end: datetime) -> list[float]:
     """The first days of months, so many apart that few are in the span."""
     months = (end - start).days / MONTH
     step = next((m for m in MONTHS if months / m <= MOST_TIMES), MONTHS[-1])
-    ticks: list[float] = []
-    for month in count(start.year * 12 + start.month, 1):
-        if month % step:
-            continue
-        at = datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC)
-        if at > end:
-            return ticks
-        ticks.append(at.timestamp())
-    raise AssertionError
+    first = start.year * 12 + start.month
+    last = end.year * 12 + end.month - 1
+    return [
+        datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC).timestamp()
+        for month in range(first + -first % step, last + 1, step)
+    ]
 
 
 def _time_form(step: int | None, span: float) -> str:

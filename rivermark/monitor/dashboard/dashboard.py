@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from rivermark.html.chart import Chart, Ranking
 from rivermark.lake.filesystem import write_file
-from rivermark.monitor.dashboard.drawings import history
+from rivermark.monitor.checks.history import RecordedResult
+from rivermark.monitor.dashboard.drawings import Drawing, history
 from rivermark.monitor.dashboard.formatting import anchor, lag_text, render, time_text
 from rivermark.monitor.dashboard.gather import Facts
 from rivermark.monitor.dashboard.history import charts_of_history
@@ -109,7 +110,7 @@ def _charts(facts: Facts) -> list[Chart | Ranking]:
     return charts_of_history(facts.history, ingests, live)
 
 
-def _checks(facts: Facts) -> dict[str, list[tuple[object, object]]]:
+def _checks(facts: Facts) -> dict[str, list[tuple[Sequence[RecordedResult], Drawing]]]:
     """The checks by a summary: those that did not hold, the worst first; then those that did."""
     ordered = sorted(
         facts.checks,
@@ -119,7 +120,7 @@ def _checks(facts: Facts) -> dict[str, list[tuple[object, object]]]:
             results[-1].check,
         ),
     )
-    by_passed: dict[bool, list[tuple[object, object]]] = {False: [], True: []}
+    by_passed: dict[bool, list[tuple[Sequence[RecordedResult], Drawing]]] = {False: [], True: []}
     for results in ordered:
         marks = history([result.result for result in results])
         by_passed[results[-1].passed].append((results, marks))

@@ -57,7 +57,7 @@ def test_there_is_a_plot_of_each_thing_that_happened() -> None:
     history = History(
         HOUR,
         {
-            "a": buckets((100, 0, 10.0), (50, 5, 90.0)),
+            "a": buckets((100, 0, 10.0), (50, 5, 90.0), (0, 0, 2e8)),
             "b": buckets((10, 0, None), (10, 0, None)),
             "archive": buckets((5, 0, 2e8)),
             "derived": buckets((99, 0, 1.0)),
