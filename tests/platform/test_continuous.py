@@ -9,6 +9,7 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from dagster._utils.interrupts import setup_interrupt_handlers
 
 from rivermark.model.errors import StreamFailed
 from rivermark.runtime.supervision.desired_state import DesiredStore
@@ -59,6 +60,8 @@ OBSERVED = dg.DagsterEventType.ASSET_OBSERVATION
 def test_a_live_run_hosts_all_streams_of_its_group_and_is_wished_for(
     live: Live, runtime: FakeRuntime, settings: Settings
 ) -> None:
+    # Dagster gives SIGTERM the handler of SIGINT, once a process.
+    setup_interrupt_handlers()
     before = [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)]
 
     assert live(user="ada").success

@@ -38,6 +38,7 @@ MILD: Final = ("warning", "info")
 """Severities of rules whose failure is a warning."""
 FAILED: Final = '<i class="fas fa-times text-danger"'
 WARNED: Final = '<i class="fas fa-circle text-warned"'
+NOT_EVALUATED: Final = "fa-exclamation-triangle"
 MILD_ROWS: Final = re.compile(
     rf"{re.escape(FAILED)}((?:(?!</tr>).)*?; (?:{'|'.join(MILD)})\))", re.DOTALL
 )
@@ -82,7 +83,7 @@ def self_contained(text: str) -> str:
         text = pattern.sub("", text)
     text = DEAD_LINKS.sub(r"\1", text)
     text = MILD_ROWS.sub(rf"{WARNED}\1", text)
-    if WARNED in text and text.count(FAILED) == 1:
+    if WARNED in text and text.count(FAILED) == 1 and NOT_EVALUATED not in text:
         # The icon of the whole run is left: nothing failed that is more than a warning.
         text = text.replace(FAILED, WARNED).replace("</i> Failed", "</i> nothing critical")
     style = pages_of(PACKAGE).get_template("offline.css").render()

@@ -62,6 +62,13 @@ def test_a_warning_is_not_red() -> None:
     assert "</i> nothing critical" in only_mild
 
 
+def test_a_page_with_a_rule_that_was_not_evaluated_has_failed() -> None:
+    broken = '<tr><td><i class="fas fa-exclamation-triangle text-warning"></i></td></tr>'
+    page = f"{STATUS}{row_of('rows are usual (at least 5; warning)')}{broken}"
+
+    assert "</i> Failed" in self_contained(f"<head></head>{page}")
+
+
 @pytest.mark.parametrize(
     ("failed", "critical", "result"), [(0, 0, "held"), (1, 0, "warn"), (2, 1, "error")]
 )

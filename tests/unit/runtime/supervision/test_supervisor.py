@@ -341,3 +341,39 @@ def test_streams_are_taken_all_or_none(queries: FakeQueries, settings: Settings)
     assert queries.starts == []
     with Lease(settings.state, RIDES.name).acquire("another"):
         pass
+
+
+def test_between_two_reports_the_streams_beat_and_a_stop_is_heard(
+    queries: FakeQueries, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A report may take long: of a stream that finished the days of years."""
+    for name in NAMES:
+        queries.script[name] = ["go on"]
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.0)
+    stop, order = threading.Event(), list[str]()
+    beat = HeartbeatStore.beat
+
+    def noted(store: HeartbeatStore, heartbeat: Heartbeat) -> None:
+        order.append("beat")
+        beat(store, heartbeat)
+
+    def listen(report: Report) -> None:
+        order.append(report.kind)
+        stop.set()
+
+    monkeypatch.setattr(HeartbeatStore, "beat", noted)
+    run_continuous(
+        SPARK,
+        settings,
+        TOPOLOGY,
+        TOPOLOGY.streams,
+        run_id="run",
+        stop=stop,
+        on_report=listen,
+        report_every=timedelta(seconds=0.01),
+    )
+
+    assert order.count("progress") == 1, "the others were not reported before the stop"
+    assert order.count("final") == len(NAMES)
+    reports = [n for n, what in enumerate(order) if what != "beat"]
+    assert all(order[n + 1] == "beat" for n in reports)
