@@ -48,6 +48,9 @@ DEAD_LINKS: Final = re.compile(
 )
 """Links to other hosts, and to pages of suites, which are not drawn."""
 
+EMPTY_LINKS: Final = re.compile(r"(<a\b[^>]*index\.html\"[^>]*>)\s*</a>")
+"""Links to the index whose picture is taken out."""
+
 
 @dataclass(frozen=True)
 class StoredRun:
@@ -82,6 +85,7 @@ def self_contained(text: str) -> str:
     for pattern in REMOVED:
         text = pattern.sub("", text)
     text = DEAD_LINKS.sub(r"\1", text)
+    text = EMPTY_LINKS.sub(r"\1All suites</a>", text).replace("<html>", '<html lang="en">', 1)
     text = MILD_ROWS.sub(rf"{WARNED}\1", text)
     if WARNED in text and text.count(FAILED) == 1 and NOT_EVALUATED not in text:
         # The icon of the whole run is left: nothing failed that is more than a warning.

@@ -36,7 +36,8 @@ def test_a_page_loads_and_runs_nothing_and_keeps_what_it_says() -> None:
     assert "default-src 'none'" in text
     assert "<td>there are rows</td>" in text
     assert "color:red" in text
-    assert '<a href="../../index.html">' in text
+    assert '<a href="../../index.html">All suites</a>' in text
+    assert text.startswith('<html lang="en">')
     assert "expectations/test/rows.html" not in text
 
 
