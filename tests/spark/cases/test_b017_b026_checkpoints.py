@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, StringType, StructField, StructType
@@ -252,4 +253,25 @@ def test_b051_input_that_was_cleaned_away_unread_is_told_and_nothing_is_skipped(
     with pytest.raises(StreamFailed, match="input that it had not read yet is gone") as failed:
         run(spark, settings, PER_WINDOW)
     assert "nothing was skipped" in str(failed.value)
+    assert counts(spark, settings) == two_windows
+
+
+@pytest.mark.long
+def test_n055_a_log_that_an_earlier_release_cut_is_told_with_the_way_out(
+    spark: SparkSession, settings: Settings, two_windows: list[int]
+) -> None:
+    admit(settings, reading(11))  # It moves no watermark, so it is in the last batch.
+    run(spark, settings, PER_WINDOW)
+    path = settings.lake().path(READINGS.admitted)
+    table = DeltaTable(path)
+    table.optimize.compact()
+    table.create_checkpoint()
+    for version in range(table.version()):
+        (Path(path) / "_delta_log" / f"{version:020}.json").unlink()
+
+    with pytest.raises(StreamFailed, match="maintenance of an earlier release cut it") as failed:
+        run(spark, settings, PER_WINDOW)
+
+    assert f"rivermark reset {PER_WINDOW.name}, then recompute the days" in str(failed.value)
+    assert not beat_of(settings, PER_WINDOW).restartable
     assert counts(spark, settings) == two_windows
