@@ -79,7 +79,7 @@ def _make_topic(source: KafkaSource) -> None:
     from confluent_kafka.admin import AdminClient
     from confluent_kafka.cimpl import NewTopic
 
-    admin = AdminClient({**source.client_settings()})
+    admin = AdminClient({"log_level": "0", **source.client_settings()})
     [made] = admin.create_topics([NewTopic(source.name, PARTITIONS, 1)]).values()
     try:
         made.result(PATIENCE_SECONDS)
