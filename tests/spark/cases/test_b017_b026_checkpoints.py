@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, StringType, StructField, StructType
 
 from rivermark import Field, Stream
-from rivermark.lake.schema import create_table
 from rivermark.model.errors import StreamFailed
 from rivermark.model.topology import Topology
 from rivermark.operators.windows import TumblingWindow, per_window
@@ -113,13 +112,21 @@ def summed(minutes: float = 5, hot: float = 1000, swapped: bool = False) -> Stre
     return windows(build=build, writes=with_a_maximum().tables[0])
 
 
+@pytest.mark.parametrize(
+    "others",
+    [
+        [summed(swapped=True)],
+        pytest.param([summed(hot=50), summed(minutes=10)], marks=pytest.mark.long),
+    ],
+    ids=["an expression", "a filter and a size"],
+)
 def test_b018_state_of_another_meaning_is_refused_until_it_is_accepted(
-    spark: SparkSession, settings: Settings
+    spark: SparkSession, settings: Settings, others: list[Stream]
 ) -> None:
     admit(settings, reading(0), reading(1), reading(6))
     run(spark, settings, summed())
     admit(settings, reading(20))
-    for changed in (summed(swapped=True), summed(hot=50), summed(minutes=10)):
+    for changed in others:
         with pytest.raises(StreamFailed, match="was made by another declaration") as failed:
             run(spark, settings, changed)
         message = str(failed.value)
@@ -218,13 +225,9 @@ def test_b026_a_kill_in_a_batch_without_data_makes_nothing_come_again(
 def test_b060_an_input_that_was_made_anew_under_its_path_is_refused(
     spark: SparkSession, settings: Settings, two_windows: list[int]
 ) -> None:
-    lake = settings.lake()
-    aside = Path(settings.home) / "aside"
-    Path(lake.path(READINGS.admitted)).rename(aside)
-    create_table(lake, READINGS.admitted)
-    frame = spark.read.format("delta").load(str(aside))
+    Path(settings.lake().path(READINGS.admitted)).rename(Path(settings.home) / "aside")
     for _ in range(3):
-        frame.write.format("delta").mode("append").save(lake.path(READINGS.admitted))
+        admit(settings, reading(0))
 
     with pytest.raises(
         StreamFailed, match="not the table that this checkpoint belongs to"
