@@ -28,6 +28,7 @@ class Commands(CommandGroup):
         Declared("show", "rivermark.cli.show:show", INSPECT),
         Declared("files", "rivermark.cli.files:files", INSPECT),
         Declared("checks", "rivermark.cli.checks:checks", INSPECT),
+        Declared("expectations", "rivermark.cli.expectations:expectations", INSPECT),
         Declared("dashboard", "rivermark.cli.dashboard:dashboard", INSPECT),
         Declared("state", "rivermark.cli.state:state", RUN),
         Declared("dead-letters", "rivermark.cli.dead_letters:dead_letters", REPAIR),

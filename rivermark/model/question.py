@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from typing import Any
 
 from rivermark.model.limit import Limit
 
@@ -102,10 +104,34 @@ class UsualRows:
     zone: str = "UTC"
 
 
+@dataclass(frozen=True)
+class OfGreatExpectations:
+    """What an expectation of Great Expectations asks that has no equal here: it alone evaluates it.
+
+    `type` and `arguments` are those of its JSON, the arguments as JSON text with sorted keys.
+    """
+
+    type: str
+    arguments: str
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """The arguments of the expectation."""
+        kwargs: dict[str, Any] = json.loads(self.arguments)
+        return kwargs
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the arguments name as such."""
+        single = ("column", "column_A", "column_B")
+        named = [self.kwargs[key] for key in single if key in self.kwargs]
+        return (*named, *self.kwargs.get("column_list", ()))
+
+
 TableQuestion = Columns | RowCount
 RowQuestion = NotNull | Unique | Between | OneOf | Matches | Ordered
 RowSearch = NoRowsWhere | NoRowsFrom | UsualRows
-Question = TableQuestion | RowQuestion | RowSearch
+Question = TableQuestion | RowQuestion | RowSearch | OfGreatExpectations
 
 
 def columns_of(question: Question) -> tuple[str, ...]:
@@ -117,5 +143,7 @@ def columns_of(question: Question) -> tuple[str, ...]:
             return (column,)
         case Ordered(first, second):
             return (first, second)
+        case OfGreatExpectations():
+            return question.columns
         case _:
             return ()

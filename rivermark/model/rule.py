@@ -11,6 +11,7 @@ from rivermark.model.question import (
     NoRowsFrom,
     NoRowsWhere,
     NotNull,
+    OfGreatExpectations,
     Question,
     RowCount,
     UsualRows,
@@ -54,6 +55,8 @@ class SuiteRule(Check):
                 return "no day far from its usual number"
             case NoRowsWhere() | NoRowsFrom():
                 return "no row"
+            case OfGreatExpectations():
+                return "as Great Expectations has it"
             case NotNull():
                 return (
                     f"at most {percent(1 - self.at_least)} empty"

@@ -42,7 +42,14 @@ from rivermark.model.names import check_name
 from rivermark.model.nearest import did_you_mean
 from rivermark.model.pattern import PatternRefused, in_both
 from rivermark.model.query_dialect import check_query
-from rivermark.model.question import Columns, Matches, NoRowsFrom, NoRowsWhere, columns_of
+from rivermark.model.question import (
+    Columns,
+    Matches,
+    NoRowsFrom,
+    NoRowsWhere,
+    OfGreatExpectations,
+    columns_of,
+)
 from rivermark.model.rule import Expectation, SuiteRule
 
 if TYPE_CHECKING:
@@ -81,6 +88,15 @@ class Suite:
         )
         declared = (rule for expectation in self.expectations for rule in expectation)
         return _without_repeats(self.name, (*first, *declared))
+
+    @property
+    def without_spark(self) -> Suite:
+        """The suite without what only Great Expectations evaluates, on Spark."""
+        kept = tuple(
+            tuple(r for r in expectation if not isinstance(r.question, OfGreatExpectations))
+            for expectation in self.expectations
+        )
+        return replace(self, expectations=kept)
 
 
 def check_columns(suite: Suite | None, table: str, schema: StructType) -> None:

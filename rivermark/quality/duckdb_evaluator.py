@@ -75,8 +75,10 @@ class DuckDbEvaluator:
 
         For a day, rules that compare rows (keys, windows, usual numbers) are evaluated on the whole
         table, and their failures on that day count. A rule that cannot be evaluated has a result
-        that says so.
+        that says so. Expectations that only Great Expectations has (`Suite.without_spark`) have
+        none here.
         """
+        suite = suite.without_spark
         started = time.monotonic()
         where = EVERY_ROW if day is None else on_days(self.table, [day])
         results: dict[SuiteRule, CheckResult] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
-from rivermark.model.question import Columns, RowCount
+from rivermark.model.question import Columns, OfGreatExpectations, RowCount
 from rivermark.model.rule import SuiteRule
 from rivermark.model.table import Table
 from rivermark.quality.duckdb_evaluator import DuckDbEvaluator, FailingRows
@@ -44,7 +44,8 @@ def evidence_of(
     personal: bool = False,
 ) -> Evidence:
     """The rows that break these rules; rules of the table as a whole have none to show."""
-    of_rows = [rule for rule in rules if not isinstance(rule.question, Columns | RowCount)]
+    no_rows = (Columns, RowCount, OfGreatExpectations)
+    of_rows = [rule for rule in rules if not isinstance(rule.question, no_rows)]
     evaluator = DuckDbEvaluator(rows, table, version)
     by_day = {rule.name: evaluator.failures_by_day(rule) for rule in of_rows}
     first = of_rows[0].name if len(of_rows) == 1 else "all"

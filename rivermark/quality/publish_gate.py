@@ -30,7 +30,13 @@ from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.sql import quoted
-from rivermark.model.question import NoRowsFrom, NoRowsWhere, Unique, UsualRows
+from rivermark.model.question import (
+    NoRowsFrom,
+    NoRowsWhere,
+    OfGreatExpectations,
+    Unique,
+    UsualRows,
+)
 from rivermark.model.rule import SuiteRule, in_rows
 from rivermark.model.suite import Suite
 from rivermark.model.table import Table
@@ -176,7 +182,7 @@ def forget(lake: Lake, table: Table) -> None:
 
 def _of_rows(rule: SuiteRule) -> bool:
     """Whether some rows alone break the rule, whatever other rows there are."""
-    if isinstance(rule.question, NoRowsFrom | UsualRows):
+    if isinstance(rule.question, NoRowsFrom | UsualRows | OfGreatExpectations):
         return False
     return rule.at_least == 1.0 and not (
         isinstance(rule.question, NoRowsWhere) and rule.question.at_most > 0

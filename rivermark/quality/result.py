@@ -84,6 +84,11 @@ def result_of_search(rule: SuiteRule, count: int, *, passed: bool) -> CheckResul
     return _result(rule, passed=passed, observed=observed, unexpected_count=count)
 
 
+def result_as_observed(rule: SuiteRule, observed: str, *, passed: bool) -> CheckResult:
+    """Result of an expectation that counts no rows, with the value that it observed."""
+    return _result(rule, passed=passed, observed=observed)
+
+
 def result_of_rows(
     rule: SuiteRule, *, evaluated: int, unexpected: int, passed: bool
 ) -> CheckResult:

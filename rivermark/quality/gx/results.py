@@ -14,6 +14,7 @@ from rivermark.model.check import CheckResult, Example
 from rivermark.model.question import (
     NoRowsFrom,
     NoRowsWhere,
+    OfGreatExpectations,
     RowCount,
     UsualRows,
     columns_of,
@@ -21,6 +22,7 @@ from rivermark.model.question import (
 from rivermark.model.rule import SuiteRule
 from rivermark.quality.errors import CheckCrashed
 from rivermark.quality.result import (
+    result_as_observed,
     result_of_row_count,
     result_of_rows,
     result_of_search,
@@ -66,6 +68,9 @@ def read_result(rule: SuiteRule, *, passed: bool, numbers: Mapping[str, Any]) ->
             return result_of_row_count(rule, numbers["observed_value"], passed=passed)
         case NoRowsWhere() | NoRowsFrom() | UsualRows():
             return result_of_search(rule, numbers["observed_value"], passed=passed)
+        case OfGreatExpectations() if "unexpected_count" not in numbers:
+            observed = numbers.get("observed_value", "no number")
+            return result_as_observed(rule, str(observed)[:LONGEST_EXAMPLE], passed=passed)
         case _:
             evaluated = numbers["element_count"] - numbers.get("missing_count", 0)
             unexpected = numbers["unexpected_count"]

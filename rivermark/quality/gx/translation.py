@@ -9,16 +9,18 @@ import html
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import great_expectations.expectations as gxe
 from great_expectations.core import ExpectationSuite
+from great_expectations.exceptions import ExpectationNotFoundError
 from great_expectations.execution_engine import SparkDFExecutionEngine
 from great_expectations.expectations.metadata_types import FailureSeverity
 from great_expectations.expectations.metrics.map_metric_provider import (
     ColumnMapMetricProvider,
     column_condition_partial,
 )
+from great_expectations.expectations.registry import get_expectation_impl
 from great_expectations.expectations.row_conditions import PassThroughCondition
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -33,6 +35,7 @@ from rivermark.model.question import (
     NoRowsFrom,
     NoRowsWhere,
     NotNull,
+    OfGreatExpectations,
     OneOf,
     Ordered,
     RowCount,
@@ -44,13 +47,11 @@ from rivermark.quality.column_kind import ColumnKind, kinds_of_spark
 from rivermark.quality.condition_sql import EPOCH, sql_of_condition
 from rivermark.quality.errors import SuiteDoesNotFit
 from rivermark.quality.fitting import fitted
+from rivermark.quality.imported_suite import RULE_KEY
 from rivermark.quality.volume_profile import SPARK, usual_rows
 
 if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation
-
-RULE_KEY: Final = "rule"
-"""Where an expectation's metadata names its rule: results come in an order of their own."""
 
 
 class ColumnValuesHold(ColumnMapMetricProvider):
@@ -64,10 +65,11 @@ class ColumnValuesHold(ColumnMapMetricProvider):
         return F.expr(holds)
 
 
-class ExpectColumnValuesToBeBetween(gxe.ExpectColumnValuesToBeBetween):
+class ExpectExactColumnValuesToBeBetween(gxe.ExpectColumnValuesToBeBetween):
     """That of Great Expectations, by SQL: its own makes a float of every number.
 
-    Under the same name, by which Great Expectations finds it and results are stored.
+    Under a name of its own, since Great Expectations finds classes by their names and evaluates
+    suites that a team already has by those that it comes with.
     """
 
     holds: str
@@ -75,7 +77,7 @@ class ExpectColumnValuesToBeBetween(gxe.ExpectColumnValuesToBeBetween):
     success_keys = ("holds", "mostly")  # type: ignore[assignment]
 
 
-class ExpectColumnValuesToBeInSet(gxe.ExpectColumnValuesToBeInSet):
+class ExpectExactColumnValuesToBeInSet(gxe.ExpectColumnValuesToBeInSet):
     """Likewise: values as exact numbers of the column's type."""
 
     holds: str
@@ -110,6 +112,7 @@ def _about(rule: SuiteRule) -> dict[str, Any]:
     if isinstance(rule.question, NoRowsWhere):
         shown = f"{shown}: {rule.question.condition}"
     return {
+        # Results come in an order of their own.
         "meta": {RULE_KEY: rule.name},
         "description": html.escape(shown),
         "severity": FailureSeverity(rule.severity),
@@ -136,7 +139,7 @@ def _expectation(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> Expectat
                 column_list=list(names), ignore_row_if="any_value_is_missing", **about
             )
         case Between(column, low, high, high_excluded):
-            return ExpectColumnValuesToBeBetween(
+            return ExpectExactColumnValuesToBeBetween(
                 column=column,
                 holds=_in_range(rule.question, columns[column]),
                 # Shown only; the limits themselves are in the SQL.
@@ -148,7 +151,7 @@ def _expectation(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> Expectat
             )
         case OneOf(column, values):
             listed = ", ".join(_literal(value, columns[column]) for value in values)
-            return ExpectColumnValuesToBeInSet(
+            return ExpectExactColumnValuesToBeInSet(
                 column=column,
                 holds=f"{_compared(column, columns[column])} IN ({listed})",
                 value_set=[str(value) for value in values],
@@ -180,6 +183,21 @@ def _expectation(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> Expectat
             return _no_rows_from(query, about)
         case NoRowsFrom(query):
             return _no_rows_from(query, about)
+        case OfGreatExpectations():
+            return _as_it_is(rule, rule.question, about)
+
+
+def _as_it_is(rule: SuiteRule, question: OfGreatExpectations, about: dict[str, Any]) -> Expectation:
+    try:
+        return get_expectation_impl(question.type)(**question.kwargs, **about)
+    except ExpectationNotFoundError:
+        reason = (
+            f"Great Expectations knows no '{question.type}'; import the module of a custom "
+            "expectation where the suite is declared"
+        )
+    except (TypeError, ValueError) as error:
+        reason = f"{question.type} does not take {question.arguments}: {error}"
+    raise SuiteDoesNotFit(reason, rule=rule.name)
 
 
 def _no_rows_from(query: str, about: dict[str, Any]) -> Expectation:

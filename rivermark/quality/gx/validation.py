@@ -15,7 +15,14 @@ from pyspark.sql import functions as F
 
 from rivermark.lake.sql import spark_quoted
 from rivermark.model.check import CheckResult, Example
-from rivermark.model.question import Columns, NoRowsWhere, NotNull, RowCount, columns_of
+from rivermark.model.question import (
+    Columns,
+    NoRowsWhere,
+    NotNull,
+    OfGreatExpectations,
+    RowCount,
+    columns_of,
+)
 from rivermark.model.rule import SuiteRule
 from rivermark.model.suite import Suite
 from rivermark.quality.column_kind import kinds_of_spark
@@ -28,11 +35,8 @@ from rivermark.quality.gx.results import (
     read_result,
     shown_on_pages,
 )
-from rivermark.quality.gx.translation import (
-    RULE_KEY,
-    stand_in,
-    translate,
-)
+from rivermark.quality.gx.translation import stand_in, translate
+from rivermark.quality.imported_suite import RULE_KEY
 from rivermark.quality.result import not_evaluated, result_of_columns, unanswered
 
 if TYPE_CHECKING:
@@ -145,7 +149,8 @@ class _Validator:
         if result is None:
             return CheckCrashed("it has no result at all", rule=rule.name)
         crash = crash_of(rule, result.exception_info, withhold=bool(self._personal))
-        if crash is None and not result.result:
+        own = isinstance(rule.question, OfGreatExpectations)
+        if crash is None and not result.result and not own:
             return CheckCrashed("its result has no numbers", rule=rule.name)
         return crash
 
@@ -164,7 +169,7 @@ class _Validator:
             for r in failed
             if columns_of(r.question)
             and self._personal.isdisjoint(columns_of(r.question))
-            and not isinstance(r.question, NotNull)
+            and not isinstance(r.question, NotNull | OfGreatExpectations)
         ]
         for name, examples in self._examples(shown).items():
             results[name] = replace(results[name], examples=examples)

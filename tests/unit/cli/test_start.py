@@ -143,6 +143,8 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("show taxi/fare_events --json", 0, '"rows_total": 1'),
     ("files --group taxi_events --json", 0, '"a.json"'),
     ("checks taxi/fare_events --no-suites --json", 0, '"held"'),
+    ("expectations taxi/fare_events", 0, "expect_column_values_to_not_be_null"),
+    ("expectations taxi/fare_events_raw", 1, "'taxi/fare_events_raw' has no suite"),
     ("dashboard --json", 0, '"page"'),
     ("pause --group taxi_events --dry-run", 0, "would be paused"),
     ("pause taxi_events --json", 0, '"paused"'),

@@ -12,7 +12,7 @@ import pytest
 PAGES = Path(__file__).parents[3] / "docs" / "how-to"
 
 
-@pytest.mark.parametrize("page", ["add-a-field.md", "read-a-delta-table.md"])
+@pytest.mark.parametrize("page", ["add-a-field.md", "bring-a-suite.md", "read-a-delta-table.md"])
 def test_the_examples_of_a_page_are_declarations(page: str) -> None:
     names: dict[str, Any] = {}
     blocks = re.findall(r"^( *)```python\n(.*?)^ *```", (PAGES / page).read_text(), re.M | re.S)
