@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import dagster as dg
@@ -58,6 +58,7 @@ class TableReporter:
     hosted: Collection[str]
     seen: dict[str, Seen]
     events: int = 0
+    problems: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._lake = self.settings.lake()
@@ -71,11 +72,19 @@ class TableReporter:
             before = self.events
             for stream in streams:
                 for table in in_order(stream):
-                    if time.monotonic() < deadline and self._lake.exists(table):
-                        self._compare(stream, table)
+                    if time.monotonic() < deadline:
+                        self._compare_or_say(stream, table)
             if self.events > before:
                 shown = {**metadata.of_mode(OUTSIDE)}
                 self._store([dg.AssetMaterialization(progress_key(group), metadata=shown)])
+
+    def _compare_or_say(self, stream: AnyStream, table: Table) -> None:
+        """Compare a table; one that cannot be read must not keep the others from being reported."""
+        try:
+            if self._lake.exists(table):
+                self._compare(stream, table)
+        except Exception as error:
+            self.problems.append(f"{table.name} could not be compared: {error}")
 
     def _compare(self, stream: AnyStream, table: Table) -> None:
         before, latest = self.seen.get(table.name), self._latest.get(table_key(table))

@@ -34,6 +34,8 @@ def report_sensor(topology: Topology) -> dg.SensorDefinition:
             _seen(context.cursor),
         )
         reporter.report()
+        for problem in reporter.problems:
+            context.log.error(problem)
         return dg.SensorResult(
             skip_reason=f"{reporter.events:,} reports of tables and days",
             cursor=msgspec.json.encode(reporter.seen).decode(),

@@ -9,6 +9,10 @@ import pytest
 import jobs.table_reports
 from jobs.names import GROUP_TAG, progress_key, table_key
 from resources.settings import SettingsResource
+from rivermark import Table
+from rivermark.lake.lake import Lake
+from rivermark.lake.statistics import row_count
+from rivermark.model.errors import TableDamaged
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.checkpoint.closed_days import ClosedDays
 from rivermark.settings import Settings
@@ -124,6 +128,24 @@ def test_a_tick_reports_a_bounded_part_and_the_next_one_goes_on(
     assert all(
         instance.get_materialized_partitions(table_key(table)) == DAYS for table in PAID.tables
     )
+
+
+def test_a_table_that_cannot_be_read_keeps_no_other_from_being_reported(
+    tick: Tick, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(lake: Lake, table: Table) -> int:
+        if table.name == ORDERS.name:
+            raise TableDamaged(f"the log of {table.name} is cut")
+        return row_count(lake, table)
+
+    monkeypatch.setattr("jobs.table_reports.row_count", damaged)
+
+    cursor = tick(None)
+
+    assert events(instance, table_key(ORDERS.admitted)) == []
+    assert events(instance, table_key(PAYMENTS.admitted)) == [None]
+    assert f'"{ORDERS.name}":' not in cursor, "it is compared again"
+    assert f'"{PAYMENTS.name}":' in cursor
 
 
 def test_a_group_that_a_run_hosts_is_left_to_it_but_for_tables_never_reported(
