@@ -6,7 +6,10 @@ A redirect could lead secrets to another host, so it is an answer like any other
 from __future__ import annotations
 
 import random
+import re
+import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
@@ -22,6 +25,9 @@ LONGEST_PAUSE: Final = 60.0
 """Seconds before another attempt, also where a server asks for more."""
 PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same request may be answered otherwise."""
+
+SECRET: Final = re.compile(r"authorization|cookie|token|secret|signature|key", re.IGNORECASE)
+"""Headers whose values are secrets."""
 
 
 class HttpFailed(RivermarkError):
@@ -51,6 +57,16 @@ def server_of(url: str) -> SplitResult:
             "that of an environment variable"
         )
     return parts
+
+
+def check_headers(what: str, headers: Mapping[str, str]) -> None:
+    """Raise DeclarationError where the value of a secret header is written down."""
+    for name, value in headers.items():
+        if SECRET.search(name) and not value.startswith("$"):
+            raise DeclarationError(
+                f"{what}: the header {name} holds a secret; name an environment variable that "
+                f'holds its value, headers={{"{name}": "$NAME"}}'
+            )
 
 
 class HttpClient:
@@ -97,6 +113,13 @@ class HttpClient:
     ) -> HTTPResponse:
         self._connection.request(method, path, body, dict(headers))
         return self._connection.getresponse()
+
+    def abort(self) -> None:
+        """Make a request of another thread fail now."""
+        connected = self._connection.sock
+        if connected is not None:
+            with suppress(OSError):
+                connected.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the connection; the next request opens another."""

@@ -1,6 +1,10 @@
 """Operators in event time that are the same on a stream and on a table."""
 
 from rivermark.operators.as_of import join_as_of, validity
+from rivermark.operators.enrichment.enrich import enrich, looked_up, not_looked_up
+from rivermark.operators.enrichment.http_lookup import HttpLookup
+from rivermark.operators.enrichment.lookup import Lookup, LookupClient, LookupFailed
+from rivermark.operators.enrichment.postgres_lookup import PostgresLookup
 from rivermark.operators.filters import keep
 from rivermark.operators.repeats import ARRIVAL, first_of_each
 from rivermark.operators.windows import (
@@ -17,15 +21,23 @@ from rivermark.operators.windows import (
 __all__ = [
     "ARRIVAL",
     "EventWindow",
+    "HttpLookup",
+    "Lookup",
+    "LookupClient",
+    "LookupFailed",
+    "PostgresLookup",
     "SessionWindow",
     "Sessions",
     "Sliding",
     "SlidingWindow",
     "Tumbling",
     "TumblingWindow",
+    "enrich",
     "first_of_each",
     "join_as_of",
     "keep",
+    "looked_up",
+    "not_looked_up",
     "per_window",
     "validity",
 ]

@@ -8,7 +8,6 @@ to a table of the lake, and the stream goes on.
 from __future__ import annotations
 
 import hashlib
-import re
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -26,7 +25,14 @@ from rivermark.model.client_settings import resolved_settings
 from rivermark.model.ddl import struct_type
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
-from rivermark.model.http_client import PASSING, HttpClient, HttpFailed, pause_before, server_of
+from rivermark.model.http_client import (
+    PASSING,
+    HttpClient,
+    HttpFailed,
+    check_headers,
+    pause_before,
+    server_of,
+)
 from rivermark.model.sink import (
     BatchIdentity,
     Delivery,
@@ -42,8 +48,6 @@ from rivermark.sinks.delta_append import DeltaAppend
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SECRET: Final = re.compile(r"authorization|cookie|token|secret|signature|key", re.IGNORECASE)
-"""Headers whose values are secrets."""
 UNDELIVERED: Final = struct_type(
     "undelivered_at timestamp, idempotency_key string, body string, reason string, attempts int"
 )
@@ -75,12 +79,7 @@ class WebhookSink(Sink):
     def __post_init__(self) -> None:
         if not self.url.startswith("$"):
             server_of(self.url)
-        for name, value in self.headers.items():
-            if SECRET.search(name) and not value.startswith("$"):
-                raise DeclarationError(
-                    f"sink '{self._place}': the header {name} holds a secret; name an environment "
-                    f'variable that holds its value, headers={{"{name}": "$NAME"}}'
-                )
+        check_headers(f"sink '{self._place}'", self.headers)
         if self.rows_at_once < 1 or self.attempts < 1 or self.timeout <= timedelta(0):
             raise DeclarationError(
                 f"sink '{self._place}': `rows_at_once`, `attempts` and `timeout` are more than 0"

@@ -1,0 +1,126 @@
+"""A web service that is looked up in: one request a key, whose reply is a JSON object."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+from pyspark.sql.types import (
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampType,
+)
+
+from rivermark.model.client_settings import resolved_settings
+from rivermark.model.ddl import struct_type
+from rivermark.model.declared import declared
+from rivermark.model.errors import DeclarationError
+from rivermark.model.http_client import PASSING, HttpClient, HttpFailed, check_headers, server_of
+from rivermark.operators.enrichment.lookup import Key, Lookup, LookupClient, LookupFailed
+
+FORMS: Final[dict[type[DataType], Any]] = {
+    BooleanType: bool,
+    ByteType: int,
+    DateType: date,
+    DecimalType: Decimal,
+    DoubleType: float,
+    FloatType: float,
+    IntegerType: int,
+    LongType: int,
+    ShortType: int,
+    StringType: str,
+    TimestampType: datetime,
+}
+"""What a value of JSON is read as."""
+PLACE: Final = re.compile(r"\{(\w+)\}")
+
+
+@declared("lookup", lambda values: values.get("url"))
+@dataclass(frozen=True, kw_only=True)
+class HttpLookup(Lookup):
+    """GET of a URL in which `{name}` stands for the value of a key's column.
+
+    The reply is a JSON object with the `columns` (DDL text) as fields; 404 says that the key is not
+    there. Values of `headers` written `$NAME` are those of the environment variable.
+    """
+
+    url: str
+    columns: str
+    headers: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+
+    def __post_init__(self) -> None:
+        server_of(self.url)
+        check_headers(f"lookup '{self.name}'", self.headers)
+        for column in self.schema.fields:
+            if type(column.dataType) not in FORMS:
+                raise DeclarationError(
+                    f"lookup '{self.name}': column '{column.name}' of type "
+                    f"{column.dataType.simpleString()} cannot be read from JSON"
+                )
+
+    @property
+    def name(self) -> str:
+        """The URL without its query."""
+        return self.url.partition("?")[0]
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of its values."""
+        return struct_type(self.columns)
+
+    def open(self, on: Sequence[str], timeout: timedelta) -> LookupClient:
+        """A client of one connection."""
+        return _Client(self, on, timeout)
+
+
+class _Client(LookupClient):
+    def __init__(self, lookup: HttpLookup, on: Sequence[str], timeout: timedelta) -> None:
+        self._on = on
+        self._http = HttpClient(lookup.url, timeout)
+        self._headers = resolved_settings("lookup", lookup.headers)
+        self._fields = [(f.name, FORMS[type(f.dataType)] | None) for f in lookup.schema.fields]
+
+    def get(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Any]]:
+        [key] = keys
+        values = {name: quote(str(v), safe="") for name, v in zip(self._on, key, strict=True)}
+        path = PLACE.sub(lambda place: values.get(place[1], place[0]), self._http.path)
+        try:
+            reply = self._http.request("GET", path, self._headers)
+        except HttpFailed as error:
+            raise LookupFailed(str(error), passes=True) from None
+        if reply.status == 404:
+            return {}
+        if reply.status != 200:
+            raise LookupFailed(f"replied {reply.status}", passes=reply.status in PASSING)
+        try:
+            value = msgspec.json.decode(reply.body, type=dict[str, Any])
+            return {
+                key: [
+                    msgspec.convert(value.get(name), form, strict=False)
+                    for name, form in self._fields
+                ]
+            }
+        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            raise LookupFailed(f"its reply does not fit: {error}", passes=False) from None
+
+    def abort(self) -> None:
+        self._http.abort()
+
+    def close(self) -> None:
+        self._http.close()

@@ -1,0 +1,305 @@
+"""Rows that are looked up in outside services: the step that an executor runs, without Spark."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import psutil
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import StringType, StructField
+
+from rivermark.model.errors import DeclarationError
+from rivermark.operators import HttpLookup, Lookup, LookupFailed, PostgresLookup
+from rivermark.operators.enrichment.enrich import ERROR, STATUS, Enrichment
+from rivermark.operators.enrichment.pool import Cache, Outcome, Terms
+from rivermark.testing import wait_until
+from setup.postgres_server import PostgresServer
+from tests.web_service import Reply, Request, serving
+
+TERMS = Terms(
+    on=("ad_id",),
+    in_flight=8,
+    timeout=timedelta(seconds=60),
+    attempts=3,
+    cache_for=timedelta(0),
+    cache_rows=0,
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rivermark.operators.enrichment.pool.time.sleep", lambda _: None)
+
+
+def step(lookup: Lookup, terms: Terms = TERMS, **options: Any) -> Enrichment:
+    added = [StructField(f.name, f.dataType) for f in lookup.schema.fields]
+    added += [StructField(STATUS, StringType()), StructField(ERROR, StringType())]
+    made = Enrichment(lookup, terms, ordered=True, fails=False, added=tuple(added))
+    return replace(made, **options)
+
+
+def clicks(*ads: Any) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"ad_id": [*ads], "click": [*range(len(ads))]})
+
+
+def enriched(made: Enrichment, *batches: pa.RecordBatch) -> list[dict[str, Any]]:
+    return pa.Table.from_batches(made(iter(batches))).to_pylist()  # type: ignore[no-any-return]
+
+
+def campaigns(url: str, **options: Any) -> HttpLookup:
+    return HttpLookup(url=f"{url}/ads/{{ad_id}}", columns="campaign string", **options)
+
+
+def ad_of(request: Request) -> str:
+    return request.path.rpartition("/")[2]
+
+
+def test_values_of_every_type_are_read_and_what_is_missing_is_said() -> None:
+    def reply(request: Request) -> Reply:
+        if ad_of(request) == "7":
+            return 404, {"error": "unknown"}
+        assert request.headers["X-Token"] == "hunter2"
+        return 200, {
+            "name": "ä",
+            "budget": "12.30",
+            "active": True,
+            "since": "2024-03-01T12:00:00Z",
+            "clicks": 2**40,
+            "rate": 0.5,
+        }
+
+    columns = (
+        "name string, budget decimal(8,2), active boolean, since timestamp, clicks long, "
+        "rate double, note string"
+    )
+    with pytest.MonkeyPatch.context() as patch, serving(reply) as service:
+        patch.setenv("AD_TOKEN", "hunter2")
+        url = f"{service.url}/v1/{{ad_id}}"
+        lookup = HttpLookup(url=url, columns=columns, headers={"X-Token": "$AD_TOKEN"})
+        rows = enriched(step(lookup), clicks("a/b ?", "7", None, "a/b ?"))
+    assert rows[0] == rows[3] | {"click": 0}
+    assert rows[0] == {
+        "ad_id": "a/b ?",
+        "click": 0,
+        "name": "ä",
+        "budget": Decimal("12.30"),
+        "active": True,
+        "since": datetime(2024, 3, 1, 12, tzinfo=UTC),
+        "clicks": 2**40,
+        "rate": 0.5,
+        "note": None,
+        STATUS: "found",
+        ERROR: None,
+    }
+    assert [row[STATUS] for row in rows] == ["found", "absent", "absent", "found"]
+    assert [request.path for request in service.requests].count("/v1/a%2Fb%20%3F") == 1
+    assert len(service.requests) == 2
+    assert "hunter2" not in repr(lookup) + lookup.name
+
+
+def test_requests_are_made_together_up_to_the_limit_over_connections_that_stay() -> None:
+    together = threading.Barrier(8)
+
+    def reply(request: Request) -> Reply:
+        together.wait(60)  # Goes on only when eight requests are there at a time.
+        return 200, {"campaign": ad_of(request)}
+
+    with serving(reply) as service:
+        made = step(campaigns(service.url))
+        for first in (0, 64):
+            ads = [str(first + n) for n in range(64)]
+            rows = enriched(made, clicks(*ads[:40]), clicks(*ads[40:]))
+            assert [row["campaign"] for row in rows] == ads
+        # Another copy of the step, as a later batch's task has it.
+        enriched(replace(made), clicks(*"abcdefgh"))
+        assert service.most_at_once == 8
+        assert service.connections == 8
+        assert len(service.requests) == 136
+
+
+def test_rows_keep_their_order_unless_those_known_first_may_leave_first() -> None:
+    gate = threading.Event()
+
+    def reply(request: Request) -> Reply:
+        if ad_of(request) == "1":
+            gate.wait(60)
+        return 200, {"campaign": ad_of(request)}
+
+    with serving(reply) as service:
+        made = step(campaigns(service.url), ordered=False)
+        leaving = made(iter([clicks("1", "2", "1", "3", "4")]))
+        left: list[str] = []
+        while len(left) < 3:
+            left += next(leaving)["ad_id"].to_pylist()
+        assert sorted(left) == ["2", "3", "4"]
+        gate.set()
+        assert next(leaving)["click"].to_pylist() == [0, 2]
+        assert next(leaving, None) is None
+        rows = enriched(step(campaigns(service.url)), clicks("1", "2", "1", "3", "4"))
+        assert [row["click"] for row in rows] == [0, 1, 2, 3, 4]
+
+
+def test_outcomes_are_kept_for_their_time_within_their_bound_and_failures_are_not() -> None:
+    def reply(request: Request) -> Reply:
+        return {"1": (200, {"campaign": "x"}), "2": (404, {})}.get(ad_of(request), (400, {}))
+
+    with serving(reply) as service:
+        terms = replace(TERMS, cache_for=timedelta(hours=1), cache_rows=10)
+        made = step(campaigns(service.url), terms)
+        for _ in range(3):
+            rows = enriched(made, clicks("1", "2", "3"))
+            assert [row[STATUS] for row in rows] == ["found", "absent", "failed"]
+        assert Counter(map(ad_of, service.requests)) == {"1": 1, "2": 1, "3": 3}
+    cache = Cache(timedelta(hours=1), 2)
+    for key in ("a", "b"):
+        cache.put((key,), Outcome("absent"))
+    assert cache.get(("a",))
+    cache.put(("c",), Outcome("absent"))
+    assert [bool(cache.get((key,))) for key in "abc"] == [True, False, True]
+    assert not Cache(timedelta(0), 2).get(("a",))
+    brief = Cache(timedelta(microseconds=1), 2)
+    brief.put(("a",), Outcome("absent"))
+    wait_until(lambda: brief.get(("a",)) is None, reason="its life is over")
+
+
+def test_a_request_is_made_again_where_that_may_help_and_its_failure_is_said() -> None:
+    made: Counter[str] = Counter()
+
+    def reply(request: Request) -> Reply:
+        ad = ad_of(request)
+        made[ad] += 1
+        if ad == "cut" and made[ad] < 3:
+            raise ConnectionError
+        if ad == "busy" and made[ad] < 3:
+            return 503, {}
+        if ad == "gone":
+            return 500, {}
+        if ad == "moved":
+            return 302, {}
+        campaign: Any = {} if ad == "odd" else "x"
+        return 200, {"campaign": campaign}
+
+    with serving(reply) as service:
+        rows = enriched(step(campaigns(service.url)), clicks("cut", "busy", "gone", "moved", "odd"))
+        by_ad = {row["ad_id"]: (row[STATUS], row[ERROR]) for row in rows}
+        assert by_ad["cut"] == by_ad["busy"] == ("found", None)
+        assert by_ad["gone"] == ("failed", "replied 500")
+        assert by_ad["moved"] == ("failed", "replied 302")
+        assert "its reply does not fit: Expected `str | null`" in by_ad["odd"][1]
+        assert (made["gone"], made["moved"], made["odd"]) == (3, 1, 1)
+        failing = step(campaigns(service.url), fails=True)
+        with pytest.raises(LookupFailed, match=r"/ads/.*looked up for ad_id='moved': replied 302"):
+            enriched(failing, clicks("cut", "moved"))
+
+
+def test_a_service_that_hangs_is_given_up_and_no_row_is_lost() -> None:
+    hang = threading.Event()
+
+    def reply(request: Request) -> Reply:
+        if ad_of(request) != "quick":
+            hang.wait(60)
+        return 200, {"campaign": "x"}
+
+    with serving(reply) as service:
+        terms = replace(TERMS, in_flight=2, timeout=timedelta(milliseconds=200), attempts=2)
+        made = step(campaigns(service.url), terms)
+        ads = [f"slow{n}" for n in range(50)]
+        rows = enriched(made, clicks(*ads))
+        hang.set()
+        assert [row["ad_id"] for row in rows] == ads
+        reasons = Counter((row[STATUS], row[ERROR]) for row in rows)
+        assert reasons.pop(("timed out", "no reply within 0.2 seconds")) < 10
+        [((status, reason), count)] = reasons.items()
+        assert (status, count > 40) == ("failed", True)
+        assert reason.startswith("not looked up: ")
+        assert len(service.requests) < 20
+
+
+@pytest.fixture
+def ads(postgres: PostgresServer) -> PostgresLookup:
+    import psycopg
+
+    with psycopg.connect(postgres.database, autocommit=True) as connection:
+        connection.execute(
+            "DROP SCHEMA IF EXISTS ads CASCADE; CREATE SCHEMA ads; "
+            'CREATE TABLE ads."the ads" AS SELECT n::text AS ad_id, '
+            "'c' || n % 10 AS campaign, n::numeric(10,2) / 4 AS budget, "
+            "timestamptz '2024-03-01 12:00Z' + n * interval '1 hour' AS since "
+            "FROM generate_series(1, 1000) n"
+        )
+    return PostgresLookup(
+        table="ads.the ads",
+        columns="campaign string, budget decimal(10,2), since timestamp",
+        database="$TEST_DATABASE",
+        keys_at_once=100,
+    )
+
+
+def backends() -> list[int]:
+    import psycopg
+
+    with psycopg.connect(os.environ["TEST_DATABASE"]) as connection:
+        sql = "SELECT pid FROM pg_stat_activity WHERE application_name = 'rivermark lookup'"
+        return [pid for (pid,) in connection.execute(sql)]
+
+
+def test_rows_of_postgres_are_looked_up_many_a_query_over_connections_that_stay(
+    ads: PostgresLookup, postgres: PostgresServer
+) -> None:
+    made = step(ads, replace(TERMS, in_flight=3))
+    for _ in range(3):
+        rows = enriched(made, clicks(*map(str, range(990, 1010)), "'; DROP", None))
+        rows += enriched(made, clicks(*map(str, range(1, 900))))
+    assert rows[0] == {
+        "ad_id": "990",
+        "click": 0,
+        "campaign": "c0",
+        "budget": Decimal("247.50"),
+        "since": datetime(2024, 4, 11, 18, tzinfo=UTC),
+        STATUS: "found",
+        ERROR: None,
+    }
+    assert Counter(row[STATUS] for row in rows) == {"found": 11 + 899, "absent": 9 + 2}
+    before = backends()
+    assert 1 <= len(before) <= 3
+    postgres.stop()
+    postgres.start()
+    assert {row[STATUS] for row in enriched(made, clicks("1", "2"))} == {"found"}
+    assert not set(backends()) & set(before)
+
+
+def test_a_postgres_that_hangs_is_a_time_out_and_one_that_refuses_says_why(
+    ads: PostgresLookup, postgres: PostgresServer
+) -> None:
+    terms = replace(TERMS, in_flight=1, timeout=timedelta(seconds=1), attempts=1)
+    made = step(ads, terms)
+    assert enriched(made, clicks("1"))[0][STATUS] == "found"
+    [backend] = [psutil.Process(pid) for pid in backends()][-1:]
+    backend.suspend()
+    try:
+        [row] = enriched(made, clicks("1"))
+    finally:
+        backend.resume()
+    assert (row[STATUS], row[ERROR]) == ("timed out", "no reply within 1 seconds")
+    assert enriched(made, clicks("1"))[0][STATUS] == "found"
+    other = replace(ads, columns="campaign string, price double")
+    [row] = enriched(step(other), clicks("1"))
+    assert (row[STATUS], row[ERROR]) == ("failed", 'column "price" does not exist')
+
+
+def test_declarations_that_cannot_work_are_refused() -> None:
+    with pytest.raises(DeclarationError, match="the header Authorization holds a secret"):
+        HttpLookup(url="http://h/{a}", columns="a string", headers={"Authorization": "hunter2"})
+    with pytest.raises(DeclarationError, match="column 'tags' of type array<string> cannot be"):
+        HttpLookup(url="http://h/{a}", columns="tags array<string>")
+    with pytest.raises(DeclarationError, match="is to begin with http"):
+        HttpLookup(url="h/{a}", columns="a string")
+    with pytest.raises(DeclarationError, match="a password does not belong"):
+        PostgresLookup(table="ads", columns="a string", database="postgresql://u:p@h/d")
