@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
+import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -389,3 +392,59 @@ def test_a_column_is_added_to_the_declaration_by_hand(where: SinkContext) -> Non
         APPEND.open(again)
     sql("ALTER TABLE fares ADD COLUMN note varchar")
     APPEND.open(again).close()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl for a certificate")
+def test_a_connection_by_tls_checks_the_server_before_anything_is_said(
+    where: SinkContext, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    data = postgres.folder / "data"
+    for folder in (data, tmp_path):
+        files = ["-keyout", str(folder / "server.key"), "-out", str(folder / "server.crt")]
+        subprocess.run(
+            [
+                *(
+                    "openssl",
+                    "req",
+                    "-x509",
+                    "-newkey",
+                    "ec",
+                    "-pkeyopt",
+                    "ec_paramgen_curve:P-256",
+                ),
+                *("-nodes", "-subj", "/CN=db", "-addext", "subjectAltName=IP:127.0.0.1", *files),
+            ],
+            check=True,
+            capture_output=True,
+        )
+    if postgres.account is not None:
+        for name in ("server.key", "server.crt"):
+            shutil.chown(data / name, postgres.account)
+    sql("ALTER SYSTEM SET ssl = on")
+    sql("SELECT pg_reload_conf()")
+    try:
+        trusted = {"sslmode": "verify-full", "sslrootcert": str(data / "server.crt")}
+        writer = None
+
+        def opened() -> bool:
+            nonlocal writer
+            with suppress(RivermarkError):
+                writer = replace(APPEND, settings=trusted).open(where)
+            return writer is not None
+
+        wait_until(opened, reason="the server has read its settings again")
+        assert writer is not None
+        writer.write(two_days(), where.origin.batch(0))
+        with connected() as connection:
+            [(encrypted,)] = connection.execute(
+                "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) "
+                "WHERE application_name = 'rivermark test/fares'"
+            )
+        assert encrypted
+        writer.close()
+        other = trusted | {"sslrootcert": str(tmp_path / "server.crt")}
+        with pytest.raises(RivermarkError, match="certificate verify failed"):
+            replace(APPEND, settings=other).open(where)
+    finally:
+        sql("ALTER SYSTEM RESET ssl")
+        sql("SELECT pg_reload_conf()")
