@@ -85,14 +85,15 @@ class DeltaUpsert(Sink):
         return () if self.deleted is None else (tombstones_of(self, table),)
 
 
-def check_versioned(table: Table, version: str) -> None:
-    """Refuse to keep the latest row of each key of a table that has no keys, or not the version."""
-    if not table.keys:
+def check_versioned(table: Table, version: str, keys: tuple[str, ...] = ()) -> None:
+    """Refuse to keep the latest row of each key where a column of it, or the version, is none."""
+    if not (keys or table.keys):
         raise DeclarationError(f"table '{table.name}': an upsert needs the table's `keys`")
-    if version not in table.schema.fieldNames():
-        raise DeclarationError(
-            f"table '{table.name}': an upsert by '{version}', which is no column of it"
-        )
+    for name in (*keys, version):
+        if name not in table.schema.fieldNames():
+            raise DeclarationError(
+                f"table '{table.name}': an upsert by '{name}', which is no column of it"
+            )
 
 
 def tombstones_of(sink: DeltaUpsert, table: Table) -> Table:

@@ -65,14 +65,15 @@ class _PostgresSink(Sink):
                 )
 
     def _target(self, table: Table) -> Target:
-        return self._made(table)
-
-    def _made(self, table: Table, version: str | None = None, deleted: str | None = None) -> Target:
         # Before what loads the client, which is an extra.
         require_postgres_client(f"writing to {self.target}")
         from rivermark.sinks.postgres.target import Target
 
-        return Target(self.table, table, version, deleted)
+        return Target(self.table, table, *self._latest(table))
+
+    def _latest(self, table: Table) -> tuple[Any, ...]:
+        """The keys of which the latest row is kept, the version and what deletes, where it is."""
+        return ()
 
     def archive(self, context: SinkContext, stamp: str) -> list[str]:
         """Copy the rows to `<table>_removed_<stamp>`, and empty the table."""
@@ -112,15 +113,17 @@ class PostgresAppend(_PostgresSink):
 @declared("sink", name_of_sink)
 @dataclass(frozen=True, kw_only=True)
 class PostgresUpsert(_PostgresSink):
-    """Keeps the latest row of each of the table's `keys` in a table of PostgreSQL.
+    """Keeps the latest row of each key in a table of PostgreSQL.
 
-    `version` and `deleted` are as those of a `DeltaUpsert`, and likewise rows may come in any
-    order; keys that were deleted are kept in `<table>_tombstones`. The rest is as in a
-    `PostgresAppend`. A table that exists needs a unique index on the keys.
+    Keys are the values of the columns `key`, or of the table's `keys`. `version` and `deleted` are
+    as those of a `DeltaUpsert`, and likewise rows may come in any order; keys that were deleted are
+    kept in `<table>_tombstones`. The rest is as in a `PostgresAppend`. A table that exists needs a
+    unique index on the keys.
     """
 
     version: str
     deleted: str | None = None
+    key: tuple[str, ...] = ()
 
     on_replace: ClassVar[OnReplace] = "merges"
     updates_rows: ClassVar[bool] = True
@@ -133,10 +136,10 @@ class PostgresUpsert(_PostgresSink):
     def check(self, table: Table) -> None:
         """Refuse a table without keys or without the version column."""
         super().check(table)
-        check_versioned(table, self.version)
+        check_versioned(table, self.version, self.key)
 
-    def _target(self, table: Table) -> Target:
-        return self._made(table, self.version, self.deleted)
+    def _latest(self, table: Table) -> tuple[Any, ...]:
+        return (self.key or table.keys, self.version, self.deleted)
 
     def open(self, context: SinkContext) -> SinkWriter:
         """Create what is missing, and compare the table's columns."""

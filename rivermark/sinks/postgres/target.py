@@ -34,14 +34,20 @@ class Held(NamedTuple):
 
 
 class Target:
-    """A table that an output is written to; with `version` it holds the latest row of each key."""
+    """A table that an output is written to; with `keys` it holds the latest row of each."""
 
     def __init__(
-        self, name: str, table: Table, version: str | None = None, deleted: str | None = None
+        self,
+        name: str,
+        table: Table,
+        keys: tuple[str, ...] = (),
+        version: str | None = None,
+        deleted: str | None = None,
     ) -> None:
         self.name = name
         self.output = table
         self.columns = table.schema.fieldNames()
+        self.keys = keys
         self.version = version
         self.deleted = deleted
         schema, _, self._short = name.rpartition(".")
@@ -67,7 +73,7 @@ class Target:
             )
 
     def _tables(self) -> list[tuple[Identifier, Composed]]:
-        keys = self.output.keys if self.version is not None else ()
+        keys = self.keys
         tables = [
             (
                 self.ledger,
@@ -118,8 +124,8 @@ class Target:
         for name, (_, required) in existing.items():
             if required and name not in self.columns:
                 wrong.append(f"its column '{name}' must have a value, and none is written")
-        if self.version is not None and not self._is_unique(connection):
-            wrong.append(f"it has no unique index on exactly ({', '.join(self.output.keys)})")
+        if self.keys and not self._is_unique(connection):
+            wrong.append(f"it has no unique index on exactly ({', '.join(self.keys)})")
         return wrong
 
     def _is_unique(self, connection: Connection) -> bool:
@@ -130,7 +136,7 @@ class Target:
             "GROUP BY indexrelid",
             [self.table.as_string(connection)],
         )
-        return any(set(names) == set(self.output.keys) for (names,) in indexed)
+        return any(set(names) == set(self.keys) for (names,) in indexed)
 
     def held(self, connection: Connection, origin: Origin) -> Held | None:
         """Lock the table's row of the ledger, and return it.

@@ -214,7 +214,7 @@ class Upserter(Writer):
 
     def _marked(self, rows: pa.Table) -> pa.Table:
         """The rows with a mark on those that delete their key."""
-        if any(rows[key].null_count for key in self._target.output.keys):
+        if any(rows[key].null_count for key in self._target.keys):
             raise RivermarkError(
                 f"table '{self._target.output.name}': rows without a key cannot be merged"
             )
@@ -268,7 +268,7 @@ class Upserter(Writer):
 
     def _run(self, connection: Connection, template: str, **parts: Composable) -> None:
         target = self._target
-        tombstone = dict.fromkeys((*target.output.keys, target.version or ""))
+        tombstone = dict.fromkeys((*target.keys, target.version or ""))
         connection.execute(
             SQL(template).format(
                 table=target.table,
@@ -288,14 +288,13 @@ class Upserter(Writer):
 
     @cached_property
     def _keys(self) -> Composed:
-        return names_of(self._target.output.keys)
+        return names_of(self._target.keys)
 
     @cached_property
     def _same(self) -> Composed:
         """Whether rows `l` and `t` have one key."""
         return SQL(" AND ").join(
-            SQL("l.{} = t.{}").format(Identifier(key), Identifier(key))
-            for key in self._target.output.keys
+            SQL("l.{} = t.{}").format(Identifier(key), Identifier(key)) for key in self._target.keys
         )
 
     def _version(self, row: str) -> Composed:

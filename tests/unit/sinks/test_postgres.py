@@ -23,7 +23,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 
-from rivermark import PostgresAppend, PostgresUpsert, RivermarkError, Table, columns
+from rivermark import (
+    DeclarationError,
+    PostgresAppend,
+    PostgresUpsert,
+    RivermarkError,
+    Table,
+    columns,
+)
 from rivermark.lake.lake import Lake
 from rivermark.lake.system_tables import rows_of
 from rivermark.model import postgres as client
@@ -132,6 +139,18 @@ def test_a_deleted_key_comes_back_by_a_newer_row_only_and_a_recompute_overrules(
     with pytest.raises(RivermarkError, match="rows without a key cannot be merged"):
         writer.write(updates((None, 6, 1.0)), where.origin.batch(4))  # type: ignore[arg-type]
     writer.close()
+
+
+def test_a_key_of_its_own_keeps_the_newest_of_many_rows_of_the_table(where: SinkContext) -> None:
+    sink = replace(UPSERT, key=("gone",), deleted=None)
+    sink.check(FARES)
+    with pytest.raises(DeclarationError, match="an upsert by 'shop', which is no column"):
+        replace(UPSERT, key=("shop",)).check(FARES)
+    writer = sink.open(where)
+    writer.write(updates((1, 1, 1.0), (2, 3, 2.0), (3, 2, 3.0)), where.origin.batch(0))
+    writer.write(updates((4, 2, 4.0)), where.origin.batch(1))
+    writer.close()
+    assert table_of() == [(2, 2.0)]
 
 
 def test_identifiers_of_any_kind_and_types_of_any_column_arrive(where: SinkContext) -> None:

@@ -43,7 +43,7 @@ def test_what_is_shown_of_a_sink_names_no_secret(monkeypatch: pytest.MonkeyPatch
         "transaction that holds rows and batch; a recompute merges"
     )
     assert repr(sink) == (
-        "PostgresUpsert(table='fares', database='$SHOP', version='at', deleted=None)"
+        "PostgresUpsert(table='fares', database='$SHOP', version='at', deleted=None, key=())"
     )
     assert PostgresAppend(table="fares").described().startswith("table fares of PostgreSQL: ")
     monkeypatch.setenv("SHOP", "host=db.example password=hunter2 hunter3")
