@@ -6,6 +6,7 @@ import json
 import time
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -154,6 +155,10 @@ def payload_of(message: Message, kind: Format, tombstones: str = "skip") -> str:
     known = _known(message)
     if value is None:
         return f'{known},"_tombstone":true}}'
+    if kind == "json" and value.startswith(b'{"'):
+        # As most are; the rest of this function costs half as much again.
+        with suppress(UnicodeDecodeError):
+            return f"{known},{value[1:].decode()}"
     if kind == "bytes":
         return f'{known},"bytes":"{b64encode(value).decode()}"}}'
     try:
@@ -174,11 +179,16 @@ def payload_of(message: Message, kind: Format, tombstones: str = "skip") -> str:
 
 def _known(message: Message) -> str:
     """The beginning of an object: topic, partition, offset, timestamp, key and headers."""
-    known = f'{{"_topic":"{message.topic()}","_partition":{message.partition()}'
-    known = f'{known},"_offset":{message.offset()}'
     kind, millis = message.timestamp()
-    if kind != TIMESTAMP_NOT_AVAILABLE:
-        known = f'{known},"_timestamp":"{_second(millis // 1000)}.{millis % 1000:03d}Z"'
+    at = (
+        f',"_timestamp":"{_second(millis // 1000)}.{millis % 1000:03d}Z"'
+        if kind != TIMESTAMP_NOT_AVAILABLE
+        else ""
+    )
+    known = (
+        f'{{"_topic":"{message.topic()}","_partition":{message.partition()},'
+        f'"_offset":{message.offset()}{at}'
+    )
     key: Any = message.key()
     if key is not None:
         known = f"{known},{_member('_key', key)}"

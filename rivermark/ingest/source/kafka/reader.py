@@ -279,12 +279,12 @@ class KafkaReader(SourceReader):
             )
         rows = self._reading.rows(self._consumer, ranges)
         self._learn(ranges, rows)
-        flat = [(n, offset, text) for n, own in enumerate(rows) for offset, text in own]
-        indices, offsets, payloads = zip(*flat, strict=True) if flat else ((), (), ())
-        types = (pa.int32(), pa.int64(), pa.string())
-        columns = zip((indices, offsets, payloads), types, strict=True)
-        arrays = [pa.array(values, kind) for values, kind in columns]
-        return Records(pa.table(arrays, names=["_split", "_row", "payload"]))
+        columns = {
+            "_split": pa.array([n for n, own in enumerate(rows) for _ in own], pa.int32()),
+            "_row": pa.array([offset for own in rows for offset, _ in own], pa.int64()),
+            "payload": pa.array([text for own in rows for _, text in own], pa.string()),
+        }
+        return Records(pa.table(columns))
 
     def _learn(self, ranges: Sequence[Range], rows: Sequence[Sequence[tuple[int, str]]]) -> None:
         """Remember how large messages were: planned batches are as large as that says."""
