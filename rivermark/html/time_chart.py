@@ -80,11 +80,11 @@ def lines(
     # Room beside the first point and the last one, which may have no neighbours.
     beside = max((max(times) - min(times)) / 100, timedelta(seconds=1))
     x = time_axis(min(times) - beside, max(times) + beside)
-    spans = [
-        Shape(f"mark m{n}", path)
-        for n, marked in enumerate((marks or {}).values())
+    spans = {
+        name: Shape(f"mark m{n}", path)
+        for n, (name, marked) in enumerate((marks or {}).items())
         if (path := "".join(_mark(x, each) for each in marked))
-    ]
+    }
     drawn = [
         Shape(f"line s{n}", _line(x, y, series, broken=broken), name)
         for n, (name, series) in enumerate(shown.items())
@@ -94,10 +94,10 @@ def lines(
         title=title,
         note=note,
         label=f"{title}. {said}",
-        shapes=[*grid(y.ticks), *spans, *drawn],
+        shapes=[*grid(y.ticks), *spans.values(), *drawn],
         x_ticks=x.ticks,
         y_ticks=y.ticks,
-        legend=_legend(shown) | {f"fill m{n}": name for n, name in enumerate(marks or {})},
+        legend=_legend(shown) | {span.kind: name for name, span in spans.items()},
     )
 
 

@@ -76,21 +76,23 @@ def charts_of_history(
     history: History, ingests: Sequence[str], live: Sequence[str]
 ) -> list[Chart | Ranking]:
     """Throughput and late share of ingests, and the lag of `live` streams; none of nothing."""
-    step = seconds_text(history.step.total_seconds())
+    when = f"by {seconds_text(history.step.total_seconds())} of arrival (UTC)"
     of_ingests = {name: history.by_stream[name] for name in ingests if name in history.by_stream}
     throughput = _series(of_ingests, lambda bucket: bucket.rows or None)
     lag = _series({name: of_ingests[name] for name in live if name in of_ingests}, _lag)
+    late = {name: s for name, s in _series(of_ingests, _late_share).items() if any(s.values())}
     charts: list[Chart | Ranking] = []
     if throughput:
-        note = f"rows read by ingests, by {step} of arrival (UTC)"
+        note = f"rows read by ingests, {when}"
         charts.append(
             stacked_bars("Throughput", throughput, history.step, note=note, unit="number")
         )
     if lag:
-        note = "how far event time is behind the clock after a batch; archives have none"
-        charts.append(_highest("Watermark lag", lag, note, "seconds"))
-    if late := {name: s for name, s in _series(of_ingests, _late_share).items() if any(s.values())}:
-        charts.append(_late(late, step))
+        note = "how far event time is behind the clock after a batch"
+        charts.append(_highest("Watermark lag", lag, note, when, "seconds"))
+    if late:
+        note = "of the valid rows that came"
+        charts.append(_highest("Late share", late, note, when, "share"))
     return charts
 
 
@@ -116,20 +118,17 @@ def _late_share(bucket: Bucket) -> float | None:
     return bucket.late / valid if valid else None
 
 
-def _highest(title: str, by_stream: Mapping[str, Series], note: str, unit: Unit) -> Chart:
-    """Lines of the streams that reach the highest values, broken where nothing came."""
-    ordered = sorted(by_stream, key=lambda name: -max(by_stream[name].values()))
+def _highest(
+    title: str, by_stream: Mapping[str, Series], note: str, when: str, unit: Unit
+) -> Chart | Ranking:
+    """Lines of the streams that reach the highest values, broken where nothing came.
+
+    Where each stream has one point, as after a run that drained what was there, they are ranked.
+    """
+    highest = {name: max(series.values()) for name, series in by_stream.items()}
+    if all(len(series) == 1 for series in by_stream.values()):
+        return ranking(title, highest, note=f"{note}, by stream", unit=unit)
+    ordered = sorted(by_stream, key=lambda name: -highest[name])
     shown = {name: by_stream[name] for name in by_stream if name in ordered[:COLOURS]}
-    if len(ordered) > COLOURS:
-        note += f"; the {COLOURS} highest of {len(ordered)}"
-    return lines(title, shown, note=note, unit=unit, broken=True)
-
-
-def _late(late: Mapping[str, Series], step: str) -> Chart | Ranking:
-    """Over time; where everything came at once, by ingest."""
-    title = "Late share"
-    if len({at for series in late.values() for at in series}) > 1:
-        note = f"of the valid rows that came, by {step} of arrival (UTC)"
-        return _highest(title, late, note, "share")
-    shares = {name: max(series.values()) for name, series in late.items()}
-    return ranking(title, shares, note="of the valid rows that came, by ingest", unit="share")
+    more = f"; the {COLOURS} highest of {len(ordered)}" if len(ordered) > COLOURS else ""
+    return lines(title, shown, note=f"{note}, {when}{more}", unit=unit, broken=True)

@@ -64,11 +64,13 @@ def test_marks_are_spans_or_instants_within_the_chart() -> None:
         Marked(START - HOUR, START - HOUR),
     ]
 
-    chart = lines("T", {"a": hours(0, 1, 2, 3, 4)}, unit="number", marks={"gap": marked})
+    chart = lines(
+        "T", {"a": hours(0, 1, 2, 3, 4)}, unit="number", marks={"gap": marked, "none": []}
+    )
 
     [mark] = [s for s in chart.shapes if s.kind == "mark m0"]
     assert mark.path == "M254.9 0h245.1v200H254.9zM745.1 0h2v200H745.1z"
-    assert chart.legend == {"fill m0": "gap"}
+    assert chart.legend == {"mark m0": "gap"}
 
 
 def test_a_single_value_is_a_chart_too() -> None:
