@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
@@ -14,8 +14,10 @@ import pyarrow.dataset as ds
 from deltalake.exceptions import DeltaError, DeltaProtocolError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import VariantType
 
-from rivermark.ingest.source.payload import TO_JSON, driver_records, json_payload, spark_records
+from rivermark.ingest.source.json_text import json_objects
+from rivermark.ingest.source.payload import RECORDS, driver_records, spark_records
 from rivermark.lake.delta import dataset_of, delta_table, read_delta, read_rows
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.integrity.log_check import check_log
@@ -112,9 +114,14 @@ class _DeltaReader(SourceReader):
         self._source = source
         self._table = source.table
         self._feed = source.changes == "feed"
+        self._wanted: Collection[str] | None = None
         self._log = CommitLog(source.table)
         self._next: int | None = source.from_version
         """The version to be planned next; None before the snapshot."""
+
+    def expect(self, columns: Collection[str]) -> None:
+        """Take these columns for those that matter: what is no text in another one is kept."""
+        self._wanted = frozenset(name.lower() for name in columns)
 
     def restore(self, plan: PlanRows) -> None:
         """Continue behind the newest version of the plan."""
@@ -208,7 +215,7 @@ class _DeltaReader(SourceReader):
         """Read small versions with delta-rs, all others on Spark."""
         if small:
             try:
-                return driver_records([[*self._payloads(split)] for split in splits])
+                return driver_records([self._payloads(split) for split in splits])
             except (DeltaProtocolError, DeltaError):
                 # A feature of the table that delta-rs cannot read; Spark reads it, or says why not.
                 pass
@@ -217,7 +224,7 @@ class _DeltaReader(SourceReader):
             return driver_records([])
         return Records(reduce(DataFrame.unionByName, frames), [split.name for split in splits])
 
-    def _payloads(self, split: PlannedSplit) -> Iterator[str]:
+    def _payloads(self, split: PlannedSplit) -> pa.StringArray:
         version = version_of(split.name)
         if self._feed and not is_snapshot(split.name):
             changes = delta_table(self._table).load_cdf(version, version)
@@ -225,9 +232,10 @@ class _DeltaReader(SourceReader):
         else:
             dataset = dataset_of(delta_table(self._table, version=version))
             rows = read_rows(dataset if is_snapshot(split.name) else self._added(dataset, version))
-        more = self._snapshot_change(split) if is_snapshot(split.name) else {}
-        for row in rows.to_pylist():
-            yield json_payload(row | more)
+        for name, value in self._snapshot_change(split).items():
+            rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
+        parts = [json_objects(batch, self._wanted) for batch in rows.to_batches()]
+        return pa.concat_arrays(parts) if parts else pa.array([], pa.string())
 
     def _added(self, dataset: ds.Dataset, version: int) -> ds.Dataset:
         """The files of a version that its own commit added, in the commit's order."""
@@ -240,8 +248,9 @@ class _DeltaReader(SourceReader):
         )
 
     def _snapshot_change(self, split: Split) -> dict[str, Any]:
-        values = ("insert", version_of(split.name), split.modified_at)
-        return dict(zip(CHANGE, values, strict=True)) if self._feed else {}
+        if not self._feed or not is_snapshot(split.name):
+            return {}
+        return dict(zip(CHANGE, ("insert", version_of(split.name), split.modified_at), strict=True))
 
     def _frame(self, spark: SparkSession, split: PlannedSplit) -> DataFrame:
         version = version_of(split.name)
@@ -255,10 +264,24 @@ class _DeltaReader(SourceReader):
         if not self._feed and not is_snapshot(split.name):
             names = [path.rsplit("/", 1)[-1] for path in self._commit(version).added]
             frame = frame.where(F.substring_index("_metadata.file_path", "/", -1).isin(names))
-        more = self._snapshot_change(split) if is_snapshot(split.name) else {}
+        more = self._snapshot_change(split)
         frame = frame.withColumns({name: F.lit(value) for name, value in more.items()})
-        payload = F.to_json(F.struct(*(f"`{name}`" for name in frame.columns)), TO_JSON)
-        return spark_records(frame, F.lit(split.name), payload)
+        columns = [
+            F.to_json(f"`{field.name}`").alias(field.name)
+            if isinstance(field.dataType, VariantType)
+            else F.col(f"`{field.name}`")
+            for field in frame.schema
+        ]
+        wanted = self._wanted
+
+        def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                rows = pa.RecordBatch.from_struct_array(batch["payload"])
+                place = batch.schema.get_field_index("payload")
+                yield batch.set_column(place, "payload", json_objects(rows, wanted))
+
+        records = spark_records(frame, F.lit(split.name), F.struct(*columns))
+        return records.mapInArrow(write, RECORDS)
 
     def backlog(self) -> Backlog:
         """Measure the versions that are not planned."""

@@ -18,11 +18,8 @@ from pyspark.sql import functions as F
 
 from rivermark.model.source import Records
 
-TO_JSON: Final = {
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
-"""Options of `to_json`, which otherwise cuts times to milliseconds."""
+RECORDS: Final = "_split string, payload string, _mid long, _part int"
+"""The columns of records on Spark."""
 
 
 Payloads: TypeAlias = "Sequence[str] | pa.StringArray"

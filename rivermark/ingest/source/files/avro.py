@@ -9,9 +9,9 @@ import fastavro
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from rivermark.ingest.source.files.json_text import decoded
 from rivermark.ingest.source.files.stored_file import open_stored
-from rivermark.ingest.source.payload import arrow_records, json_payload
+from rivermark.ingest.source.json_text import decoded
+from rivermark.ingest.source.payload import RECORDS, arrow_records, json_payload
 from rivermark.lake.filesystem import filesystem
 
 ROWS: Final = 4_096
@@ -58,8 +58,7 @@ def read_avro(
             for file in batch.to_pylist():
                 yield from _records(file["_part"], file["_split"], file["path"], wanted)
 
-    schema = "_split string, payload string, _mid long, _part int"
-    return files.repartition(len(rows), "_part").mapInArrow(read, schema)
+    return files.repartition(len(rows), "_part").mapInArrow(read, RECORDS)
 
 
 def _records(

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from rivermark.ingest.source.files.json_text import json_objects
 from rivermark.ingest.source.files.stored_file import open_stored
-from rivermark.ingest.source.payload import arrow_records
+from rivermark.ingest.source.json_text import json_objects
+from rivermark.ingest.source.payload import RECORDS, arrow_records
 from rivermark.lake.filesystem import filesystem
 
 ROWS: Final = 16_384
@@ -84,8 +84,7 @@ def read_parquet(
                 yield from _records(part, groups[part], wanted)
 
     tasks = max(1, min(len(groups), TASKS_A_CORE * spark.sparkContext.defaultParallelism))
-    schema = "_split string, payload string, _mid long, _part int"
-    return spark.range(0, len(groups), 1, tasks).mapInArrow(read, schema)
+    return spark.range(0, len(groups), 1, tasks).mapInArrow(read, RECORDS)
 
 
 def _records(

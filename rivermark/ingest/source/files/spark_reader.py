@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from rivermark.ingest.source.files.avro import read_avro
 from rivermark.ingest.source.files.options import FileOptions, is_utf8
 from rivermark.ingest.source.files.parquet import read_parquet
-from rivermark.ingest.source.payload import spark_records
+from rivermark.ingest.source.payload import RECORDS, spark_records
 from rivermark.ingest.spark_internals import hadoop_uri
 from rivermark.model.source import PlannedSplit
 
@@ -42,7 +42,7 @@ def read_files(
     if avro:
         frames.append(read_avro(spark, dict(avro), wanted))
     if not frames:
-        return spark.createDataFrame([], "_split string, payload string, _mid long, _part int")
+        return spark.createDataFrame([], RECORDS)
     return reduce(DataFrame.unionByName, frames)
 
 
@@ -64,7 +64,7 @@ def read_lines(spark: SparkSession, files: Sequence[PlannedSplit], encoding: str
             yield batch.set_column(place, "payload", pa.array(texts, pa.string()))
 
     records = spark_records(lines, split, F.col("value").cast("binary"))
-    return records.mapInArrow(decode, "_split string, payload string, _mid long, _part int")
+    return records.mapInArrow(decode, RECORDS)
 
 
 def escape(path: str) -> str:

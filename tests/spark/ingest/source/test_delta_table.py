@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StringType
 
 from rivermark import Contract, DeltaSource, Field, Ingest, RivermarkError, Source
+from rivermark.model.source import PlannedSplit
 from tests.spark.helpers.source_contract import EVENT, Deployment, SourceContract, event
 
 pytestmark = pytest.mark.spark
@@ -144,3 +148,39 @@ def test_partitioned_tables_give_all_their_columns(spark: SparkSession, tmp_path
 
     found = sorted((r["change"], r["id"]) for r in deployment.rows(deployment.ingest.admitted))
     assert found == [("first", 1), ("first", 2), ("second", 1), ("second", 2)]
+
+
+@pytest.mark.parametrize("changes", ["appends", "feed"])
+def test_a_row_is_the_same_whether_its_version_is_small_or_large(
+    spark: SparkSession, tmp_path: Path, changes: Literal["appends", "feed"]
+) -> None:
+    """As one of Parquet: floats by their shortest text, bytes as text where they are UTF-8."""
+    columns = {
+        "float": pa.array([0.0025, None, float("nan")], pa.float32()),
+        "double": pa.array([1e-5, 1e22, float("-inf")]),
+        "amount": pa.array([Decimal("1.10"), None, Decimal(-1)], pa.decimal128(38, 18)),
+        "Note": pa.array([b"n", b"\xe9", None]),
+        "geom": pa.array([b"n", b"\xe9", None]),
+        "at": pa.array([-1, 0, 1], pa.timestamp("us", "UTC")),
+        "list": pa.array([[{"a": 1.5}], [], None]),
+    }
+    table = tmp_path / "elsewhere"
+    write_deltalake(table, pa.table(columns), configuration=dict(FEED))
+    reader = DeltaSource(table=str(table), changes=changes).open("")
+    reader.expect({"note"})
+    now = datetime.now(UTC)
+    splits = [PlannedSplit(**vars(s), batch=0, landed_at=now) for s in reader.discover().ready]
+    write_deltalake(table, pa.table(columns), mode="append")
+    reader.planned(splits)
+    splits += [PlannedSplit(**vars(s), batch=1, landed_at=now) for s in reader.discover().ready]
+
+    near, far = (reader.read(spark, splits, small=small).rows for small in (True, False))
+    assert isinstance(near, pa.Table)
+    assert isinstance(far, DataFrame)
+    payloads = near["payload"].to_pylist()
+    assert sorted(payloads) == sorted(row["payload"] for row in far.collect())
+    assert [payload.split(',"at"')[0] for payload in payloads[:3]] == [
+        '{"float":0.0025,"double":1e-05,"amount":1.100000000000000000,"Note":"n","geom":"n"',
+        '{"double":1e+22,"Note":"\ufffd","geom":"6Q=="',
+        '{"float":"NaN","double":"-Infinity","amount":-1.000000000000000000',
+    ]

@@ -170,7 +170,7 @@ def test_rows_come_in_order_from_groups_and_batches_of_any_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rivermark.ingest.source.files.parquet.ROWS", 7)
-    monkeypatch.setattr("rivermark.ingest.source.files.json_text.MOST_BYTES", 50)
+    monkeypatch.setattr("rivermark.ingest.source.json_text.MOST_BYTES", 50)
     table = pa.table({"n": [*range(100)], "odd": [n if n % 2 else None for n in range(100)]})
 
     found = [json.loads(text) for text in payloads(tmp_path, table, row_group_size=30)]
