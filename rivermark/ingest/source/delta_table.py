@@ -229,6 +229,9 @@ class _DeltaReader(SourceReader):
         if self._feed and not is_snapshot(split.name):
             changes = delta_table(self._table).load_cdf(version, version)
             rows = pa.RecordBatchReader.from_stream(changes).read_all()
+            at = rows.schema.get_field_index(CHANGE[2])
+            # Without its zone here, and with it on Spark.
+            rows = rows.set_column(at, CHANGE[2], rows[at].cast(pa.timestamp("us", "UTC")))
         else:
             dataset = dataset_of(delta_table(self._table, version=version))
             rows = read_rows(dataset if is_snapshot(split.name) else self._added(dataset, version))

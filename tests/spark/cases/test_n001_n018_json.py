@@ -49,6 +49,7 @@ def test_n001_n018_each_line_is_read_by_itself_and_to_the_character(
         f'{{{AT},"note":"\\u0000"}}',
         f'{{{AT},"x":{"[" * 5000}{"]" * 5000}}}',
         f'{{{AT},"count":1,"count":2,"Count":3}}',
+        " " * 500_000 + "x",
     )
 
     run(spark, settings, PLAIN)
@@ -69,6 +70,7 @@ def test_n001_n018_each_line_is_read_by_itself_and_to_the_character(
         *[(n, ["unparsable_json"]) for n in (1, 2, 3)],
         (10, ["undecodable_text"]),
         (12, ["unparsable_json"]),
+        (14, ["unparsable_json"]),
     ]
     assert {row["at"] for row in rows(spark, settings, PLAIN.admitted, "at")} == {
         TEN.replace(tzinfo=None)

@@ -180,7 +180,7 @@ def test_a_row_is_the_same_whether_its_version_is_small_or_large(
     payloads = near["payload"].to_pylist()
     assert sorted(payloads) == sorted(row["payload"] for row in far.collect())
     assert [payload.split(',"at"')[0] for payload in payloads[:3]] == [
-        '{"float":0.0025,"double":1e-05,"amount":1.100000000000000000,"Note":"n","geom":"n"',
+        '{"float":0.0025,"double":0.00001,"amount":1.100000000000000000,"Note":"n","geom":"n"',
         '{"double":1e+22,"Note":"\ufffd","geom":"6Q=="',
         '{"float":"NaN","double":"-Infinity","amount":-1.000000000000000000',
     ]
