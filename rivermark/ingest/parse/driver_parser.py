@@ -9,6 +9,7 @@ same projection becomes one generated method too long for the JVM to compile.
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,9 @@ from rivermark.ingest.parse.projection import PLACE
 from rivermark.ingest.spark_internals import PlannedProjection
 
 RECORD = "_record"
+ROWS: Final = 20_000
+"""Lines that Spark is asked about at once: its rows take many times the memory of Arrow's, and a
+file of eight megabytes may have four million."""
 
 
 class DriverParser:
@@ -69,6 +73,10 @@ class DriverParser:
 
     def parse_doubtful(self, lines: pa.Table) -> pa.Table:
         """What the parser makes of lines."""
+        firsts = range(0, max(lines.num_rows, 1), ROWS)
+        return pa.concat_tables([self._parse_some(lines.slice(first, ROWS)) for first in firsts])
+
+    def _parse_some(self, lines: pa.Table) -> pa.Table:
         place = pa.array(range(lines.num_rows), pa.int64())
         lines = lines.combine_chunks()
         cut = self._parser.cutter.cut(
