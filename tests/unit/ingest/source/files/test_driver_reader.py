@@ -120,7 +120,7 @@ def test_the_engine_reads_what_is_large(tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_engine_reads_what_is_large_as_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    count = 30_000
+    count = 20_000
     path = tmp_path / f"a.{kind}"
     if kind == "parquet":
         pq.write_table(pa.table({"note": ["the same"] * count}), path)
