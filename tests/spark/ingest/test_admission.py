@@ -30,8 +30,6 @@ class Grouping:
     per_trigger: int
     runs: int = 1
     spread: bool = False
-    wide: bool = False
-    """Whether the names of files are taken for too long to be repeated in the driver."""
 
 
 @pytest.mark.parametrize(
@@ -51,12 +49,6 @@ class Grouping:
         pytest.param(
             1, Grouping(max_files=5, per_trigger=3, spread=True), id="spread over executors"
         ),
-        pytest.param(
-            2,
-            Grouping(max_files=5, per_trigger=3, wide=True),
-            id="names longer than lines",
-            marks=pytest.mark.long,
-        ),
     ],
 )
 def test_every_row_lands_in_exactly_one_place_however_the_files_are_grouped(
@@ -70,8 +62,6 @@ def test_every_row_lands_in_exactly_one_place_however_the_files_are_grouped(
     monkeypatch.setattr("rivermark.runtime.query.ingest.PLANNED_PER_TRIGGER", cut.per_trigger)
     if cut.spread:
         monkeypatch.setattr("rivermark.ingest.admission.COLLECTED_BYTES", 0)
-    if cut.wide:
-        monkeypatch.setattr("rivermark.ingest.admission.MOST_REPEATED", 0)
     ingest = readings(max_files=cut.max_files)
     files = files_at_random(seed, 16)
     size = -(-len(files) // cut.runs)

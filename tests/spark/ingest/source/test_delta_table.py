@@ -150,6 +150,7 @@ def test_partitioned_tables_give_all_their_columns(spark: SparkSession, tmp_path
     assert found == [("first", 1), ("first", 2), ("second", 1), ("second", 2)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("changes", ["appends", "feed"])
 def test_a_row_is_the_same_whether_its_version_is_small_or_large(
     spark: SparkSession, tmp_path: Path, changes: Literal["appends", "feed"]
