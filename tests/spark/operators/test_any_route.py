@@ -1,7 +1,8 @@
 """Every native operator, days cut at midnight: equal rows by every route.
 
 A stream in batches of any cut, the same drained at once, its days computed again (one alone, all in
-any order, a range), and the refreshed form of it, file after file, are compared with plain Python.
+any order, a range), the refreshed form of it, file after file, and both with rows that came late
+and were merged, are compared with plain Python.
 RIVERMARK_ROUTE_ROUNDS is how many random worlds the long form tries.
 """
 
@@ -11,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from random import Random
 from typing import Final, Literal
 
@@ -18,7 +20,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rivermark import Daily, Stream
+from rivermark import Daily, Stream, Topology
+from rivermark.backfill.context import BackfillContext
+from rivermark.backfill.late.run import merge_late
 from rivermark.model.ingest import Ingest
 from rivermark.operators import (
     SessionWindow,
@@ -29,9 +33,11 @@ from rivermark.operators import (
     keep,
 )
 from rivermark.settings import Settings
+from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.recomputing import recompute_days
 from tests.spark.helpers.sensors import (
     FIRST_DAY,
+    FOLDER,
     READINGS,
     TEN,
     admit,
@@ -179,6 +185,18 @@ CASES: Final = {
 }
 
 
+def published_rows(
+    spark: SparkSession, settings: Settings, case: Case, stream: Stream
+) -> list[tuple[object, ...]]:
+    """The rows of a stream before the last reading, times in UTC."""
+    utc = [
+        tuple(v.astimezone(UTC) if isinstance(v, datetime) else v for v in row)
+        for row in rows(spark, settings, stream.tables[0], *case.columns)
+        if row["sensor"] != "end"
+    ]
+    return ordered(utc)
+
+
 def check(
     spark: SparkSession, settings: Settings, case: Case, seed: int, *, refreshed: bool
 ) -> None:
@@ -189,15 +207,7 @@ def check(
     final = [event for event in events if event[0] < END]
     expected = ordered(case.expected(final))
 
-    def published(stream: Stream) -> list[tuple[object, ...]]:
-        found = rows(spark, settings, stream.tables[0], *case.columns)
-        utc = [
-            tuple(v.astimezone(UTC) if isinstance(v, datetime) else v for v in row)
-            for row in found
-            if row["sensor"] != "end"
-        ]
-        return ordered(utc)
-
+    published = partial(published_rows, spark, settings, case)
     cut_live = case.stream(READINGS, "test/cut")
     drained = case.stream(READINGS, "test/drained") if refreshed else cut_live
     fresh = case.stream(DUMP, "test/fresh", kind="refresh")
@@ -225,6 +235,43 @@ def check(
             assert published(stream) == expected, what
 
 
+def check_merged(
+    spark: SparkSession, settings: Settings, landing: Landing, case: Case, seed: int
+) -> None:
+    """Compare streams over one world of which some rows came after all days were closed."""
+    random = Random(seed)
+    *commits, last = world(random, 60)
+    events = [event for commit in commits for event in commit]
+    is_late = [random.random() < 0.2 for _ in events]
+    expected = ordered(case.expected(events))
+    streams = [case.stream(READINGS, "test/live")]
+    streams.append(case.stream(READINGS, "test/fresh", kind="refresh"))
+    topology = Topology([READINGS, *streams])
+    for name, late in (("1.on_time", False), ("3.late", True)):
+        sent = [line(e) for e, left_out in zip(events, is_late, strict=True) if left_out == late]
+        landing.put(f"{FOLDER}/{name}.json", *sent)
+        if not late:
+            landing.put(f"{FOLDER}/2.end.json", *map(line, last))
+            run(spark, settings, *topology.streams)
+    run(spark, settings, *topology.streams)
+    before = [published_rows(spark, settings, case, stream) for stream in streams]
+    assert expected not in before, f"late rows change nothing, seed {seed}"
+
+    context = BackfillContext(
+        settings=settings, topology=topology, spark=lambda: spark, run_id="merge"
+    )
+    report = merge_late(context, [READINGS])
+    run(spark, settings, streams[1])
+
+    assert report.rows == sum(is_late)
+    assert (report.downstream.blocked, report.downstream.pending) == ({}, {})
+    for stream in streams:
+        what = f"{stream.name}, late rows merged, seed {seed}"
+        assert published_rows(spark, settings, case, stream) == expected, what
+        done = recompute_days(spark, settings, stream, DAYS[0], DAYS[-1])
+        assert done.tables[stream.name].difference.same, what
+
+
 def test_windows_are_the_same_by_every_route(spark: SparkSession, settings: Settings) -> None:
     check(spark, settings, CASES["windows by their start"], 1, refreshed=False)
 
@@ -236,3 +283,12 @@ def test_every_operator_is_the_same_by_every_route(
     spark: SparkSession, settings: Settings, name: str, seed: int
 ) -> None:
     check(spark, settings, CASES[name], seed, refreshed=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(ROUNDS))
+@pytest.mark.parametrize("name", CASES)
+def test_every_operator_is_the_same_where_late_rows_are_merged(
+    spark: SparkSession, settings: Settings, landing: Landing, name: str, seed: int
+) -> None:
+    check_merged(spark, settings, landing, CASES[name], seed)
