@@ -20,9 +20,11 @@ from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.delta import delta_table
 from rivermark.lake.filesystem import filesystem
+from rivermark.lake.integrity.data_file_check import check_added
 from rivermark.lake.integrity.log_check import check_log
 from rivermark.lake.integrity.log_entry import read_entry
-from rivermark.lake.integrity.sidecar import write_sidecar
+from rivermark.lake.integrity.sidecar import agrees, write_sidecar
+from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import arrow_schema, create_table
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query
@@ -95,12 +97,13 @@ class DamagedLake:
         )
         if self.commits % 6 == 2:
             path = self.lake.path(RIDES)
-            write_deltalake(
-                path,
-                rows,
-                mode="append",
-                commit_properties=CommitProperties(custom_metadata={"userMetadata": "{}"}),
-            )
+            with commit_lock(path):
+                write_deltalake(
+                    path,
+                    rows,
+                    mode="append",
+                    commit_properties=CommitProperties(custom_metadata={"userMetadata": "{}"}),
+                )
             write_checksum(path, delta_table(path).version())
         else:
             TableWriter(self.lake, RIDES, FEED).append_once(rows, self.commits)
@@ -119,6 +122,7 @@ class DamagedLake:
         identity = str(delta_table(self.lake.path(RIDES)).metadata().id)
         place = position(self.lake, READER, identity)
         read_to = 0 if place is None else place.version
+        check_added(self.lake.path(RIDES), read_to, newest)
         rows = self._added(read_to, newest)
         if rows is None:
             return
@@ -147,6 +151,8 @@ class DamagedLake:
         schema = arrow_schema(SCHEMA)
         tables = []
         for name in names:
+            if agrees(folder / name) is False:  # As Hadoop does before Spark reads it.
+                raise TableDamaged.of(RIDES.name, str(folder / name), "is not as it was written")
             try:
                 read = pq.read_table(folder / name, page_checksum_verification=True)
             except (OSError, pa.ArrowException) as error:

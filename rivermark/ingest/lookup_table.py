@@ -17,6 +17,7 @@ from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import arrow_schema
 from rivermark.lake.sql import connection, quoted
 from rivermark.lake.statistics import row_count
+from rivermark.lake.unbounded import writer_options
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import Ingest
 
@@ -59,6 +60,7 @@ class LookupTable:
                     source_alias="source",
                     target_alias="target",
                     commit_properties=commit_properties(metadata),
+                    **writer_options(table, newer),
                 )
                 .when_matched_update(columns)
                 .when_not_matched_insert(columns)
@@ -91,6 +93,7 @@ class LookupTable:
                 newest.select(schema.names).cast(schema),
                 mode="overwrite",
                 commit_properties=commit_properties(dict(metadata)),
+                **writer_options(table, newest),
             )
             write_checksum(self._path, table.version())
 

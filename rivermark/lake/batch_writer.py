@@ -19,6 +19,7 @@ from rivermark.lake.integrity.log_check import check_log
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock, newest_version, sync_commits
 from rivermark.lake.log import Commit, CommitLog
+from rivermark.lake.unbounded import options_for
 from rivermark.lake.written import note_written
 from rivermark.model.errors import ReplayUnprovable
 from rivermark.model.sink import Origin
@@ -183,6 +184,7 @@ class TableWriter:
             mode="append",
             schema_mode=self._schema_mode,
             commit_properties=commit_properties(metadata),
+            **options_for(rows),
         )
         try:
             # Where it cannot be known, it is not looked for again at each batch of this run.

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable
 
+from rivermark.lake.filesystem import is_local
+from rivermark.lake.integrity.data_file_check import check_data_file
 from rivermark.lake.integrity.log_check import check_log
 from rivermark.lake.integrity.log_entry import first_line, table_in
 from rivermark.lake.skipping import skipping_columns
@@ -49,14 +53,28 @@ def dataset_of(table: DeltaTable) -> dataset.Dataset:
 
 def read_rows(rows: dataset.Dataset, **options: Any) -> pa.Table:
     """The rows as `to_table` reads them. Raises TableDamaged for a data file that is damaged."""
+    check_files(rows, options.get("filter"))
     with damage_named(rows):
         return rows.to_table(**options)
 
 
 def read_batches(rows: dataset.Dataset, **options: Any) -> Iterator[pa.RecordBatch]:
     """The rows as `to_batches` reads them. Raises as `read_rows`."""
+    check_files(rows, options.get("filter"))
     with damage_named(rows):
         yield from rows.to_batches(**options)
+
+
+def check_files(rows: dataset.Dataset, condition: pc.Expression | None = None) -> None:
+    """Check the data files that rows under a condition may lie in, each once in a process.
+
+    Before Arrow opens them: it does so in threads that wait for this one. Raises TableDamaged.
+    """
+    for fragment in rows.get_fragments(condition) if hasattr(rows, "get_fragments") else ():
+        handler = getattr(getattr(fragment, "filesystem", None), "handler", None)
+        folder = getattr(handler, "table_path", None)
+        if folder is not None and is_local(folder):
+            check_data_file(Path(folder, unquote(fragment.path)))
 
 
 @contextmanager

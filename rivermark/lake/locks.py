@@ -15,9 +15,10 @@ from urllib.parse import unquote
 
 from rivermark.lake.durable import is_durable, sync
 from rivermark.lake.filesystem import filesystem, is_local
+from rivermark.lake.integrity.data_file_check import lacks_checksums
 from rivermark.lake.integrity.log_check import LAST_CHECKPOINT, LogListing, listing_of
 from rivermark.lake.integrity.log_entry import actions_in, entry_path
-from rivermark.lake.integrity.sidecar import sidecar_of
+from rivermark.lake.integrity.sidecar import sidecar_of, write_sidecar
 
 
 @contextmanager
@@ -49,7 +50,10 @@ def sync_commits(table_path: str, after: int) -> None:
         table = Path(listing.folder).parent
         actions = (a for entry in entries for a in actions_in(str(entry), entry.read_bytes()))
         files = {table / unquote(a["add"]["path"]) for a in actions if "add" in a}
-        # Spark's own have Hadoop's checksums beside them.
+        # Spark's own have Hadoop's checksums beside them, those of delta-rs have none at all.
+        for file in files:
+            if lacks_checksums(file):
+                write_sidecar(file, durable=True)
         sums = [sidecar_of(file) for file in (*files, *entries)]
         sync([*files, *{file.parent for file in files}, *entries, *sums, table])
         sync_checkpoint(listing)

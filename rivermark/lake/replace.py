@@ -25,6 +25,7 @@ from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.sql import query
 from rivermark.lake.stream_safe_replace import HOUR, newest_in, rows_to_rewrite, whole_hour
+from rivermark.lake.unbounded import writer_options
 from rivermark.model.errors import RivermarkError
 from rivermark.model.table import Table
 
@@ -144,7 +145,11 @@ def replace_rows(
         present = query(f"SELECT 1 FROM rows WHERE {where} LIMIT 1", {"rows": stored})  # noqa: S608
         if not rows.num_rows:
             if present:
-                delta.delete(where, commit_properties=commit_properties(metadata))
+                delta.delete(
+                    where,
+                    commit_properties=commit_properties(metadata),
+                    **writer_options(delta),
+                )
                 write_checksum(path, delta.version())
             return
         time = table.event_time
@@ -167,5 +172,6 @@ def _overwrite(
         mode="overwrite",
         predicate=where,
         commit_properties=commit_properties(metadata),
+        **writer_options(delta, rows),
     )
     write_checksum(path, delta.version())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from rivermark.lake.delta import damage_named
+from rivermark.lake.delta import check_files, damage_named
 
 if TYPE_CHECKING:
     # Arrow's datasets import pandas, which takes a second: not before the first query.
@@ -37,6 +37,7 @@ def connection(tables: Mapping[str, dataset.Dataset]) -> Iterator[duckdb.DuckDBP
     """
     with _duckdb().cursor() as duck:
         for name, table in tables.items():
+            check_files(table)
             duck.register(name, table)
         with damage_named(*tables.values(), errors=(duckdb.Error,)):
             yield duck
@@ -52,6 +53,7 @@ def spilling_connection(
         _opened(temp_directory=folder) as engine,
     ):
         for name, table in tables.items():
+            check_files(table)
             engine.register(name, table)
         with damage_named(*tables.values(), errors=(duckdb.Error,)):
             yield engine

@@ -55,7 +55,7 @@ def _bound(
         return None
     files = pa.table(delta.get_add_actions(flatten=True))
     known: list[Moment] = []
-    if _states_bounds(files, column):
+    if states_bounds(files, column):
         name = f"{side}.{column}"
         values = files[name].to_pylist() if name in files.column_names else []
         known = [m for m in values if m is not None]
@@ -70,7 +70,7 @@ def _bound(
     return chosen.astimezone(UTC) if isinstance(chosen, datetime) else chosen
 
 
-def _states_bounds(files: pa.Table, column: str) -> bool:
+def states_bounds(files: pa.Table, column: str) -> bool:
     """Whether each file that has values of the column tells their bounds."""
     if f"min.{column}" not in files.column_names:
         bounded = pa.array([False] * files.num_rows)

@@ -28,6 +28,7 @@ from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.schema import arrow_schema, create_table
 from rivermark.lake.sql import connection, quoted
+from rivermark.lake.unbounded import writer_options
 from rivermark.lake.written import note_written
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError, RivermarkError
@@ -253,6 +254,7 @@ class _Writer(SinkWriter):
             source_alias="source",
             target_alias="target",
             commit_properties=commit_properties(metadata),
+            **writer_options(table, changed),
         )
         if "_deleted" in changed.column_names:
             merge = merge.when_matched_delete("source._deleted")

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rivermark.lake.full_disk import naming
+from rivermark.lake.integrity.data_file_check import with_checksum
 
 TEXT: Final = 32
 """Characters of a text that its bounds keep, as with Delta on Spark."""
@@ -34,8 +35,7 @@ def write_data_file(folder: Path, rows: pa.Table, skipped_by: list[tuple[str, ..
     `skipped_by` are the columns, each with the path to it through structs, that get statistics.
     Until a commit names it the file belongs to nothing, and maintenance removes it.
     """
-    name = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
-    path = folder / name
+    path = folder / f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
     try:
         with naming(path):
             pq.write_table(
@@ -50,12 +50,13 @@ def write_data_file(folder: Path, rows: pa.Table, skipped_by: list[tuple[str, ..
                 # Of bits flipped one by one 63 % gave other rows and no error without them.
                 write_page_checksum=True,
             )
+            path = path.rename(with_checksum(path))
     except BaseException:
         path.unlink(missing_ok=True)
         raise
     return {
         "add": {
-            "path": name,
+            "path": path.name,
             "partitionValues": {},
             "size": path.stat().st_size,
             "modificationTime": time.time_ns() // 1_000_000,
@@ -89,7 +90,7 @@ def _without_nan(rows: pa.Table) -> list[str] | bool:
     Parquet's bounds leave NaN out, and Spark, to which it is a value, skips by them all the same.
     """
     columns = [*leaves(rows.schema)]
-    without = [path for path in columns if not _has_nan(_column(rows, path))]
+    without = [path for path in columns if not _has_nan(column_at(rows, path))]
     return True if without == columns else [".".join(path) for path in without]
 
 
@@ -107,7 +108,7 @@ def statistics_of(rows: pa.Table, columns: list[tuple[str, ...]]) -> str:
     bounds: dict[tuple[str, ...], tuple[str, str] | None] = {}
     nulls: Tree = {}
     for path in columns:
-        column = _column(rows, path)
+        column = column_at(rows, path)
         _put(nulls, path, str(column.null_count))
         if column.null_count < len(column) and _has_bounds(column.type):
             bounds[path] = _bounds(column)
@@ -138,7 +139,8 @@ def _leaves(field: pa.Field) -> Iterator[tuple[str, ...]]:
         yield (field.name,)
 
 
-def _column(rows: pa.Table, path: tuple[str, ...]) -> pa.ChunkedArray:
+def column_at(rows: pa.Table, path: tuple[str, ...]) -> pa.ChunkedArray:
+    """The values of a column, by the path to it through structs."""
     column = rows[path[0]]
     for name in path[1:]:
         # By its place: a name that begins with a dot would be taken for a path.

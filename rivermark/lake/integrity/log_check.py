@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from rivermark.lake.filesystem import filesystem, is_local
+from rivermark.lake.integrity.known_files import is_known, keep_newest, remember, stamp_of
 from rivermark.lake.integrity.log_entry import (
     Actions,
     actions_in,
@@ -46,18 +47,10 @@ PART: Final = re.compile(r"(\d{20}\.checkpoint)\.(\d{10})\.(\d{10})\.parquet")
 """One file of a table checkpoint of several: its number, and how many there are."""
 PARQUET: Final = b"PAR1"
 ATTEMPTS: Final = 3
-REMEMBERED: Final = 4096
-"""Files of a log that a process knows at most: more than lie between two table checkpoints."""
 LAST_CHECKPOINT: Final = "_last_checkpoint"
 PART_MISSING: Final = "is missing, and is a part of a table checkpoint"
 UNREADABLE: Final = "is damaged"
 """Said of a `_last_checkpoint` that names no version."""
-
-Stamp = tuple[int, int]
-"""Size and time of a file that was checked."""
-
-_CHECKED: Final[dict[str, dict[str, Stamp]]] = {}
-"""By log folder: the files of it that were whole, by name."""
 
 
 @dataclass
@@ -204,13 +197,13 @@ def _check_newest_sums(listing: LogListing, last: int) -> None:
     for version in sorted((v for v in listing.sums if v <= last), reverse=True):
         path = Path(sums_path(listing.folder, version))
         try:
-            if _is_known(path):
+            if is_known(path):
                 return
-            stamp = _stamp(path)
+            stamp = stamp_of(path)
         except FileNotFoundError:
             continue
         if read_sums(listing.folder, version) is not None:
-            _remember(path, stamp)
+            remember(path, stamp)
             return
 
 
@@ -249,9 +242,9 @@ def check_entry(folder: str, version: int, *, drop: bool = True) -> None:
     With `drop` checksum files that are damaged are deleted.
     """
     path = Path(entry_path(folder, version))
-    if _is_known(path):
+    if is_known(path):
         return
-    stamp = _stamp(path)
+    stamp = stamp_of(path)
     content = path.read_bytes()
     actions = actions_in(str(path), content)
     if agrees(path, content) is False:
@@ -265,7 +258,7 @@ def check_entry(folder: str, version: int, *, drop: bool = True) -> None:
             _check_sums(folder, version, actions, sums, drop=drop)
     if any("add" in action for action in actions):
         _check_repeated(path, zlib.crc32(content), version)
-    _remember(path, stamp)
+    remember(path, stamp)
 
 
 def read_sums(folder: str, version: int, *, drop: bool = True) -> Checksum | None:
@@ -295,9 +288,9 @@ def drop_damaged_sums(path: Path, *, drop: bool) -> None:
 
 def check_checkpoint_file(path: Path, *, drop: bool = True) -> None:
     """Check a table checkpoint: by its checksum file, else by that of its version."""
-    if path.suffix != ".parquet" or _is_known(path):
+    if path.suffix != ".parquet" or is_known(path):
         return
-    stamp = _stamp(path)
+    stamp = stamp_of(path)
     content = path.read_bytes()
     if content[:4] != PARQUET or content[-4:] != PARQUET:
         raise damaged(str(path), "is no whole Parquet file" if content else "is empty")
@@ -306,7 +299,7 @@ def check_checkpoint_file(path: Path, *, drop: bool = True) -> None:
         raise damaged(str(path), f"does not agree with its checksum file {sidecar_of(path)}")
     if agreed is None and path.name == f"{path.name[:20]}.checkpoint.parquet":
         _check_state(path, drop=drop)
-    _remember(path, stamp)
+    remember(path, stamp)
 
 
 def _check_state(path: Path, *, drop: bool) -> None:
@@ -380,33 +373,10 @@ def _check_repeated(path: Path, content: int, version: int) -> None:
     """Whether an entry is a copy of an earlier one: a stream would read its files twice."""
     seen = _CONTENTS.setdefault(str(path.parent), {})
     earlier = seen.setdefault(content, version)
-    _keep_newest(seen)
+    keep_newest(seen)
     if earlier != version and Path(entry_path(str(path.parent), earlier)).exists():
         raise damaged(str(path), f"is a copy of the entry of version {earlier}")
 
 
 _CONTENTS: Final[dict[str, dict[int, int]]] = {}
 """By log folder: which version has an entry with that CRC-32."""
-
-
-def _stamp(path: Path) -> Stamp:
-    status = path.stat()
-    return status.st_size, status.st_mtime_ns
-
-
-def _is_known(path: Path) -> bool:
-    known = _CHECKED.get(str(path.parent), {}).get(path.name)
-    return known is not None and known == _stamp(path)
-
-
-def _remember(path: Path, stamp: Stamp) -> None:
-    checked = _CHECKED.setdefault(str(path.parent), {})
-    checked[path.name] = stamp
-    _keep_newest(checked)
-
-
-def _keep_newest(known: dict[Any, Any]) -> None:
-    """Forget the older half of what is known of a log that has grown for days."""
-    if len(known) > REMEMBERED:
-        for key in [*known][: REMEMBERED // 2]:
-            del known[key]

@@ -17,6 +17,8 @@ from rivermark.lake.filesystem import write_file
 
 MAGIC: Final = b"crc\0"
 CHUNK: Final = 512
+HEADER: Final = 8
+"""Bytes before the first checksum."""
 
 
 def sidecar_of(path: Path) -> Path:
@@ -30,9 +32,9 @@ def chunk_sums(content: bytes) -> bytes:
     return MAGIC + struct.pack(f">I{len(sums)}I", CHUNK, *sums)
 
 
-def write_sidecar(path: Path) -> None:
+def write_sidecar(path: Path, *, durable: bool = False) -> None:
     """Write the checksum file of a file that is written."""
-    write_file(str(sidecar_of(path)), chunk_sums(path.read_bytes()), durable=False)
+    write_file(str(sidecar_of(path)), chunk_sums(path.read_bytes()), durable=durable)
 
 
 def delete_with_sidecar(path: Path) -> None:
@@ -43,10 +45,26 @@ def delete_with_sidecar(path: Path) -> None:
 
 def agrees(path: Path, content: bytes | None = None) -> bool | None:
     """Whether a file agrees with its checksum file; None without one that could tell."""
+    sums = _sums_of(path)
+    if sums is None:
+        return None
+    return chunk_sums(path.read_bytes() if content is None else content) == sums
+
+
+def end_agrees(path: Path, start: int) -> bool | None:
+    """As `agrees`, of what a file holds from a place to its end alone."""
+    sums = _sums_of(path)
+    if sums is None:
+        return None
+    chunk = start // CHUNK
+    with path.open("rb") as file:
+        file.seek(chunk * CHUNK)
+        return chunk_sums(file.read())[HEADER:] == sums[HEADER + 4 * chunk :]
+
+
+def _sums_of(path: Path) -> bytes | None:
     try:
         sums = sidecar_of(path).read_bytes()
     except FileNotFoundError:
         return None
-    if sums[:4] != MAGIC or sums[4:8] != struct.pack(">I", CHUNK):
-        return None
-    return chunk_sums(path.read_bytes() if content is None else content) == sums
+    return sums if sums[:HEADER] == MAGIC + struct.pack(">I", CHUNK) else None

@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 from pyarrow import fs
 
 from rivermark.lake.filesystem import abandoned_drafts, filesystem
+from rivermark.lake.integrity.data_file_check import damage_of
 from rivermark.lake.integrity.fault import Fault
 from rivermark.lake.integrity.log_check import (
     LAST_CHECKPOINT,
@@ -220,8 +221,9 @@ def data_file_problem(file: DataFile, *, quick: bool = False) -> str | None:
         strange = {*footer.schema.to_arrow_schema().names} - (file.columns or set())
         if file.columns is not None and strange:
             return f"holds a column {min(strange)!r}, which the table does not have"
-        if quick:
-            return None
+        problem = damage_of(file.path)
+        if problem is not None or quick:
+            return problem
         if agrees(file.path) is False:
             return "does not agree with its checksum file"
         _read_all(file.path)

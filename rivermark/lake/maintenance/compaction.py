@@ -15,6 +15,7 @@ from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.reader_positions import Reader, lagging
 from rivermark.lake.statistics import file_sizes
+from rivermark.lake.unbounded import writer_options
 
 TARGET_BYTES: Final = 64 * 1024 * 1024
 """Files of this size are left alone: what is written again and again stays bounded."""
@@ -72,7 +73,10 @@ def compact(
                 return small, ""
             try:
                 done = table.optimize.compact(
-                    target_size=target, max_concurrent_tasks=1, commit_properties=properties
+                    target_size=target,
+                    max_concurrent_tasks=1,
+                    commit_properties=properties,
+                    **writer_options(table),
                 )
             except CommitFailedError:
                 continue

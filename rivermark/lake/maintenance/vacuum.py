@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 from pyarrow import fs
 
 from rivermark.lake.delta import delta_table
-from rivermark.lake.filesystem import abandoned_drafts, filesystem
+from rivermark.lake.filesystem import abandoned_drafts, filesystem, is_local
+from rivermark.lake.integrity.sidecar import sidecar_of
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
@@ -47,6 +50,9 @@ def vacuum(
     keep = sorted({oldest, *(r.version for r in readers if r.snapshot)})
     with commit_lock(path):
         deleted = delta_table(path).vacuum(dry_run=dry_run, full=True, keep_versions=keep)
+        if is_local(path) and not dry_run:
+            for name in deleted:
+                sidecar_of(Path(filesystem(path)[1], unquote(name))).unlink(missing_ok=True)
     return len(deleted), ""
 
 

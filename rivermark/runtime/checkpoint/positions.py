@@ -118,6 +118,13 @@ def _slowest(places: list[dict[str, Any]], identity: str) -> int | None:
     return min(versions, default=None)
 
 
+def first_unread(folder: str, batch: int) -> int:
+    """The oldest version of any input that a batch of a checkpoint may read."""
+    store, path = filesystem(folder)
+    places = _offsets(store, f"{path}/offsets/{batch - 1}")
+    return min((int(place["reservoirVersion"]) for place in places), default=0)
+
+
 def _offsets(store: fs.FileSystem, path: str) -> list[dict[str, Any]]:
     """The places in Delta tables that an entry of the offset log names, one a line after two."""
     try:

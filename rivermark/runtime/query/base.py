@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from rivermark.lake.filesystem import filesystem
+from rivermark.lake.integrity.data_file_check import check_added
 from rivermark.lake.integrity.log_check import check_log, check_newer
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
@@ -25,7 +26,7 @@ from rivermark.runtime.checkpoint.generation import (
     newest_entry,
     open_generation,
 )
-from rivermark.runtime.checkpoint.positions import check_positions
+from rivermark.runtime.checkpoint.positions import check_positions, first_unread
 from rivermark.runtime.checkpoint.power_failure import CheckpointSync, drop_torn_batches
 from rivermark.runtime.checkpoint.state_paths import correct_state_paths
 from rivermark.runtime.query.trigger_policy import Trigger
@@ -192,7 +193,7 @@ class QueryHost(ABC):
         began = self.clock.woken if self.clock else 0.0
         try:
             self.origin.check()
-            self._check_inputs()
+            self._check_inputs(batch)
             self._checkpoint_sync.sync()
             written = self.write(frame, batch)
             if self.clock:
@@ -206,13 +207,16 @@ class QueryHost(ABC):
             self.batches += 1
             self.busy = False
 
-    def _check_inputs(self) -> None:
+    def _check_inputs(self, batch: int) -> None:
         """Refuse a batch of commits that are damaged: Spark reads an empty one as without rows."""
         for path in self.trigger.inputs:
             checked = self._checked_to.get(path)
-            self._checked_to[path] = (
-                check_log(path) if checked is None else check_newer(path, checked)
-            )
+            if checked is None:
+                first, newest = first_unread(self.checkpoint, batch), check_log(path)
+            else:
+                first, newest = checked + 1, check_newer(path, checked)
+            check_added(path, first, newest)
+            self._checked_to[path] = newest
 
     def stop(self, patience: float = 30.0) -> None:
         """Stop between two batches; after `patience` seconds also within one, which is safe."""

@@ -14,7 +14,7 @@ import pytest
 import rivermark
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.delta import dataset_of, delta_table, read_batches, read_rows
-from rivermark.lake.integrity import log_check
+from rivermark.lake.integrity import known_files, log_check
 from rivermark.lake.integrity.log_check import check_log, check_newer
 from rivermark.lake.integrity.sidecar import agrees, write_sidecar
 from rivermark.lake.integrity.table_walk import faults_of_log
@@ -188,11 +188,11 @@ def test_a_damaged_table_checkpoint_is_named(five: Lake) -> None:
 def test_what_a_process_knows_of_a_log_stays_bounded(
     five: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_check, "REMEMBERED", 4)
+    monkeypatch.setattr(known_files, "REMEMBERED", 4)
     for _ in range(3):
         assert check_log(five.path(RIDES)) == 5
     folder = str(log_of(five).resolve())
-    assert len(log_check._CHECKED[folder]) <= 4
+    assert len(known_files.CHECKED[folder]) <= 4
     assert len(log_check._CONTENTS[folder]) <= 4
 
 

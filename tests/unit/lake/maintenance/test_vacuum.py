@@ -8,11 +8,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from rivermark.lake.checkpoint import make_checkpoint
+from rivermark.lake.integrity.sidecar import sidecar_of
 from rivermark.lake.integrity.table_walk import faults_of_log
 from rivermark.lake.lake import Lake
+from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.maintain import MaintenanceResult
 from rivermark.lake.maintenance.reader_positions import Reader
@@ -20,7 +22,7 @@ from rivermark.lake.retention import apply_retention, oldest_retained
 from rivermark.lake.schema import create_table
 from rivermark.lake.time_travel import readable, resolve_version
 from rivermark.model.errors import DeclarationError, VersionNotAvailable
-from tests.unit.lake.conftest import RIDES, ids
+from tests.unit.lake.conftest import RIDES, ids, rides
 from tests.unit.lake.maintenance.conftest import NEWEST, Upkeep, keep, keep_later, write
 
 
@@ -241,3 +243,17 @@ def test_what_a_killed_jvm_left_of_a_log_entry_goes_as_fsck_says(
 
     assert [file for file in drafts if file.exists()] == []
     assert not list(faults_of_log(lake.path(RIDES)))
+
+
+def test_a_checksum_file_goes_with_its_data_file(lake: Lake, later: Upkeep) -> None:
+    folder = Path(lake.path(RIDES))
+    for number in range(2):
+        with commit_lock(str(folder)):
+            write_deltalake(str(folder), rides(number), mode="overwrite")
+    before = {*folder.glob("*.parquet")}
+    assert {*folder.glob(".*.crc")} == {sidecar_of(path) for path in before}
+
+    assert later().deleted_files == 1
+    (gone,) = before - {*folder.glob("*.parquet")}
+    assert not sidecar_of(gone).exists()
+    assert sum(sidecar_of(path).exists() for path in before) == 1

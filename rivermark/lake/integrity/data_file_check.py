@@ -1,0 +1,98 @@
+"""A data file's bytes checked before they are read, where its pages and footer cannot say it.
+
+Pages that we and Spark write carry checksums, which Arrow verifies. A Parquet footer has none in
+the format: a flipped bit in a column's name makes the column empty. So files of ours have the
+CRC-32 of their footer in their name, where no copy and no log can lose it. Files of Spark and
+delta-rs have Hadoop's checksum file beside them, by which the footer is checked, and all of a small
+file of delta-rs, whose pages have no checksums.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+from rivermark.lake.filesystem import filesystem, is_local
+from rivermark.lake.integrity.known_files import is_known, remember, stamp_of
+from rivermark.lake.integrity.log_entry import damaged, read_entry
+from rivermark.lake.integrity.sidecar import agrees, end_agrees, sidecar_of
+
+NAMED: Final = re.compile(r".+-([0-9a-f]{8})\.snappy\.parquet")
+TAIL: Final = 8
+"""Bytes behind a footer: its length, and Parquet's mark."""
+SPARK: Final = b"parquet-mr"
+"""Said in the footer of files of Spark, whose pages have checksums."""
+READ_WHOLE: Final = 8 << 20
+"""Bytes up to which a file of delta-rs is read for its checksums before rows of it are: 10 ms."""
+CHANGED: Final = "has another footer than it was written with"
+
+
+def check_data_file(path: Path) -> None:
+    """Check a data file, once in a process; one that is missing is left to the reader.
+
+    Raises TableDamaged.
+    """
+    try:
+        stamp = stamp_of(path)
+    except FileNotFoundError:
+        return
+    if is_known(path):
+        return
+    problem = damage_of(path)
+    if problem is not None:
+        raise damaged(str(path), problem)
+    remember(path, stamp)
+
+
+def damage_of(path: Path) -> str | None:
+    """What is wrong with a data file, beyond what its pages say."""
+    footer, start = _footer(path)
+    named = NAMED.fullmatch(path.name)
+    if named is not None:
+        return CHANGED if zlib.crc32(footer) != int(named[1], 16) else None
+    if SPARK not in footer and path.stat().st_size <= READ_WHOLE:
+        return "does not agree with its checksum file" if agrees(path) is False else None
+    return CHANGED if end_agrees(path, start) is False else None
+
+
+def check_added(table_path: str, first: int, last: int) -> None:
+    """Check the footers of our files that those versions added, before Spark reads them.
+
+    It verifies the checksum files beside those of other writers itself. Raises TableDamaged.
+    """
+    store, log = filesystem(f"{table_path}/_delta_log")
+    for version in range(first, last + 1) if is_local(table_path) else ():
+        try:
+            adds = [a["add"]["path"] for a in read_entry(store, log, version) if "add" in a]
+        except FileNotFoundError:
+            continue  # Cleaned away: no batch reads it.
+        for name in adds:
+            path = Path(log).parent / unquote(name)
+            if NAMED.fullmatch(path.name):
+                check_data_file(path)
+
+
+def with_checksum(path: Path) -> Path:
+    """Where a data file of ours belongs: its name with the CRC-32 of its footer."""
+    footer, _ = _footer(path)
+    name = path.name.removesuffix(".snappy.parquet")
+    return path.with_name(f"{name}-{zlib.crc32(footer):08x}.snappy.parquet")
+
+
+def lacks_checksums(path: Path) -> bool:
+    """Whether nothing beside a data file, nor its name, says what it has to be."""
+    return NAMED.fullmatch(path.name) is None and not sidecar_of(path).exists()
+
+
+def _footer(path: Path) -> tuple[bytes, int]:
+    """A file's footer with what follows it, and where it begins; of one that is cut, the end."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - TAIL, 0))
+        length = int.from_bytes(file.read(4), "little")
+        start = file.seek(max(size - TAIL - length, 0))
+        return file.read(), start

@@ -1,0 +1,121 @@
+"""A flipped bit anywhere in a data file is never another row, whoever wrote the file."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from rivermark.lake.append.delta_commit import DeltaCommitter
+from rivermark.lake.delta import dataset_of, delta_table, read_rows
+from rivermark.lake.integrity.data_file_check import NAMED, check_added
+from rivermark.lake.integrity.sidecar import agrees, end_agrees, sidecar_of, write_sidecar
+from rivermark.lake.integrity.table_walk import data_file_problem, data_files
+from rivermark.lake.locks import commit_lock
+from rivermark.lake.sql import query
+from rivermark.model.errors import TableDamaged
+
+ROWS = pa.table({"id": range(60), "name": [f"ride {i * 7919}" for i in range(60)]})
+FLIPS = 60
+
+
+@pytest.fixture(params=["ours", "delta-rs"])
+def file(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """The one data file of a table."""
+    with commit_lock(str(tmp_path)):
+        write_deltalake(str(tmp_path), ROWS.schema.empty_table())
+        if request.param == "ours":
+            assert DeltaCommitter(str(tmp_path)).append(ROWS, {})
+        else:
+            write_deltalake(str(tmp_path), ROWS, mode="append")
+    (path,) = tmp_path.glob("*.parquet")
+    assert (NAMED.fullmatch(path.name) is None) == (request.param == "delta-rs")
+    return path
+
+
+def flipped(content: bytes, first: int, times: int) -> Iterator[bytes]:
+    """The content so many times, each with another bit flipped behind a place."""
+    for place in random.Random(1).sample(range(8 * first, 8 * len(content)), times):
+        damaged = bytearray(content)
+        damaged[place // 8] ^= 1 << place % 8
+        yield bytes(damaged)
+
+
+@pytest.mark.parametrize("part", ["pages", "footer"])
+def test_no_flipped_bit_is_another_row(file: Path, part: str) -> None:
+    content = file.read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    table = delta_table(str(file.parent))
+    raised = 0
+    for damaged in flipped(content, 4 if part == "pages" else footer, FLIPS):
+        file.write_bytes(damaged)
+        try:
+            assert read_rows(dataset_of(table)).equals(ROWS)
+        except TableDamaged:
+            raised += 1
+    assert raised > FLIPS // 2
+    file.write_bytes(content)
+    assert read_rows(dataset_of(table)).equals(ROWS)
+
+
+def test_another_name_of_a_column_is_damage_and_named(file: Path) -> None:
+    rows = dataset_of(delta_table(str(file.parent)))
+    assert query("SELECT count(name) AS n FROM t", {"t": rows}) == [{"n": 60}]
+    content = file.read_bytes()
+    place = content.rindex(b"name")
+    file.write_bytes(content[:place] + b"nbme" + content[place + 4 :])
+
+    with pytest.raises(TableDamaged, match=file.name):
+        read_rows(rows)
+    with pytest.raises(TableDamaged, match=file.name):
+        query("SELECT count(name) AS n FROM t", {"t": rows})
+    (known,) = data_files(str(file.parent))
+    assert data_file_problem(known, quick=True) is not None
+
+
+def test_a_stream_is_told_before_spark_reads_a_footer_of_ours(file: Path) -> None:
+    path = str(file.parent)
+    check_added(path, 0, 1)
+    content = bytearray(file.read_bytes())
+    content[-20] ^= 1
+    file.write_bytes(content)
+
+    check_added(path, 2, 9)
+    if NAMED.fullmatch(file.name) is None:
+        check_added(path, 0, 1)  # Hadoop's checksum file lies beside it.
+        assert agrees(file) is False
+    else:
+        with pytest.raises(TableDamaged, match=file.name):
+            check_added(path, 0, 1)
+
+
+def test_files_of_earlier_releases_are_read_without_checksums(file: Path) -> None:
+    sidecar_of(file).unlink(missing_ok=True)
+    earlier = file.rename(file.with_name("part-00000-5e-c000.snappy.parquet"))
+    log = file.parent / "_delta_log" / f"{1:020d}.json"
+    log.write_text(log.read_text().replace(file.name, earlier.name))
+    log.with_suffix(".crc").unlink(missing_ok=True)
+
+    assert read_rows(dataset_of(delta_table(str(file.parent)))).equals(ROWS)
+
+
+@pytest.mark.parametrize("size", [10, 512, 1_300])
+@pytest.mark.parametrize("start", [0, 5, 512, 1_000])
+def test_the_end_of_a_file_is_compared_by_its_chunks(tmp_path: Path, size: int, start: int) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(range(256)) * 6)
+    path.write_bytes(path.read_bytes()[:size])
+    start = min(start, size - 1)
+    write_sidecar(path)
+    assert end_agrees(path, start)
+
+    content = bytearray(path.read_bytes())
+    content[start] ^= 1
+    path.write_bytes(content)
+    assert end_agrees(path, start) is False
+    sidecar_of(path).unlink()
+    assert end_agrees(path, start) is None
