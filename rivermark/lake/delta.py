@@ -70,11 +70,25 @@ def check_files(rows: dataset.Dataset, condition: pc.Expression | None = None) -
 
     Before Arrow opens them: it does so in threads that wait for this one. Raises TableDamaged.
     """
-    for fragment in rows.get_fragments(condition) if hasattr(rows, "get_fragments") else ():
+    for fragment in _fragments(rows, condition):
         handler = getattr(getattr(fragment, "filesystem", None), "handler", None)
         folder = getattr(handler, "table_path", None)
         if folder is not None and is_local(folder):
             check_data_file(Path(folder, unquote(fragment.path)))
+
+
+def _fragments(
+    rows: dataset.Dataset, condition: pc.Expression | None = None
+) -> list[dataset.Fragment]:
+    """The files of a dataset; none of rows of this process."""
+    if not hasattr(rows, "get_fragments"):
+        return []
+    try:
+        return [*rows.get_fragments(condition)]
+    except ValueError:
+        # One that is filtered does not tell which of its files that leaves.
+        files = getattr(rows, "files", ())
+        return [rows.format.make_fragment(path, rows.filesystem) for path in files]
 
 
 @contextmanager
@@ -88,8 +102,7 @@ def damage_named(
     try:
         yield
     except (OSError, pa.ArrowException, *errors) as error:
-        # Rows of this process come as a table without files.
-        for table in (t for t in tables if hasattr(t, "get_fragments")):
+        for table in tables:
             for damage in _unreadable_files(table):
                 raise damage from error
         raise
@@ -97,7 +110,7 @@ def damage_named(
 
 def _unreadable_files(table: dataset.Dataset) -> Iterator[TableDamaged]:
     """The data files of a dataset that cannot be read through, each with the reason."""
-    for fragment in table.get_fragments():
+    for fragment in _fragments(table):
         path = getattr(fragment, "path", None)
         if path is None:
             continue  # Rows of this process.
