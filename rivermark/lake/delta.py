@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -74,7 +73,7 @@ def check_files(rows: dataset.Dataset, condition: pc.Expression | None = None) -
         handler = getattr(getattr(fragment, "filesystem", None), "handler", None)
         folder = getattr(handler, "table_path", None)
         if folder is not None and is_local(folder):
-            check_data_file(Path(folder, unquote(fragment.path)))
+            check_data_file(folder, fragment.path)
 
 
 def _fragments(

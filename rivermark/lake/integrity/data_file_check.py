@@ -18,8 +18,9 @@ from urllib.parse import unquote
 
 from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.integrity.known_files import is_known, remember, stamp_of
-from rivermark.lake.integrity.log_entry import damaged, read_entry
+from rivermark.lake.integrity.log_entry import read_entry, table_in
 from rivermark.lake.integrity.sidecar import agrees, end_agrees, sidecar_of
+from rivermark.model.errors import TableDamaged
 
 NAMED: Final = re.compile(r".+-([0-9a-f]{8})\.snappy\.parquet")
 TAIL: Final = 8
@@ -28,14 +29,15 @@ SPARK: Final = b"parquet-mr"
 """Said in the footer of files of Spark, whose pages have checksums."""
 READ_WHOLE: Final = 8 << 20
 """Bytes up to which a file of delta-rs is read for its checksums before rows of it are: 10 ms."""
-CHANGED: Final = "has another footer than it was written with"
+CHANGED: Final = "cannot be read (its footer is not the one that was written)"
 
 
-def check_data_file(path: Path) -> None:
-    """Check a data file, once in a process; one that is missing is left to the reader.
+def check_data_file(folder: str, name: str) -> None:
+    """Check a data file of a table's folder, by its name in the log, once in a process.
 
-    Raises TableDamaged.
+    One that is missing is left to the reader. Raises TableDamaged.
     """
+    path = Path(folder, unquote(name))
     try:
         stamp = stamp_of(path)
     except FileNotFoundError:
@@ -44,7 +46,7 @@ def check_data_file(path: Path) -> None:
         return
     problem = damage_of(path)
     if problem is not None:
-        raise damaged(str(path), problem)
+        raise TableDamaged.of(table_in(folder), str(path), problem)
     remember(path, stamp)
 
 
@@ -71,9 +73,8 @@ def check_added(table_path: str, first: int, last: int) -> None:
         except FileNotFoundError:
             continue  # Cleaned away: no batch reads it.
         for name in adds:
-            path = Path(log).parent / unquote(name)
-            if NAMED.fullmatch(path.name):
-                check_data_file(path)
+            if NAMED.fullmatch(name):
+                check_data_file(str(Path(log).parent), name)
 
 
 def with_checksum(path: Path) -> Path:
