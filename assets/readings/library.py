@@ -27,16 +27,19 @@ def count_messages(library: DataFrame) -> DataFrame:
     """Per node and hour: messages expected, used, sent twice and missing, and the average (C).
 
     A round belongs to the hour of its first message; one that no node was heard in, to the hour of
-    the round before. Every node of the messages is expected in every round between the first
-    and the last, but in none of a gap of more than `LONGEST_GAP` rounds. Of copies the first to
-    arrive is used.
+    the round before. A node that was heard on a day (UTC) is expected in every round of the day,
+    between the first and the last of all, but in none of a gap of more than `LONGEST_GAP` rounds.
+    So a day has the same rows whatever other days are read with it. Of copies the first to arrive
+    is used.
     """
     messages = library.groupBy("node", "sequence").agg(
         F.min("event_time").alias("arrived"),
         F.count("*").alias("copies"),
         F.min_by("temperature", F.struct("event_time", *ARRIVAL)).alias("temperature"),
     )
-    expected = rounds(messages).crossJoin(messages.select("node").distinct())
+    every = rounds(messages).withColumn("day", F.to_date("began"))
+    heard = messages.join(every, "sequence").select("day", "node").distinct()
+    expected = every.join(heard, "day")
     used = F.count("copies")
     return per_window(
         expected.join(messages.drop("arrived"), ["node", "sequence"], "left"),

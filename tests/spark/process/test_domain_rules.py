@@ -22,40 +22,19 @@ from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
 from rivermark.testing import assert_rows_equal
-from rivermark.testing.landing.json_lines import json_line
-from simulator.feeds import drip_feeds
-from simulator.fraud.commands import fraud_feeds
-from simulator.fraud.world import FraudWorld
-from simulator.readings.feeds import sensor_feeds
-from simulator.readings.world import SensorWorld
-from simulator.web.commands import web_feeds
-from simulator.web.world import WebWorld
 from tests.oracles import alerts, fraud, web
 from tests.oracles.landed import accept
+from tests.spark.helpers.domain_worlds import land_worlds
 from tests.spark.helpers.recomputing import recompute_days
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 BEGINNING = datetime(2024, 3, 1, 15, 1, tzinfo=UTC)
 DAY = date(2024, 3, 1)
-LENGTH = timedelta(minutes=2)
-"""Of readings: the thresholds change in the middle of it."""
-BUSY_LENGTH = timedelta(hours=1)
-"""Of page views, logins and payments."""
 LATER = BEGINNING + timedelta(hours=20)
 """When every input has one last event: all others, and their day, are final then."""
 
 TOPOLOGY = Topology([SENSOR_READINGS, *ALERT_STREAMS, *WEB_STREAMS, *FRAUD_STREAMS])
-LAST_ROWS: dict[str, dict[str, str | int]] = {
-    "readings/sensor_readings": {"sensor_id": "last", "temperature": 70, "sequence": 0},
-    "readings/thresholds": {"sensor_id": "last", "degrees": 9, "version": 0},
-    "readings/smoke_levels": {"level": "Low"},
-    "web/page_views": {
-        "user_id": "last", "number": 1, "page": "/", "action": "view", "device": "phone",
-    },
-    "fraud/logins": {"account_id": "last", "number": 1, "succeeded": True, "country": "DE"},
-    "fraud/payments": {"card_id": "last", "number": 1, "amount": 5, "merchant": "books"},
-}  # fmt: skip
 
 
 @dataclass
@@ -97,17 +76,7 @@ def plain(value: Any) -> Any:
 @pytest.fixture(scope="module")
 def domains(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Domains:
     settings = Settings(home=tmp_path_factory.mktemp("domains"))
-    root, every = Path(settings.landing_root), timedelta(seconds=30)
-    drip_feeds(root, sensor_feeds(SensorWorld(), BEGINNING, LENGTH, controls=True), every=every)
-    feeds = web_feeds(WebWorld(users=30), BEGINNING, BUSY_LENGTH)
-    feeds += fraud_feeds(FraudWorld(accounts=30), BEGINNING, BUSY_LENGTH)
-    drip_feeds(root, feeds, every=timedelta(minutes=10))
-    for name, row in LAST_ROWS.items():
-        folder = root / ingest_of(name).source.name
-        # A file that is hours ahead of all before it is doubted until another one says the same.
-        for number in (1, 2):
-            last = json_line({**row, "event_time": LATER + number * timedelta(seconds=1)})
-            (folder / f"zz-{number}.json").write_text(last + "\n")
+    land_worlds(Path(settings.landing_root), BEGINNING, BEGINNING, LATER)
     summaries = run_bounded(spark, settings, TOPOLOGY, TOPOLOGY.streams, run_id="run")
     return Domains(spark, settings, summaries)
 
