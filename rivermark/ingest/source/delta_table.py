@@ -237,7 +237,7 @@ class _DeltaReader(SourceReader):
             rows = read_rows(dataset if is_snapshot(split.name) else self._added(dataset, version))
         for name, value in self._snapshot_change(split).items():
             rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
-        parts = [json_objects(batch, self._wanted) for batch in rows.to_batches()]
+        parts = [json_objects(batch, self._wanted) for batch in rows.to_reader()]
         return pa.concat_arrays(parts) if parts else pa.array([], pa.string())
 
     def _added(self, dataset: ds.Dataset, version: int) -> ds.Dataset:
