@@ -1,27 +1,30 @@
-"""`rivermark expectations`: the suite of a table in the JSON of Great Expectations."""
+"""`rivermark expectations`: the suite of a table, also as Great Expectations reads it."""
 
 from __future__ import annotations
 
-from rivermark.cli.arguments import TableName
-from rivermark.cli.console import print_json
-from rivermark.cli.deployment import topology
+from rivermark.cli.arguments import Home, Json, TableName
+from rivermark.cli.console import grid, out, print_json
+from rivermark.cli.deployment import settings_for, topology
 from rivermark.model.errors import RivermarkError
+from rivermark.model.question import OfGreatExpectations
 from rivermark.quality.exported_suite import to_great_expectations
 from rivermark.quality.suites import suites_of
 
 
-def expectations(table: TableName) -> None:
-    """Print the suite of a table as JSON that Great Expectations reads.
+def expectations(table: TableName, as_json: Json = False, home: Home = None) -> None:
+    """Show the suite of a table, with the rules that its declarations imply.
 
-    With the rules that the declarations of table and stream imply. Conditions are in the SQL of
-    Spark. The other way round: `rivermark.quality.from_great_expectations`.
+    As JSON it is a suite of Great Expectations, with conditions in the SQL of Spark. The other way
+    round: `rivermark.quality.from_great_expectations`.
 
     JSON:
         name, expectations (type, kwargs, description, severity, meta), meta
 
     Examples:
-        rivermark expectations taxi/trips > trips.json
+        rivermark expectations taxi/trips
+        rivermark expectations taxi/trips --json > trips.json
     """
+    settings_for(home)
     declared = topology()
     stream = declared.writer(declared.table(table))
     suites = {of.name: suite for of, suite in suites_of(stream)} if stream else {}
@@ -30,4 +33,12 @@ def expectations(table: TableName) -> None:
             f"'{table}' has no suite: published and admitted tables have; there are: "
             f"{', '.join(sorted(suites))}"
         )
-    print_json(to_great_expectations(suites[table], declared.table(table).schema))
+    if as_json:
+        print_json(to_great_expectations(suites[table], declared.table(table).schema))
+        return
+    rules = grid(None, ("rule", "limit", "severity", "evaluated"))
+    for rule in suites[table].rules:
+        only_spark = isinstance(rule.question, OfGreatExpectations)
+        where = "on Spark" if only_spark else "on Spark and without"
+        rules.add_row(rule.name, rule.bound, rule.severity, where)
+    out().print(rules)
