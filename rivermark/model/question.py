@@ -109,10 +109,12 @@ class OfGreatExpectations:
     """What an expectation of Great Expectations asks that has no equal here: it alone evaluates it.
 
     `type` and `arguments` are those of its JSON, the arguments as JSON text with sorted keys.
+    `module` is the one that makes a custom expectation known when it is imported, if there is one.
     """
 
     type: str
     arguments: str
+    module: str | None = None
 
     @property
     def kwargs(self) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class HasJson(Protocol):
 
 
 def from_great_expectations(
-    suite: HasJson | Mapping[str, Any] | str | Path,
+    suite: HasJson | Mapping[str, Any] | str | Path, *, module: str | None = None
 ) -> tuple[Expectation, ...]:
     """The expectations of a suite of Great Expectations, for the `expectations` of a `Suite`.
 
@@ -41,13 +41,16 @@ def from_great_expectations(
     An expectation that has an equal here becomes that rule, which every evaluator evaluates. Any
     other one, custom ones included, stays as it is and is evaluated by Great Expectations on Spark
     alone: `meets_expectations` and the page of its run show it; the gate of bounded runs, the
-    checks by day and `rivermark checks` leave it out. Import the module of a custom expectation
-    where the suite is declared.
+    checks by day and `rivermark checks` leave it out.
 
     A rule is named by the expectation's `description`, else by what it says.
 
     Args:
         suite: An `ExpectationSuite`, its JSON as a mapping, or the path of a file that holds it.
+            Prefer the JSON: who imports Great Expectations beside a declaration pays seconds at
+            each start, and a process that has no main file, as those that Dagster starts, may end.
+        module: The module that defines the suite's custom expectations; it is imported when they
+            are evaluated.
 
     Raises:
         DeclarationError: There is no such file, or it holds no suite.
@@ -61,7 +64,7 @@ def from_great_expectations(
         kwargs = each.get("kwargs") if isinstance(each, Mapping) else None
         if not isinstance(kwargs, Mapping) or not isinstance(each.get("type"), str):
             raise DeclarationError(f"{where}: expectation {place} lacks its `type` or `kwargs`")
-        rule = _rule(where, each["type"], each, dict(kwargs))
+        rule = _rule(where, each["type"], each, dict(kwargs), module)
         name, number = rule.name, 2
         while name in rules:
             name, number = f"{rule.name} ({number})", number + 1
@@ -82,7 +85,9 @@ def _document(suite: HasJson | Mapping[str, Any] | str | Path) -> tuple[str, Map
     return f"suite {document.get('name')!r}", document
 
 
-def _rule(where: str, kind: str, each: Mapping[str, Any], kwargs: dict[str, Any]) -> SuiteRule:
+def _rule(
+    where: str, kind: str, each: Mapping[str, Any], kwargs: dict[str, Any], module: str | None
+) -> SuiteRule:
     severity = each.get("severity") or "critical"
     if severity not in HARDEST_FIRST:
         raise DeclarationError(f"{where}: {kind} has the unknown severity {severity!r}")
@@ -94,7 +99,9 @@ def _rule(where: str, kind: str, each: Mapping[str, Any], kwargs: dict[str, Any]
         arguments = json.dumps(kwargs, sort_keys=True, ensure_ascii=False)
         said = ", ".join(f"{name} {value}" for name, value in sorted(kwargs.items()))
         equal = SuiteRule(
-            name=f"{what}: {said}", question=OfGreatExpectations(kind, arguments), severity=severity
+            name=f"{what}: {said}",
+            question=OfGreatExpectations(kind, arguments, module),
+            severity=severity,
         )
     meta = each.get("meta") or {}
     name = meta.get(RULE_KEY) or each.get("description") or equal.name

@@ -9,6 +9,7 @@ import html
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import great_expectations.expectations as gxe
@@ -189,11 +190,15 @@ def _expectation(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> Expectat
 
 def _as_it_is(rule: SuiteRule, question: OfGreatExpectations, about: dict[str, Any]) -> Expectation:
     try:
+        if question.module is not None:
+            import_module(question.module)
         return get_expectation_impl(question.type)(**question.kwargs, **about)
+    except ImportError as error:
+        reason = f"module '{question.module}' of {question.type} cannot be imported: {error}"
     except ExpectationNotFoundError:
         reason = (
-            f"Great Expectations knows no '{question.type}'; import the module of a custom "
-            "expectation where the suite is declared"
+            f"Great Expectations knows no '{question.type}'; give the module that defines it: "
+            "from_great_expectations(..., module='...')"
         )
     except (TypeError, ValueError) as error:
         reason = f"{question.type} does not take {question.arguments}: {error}"
