@@ -12,6 +12,7 @@ import time
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import date, datetime
 from functools import cached_property
@@ -29,6 +30,7 @@ from rivermark.sinks.kafka_options import DEDUPLICATION_KEY, KafkaSinkOptions
 
 LOG: Final = logging.getLogger("rivermark")
 PATIENCE_SECONDS: Final = 60.0
+ABORT_SECONDS: Final = 10.0
 AT_ONCE: Final = 10_000
 """Rows that are Python objects at a time."""
 TRANSACTION_MILLIS: Final = "600000"
@@ -212,7 +214,7 @@ class Transactional(KafkaWriter):
         if not self._is_current:
             # First, so that a transaction of a killed writer has ended, one way or the other.
             assert self._producer  # noqa: S101
-            self._try("find", self._check_topic)
+            self._try("find", lambda: retried(self._check_topic))
             [held] = self._try("read", lambda: retried(self._committed))
             self._last = self._identity(held.metadata) if held.offset >= 0 else None
             self._is_current = True
@@ -250,7 +252,10 @@ class Transactional(KafkaWriter):
             self._origin.check()
             producer.commit_transaction(PATIENCE_SECONDS)
         except Exception:
-            # The next one begins with a new producer, which ends what this one left open.
+            # Readers of what is committed would wait for ten minutes. Where this fails too, the
+            # next one begins with a new producer, which ends what this one left open.
+            with suppress(KafkaException):
+                producer.abort_transaction(ABORT_SECONDS)
             del self._producer
             raise
         self._is_current = True
@@ -268,7 +273,7 @@ class Repeating(KafkaWriter):
     def last(self) -> BatchIdentity | None:
         """The last batch of this writer; the brokers do not know which ones came before."""
         if not self._checked:
-            self._try("find", self._check_topic)
+            self._try("find", lambda: retried(self._check_topic))
             self._checked = True
         return self._last
 
@@ -311,12 +316,14 @@ def hint(cause: KafkaError) -> str:
 
 
 def retried(action: Callable[[], Any]) -> Any:
-    """Do something again while the brokers only ask for time, as after their start."""
+    """Do something again while the brokers, or those of a new topic, only ask for time."""
     # The client calls few errors retriable outside of transactions.
     passing = (
         KafkaError.NOT_COORDINATOR,
         KafkaError.COORDINATOR_NOT_AVAILABLE,
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.UNSTABLE_OFFSET_COMMIT,
     )
     until = time.monotonic() + PATIENCE_SECONDS
