@@ -73,6 +73,7 @@ def test_a_large_batch_is_staged_by_executors(
     spark: SparkSession, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As above, with a batch of events that the driver may not hold."""
+    admit(settings, *no_event("s1", (0, 1, 2)), reading(20), reading(21))
     monkeypatch.setattr(input_size, "DRIVER_BYTES", 0)
     cool = Suite("test/kept", (expect.between("temperature", -90, 20),))
     kept = kept_of(suite=cool)
