@@ -31,6 +31,8 @@ INSTANT: Final = ColumnKind("instant", "timestamp")
 SPAN: Final = ColumnKind("span", "span of time")
 NOTHING: Final = ColumnKind("nothing", "NULL")
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+NEGATED_DIGITS: Final = 34
+"""Spark negates a decimal in a context of so many digits (Decimal.unary_-), and rounds it."""
 
 
 @dataclass(frozen=True)
@@ -247,6 +249,11 @@ class _Writer:
             kind = _decimal(values[1].kind.digits, 0)
             return _Value(f"CAST({sql} AS DECIMAL({kind.digits},0))", kind)
         if name in ("negative", "abs"):
+            if first.digits > NEGATED_DIGITS:
+                raise SqlRefused(
+                    f"{'-' if name == 'negative' else name} of {first.shown}: Spark rounds it to "
+                    f"{NEGATED_DIGITS} digits; write CAST(x AS DOUBLE)"
+                )
             kind = _decimal(first.digits, first.scale)
             return self._operated(name, [self._as(values[0], kind)], kind)
         whole_digits = max(v.kind.digits - v.kind.scale for v in values) + 1

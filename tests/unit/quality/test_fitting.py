@@ -109,6 +109,8 @@ def of(condition: str) -> Expectation:
         ("CAST(double AS INT) > 1", "each rounds otherwise"),
         ("CAST(fine AS DECIMAL(10, 2)) > 1", "may not have room"),
         ("long * long > 1", "more than 38 digits"),
+        ("abs(fine) > 1", "abs of decimal128(38, 20): Spark rounds it to 34 digits"),
+        ("-finest > 1", "- of decimal128(38, 37): Spark rounds it to 34 digits"),
         ("fine = long", "more than 38 digits"),
         ("double % 2 = 1", "% of floats"),
         ("at > DATE '2019-03-01'", "no common type"),
