@@ -6,7 +6,7 @@ Great Expectations itself is not imported.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -54,12 +54,11 @@ def to_great_expectations(suite: Suite, schema: StructType) -> dict[str, Any]:
     columns = kinds_of_spark(schema)
     expectations = []
     for rule in suite.rules:
-        kind, kwargs = _exported(rule, columns)
-        share = {"mostly": rule.at_least} if rule.at_least < 1.0 else {}
+        kind, kwargs = exported(rule, columns)
         expectations.append(
             {
                 "type": kind,
-                "kwargs": kwargs | share,
+                "kwargs": {name: _json(value) for name, value in kwargs.items()},
                 "description": rule.name,
                 "severity": rule.severity,
                 "meta": {RULE_KEY: rule.name},
@@ -69,7 +68,14 @@ def to_great_expectations(suite: Suite, schema: StructType) -> dict[str, Any]:
     return {"name": suite.name, "expectations": expectations, "meta": meta}
 
 
-def _exported(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> tuple[str, dict[str, Any]]:
+def exported(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> tuple[str, dict[str, Any]]:
+    """The type of the expectation that asks the same as a rule, and its arguments."""
+    kind, kwargs = _equal(rule, columns)
+    share = {"mostly": rule.at_least} if rule.at_least < 1.0 else {}
+    return kind, kwargs | share
+
+
+def _equal(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> tuple[str, dict[str, Any]]:
     match rule.question:
         case Columns(names):
             kwargs: dict[str, Any] = {"column_set": list(names), "exact_match": True}
@@ -84,7 +90,7 @@ def _exported(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> tuple[str, 
             kwargs = {"column_list": list(names), "ignore_row_if": "any_value_is_missing"}
             return "expect_compound_columns_to_be_unique", kwargs
         case Between(column, first, last, high_excluded):
-            kwargs = {"column": column, **_given(min_value=_json(first), max_value=_json(last))}
+            kwargs = {"column": column, **_given(min_value=_shown(first), max_value=_shown(last))}
             strict = {"strict_max": True} if high_excluded else {}
             return "expect_column_values_to_be_between", kwargs | strict
         case OneOf(column, values):
@@ -116,7 +122,9 @@ def _given(**kwargs: Any) -> dict[str, Any]:
     return {name: value for name, value in kwargs.items() if value is not None}
 
 
-def _json(limit: object) -> object:
-    if isinstance(limit, Decimal):
-        return float(limit)
-    return limit.isoformat() if isinstance(limit, date | datetime) else limit
+def _shown(limit: object) -> object:
+    return float(limit) if isinstance(limit, Decimal) else limit
+
+
+def _json(value: object) -> object:
+    return value.isoformat() if isinstance(value, date) else value

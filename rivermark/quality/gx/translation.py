@@ -22,34 +22,27 @@ from great_expectations.expectations.metrics.map_metric_provider import (
     column_condition_partial,
 )
 from great_expectations.expectations.registry import get_expectation_impl
-from great_expectations.expectations.row_conditions import PassThroughCondition
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from rivermark.lake.sql import spark_quoted
-from rivermark.model.pattern import in_both
 from rivermark.model.question import (
     Between,
     Columns,
-    Matches,
     NoRowsFrom,
     NoRowsWhere,
-    NotNull,
     OfGreatExpectations,
     OneOf,
-    Ordered,
-    RowCount,
-    Unique,
     UsualRows,
 )
 from rivermark.model.rule import SuiteRule
 from rivermark.quality.column_kind import ColumnKind, kinds_of_spark
-from rivermark.quality.condition_sql import EPOCH, sql_of_condition
+from rivermark.quality.condition_sql import EPOCH
 from rivermark.quality.errors import SuiteDoesNotFit
+from rivermark.quality.exported_suite import exported
 from rivermark.quality.fitting import fitted
 from rivermark.quality.imported_suite import RULE_KEY
-from rivermark.quality.volume_profile import SPARK, usual_rows
 
 if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation
@@ -122,70 +115,29 @@ def _about(rule: SuiteRule) -> dict[str, Any]:
 
 def _expectation(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> Expectation:
     about = _about(rule)
+    if isinstance(rule.question, OfGreatExpectations):
+        return _as_it_is(rule, rule.question, about)
+    kind, kwargs = exported(rule, columns)
     match rule.question:
         case Columns(names):
             # Great Expectations counts the fields inside of a column as columns.
             nested = (n for name in names if name in columns for n in _fields(name, columns[name]))
-            return gxe.ExpectTableColumnsToMatchSet(
-                column_set=[*names, *nested], exact_match=True, **about
-            )
-        case RowCount(low, high):
-            return gxe.ExpectTableRowCountToBeBetween(min_value=low, max_value=high, **about)
-        case NotNull(column):
-            return gxe.ExpectColumnValuesToNotBeNull(column=column, mostly=rule.at_least, **about)
-        case Unique((column,)):
-            return gxe.ExpectColumnValuesToBeUnique(column=column, **about)
-        case Unique(names):
-            return gxe.ExpectCompoundColumnsToBeUnique(
-                column_list=list(names), ignore_row_if="any_value_is_missing", **about
-            )
-        case Between(column, low, high, high_excluded):
-            return ExpectExactColumnValuesToBeBetween(
-                column=column,
-                holds=_in_range(rule.question, columns[column]),
-                # Shown only; the limits themselves are in the SQL.
-                min_value=float(low) if isinstance(low, Decimal) else low,
-                max_value=float(high) if isinstance(high, Decimal) else high,
-                strict_max=high_excluded,
-                mostly=rule.at_least,
-                **about,
-            )
+            kwargs["column_set"] += nested
+        case Between(column):
+            # The limits of the arguments are shown only; those that count are in the SQL.
+            holds = _in_range(rule.question, columns[column])
+            return ExpectExactColumnValuesToBeBetween(**kwargs, holds=holds, **about)
         case OneOf(column, values):
             listed = ", ".join(_literal(value, columns[column]) for value in values)
-            return ExpectExactColumnValuesToBeInSet(
-                column=column,
-                holds=f"{_compared(column, columns[column])} IN ({listed})",
-                value_set=[str(value) for value in values],
-                mostly=rule.at_least,
-                **about,
-            )
-        case Matches(column, pattern):
-            return gxe.ExpectColumnValuesToMatchRegex(
-                column=column, regex=in_both(pattern), mostly=rule.at_least, **about
-            )
-        case Ordered(first, second, strictly):
-            return gxe.ExpectColumnPairValuesAToBeGreaterThanB(
-                column_A=second,
-                column_B=first,
-                or_equal=not strictly,
-                ignore_row_if="either_value_is_missing",
-                mostly=rule.at_least,
-                **about,
-            )
-        case NoRowsWhere(_, at_most):
-            failing = sql_of_condition(rule, columns, "spark")
-            return gxe.ExpectTableRowCountToBeBetween(
-                max_value=at_most,
-                row_condition=PassThroughCondition(pass_through_filter=failing),
-                **about,
-            )
-        case UsualRows(column):
-            query = usual_rows(rule.question, SPARK, is_date=columns[column].family == "date")
-            return _no_rows_from(query, about)
-        case NoRowsFrom(query):
-            return _no_rows_from(query, about)
-        case OfGreatExpectations():
-            return _as_it_is(rule, rule.question, about)
+            holds = f"{_compared(column, columns[column])} IN ({listed})"
+            kwargs["value_set"] = [str(value) for value in values]
+            return ExpectExactColumnValuesToBeInSet(**kwargs, holds=holds, **about)
+        case NoRowsFrom() | UsualRows():
+            # Rows are only counted, but fetched: of values that Python cannot hold that would fail.
+            query = kwargs["unexpected_rows_query"]
+            rows = f"SELECT 1 AS failing FROM ({query}) AS failing_rows"  # noqa: S608
+            kwargs["unexpected_rows_query"] = rows
+    return get_expectation_impl(kind)(**kwargs, **about)
 
 
 def _as_it_is(rule: SuiteRule, question: OfGreatExpectations, about: dict[str, Any]) -> Expectation:
@@ -203,12 +155,6 @@ def _as_it_is(rule: SuiteRule, question: OfGreatExpectations, about: dict[str, A
     except (TypeError, ValueError) as error:
         reason = f"{question.type} does not take {question.arguments}: {error}"
     raise SuiteDoesNotFit(reason, rule=rule.name)
-
-
-def _no_rows_from(query: str, about: dict[str, Any]) -> Expectation:
-    # Rows are only counted, but fetched: of values that Python cannot hold that would fail.
-    rows = f"SELECT 1 AS failing FROM ({query}) AS failing_rows"  # noqa: S608
-    return gxe.UnexpectedRowsExpectation(unexpected_rows_query=rows, **about)
 
 
 def _fields(name: str, kind: ColumnKind) -> Iterator[str]:
