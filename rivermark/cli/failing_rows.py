@@ -11,12 +11,11 @@ from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.time_travel import resolve_version
 from rivermark.model.errors import RivermarkError
-from rivermark.model.question import Columns, RowCount
 from rivermark.model.rule import SuiteRule
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
 from rivermark.quality.duckdb_evaluator import FailingRows
-from rivermark.quality.failing_rows import evidence_of
+from rivermark.quality.failing_rows import about_rows, evidence_of
 from rivermark.quality.suites import suite_of
 
 ALL = "all"
@@ -84,7 +83,7 @@ def rules_named(topology: Topology, table: Table, name: str) -> list[SuiteRule]:
         raise RivermarkError(
             f"table '{table.name}' has no suite: only published and admitted tables have one"
         )
-    rules = [r for r in suite.rules if not isinstance(r.question, Columns | RowCount)]
+    rules = [r for r in suite.rules if about_rows(r)]
     chosen = [r for r in rules if name in (ALL, r.name)]
     if not chosen:
         names = "; ".join(f'"{r.name}"' for r in rules)

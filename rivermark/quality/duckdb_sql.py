@@ -28,6 +28,7 @@ from rivermark.model.question import (
     NoRowsFrom,
     NoRowsWhere,
     NotNull,
+    OfGreatExpectations,
     OneOf,
     Ordered,
     RowCount,
@@ -99,7 +100,10 @@ def condition_of(rule: SuiteRule, schema: pa.Schema) -> Condition | None:
 
 
 def search_of(rule: SuiteRule, schema: pa.Schema) -> Search | None:
-    """The query for what breaks the rule; None for questions about the table as a whole."""
+    """The query for what breaks the rule.
+
+    None for questions about the table as a whole, and for those of Great Expectations alone.
+    """
     condition = condition_of(rule, schema)
     if condition is not None:
         return Search(f"SELECT * FROM {BATCH} WHERE {condition.failing}", condition.values)  # noqa: S608
@@ -117,7 +121,7 @@ def search_of(rule: SuiteRule, schema: pa.Schema) -> Search | None:
             is_date = pa.types.is_date(schema.field(column).type)
             query = usual_rows(rule.question, DUCKDB, is_date=is_date)
             return Search(query.format(batch=BATCH), of_table=False)
-        case Columns() | RowCount():
+        case Columns() | RowCount() | OfGreatExpectations():
             return None
     raise AssertionError(rule.question)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
-from rivermark.model.question import Columns, OfGreatExpectations, RowCount
+from rivermark.model.question import RowQuestion, RowSearch
 from rivermark.model.rule import SuiteRule
 from rivermark.model.table import Table
 from rivermark.quality.duckdb_evaluator import DuckDbEvaluator, FailingRows
@@ -34,6 +34,11 @@ class Evidence:
     command: str
 
 
+def about_rows(rule: SuiteRule) -> bool:
+    """Whether rows break the rule, and DuckDB finds them."""
+    return isinstance(rule.question, RowQuestion | RowSearch)
+
+
 def evidence_of(
     rows: Rows,
     table: Table,
@@ -43,9 +48,8 @@ def evidence_of(
     limit: int = SHOWN,
     personal: bool = False,
 ) -> Evidence:
-    """The rows that break these rules; rules of the table as a whole have none to show."""
-    no_rows = (Columns, RowCount, OfGreatExpectations)
-    of_rows = [rule for rule in rules if not isinstance(rule.question, no_rows)]
+    """The rows that break these rules; rules that are not about rows have none to show."""
+    of_rows = [rule for rule in rules if about_rows(rule)]
     evaluator = DuckDbEvaluator(rows, table, version)
     by_day = {rule.name: evaluator.failures_by_day(rule) for rule in of_rows}
     first = of_rows[0].name if len(of_rows) == 1 else "all"

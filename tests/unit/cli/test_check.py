@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from rivermark import Topology
+from rivermark import Suite, Topology
 from rivermark.cli import deployment
 from rivermark.model.errors import DeclarationError
+from rivermark.quality import from_great_expectations
 from tests.oracles.cafe import orders, sales
 from tests.unit.cli.conftest import Entry, Run
 
@@ -50,6 +51,22 @@ def test_all_declarations_that_are_refused_are_reported(
     assert second.startswith("stream 'cafe/sales': `kind` is the text 'batch'; expected 'append'")
     assert first.count(".py, line ") == second.count(".py, line ") == 1
     assert result.stderr == ""
+
+
+def test_what_only_great_expectations_evaluates_is_no_fault_and_has_no_rows_to_show(
+    rivermark: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mean = {"type": "expect_column_mean_to_be_between", "kwargs": {"column": "sales"}}
+    named = {"expectations": [{**mean, "description": "usual sales"}]}
+    declared = Topology([orders(), sales(suite=Suite(expectations=from_great_expectations(named)))])
+    monkeypatch.setattr(deployment, "entry_points", lambda **_: [Entry("default", declared)])
+
+    checked = rivermark("check")
+    shown = rivermark("show", "cafe/sales", "--bad", "usual sales")
+
+    assert (checked.stdout.strip(), checked.exit_code) == ("no fault in 2 streams", 0)
+    assert shown.exit_code == 1
+    assert "suite 'cafe/sales' has no rule 'usual sales' about rows" in shown.stderr
 
 
 def test_what_spark_finds_is_reported_once_and_ends_with_one(
