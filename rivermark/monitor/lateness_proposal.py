@@ -22,8 +22,9 @@ STEPS: Final = tuple(
 LATE_AT_MOST: Final = 0.001
 """The share of late rows that a proposal aims at: one row in a thousand."""
 
-# A row's delay is how far it lies behind the newest row of the files before its own, which is what
+# A row's delay is how far it lies behind the newest row of the splits before its own, which is what
 # admission compares it with. For a late row that is the lateness of then plus what it missed by.
+# GROUPS: of splits that are equal in the order, as those of a topic's batch, none precedes another.
 DELAYS: Final = """
 WITH newest AS (
     SELECT _ingest_batch AS batch, _file AS file, max({time}) AS newest FROM {admitted}
@@ -35,7 +36,7 @@ files AS (
 ),
 before AS (
     SELECT batch, file, max(newest) OVER (
-        ORDER BY batch, modified_at, path, file ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ORDER BY {order} GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS newest
     FROM newest LEFT JOIN files USING (batch, file)
 ),
@@ -48,6 +49,9 @@ delays AS (
 )
 SELECT count(*) AS n, {counts} FROM delays
 """
+BY_SPLIT: Final = "batch, modified_at, path, file"
+BY_BATCH: Final = "batch"
+"""For sources whose splits of a batch came at the same time."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +67,8 @@ class Proposal:
     """A lateness for an ingest, and the curve from which it is read.
 
     `proposed` is the smallest step under which at most `LATE_AT_MOST` of the rows would be late;
-    None where even a day is too short, or where there are no rows yet. A row of the first file
-    cannot be late and is not among the `rows`.
+    None where even a day is too short, or where there are no rows yet. A row of the first
+    file, or of a topic's first batch, cannot be late and is not among the `rows`.
     """
 
     stream: str
@@ -103,7 +107,10 @@ def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
     [counted] = query(
         # A declared column, quoted, and numbers.
         DELAYS.format(
-            time=quoted(ingest.contract.event_time), counts=counts, admitted=ADMITTED_ON_TIME
+            time=quoted(ingest.contract.event_time),
+            counts=counts,
+            admitted=ADMITTED_ON_TIME,
+            order=BY_BATCH if ingest.source.together else BY_SPLIT,
         ),
         {
             "admitted_rows": open_table(lake, ingest.admitted),

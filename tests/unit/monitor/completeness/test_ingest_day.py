@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import pytest
 
+from rivermark import KafkaSource
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.errors import DeclarationError
 from rivermark.model.ingest import Ingest
@@ -224,6 +225,35 @@ def test_a_proposal_keeps_a_lateness_that_fits(settings: Settings) -> None:
     assert propose_lateness(settings, ORDERS).proposed == timedelta(seconds=1)
     assert propose_lateness(settings, PAYMENTS).proposed is None
     assert "no rows to learn from" in propose_lateness(settings, PAYMENTS).sentence
+
+
+def test_rows_of_a_topic_are_compared_with_the_batches_before_theirs(settings: Settings) -> None:
+    topic = replace(ORDERS, source=KafkaSource(brokers="localhost:9092", topics="orders"))
+    splits = [(batch, f"orders-{partition}") for batch in range(3) for partition in range(4)]
+    rows = [
+        {
+            "order_id": minute,
+            "at": START + batch * HOUR + timedelta(minutes=minute),
+            "_ingest_batch": batch,
+            "_file": name,
+            "_row": minute,
+        }
+        for batch, name in splits
+        for minute in range(60)
+    ]
+    append(settings, topic.admitted, rows)
+    append(settings, topic.late, [])
+    outcomes = [
+        {"stream": topic.name, "ingest_batch": b, "file": n, "path": n, "modified_at": START}
+        for b, n in splits
+    ]
+    append(settings, INGEST_FILES, outcomes)
+
+    proposal = propose_lateness(settings, topic)
+
+    assert proposal.rows == 2 * 4 * 60
+    assert {point.share for point in proposal.curve} == {0}
+    assert proposal.proposed == timedelta(seconds=1)
 
 
 def test_a_join_tells_what_is_matched_left_alone_and_waiting(settings: Settings) -> None:
