@@ -24,7 +24,6 @@ class Text(NamedTuple):
     x: float
     y: float
     text: str
-    kind: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,11 +48,7 @@ def heat_map(days: Sequence[date], cells: Mapping[tuple[date, int], str], label:
     rows = {day: n for n, day in enumerate(sorted(days, reverse=True))}
     paths: dict[str, str] = defaultdict(str)
     for (day, hour), kind in cells.items():
-        x, y = LABEL + hour * CELL, 18 + rows[day] * CELL
-        paths[kind] += f"M{x} {y}h12v12h-12z"
-        if kind == "miss":
-            # A cross too: a missing hour is recognisable without colour.
-            paths["cross"] += f"M{x + 3} {y + 3}l6 6m0-6l-6 6"
+        _add_cell(paths, kind, LABEL + hour * CELL, 18 + rows[day] * CELL)
     width = LABEL + HOURS * CELL
     return Drawing(
         kind="heat",
@@ -80,12 +75,7 @@ def day_strip(states: Mapping[date, str], label: str) -> Drawing:
     paths: dict[str, str] = defaultdict(str)
     for day, state in states.items():
         week, weekday = divmod((day - monday).days, 7)
-        x, y = 30 + week * CELL, 16 + weekday * CELL
-        paths[state] += f"M{x} {y}h12v12h-12z"
-        if state == "fail":
-            paths["cross"] += f"M{x + 3} {y + 3}l6 6m0-6l-6 6"
-        if state == "warn":
-            paths["cross"] += f"M{x + 3} {y + 6}h6"
+        _add_cell(paths, state, 30 + week * CELL, 16 + weekday * CELL)
     months = {
         f"{day:%Y %b}": (day - monday).days // 7
         for day in sorted(states, reverse=True)
@@ -110,11 +100,7 @@ def day_row(states: Mapping[date, str], label: str) -> Drawing:
     """A cell a day in the colour of its state, the newest right."""
     paths: dict[str, str] = defaultdict(str)
     for n, (_, state) in enumerate(sorted(states.items())):
-        paths[state] += f"M{n * CELL} 1h12v16h-12z"
-        if state == "fail":
-            paths["cross"] += f"M{n * CELL + 3} 6l6 6m0-6l-6 6"
-        if state in ("warn", "error"):
-            paths["cross"] += f"M{n * CELL + 3} 9h6"
+        _add_cell(paths, state, n * CELL, 1, height=16)
     width = max(len(states), 8) * CELL
     return Drawing(
         kind="row",
@@ -167,6 +153,15 @@ def step(rows: int, most: int) -> str:
     if not rows or not most:
         return "h0"
     return f"h{min(STEPS, 1 + STEPS * rows // (most + 1))}"
+
+
+def _add_cell(paths: dict[str, str], kind: str, x: int, y: int, height: int = 12) -> None:
+    """A cell in the colour of its class, with a cross or a dash where something is wrong."""
+    paths[kind] += f"M{x} {y}h12v{height}h-12z"
+    if kind in ("miss", "fail"):
+        paths["cross"] += f"M{x + 3} {y + height // 2 - 3}l6 6m0-6l-6 6"
+    if kind == "warn":
+        paths["cross"] += f"M{x + 3} {y + height // 2}h6"
 
 
 def _crosses_last(paths: Mapping[str, str]) -> dict[str, str]:
