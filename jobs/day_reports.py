@@ -40,7 +40,7 @@ def daily_tables(topology: Topology) -> list[tuple[Stream, Table]]:
         (stream, table)
         for stream in topology.streams
         for table in stream.tables
-        if isinstance(stream, Stream) and by_days(stream, table)
+        if by_days(stream, table)
     ]
 
 
@@ -93,7 +93,7 @@ class DayReporter:
     def report(self, stream: AnyStream, closed: Sequence[date]) -> None:
         """Take up what the stream finished, and report what waits for it longest."""
         for table in stream.tables:
-            if isinstance(stream, Stream) and by_days(stream, table):
+            if by_days(stream, table):
                 try:
                     self._take(stream, table, closed)
                 except Exception as error:

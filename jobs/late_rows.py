@@ -103,7 +103,7 @@ def events_of(topology: Topology, report: MergeReport) -> list[dg.AssetMateriali
     for recomputed in report.downstream.recomputed:
         table = topology.table(recomputed.table)
         writer = topology.writer(table)
-        if isinstance(writer, Stream) and by_days(writer, table):
+        if writer is not None and by_days(writer, table):
             events += [
                 dg.AssetMaterialization(
                     table_key(table), partition=day.isoformat(), metadata=of_day(recomputed, day)

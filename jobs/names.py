@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Final
+from typing import Final, TypeGuard
 
 import dagster as dg
 
-from rivermark.model.stream import AnyStream, Ingest
+from rivermark.model.stream import AnyStream, Ingest, Stream
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
 from rivermark.runtime.query.recompute import recomputable
@@ -72,7 +72,7 @@ def in_order(stream: AnyStream) -> tuple[Table, ...]:
     return stream.tables
 
 
-def by_days(stream: AnyStream, table: Table) -> bool:
+def by_days(stream: AnyStream, table: Table) -> TypeGuard[Stream]:
     """Whether the table's asset is partitioned by days: those that can be computed again by day."""
     return recomputable(stream) and table.days is not None
 

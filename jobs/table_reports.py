@@ -21,7 +21,7 @@ from jobs.event_batch import store_materializations
 from jobs.names import by_days, in_order, progress_key, table_key
 from rivermark.lake.log import CommitLog
 from rivermark.lake.statistics import row_count
-from rivermark.model.stream import AnyStream, Stream
+from rivermark.model.stream import AnyStream
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
 from rivermark.runtime.checkpoint.closed_days import ClosedDays
@@ -136,7 +136,7 @@ class TableReporter:
             yield dg.AssetMaterialization(table_key(table), metadata={**shown})
 
     def _days(self, stream: AnyStream, table: Table) -> list[dg.AssetMaterialization]:
-        if not (isinstance(stream, Stream) and by_days(stream, table)):
+        if not by_days(stream, table):
             return []
         days = unreported_days(self.instance, self.settings, stream, table)
         return [*day_events(self.settings, table, days, OUTSIDE)]

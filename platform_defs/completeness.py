@@ -37,7 +37,7 @@ def day_checks(topology: Topology, group: str) -> list[dg.AssetChecksDefinition]
     return [
         _day_check(topology, stream)
         for stream in topology.groups()[group]
-        if isinstance(stream, Stream) and by_days(stream, stream.tables[0])
+        if by_days(stream, stream.tables[0])
     ]
 
 
