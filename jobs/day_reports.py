@@ -1,8 +1,8 @@
 """Days that streams have finished, reported to Dagster as partitions with their own numbers.
 
 What is reported is what Dagster does not know of them: a stream's progress lies in the platform's
-state, and what an instance was told in the instance. So a new instance learns of what the console
-did, and one whose assets were wiped learns of them again.
+state, and what was reported to an instance in the instance. So a new instance learns of what the
+console did, and one whose assets were wiped learns of them again.
 """
 
 from collections import deque
@@ -112,7 +112,7 @@ class DayReporter:
         store_materializations(self.op.instance, events, self.op)
 
     def _take(self, stream: Stream, table: Table, closed: Sequence[date]) -> None:
-        assert table.days is not None  # noqa: S101 - asked only of tables by days
+        assert table.days is not None  # noqa: S101 - called for tables by days only
         start = table.days.start
         days = {day for day in closed if day >= start}
         if table.name not in self._compared:

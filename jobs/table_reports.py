@@ -110,7 +110,7 @@ class TableReporter:
         self.events += len(events)
 
     def _version(self, table: Table, before: Seen | None) -> int:
-        """The newest version: asked by name where the last one is known, for logs are long."""
+        """The newest version: looked up by name where the last one is known, for logs are long."""
         log = CommitLog(self._lake.path(table))
         if before and log.holds(before.version) and not log.holds(before.version + 1):
             return before.version
@@ -119,7 +119,7 @@ class TableReporter:
     def _of_table(
         self, table: Table, before: Seen | None, now: Seen, latest: float | None
     ) -> Iterator[dg.AssetMaterialization]:
-        """The event of a table whose rows are newer than what the instance was told last."""
+        """The event of a table whose rows are newer than what was last reported to the instance."""
         log = CommitLog(self._lake.path(table))
         if latest is not None:
             commit = log.read(now.version)

@@ -24,7 +24,6 @@ LIVE_FRESH: Final = timedelta(days=2)
 DUMP_FRESH: Final = timedelta(days=35)
 """Dumps and lookups come by the month."""
 
-
 COMMON_COLUMNS: Final = {
     "flags": "Rules of the contract that the row breaks and that do not quarantine it.",
     "_file": "The file, or other split of the source, that the row came in.",
@@ -32,7 +31,7 @@ COMMON_COLUMNS: Final = {
     "_ingest_batch": "The planned batch that read it.",
     "_ingested_at": "When it was read (UTC).",
     "_landed_at": "When its file landed (UTC).",
-    "_arrival": "The number of its file in the order of arrival.",
+    "_arrival": "The number of its planned batch, as in `_ingest_batch`.",
     "_format": "The format of its file.",
     "_columns": "The columns of its file.",
     "_watermark": "The watermark that the row missed (UTC).",
