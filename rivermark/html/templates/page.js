@@ -33,10 +33,8 @@
     const number = Number(raw.replace(/[,%]| of .*/g, ""));
     return raw === "" || Number.isNaN(number) ? raw : number;
   };
-  const compare = (a, b) => {
-    if (a === "" || b === "") return (a === "") - (b === "");
-    return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
-  };
+  const compare = (a, b) =>
+    typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
   for (const table of document.querySelectorAll("table.sortable")) {
     for (const [column, header] of [...table.tHead.rows[0].cells].entries()) {
       const button = document.createElement("button");
@@ -50,6 +48,7 @@
         const body = table.tBodies[0];
         const keyed = [...body.rows].map((row) => [key(row, column), row]);
         keyed.sort((a, b) => {
+          // Last in both directions.
           const empty = (a[0] === "") - (b[0] === "");
           return empty || (up ? 1 : -1) * compare(a[0], b[0]);
         });
