@@ -39,10 +39,10 @@ def check_data_file(folder: str, name: str) -> None:
     """
     path = Path(folder, unquote(name))
     try:
+        if is_known(path):
+            return
         stamp = stamp_of(path)
     except FileNotFoundError:
-        return
-    if is_known(path):
         return
     problem = damage_of(path)
     if problem is not None:
