@@ -12,9 +12,13 @@ from __future__ import annotations
 import os
 import re
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake import DeltaTable
 
 from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.integrity.known_files import is_known, remember, stamp_of
@@ -69,12 +73,23 @@ def check_added(table_path: str, first: int, last: int) -> None:
     store, log = filesystem(f"{table_path}/_delta_log")
     for version in range(first, last + 1) if is_local(table_path) else ():
         try:
-            adds = [a["add"]["path"] for a in read_entry(store, log, version) if "add" in a]
+            actions = read_entry(store, log, version)
         except FileNotFoundError:
             continue  # Cleaned away: no batch reads it.
-        for name in adds:
-            if NAMED.fullmatch(name):
-                check_data_file(str(Path(log).parent), name)
+        _check_ours(str(Path(log).parent), [a["add"]["path"] for a in actions if "add" in a])
+
+
+def check_current(table_path: str, table: DeltaTable) -> None:
+    """As `check_added`, of the files that an opened version of a table has."""
+    if is_local(table_path):
+        _, folder = filesystem(table_path)
+        _check_ours(folder, pa.table(table.get_add_actions())["path"].to_pylist())
+
+
+def _check_ours(folder: str, names: Iterable[str]) -> None:
+    for name in names:
+        if NAMED.fullmatch(name):
+            check_data_file(folder, name)
 
 
 def with_checksum(path: Path) -> Path:

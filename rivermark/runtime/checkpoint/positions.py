@@ -10,6 +10,7 @@ from pyarrow import fs
 from rivermark.ingest.plan import plan_table
 from rivermark.lake.delta import delta_table
 from rivermark.lake.filesystem import filesystem
+from rivermark.lake.integrity.data_file_check import check_added, check_current
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.reader_positions import Reader
@@ -118,11 +119,25 @@ def _slowest(places: list[dict[str, Any]], identity: str) -> int | None:
     return min(versions, default=None)
 
 
-def first_unread(folder: str, batch: int) -> int:
-    """The oldest version of any input that a batch of a checkpoint may read."""
-    store, path = filesystem(folder)
-    places = _offsets(store, f"{path}/offsets/{batch - 1}")
-    return min((int(place["reservoirVersion"]) for place in places), default=0)
+def check_unread(table_path: str, checkpoint: str, batch: int) -> int:
+    """Check the data files of an input that a batch may read; returns the input's newest version.
+
+    Those of the commits from where the batch before ended; all that the table has where the stream
+    is not past its first rows, which it may read as they are. Raises TableDamaged.
+    """
+    table = delta_table(table_path)
+    store, path = filesystem(checkpoint)
+    places = [
+        place
+        for place in _offsets(store, f"{path}/offsets/{batch - 1}")
+        if place["reservoirId"] == str(table.metadata().id)
+    ]
+    if not places or any(place["isStartingVersion"] for place in places):
+        check_current(table_path, table)
+    else:
+        first = min(int(place["reservoirVersion"]) for place in places)
+        check_added(table_path, first, table.version())
+    return table.version()
 
 
 def _offsets(store: fs.FileSystem, path: str) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.integrity.data_file_check import check_added
-from rivermark.lake.integrity.log_check import check_log, check_newer
+from rivermark.lake.integrity.log_check import check_newer
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.model.sink import owned
@@ -26,7 +26,7 @@ from rivermark.runtime.checkpoint.generation import (
     newest_entry,
     open_generation,
 )
-from rivermark.runtime.checkpoint.positions import check_positions, first_unread
+from rivermark.runtime.checkpoint.positions import check_positions, check_unread
 from rivermark.runtime.checkpoint.power_failure import CheckpointSync, drop_torn_batches
 from rivermark.runtime.checkpoint.state_paths import correct_state_paths
 from rivermark.runtime.query.trigger_policy import Trigger
@@ -212,10 +212,10 @@ class QueryHost(ABC):
         for path in self.trigger.inputs:
             checked = self._checked_to.get(path)
             if checked is None:
-                first, newest = first_unread(self.checkpoint, batch), check_log(path)
+                newest = check_unread(path, self.checkpoint, batch)
             else:
-                first, newest = checked + 1, check_newer(path, checked)
-            check_added(path, first, newest)
+                newest = check_newer(path, checked)
+                check_added(path, checked + 1, newest)
             self._checked_to[path] = newest
 
     def stop(self, patience: float = 30.0) -> None:

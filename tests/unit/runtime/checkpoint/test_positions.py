@@ -15,12 +15,13 @@ from rivermark import Contract, Field, Ingest, Stream, Table, Topology
 from rivermark.backfill.maintenance import upkeep
 from rivermark.ingest.plan import BatchPlanner, plan_table
 from rivermark.ingest.source.delta_table import DeltaSource
+from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.lake import Lake
 from rivermark.lake.maintenance.reader_positions import Reader
 from rivermark.lake.schema import create_table
-from rivermark.model.errors import CheckpointIncompatible, UnknownStream
+from rivermark.model.errors import CheckpointIncompatible, TableDamaged, UnknownStream
 from rivermark.runtime.batch_metrics import BatchMetrics
-from rivermark.runtime.checkpoint.positions import check_positions
+from rivermark.runtime.checkpoint.positions import check_positions, check_unread
 from rivermark.runtime.checkpoint.readers import readers_of
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS, ProgressLog
 from rivermark.settings import Settings
@@ -218,3 +219,55 @@ def test_n055_a_log_that_was_cut_behind_the_last_batch_is_refused_with_the_way_o
 
     read(lake, READER, 2, 4, done=False)
     check_positions(lake, READER, 0)
+
+
+def committed(path: str) -> Path:
+    """The data file of a commit of ours to a table."""
+    rows = pa.table({"id": [1], "at": [datetime(2026, 1, 1, tzinfo=UTC)]})
+    before = {*Path(path).glob("*.parquet")}
+    assert DeltaCommitter(path).append(rows, {})
+    (added,) = {*Path(path).glob("*.parquet")} - before
+    return added
+
+
+def flip(footer_of: Path) -> None:
+    content = bytearray(footer_of.read_bytes())
+    content[-20] ^= 1
+    footer_of.write_bytes(content)
+
+
+def test_the_first_batch_of_a_run_is_checked_by_the_place_in_that_input(lake: Lake) -> None:
+    create_table(lake, LONG)
+    rides, long = lake.path(RIDES), lake.path(LONG)
+    files = [committed(rides) for _ in range(3)]
+    other = committed(long)
+    read(lake, READER, 0, 2)
+    checkpoint = lake.checkpoint(READER.name, 0)
+    flip(files[0])
+    flip(other)
+
+    assert check_unread(rides, checkpoint, 1) == 3, "its first file was read before"
+    with pytest.raises(TableDamaged, match=other.name):
+        check_unread(long, checkpoint, 1)
+    flip(files[2])
+    with pytest.raises(TableDamaged, match=files[2].name):
+        check_unread(rides, checkpoint, 1)
+
+
+def test_a_table_that_is_read_as_it_is_is_checked_by_the_files_that_it_has(lake: Lake) -> None:
+    path = lake.path(RIDES)
+    former = committed(path)
+    DeltaTable(path).delete()
+    flip(former)
+    kept = committed(path)
+    DeltaTable(path).create_checkpoint()
+    read(lake, READER, 0, 3, snapshot=True)
+    checkpoint = lake.checkpoint(READER.name, 0)
+    assert [check_unread(path, checkpoint, batch) for batch in (0, 1)] == [3, 3]
+
+    for version in range(4):
+        (Path(path) / "_delta_log" / f"{version:020}.json").unlink()
+    flip(kept)
+    for batch in (0, 1):
+        with pytest.raises(TableDamaged, match=kept.name):
+            check_unread(path, checkpoint, batch)
