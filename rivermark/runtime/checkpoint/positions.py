@@ -97,9 +97,12 @@ def check_positions(lake: Lake, stream: AnyStream, generation: int) -> None:
                     "commits, or is an older copy. Put the table back, or start over on purpose: "
                     f"rivermark reset {stream.name}. rivermark fsck {table.name} says more."
                 )
-        first = min(CommitLog(lake.path(table)).versions(), default=0)
         needed, reached = (_slowest(each, identity) for each in (again, places))
-        if needed is not None and reached is not None and needed < first <= reached:
+        log = CommitLog(lake.path(table))
+        if needed is None or reached is None or log.holds(needed):
+            continue
+        first = min(log.versions(), default=0)
+        if needed < first <= reached:
             raise CheckpointIncompatible(
                 f"stream '{stream.name}': a start goes through the log of '{table.name}' from "
                 f"version {needed} on, where its last batch began, and the log begins at {first}: "
