@@ -51,6 +51,13 @@ SHORT: Final = 60
 IGNORED: Final = frozenset({"annotation", "returns", "ctx", "type_comment", "kind", "type_params"})
 """Fields of a syntax tree that change nothing of what the code does."""
 FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+CAPTURES: Final[dict[type[ast.AST], str]] = {
+    ast.ExceptHandler: "name",
+    ast.MatchAs: "name",
+    ast.MatchStar: "name",
+    ast.MatchMapping: "rest",
+}
+"""Nodes that set a variable without an `ast.Name`, with the field that says which."""
 MADE: Final = "<string>"
 """The file of methods that were made of a class's fields, as those of dataclasses."""
 FIELD: Final = "field "
@@ -380,6 +387,8 @@ def _bound_in(function: ast.AST) -> frozenset[str]:
                 shared.update(names)
             case ast.arg(arg=name):
                 shared.add(name)  # A caller may name it.
+            case _ if type(node) in CAPTURES:
+                bound.add(getattr(node, CAPTURES[type(node)]))
     return frozenset(bound - shared)
 
 
@@ -394,8 +403,9 @@ def _written(node: object, local: frozenset[str], numbers: dict[str, int]) -> st
         return repr(node)
     if isinstance(node, ast.AnnAssign) and node.value is not None:
         node = ast.Assign([node.target], node.value)
+    captures = CAPTURES.get(type(node))
     parts = [
-        f"{name}={_written(value, local, numbers)}"
+        f"{name}={_written(ast.Name(value) if name == captures else value, local, numbers)}"
         for name, value in ast.iter_fields(node)
         if name not in IGNORED and value is not None and value != []
     ]

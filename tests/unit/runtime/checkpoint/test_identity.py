@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -264,6 +265,31 @@ def test_names_of_variables_annotations_and_new_fields_are_no_change(
     before, after = facts(tmp_path, TOOLS), facts(tmp_path, TOOLS.replace(*change))
 
     assert changes_between(before, after) == []
+
+
+MATCHING = """
+def rule(event):
+    try:
+        match event:
+            case {"level": int() as level, **others}:
+                return level, others
+            case [first, *rest]:
+                return first, rest
+    except ValueError as error:
+        return error
+"""
+
+
+@pytest.mark.parametrize("name", ["level", "others", "first", "rest", "error"])
+def test_names_that_patterns_and_handlers_set_are_no_change(tmp_path: Path, name: str) -> None:
+    def meaning(text: str) -> dict[str, str]:
+        facts(tmp_path, TOOLS + text)
+        return meaning_of_function(sys.modules["a_rule"].rule)
+
+    before = meaning(MATCHING)
+
+    assert meaning(re.sub(rf'(?<!"){name}', "renamed", MATCHING)) == before
+    assert meaning(MATCHING.replace("return level, others", "return others, level")) != before
 
 
 @pytest.mark.parametrize(
