@@ -50,6 +50,9 @@ from rivermark.model.stream import Ingest
 
 COLLECTED_BYTES: Final = 48 << 20
 """Batches up to this size as text come to the driver."""
+MOST_REPEATED: Final = 512 << 20
+"""The same for what each row carries of its file's name and columns: short lines behind a long
+header, or behind a wide first object, make it larger than the file."""
 
 KNOWN: Final = arrow_schema(
     StructType(
@@ -61,10 +64,6 @@ KNOWN: Final = arrow_schema(
 )
 """What is known of a split before its first row is read. Data and not literals: a literal becomes
 part of the generated code, which would then be compiled for every batch."""
-
-MOST_REPEATED: Final = 512 << 20
-"""The same for what each row carries of its file's name and columns: short lines behind a long
-header, or behind a wide first object, make it larger than the file."""
 
 NO_SPLITS: Final[Mapping[str, str]] = {}
 

@@ -125,9 +125,9 @@ class OfGreatExpectations:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that the arguments name as such."""
-        single = ("column", "column_A", "column_B")
-        named = [self.kwargs[key] for key in single if key in self.kwargs]
-        return (*named, *self.kwargs.get("column_list", ()))
+        kwargs = self.kwargs
+        single = [kwargs[key] for key in ("column", "column_A", "column_B") if key in kwargs]
+        return (*single, *kwargs.get("column_list", ()))
 
 
 TableQuestion = Columns | RowCount
