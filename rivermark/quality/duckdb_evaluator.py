@@ -29,6 +29,7 @@ from rivermark.quality.duckdb_sql import (
     count_by_rule,
     local_day,
     on_days,
+    reason_of,
     search_of,
 )
 from rivermark.quality.errors import CheckCrashed, SuiteDoesNotFit, Unanswered
@@ -220,9 +221,7 @@ class DuckDbEvaluator:
             with suite_connection({BATCH: self.rows}) as duck:
                 return duck.execute(sql, list(values) or None).fetchall()
         except duckdb.Error as error:
-            # DuckDB's message may quote a value.
-            reason = type(error).__name__ if self.table.personal else str(error).splitlines()[0]
-            name = rule.name if rule else ""
+            reason, name = reason_of(error, self.table), rule.name if rule else ""
             raise CheckCrashed(reason, suite=self.table.name, rule=name) from error
 
 

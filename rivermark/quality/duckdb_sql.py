@@ -188,6 +188,12 @@ def on_days(table: Table, days: Collection[date]) -> str:
     return " OR ".join(parts)
 
 
+def reason_of(error: duckdb.Error, table: Table) -> str:
+    """What DuckDB says; of a table with personal columns only the kind of error."""
+    # The message may quote a value.
+    return type(error).__name__ if table.personal else str(error).splitlines()[0]
+
+
 def local_day(table: Table) -> str:
     """The day to which a row belongs."""
     daily = days_of(table)

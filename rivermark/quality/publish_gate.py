@@ -41,7 +41,7 @@ from rivermark.model.rule import SuiteRule, in_rows
 from rivermark.model.suite import Suite
 from rivermark.model.table import Table
 from rivermark.quality.duckdb_evaluator import suite_connection
-from rivermark.quality.duckdb_sql import BATCH, count_by_rule, on_days
+from rivermark.quality.duckdb_sql import BATCH, count_by_rule, on_days, reason_of
 from rivermark.quality.errors import CheckCrashed, PublicationBlocked, SuiteDoesNotFit
 from rivermark.quality.suites import suite_of
 
@@ -152,8 +152,7 @@ def _answering(
     except SuiteDoesNotFit as error:
         unanswered[rule] = CheckCrashed(error.reason, suite=suite.name, rule=rule.name)
     except duckdb.Error as error:
-        # DuckDB's message may quote a value.
-        reason = type(error).__name__ if table.personal else str(error).splitlines()[0]
+        reason = reason_of(error, table)
         unanswered[rule] = CheckCrashed(reason, suite=suite.name, rule=rule.name)
 
 

@@ -42,7 +42,7 @@ NOT_EVALUATED: Final = "fa-exclamation-triangle"
 MILD_ROWS: Final = re.compile(
     rf"{re.escape(FAILED)}((?:(?!</tr>).)*?; (?:{'|'.join(MILD)})\))", re.DOTALL
 )
-"""Failed rules whose description ends with such a severity, from their icon on."""
+"""Failed rules whose description names such a severity, from their icon on."""
 DEAD_LINKS: Final = re.compile(
     r"<a\b[^>]*href=\"(?:https?:[^\"]*|[^\"]*expectations/[^\"]*)\"[^>]*>(.*?)</a>", re.DOTALL
 )
