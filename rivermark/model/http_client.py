@@ -76,6 +76,7 @@ class HttpClient:
         parts = server_of(url)
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._connection = kind(parts.hostname or "", parts.port, timeout=timeout.total_seconds())
+        self._is_aborted = False
         self.path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
     def request(
@@ -87,11 +88,12 @@ class HttpClient:
             HttpFailed: there is none.
         """
         is_new = self._connection.sock is None
+        self._is_aborted = False
         try:
             try:
                 response = self._exchange(method, path, headers, body)
             except (ConnectionError, HTTPException):
-                if is_new:
+                if is_new or self._is_aborted:
                     raise
                 # A server may close a connection that has rested.
                 self._connection.close()
@@ -116,6 +118,7 @@ class HttpClient:
 
     def abort(self) -> None:
         """Make a request of another thread fail now."""
+        self._is_aborted = True
         connected = self._connection.sock
         if connected is not None:
             with suppress(OSError):

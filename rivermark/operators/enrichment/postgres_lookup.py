@@ -88,6 +88,7 @@ class _Client(LookupClient):
         # Value by value, so that the server takes their types from the columns.
         key = SQL("({})").format(SQL(", ").join([SQL("%s")] * self._on))
         query = SQL("{}({})").format(self._select, SQL(", ").join([key] * len(keys)))
+        self._is_aborted = False
         try:
             is_new = self._connection is None
             try:
