@@ -94,8 +94,8 @@ def record(archive: Path, jars: list[Path], scratch: Path) -> str:
 
 def fingerprint(jars: list[Path]) -> str:
     """All that an archive depends on: the JVM, each JAR with its place and time, and the job."""
-    asked = [java(), "-version"]
-    version = subprocess.run(asked, capture_output=True, text=True, check=True).stderr
+    command = [java(), "-version"]
+    version = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     paths = [*jars, *sorted(spark_jars().glob("*.jar"))]
     parts = [version, sha256(JOB), *(f"{path} {path.stat().st_mtime_ns}" for path in paths)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

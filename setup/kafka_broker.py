@@ -93,11 +93,11 @@ class Broker(LocalServer):
     def _program(self, name: str, *arguments: str) -> list[str]:
         return [java(), *JVM, "-cp", f"{CACHE / 'jars' / 'kafka'}/*", name, *arguments]
 
-    def _answers(self) -> bool:
-        return answers(self.port)
+    def _is_serving(self) -> bool:
+        return is_serving(self.port)
 
 
-def answers(port: int) -> bool:
+def is_serving(port: int) -> bool:
     """Whether a broker serves requests on the port."""
     try:
         with socket.create_connection((HOST, port), timeout=2) as connection:

@@ -89,7 +89,7 @@ class LocalServer(ABC):
         CHILDREN.append(started)
         self._pid_file.write_text(str(started.pid))
         deadline = time.monotonic() + START_SECONDS
-        while not self._answers():
+        while not self._is_serving():
             if started.poll() is not None or time.monotonic() > deadline:
                 self.stop()
                 raise Problem(f"{self.name} did not start:\n{self._last_words()}")
@@ -122,7 +122,7 @@ class LocalServer(ABC):
         """What starts it; its folder is part of it."""
 
     @abstractmethod
-    def _answers(self) -> bool:
+    def _is_serving(self) -> bool:
         """Whether it serves requests."""
 
     def _end(self, process: psutil.Process) -> None:

@@ -37,10 +37,10 @@ SETTINGS: Final = {
 def program(name: str) -> str:
     """The path of one of PostgreSQL's programs; raises Problem where it is not installed."""
     # Debian keeps them beside one another by version, and off the PATH.
-    found = sorted(
+    installed = sorted(
         Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda p: float(p.parts[-3])
     )
-    path = str(found[-1]) if found else shutil.which(name)
+    path = str(installed[-1]) if installed else shutil.which(name)
     if path is None:
         raise Problem(
             f"PostgreSQL's program {name} is not installed: on Debian, apt-get install postgresql"
@@ -117,9 +117,9 @@ class PostgresServer(LocalServer):
         settings = [word for name, value in values.items() for word in ("-c", f"{name}={value}")]
         return [program("postgres"), "-D", str(self._data), "-p", str(self.port), *settings]
 
-    def _answers(self) -> bool:
-        asked = [program("pg_isready"), "-q", "-h", HOST, "-p", str(self.port)]
-        return subprocess.run(asked, check=False).returncode == 0
+    def _is_serving(self) -> bool:
+        command = [program("pg_isready"), "-q", "-h", HOST, "-p", str(self.port)]
+        return subprocess.run(command, check=False).returncode == 0
 
     def _end(self, process: psutil.Process) -> None:
         # SIGTERM would wait for clients to leave.

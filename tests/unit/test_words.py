@@ -17,7 +17,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("rivermark", "assets", "simulator", "resources", "jobs", "platform_defs", "bench")
+PACKAGES = (
+    "rivermark",
+    "assets",
+    "simulator",
+    "resources",
+    "jobs",
+    "platform_defs",
+    "bench",
+    "setup",
+)
 
 # As a whole name these say nothing about the value: `not_found` is fine, `found` is not.
 EMPTY_NAMES = {"found", "there", "mine", "given"}
@@ -44,6 +53,7 @@ ALLOWED = {
     "rivermark/runtime": 3,
     "jobs": 1,
     "bench": 2,
+    "setup": 1,
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from setup.ivy import Problem
-from setup.kafka_broker import Broker, answers
+from setup.kafka_broker import Broker, is_serving
 from setup.local_server import HOST, free_port, is_free
 
 
@@ -31,4 +31,4 @@ def test_another_process_that_has_the_id_of_a_former_broker_is_left_alone(tmp_pa
     assert broker.process() is None
     assert not broker.stop()
     assert not (tmp_path / "kafka.pid").exists()
-    assert not answers(broker.port)
+    assert not is_serving(broker.port)
