@@ -97,6 +97,17 @@ def check_versioned(table: Table, version: str, keys: tuple[str, ...] = ()) -> N
             )
 
 
+def check_keys(rows: pa.Table, table: Table, keys: tuple[str, ...]) -> None:
+    """Refuse rows that lack a value of their key; raises RivermarkError."""
+    if any(rows[key].null_count for key in keys):
+        raise RivermarkError(f"table '{table.name}': rows without a key cannot be merged")
+
+
+def is_deletion(deleted: str | None) -> str:
+    """Whether a row deletes its key, in SQL; unknown is no."""
+    return f"coalesce(({deleted}), false)" if deleted else "false"
+
+
 def tombstones_of(sink: DeltaUpsert, table: Table) -> Table:
     """The table of deleted keys and the versions at which they were deleted."""
     names = (*table.keys, *(() if sink.version in table.keys else (sink.version,)))
@@ -169,8 +180,7 @@ class _Writer(SinkWriter):
         names = self._table.schema.fieldNames()
         new = rows if isinstance(rows, pa.Table) else rows.toArrow()
         new = new.select(names).cast(arrow_schema(self._table.schema))
-        if any(new[key].null_count for key in self._table.keys):
-            raise RivermarkError(f"table '{self._table.name}': rows without a key cannot be merged")
+        check_keys(new, self._table, self._table.keys)
         if not new.num_rows:
             return 0
         with commit_lock(self._path):
@@ -189,7 +199,7 @@ class _Writer(SinkWriter):
         schema = arrow_schema(self._table.schema)
         keys = ", ".join(quoted(key) for key in self._table.keys)
         version = quoted(self._sink.version)
-        deleted = f"coalesce(({self._sink.deleted}), false)" if self._sink.deleted else "false"
+        deleted = is_deletion(self._sink.deleted)
         # Of a deletion only key and version count, and no more is kept of it.
         values = ", ".join(
             f"CASE WHEN NOT _deleted THEN CAST({quoted(name)} AS VARCHAR) END DESC NULLS LAST"

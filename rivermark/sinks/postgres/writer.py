@@ -21,7 +21,7 @@ from rivermark.lake.sql import connection as duckdb_connection
 from rivermark.model.errors import RivermarkError
 from rivermark.model.postgres import Database, Session
 from rivermark.model.sink import BatchIdentity, Rows, SinkContext, SinkWriter
-from rivermark.sinks.delta_upsert import in_memory
+from rivermark.sinks.delta_upsert import check_keys, in_memory, is_deletion
 from rivermark.sinks.postgres.column_types import is_nested
 from rivermark.sinks.postgres.target import Held, Target, names_of
 
@@ -214,17 +214,12 @@ class Upserter(Writer):
 
     def _marked(self, rows: pa.Table) -> pa.Table:
         """The rows with a mark on those that delete their key."""
-        if any(rows[key].null_count for key in self._target.keys):
-            raise RivermarkError(
-                f"table '{self._target.output.name}': rows without a key cannot be merged"
-            )
-        deleted = f"coalesce(({self._target.deleted}), false)" if self._target.deleted else "false"
+        check_keys(rows, self._target.output, self._target.keys)
+        # The condition is part of the declaration.
+        sql = f"SELECT {is_deletion(self._target.deleted)} AS _deleted FROM new"  # noqa: S608
         with duckdb_connection({"new": in_memory(rows)}) as duckdb:
-            # It is part of the declaration.
-            marked: pa.Table = duckdb.sql(
-                f"SELECT *, {deleted} AS _deleted FROM new"  # noqa: S608
-            ).to_arrow_table()
-        return rows.append_column("_deleted", marked["_deleted"])
+            marks: pa.Table = duckdb.sql(sql).to_arrow_table()
+        return rows.append_column("_deleted", marks["_deleted"])
 
     def _delete(self, connection: Connection) -> None:
         """Note the deletions, and delete rows that are not newer."""
