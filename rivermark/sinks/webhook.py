@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 import pyarrow as pa
@@ -44,9 +44,6 @@ from rivermark.model.sink import (
 )
 from rivermark.model.table import Table
 from rivermark.sinks.delta_append import DeltaAppend
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 UNDELIVERED: Final = struct_type(
     "undelivered_at timestamp, idempotency_key string, body string, reason string, attempts int"
@@ -156,7 +153,7 @@ class _Writer(SinkWriter):
         seen: Counter[str] = Counter()
         at_once = self._sink.rows_at_once
         for start in range(0, rows.num_rows, at_once):
-            objects: Sequence[Any] = rows.slice(start, at_once).to_pylist()
+            objects = rows.slice(start, at_once).to_pylist()
             body = msgspec.json.encode(objects if at_once > 1 else objects[0])
             named = f"{identity.stream}\n{identity.generation}\n{identity.batch}\n".encode()
             digest = hashlib.sha256(named + body).hexdigest()[:32]

@@ -19,16 +19,15 @@ class KafkaSource(KafkaOptions, Source):
 
     `format` says what values are: `json` is an object; `text` (UTF-8) comes in a column `text`;
     `bytes` in a column `bytes`, as base64; `Avro(...)` and `Protobuf(...)` are records whose fields
-    are columns. Beside its values each message has `_topic`,
-    `_partition`, `_offset`, `_timestamp` (UTC), `_key` as text (`_key_bytes`, base64, where it is
-    none), and each header as `_header.<name>`; fields take them by their `names`. In the raw table
-    `_row` is the offset.
+    are columns. Beside its values each message has `_topic`, `_partition`, `_offset`, `_timestamp`
+    (UTC), `_key` as text (`_key_bytes`, base64, where it is none), and each header as
+    `_header.<name>`; fields take them by their `names`. In the raw table `_row` is the offset.
 
     `start` counts for the first start alone: `earliest`, `latest`, a moment (the first messages
     with that timestamp or a later one), offsets by topic and partition, or those that a
-    `ConsumerGroup` has committed. A partition or topic
-    that appears later, or that the offsets leave out, is read from its first message. Messages of
-    transactions that are open or were aborted are not read, unless `isolation` says so.
+    `ConsumerGroup` has committed. A partition or topic that appears later, or that the offsets
+    leave out, is read from its first message. Messages of transactions that are open or were
+    aborted are not read, unless `isolation` says so.
 
     A planned batch holds `max_messages` at most; of several partitions those of the same span of
     message timestamps. Messages without a value (tombstones) are counted and become no rows; with
