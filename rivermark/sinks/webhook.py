@@ -114,7 +114,10 @@ def undelivered_of(table: Table) -> Table:
 class _Writer(SinkWriter):
     def __init__(self, sink: WebhookSink, context: SinkContext) -> None:
         resolved = resolved_settings("webhook", {"url": sink.url, **sink.headers})
-        self._client = HttpClient(resolved.pop("url"), sink.timeout)
+        try:
+            self._client = HttpClient(resolved.pop("url"), sink.timeout)
+        except DeclarationError as error:
+            raise DeclarationError(f"{sink.target}: {error}") from None
         self._headers = {"Content-Type": "application/json", **resolved}
         self._sink = sink
         self._columns = context.table.schema.fieldNames()

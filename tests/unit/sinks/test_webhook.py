@@ -196,6 +196,12 @@ def test_secrets_and_urls_in_a_declaration_are_refused() -> None:
     assert shown.startswith("webhook https://hooks.example/alerts: at least once, with a key")
 
 
-def test_a_url_of_the_environment_that_is_not_set_is_named(where: SinkContext) -> None:
+def test_a_url_of_the_environment_that_is_not_set_or_is_none_is_named(
+    where: SinkContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(RivermarkError, match=r"webhook setting 'url' .* HOOK, which is not set"):
         WebhookSink(url="$HOOK").open(where)
+    monkeypatch.setenv("HOOK", "hooks.example/hunter2")
+    with pytest.raises(DeclarationError, match=r"webhook \$HOOK: the URL is to begin") as raised:
+        WebhookSink(url="$HOOK").open(where)
+    assert "hunter2" not in str(raised.value)
