@@ -93,13 +93,19 @@ class _Client(LookupClient):
     def __init__(self, lookup: HttpLookup, on: Sequence[str], timeout: timedelta) -> None:
         self._on = on
         self._http = HttpClient(lookup.url, timeout)
+        for name in PLACE.findall(self._http.path):
+            if name not in on:
+                raise DeclarationError(
+                    f"lookup '{lookup.name}': its URL names {{{name}}}, which is not among the "
+                    f"columns that it is looked up by: {', '.join(on)}"
+                )
         self._headers = resolved_settings("lookup", lookup.headers)
         self._fields = [(f.name, FORMS[type(f.dataType)] | None) for f in lookup.schema.fields]
 
     def get(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Any]]:
         [key] = keys
         values = {name: quote(str(v), safe="") for name, v in zip(self._on, key, strict=True)}
-        path = PLACE.sub(lambda place: values.get(place[1], place[0]), self._http.path)
+        path = PLACE.sub(lambda place: values[place[1]], self._http.path)
         try:
             reply = self._http.request("GET", path, self._headers)
         except HttpFailed as error:

@@ -315,6 +315,15 @@ def test_a_postgres_that_hangs_is_a_time_out_and_one_that_refuses_says_why(
     assert (row[STATUS], row[ERROR]) == ("failed", 'column "price" does not exist')
 
 
+def test_a_url_that_names_another_column_ends_the_batch_instead_of_finding_nothing() -> None:
+    with (
+        serving(lambda _: (404, {})) as service,
+        pytest.raises(DeclarationError, match=r"names \{ad\}, which is not .* by: ad_id"),
+    ):
+        enriched(step(HttpLookup(url=f"{service.url}/{{ad}}", columns="a string")), clicks("1"))
+    assert service.requests == []
+
+
 def test_declarations_that_cannot_work_are_refused() -> None:
     with pytest.raises(DeclarationError, match="the header Authorization holds a secret"):
         HttpLookup(url="http://h/{a}", columns="a string", headers={"Authorization": "hunter2"})
