@@ -62,12 +62,17 @@ def enrich(
     names = lookup.schema.fieldNames()
     missing = [name for name in on if name not in rows.columns]
     twice = [name for name in (*names, STATUS, ERROR) if name in rows.columns]
-    if missing or twice or not on:
-        what = f"no column '{missing[0]}'" if missing else "`on` names no column"
-        what = f"a column '{twice[0]}' already" if twice else what
-        raise DeclarationError(f"enrich: the rows have {what}")
-    if in_flight < 1 or attempts < 1 or timeout <= timedelta(0):
-        raise DeclarationError("enrich: `in_flight`, `attempts` and `timeout` are more than 0")
+    fault = ""
+    if not on:
+        fault = "`on` names no column"
+    elif missing:
+        fault = f"the rows have no column '{missing[0]}'"
+    elif twice:
+        fault = f"the rows have a column '{twice[0]}' already"
+    elif min(in_flight, attempts, lookup.keys_at_once) < 1 or timeout <= timedelta(0):
+        fault = "`in_flight`, `attempts`, `timeout` and `keys_at_once` are more than 0"
+    if fault:
+        raise DeclarationError(f"enrich with {lookup.name}: {fault}")
     added = [StructField(f.name, f.dataType) for f in lookup.schema.fields]
     added += [StructField(STATUS, StringType()), StructField(ERROR, StringType())]
     schema = StructType([*rows.schema.fields, *added])

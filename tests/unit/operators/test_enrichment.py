@@ -8,16 +8,18 @@ from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import psutil
 import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField
 
 from rivermark.model.errors import DeclarationError
 from rivermark.operators import HttpLookup, Lookup, LookupFailed, PostgresLookup
-from rivermark.operators.enrichment.enrich import ERROR, STATUS, Enrichment
+from rivermark.operators.enrichment.enrich import ERROR, STATUS, Enrichment, enrich
 from rivermark.operators.enrichment.pool import Cache, Outcome, Terms
 from rivermark.testing import wait_until
 from setup.postgres_server import PostgresServer
@@ -322,6 +324,26 @@ def test_a_url_that_names_another_column_ends_the_batch_instead_of_finding_nothi
     ):
         enriched(step(HttpLookup(url=f"{service.url}/{{ad}}", columns="a string")), clicks("1"))
     assert service.requests == []
+
+
+@pytest.mark.parametrize(
+    ("on", "lookup", "options", "fault"),
+    [
+        ((), {}, {}, "`on` names no column"),
+        (("ad",), {}, {}, "the rows have no column 'ad'"),
+        (("ad_id",), {"columns": "note string"}, {}, "the rows have a column 'note' already"),
+        (("ad_id",), {"keys_at_once": 0}, {}, ".*`keys_at_once` are more than 0"),
+        (("ad_id",), {}, {"attempts": 0}, ".*`attempts`, .* are more than 0"),
+        (("ad_id",), {}, {"timeout": timedelta(0)}, ".*`timeout` and .* are more than 0"),
+    ],
+)
+def test_what_an_enrichment_cannot_do_is_said_with_its_lookup(
+    on: tuple[str, ...], lookup: dict[str, Any], options: dict[str, Any], fault: str
+) -> None:
+    rows = cast(DataFrame, SimpleNamespace(columns=["ad_id", "note"]))
+    made = PostgresLookup(**{"table": "ads", "columns": "campaign string", **lookup})
+    with pytest.raises(DeclarationError, match=f"^enrich with table ads of PostgreSQL: {fault}"):
+        enrich(rows, made, on, **options)
 
 
 def test_declarations_that_cannot_work_are_refused() -> None:
