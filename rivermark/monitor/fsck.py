@@ -178,14 +178,15 @@ def _faults_of_stream(lake: Lake, stream: AnyStream, quick: bool) -> list[Fault]
     except TableDamaged:
         return []  # Said of the table.
     folder = Path(filesystem(lake.checkpoint(stream.name, generation.number))[1])
-    paths = [*faults_of_state_paths(str(folder), stream.name)]
-    notes = [fault for fault in paths if fault.note]
-    faults = [*faults_of_start(folder, stream.name), *faults_of_records(folder, stream.name)]
-    faults += [fault for fault in paths if not fault.note]
+    faults = [
+        *faults_of_state_paths(str(folder), stream.name),
+        *faults_of_start(folder, stream.name),
+        *faults_of_records(folder, stream.name),
+    ]
     if not quick and folder.is_dir():
         faults += faults_of_rest(folder, stream.name)
-    if faults:
-        return [*notes, *faults]
+    if not all(fault.note for fault in faults):
+        return faults
     # What a refresh has written it writes again, whatever its checkpoint knows of it.
     refreshes = isinstance(stream, Stream) and stream.kind == "refresh"
     tables = [] if refreshes else [table.name for table in stream.tables]
@@ -195,10 +196,10 @@ def _faults_of_stream(lake: Lake, stream: AnyStream, quick: bool) -> list[Fault]
         check_batches(lake, stream, generation.origin(stream, RUN), held)
         check_positions(lake, stream, generation.number)
     except CheckpointIncompatible as error:
-        return [*notes, Fault(str(folder), str(error), "")]
+        return [*faults, Fault(str(folder), str(error), "")]
     except (TableDamaged, DeltaError):
         pass  # Said of the table.
-    return notes
+    return faults
 
 
 def _repair(
