@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 REMEMBERED: Final = 4096
-"""Files of a folder that a process knows at most: more than lie between two table checkpoints."""
+"""Files of a folder that a process knows at most: more entries than lie between two table
+checkpoints. Of more data files than these each read checks most again, as it opens them again."""
 
 Stamp = tuple[int, int]
 """Size and time of a file that was checked."""
