@@ -21,6 +21,8 @@ from rivermark.model.rule import Expectation, SuiteRule
 
 RULE_KEY: Final = "rule"
 """Where an expectation's metadata names its rule."""
+LIMITS: Final = frozenset({"min_value", "max_value", "strict_max"})
+"""Arguments of a range that ours has too."""
 
 
 class HasJson(Protocol):
@@ -111,66 +113,51 @@ def _rule(
 def _equal(kind: str, kwargs: dict[str, Any]) -> SuiteRule | None:
     """Our rule that asks the same, None where there is none."""
     mostly = kwargs.pop("mostly", 1.0)
+    names = kwargs.keys()
     try:
-        match kind, kwargs:
-            case "expect_column_values_to_not_be_null", {"column": column, **rest} if not rest:
-                return expect.not_null(column, mostly=mostly)[0]
-            case "expect_column_values_to_be_in_set", {
-                "column": column,
-                "value_set": values,
-                **rest,
-            } if not rest:
-                return expect.in_set(column, values, mostly=mostly)[0]
-            case "expect_column_values_to_be_between", {"column": column, **rest} if (
-                rest.keys()
-                <= {
-                    "min_value",
-                    "max_value",
-                    "strict_max",
-                }
-            ):
-                low, high = rest.get("min_value"), rest.get("max_value")
-                open_end = bool(rest.get("strict_max"))
+        match kind:
+            case "expect_column_values_to_not_be_null" if names == {"column"}:
+                return expect.not_null(kwargs["column"], mostly=mostly)[0]
+            case "expect_column_values_to_be_in_set" if names == {"column", "value_set"}:
+                return expect.in_set(kwargs["column"], kwargs["value_set"], mostly=mostly)[0]
+            case "expect_column_values_to_be_between" if names - LIMITS == {"column"}:
+                low, high = kwargs.get("min_value"), kwargs.get("max_value")
+                open_end = bool(kwargs.get("strict_max"))
+                column = kwargs["column"]
                 return expect.between(column, low, high, high_excluded=open_end, mostly=mostly)[0]
-            case "expect_column_pair_values_a_to_be_greater_than_b", {
-                "column_A": second,
-                "column_B": first,
-                "ignore_row_if": "either_value_is_missing",
-                **rest,
-            } if rest.keys() <= {"or_equal"}:
-                strictly = not rest.get("or_equal")
+            case "expect_column_pair_values_a_to_be_greater_than_b" if (
+                names - {"or_equal"} == {"column_A", "column_B", "ignore_row_if"}
+                and kwargs["ignore_row_if"] == "either_value_is_missing"
+            ):
+                first, second = kwargs["column_B"], kwargs["column_A"]
+                strictly = not kwargs.get("or_equal")
                 return expect.pair_ordered(first, second, strictly=strictly, mostly=mostly)[0]
         if mostly != 1.0:
             return None
-        match kind, kwargs:
-            case "expect_column_values_to_be_unique", {"column": column, **rest} if not rest:
-                return expect.unique(column)[0]
-            case "expect_compound_columns_to_be_unique", {
-                "column_list": columns,
-                "ignore_row_if": "any_value_is_missing",
-                **rest,
-            } if not rest:
-                return expect.unique(columns)[0]
-            case "expect_table_row_count_to_be_between", {**limits} if limits.keys() <= {
-                "min_value",
-                "max_value",
-            }:
-                low, high = (_whole(limits.get(each)) for each in ("min_value", "max_value"))
+        match kind:
+            case "expect_column_values_to_be_unique" if names == {"column"}:
+                return expect.unique(kwargs["column"])[0]
+            case "expect_compound_columns_to_be_unique" if (
+                names == {"column_list", "ignore_row_if"}
+                and kwargs["ignore_row_if"] == "any_value_is_missing"
+            ):
+                return expect.unique(kwargs["column_list"])[0]
+            case "expect_table_row_count_to_be_between" if names <= {"min_value", "max_value"}:
+                low, high = (_whole(kwargs.get(each)) for each in ("min_value", "max_value"))
                 name = f"rows are {low} to {high}"
                 return expect.row_count_between(low, high, name=name)[0]
-            case "expect_table_row_count_to_equal", {"value": int(rows), **rest} if not rest:
-                return expect.row_count_between(rows, rows, name=f"rows are {rows}")[0]
-            case "expect_table_columns_to_match_set", {
-                "column_set": columns,
-                **rest,
-            } if rest.get("exact_match", True) and rest.keys() <= {"exact_match"}:
-                return expect.columns_match(*columns)[0]
-            case "unexpected_rows_expectation", {"unexpected_rows_query": query, **rest} if (
-                not rest
+            case "expect_table_row_count_to_equal" if names == {"value"} and isinstance(
+                rows := kwargs["value"], int
             ):
-                rule = expect.no_rows_from(query, name=f"no rows from {query}")[0]
+                return expect.row_count_between(rows, rows, name=f"rows are {rows}")[0]
+            case "expect_table_columns_to_match_set" if kwargs.get(
+                "exact_match", True
+            ) and names - {"exact_match"} == {"column_set"}:
+                return expect.columns_match(*kwargs["column_set"])[0]
+            case "unexpected_rows_expectation" if names == {"unexpected_rows_query"}:
+                query = kwargs["unexpected_rows_query"]
                 check_query(query)
-                return rule
+                return expect.no_rows_from(query, name=f"no rows from {query}")[0]
     except (DeclarationError, SqlRefused, ValueError, TypeError):
         # Limits or SQL of another kind than ours: the expectation stays as it is.
         return None
