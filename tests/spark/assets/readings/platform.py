@@ -8,15 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from deltalake import DeltaTable
 from pyspark.sql import Row, SparkSession
 
 from assets.readings.streams import READING_STREAMS
 from rivermark.model.stream import AnyStream
-from rivermark.model.suite import Suite
-from rivermark.model.table import Table
 from rivermark.model.topology import Topology
-from rivermark.quality.duckdb_evaluator import DuckDbEvaluator
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
 from tests.spark.helpers.delta_rows import delta_rows
@@ -53,15 +49,6 @@ class Platform:
 
     def rows(self, name: str, *columns: str) -> list[tuple[Any, ...]]:
         return sorted((tuple(r) for r in self.delta_rows(name, *columns)), key=repr)
-
-    def meets(self, table: Table, suite: Suite) -> None:
-        """Assert that the table has rows, and none that its suite minds."""
-        rows = DeltaTable(self.settings.lake().path(table)).to_pyarrow_dataset()
-
-        result = DuckDbEvaluator(rows, table, 0).evaluate(suite)
-
-        assert [f"{f.name}: {f.observed}" for f in result.failures if f.severity != "info"] == []
-        assert result.rows > 0
 
 
 def utc(moment: datetime) -> datetime:

@@ -15,6 +15,7 @@ from rivermark.model.table import Table
 from rivermark.quality.suites import suites_of
 from tests.spark.assets.readings.platform import Platform, utc
 from tests.spark.helpers.landing import Landing
+from tests.spark.helpers.meets_suite import assert_meets
 
 STREAMS = (LIBRARY, LIBRARY_HOURS, OCCUPANCY, OCCUPANCY_RESAVED)
 LIBRARY_R2 = ["1163462403453 20 999 19,97 2,73 51,98 20,72 1 1", ""]
@@ -100,4 +101,4 @@ def test_rows_wider_than_their_header_keep_their_columns(platform: Platform) -> 
     ids=lambda value: getattr(value, "name", None),
 )
 def test_the_table_meets_its_suite(platform: Platform, table: Table, suite: Suite) -> None:
-    platform.meets(table, suite)
+    assert_meets(platform.settings.lake(), table, suite)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
 from pyspark.sql import Row, SparkSession
 
 from assets.taxi.cleansing import CLEAN_FARES, CLEAN_RIDES
@@ -22,7 +21,6 @@ from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
 from rivermark.model.suite import Suite
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
-from rivermark.quality.duckdb_evaluator import DuckDbEvaluator
 from rivermark.quality.suites import suites_of
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
@@ -32,6 +30,7 @@ from simulator.taxi.drip import drip
 from simulator.taxi.drip_plan import DripPlan
 from tests.oracles.rides import TaxiOracle, by_id
 from tests.spark.helpers.delta_rows import delta_rows
+from tests.spark.helpers.meets_suite import assert_meets
 from tests.spark.helpers.recomputing import recompute_days
 
 pytestmark = pytest.mark.long
@@ -199,12 +198,7 @@ def test_a_recomputed_day_has_the_same_rows(platform: Platform, stream: Any) -> 
     ids=lambda value: getattr(value, "name", None),
 )
 def test_the_table_meets_its_suite(platform: Platform, table: Table, suite: Suite) -> None:
-    rows = DeltaTable(platform.settings.lake().path(table)).to_pyarrow_dataset()
-
-    result = DuckDbEvaluator(rows, table, 0).evaluate(suite)
-
-    assert [f"{f.name}: {f.observed}" for f in result.failures if f.severity != "info"] == []
-    assert result.rows > 0
+    assert_meets(platform.settings.lake(), table, suite)
 
 
 def utc(moment: datetime) -> datetime:
