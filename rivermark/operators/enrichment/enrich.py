@@ -47,7 +47,7 @@ def enrich(
 
     `lookup_status` says what became of it: `found`, `absent` (also where the key is null),
     `failed` or `timed out`, the last two with the reason as `lookup_error`, and null columns. With
-    `on_failure="fail"` the batch ends with an error instead, and is repeated by the restart.
+    `on_failure="fail"` the run ends with an error instead; the next start repeats the batch.
 
     Each Python worker has up to `in_flight` requests at a time, over connections that it keeps from
     batch to batch, each within `timeout` and made up to `attempts` times, with growing pauses.
