@@ -30,7 +30,7 @@ DEFAULTS: Final = {
     # A server whose machine is gone says nothing.
     "keepalives_idle": "20",
     "tcp_user_timeout": "60000",
-    # Somebody's lock on the table is waited for as long.
+    # A lock on the table is waited for as long.
     "options": f"-c lock_timeout={int(PATIENCE_SECONDS)}s -c TimeZone=UTC",
 }
 PASSING: Final = (
@@ -151,7 +151,7 @@ class Session:
         return self._connection
 
     def _is_serving(self) -> bool:
-        """Whether a server serves anybody there, whatever its certificate."""
+        """Whether a server accepts connections there, whatever its certificate."""
         from psycopg.conninfo import make_conninfo
         from psycopg.pq import PGconn, Ping
 
