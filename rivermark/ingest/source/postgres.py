@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
+import msgspec
 from pyspark.sql import SparkSession
 
 from rivermark.ingest.source.payload import driver_records, json_payload, json_value
@@ -88,6 +89,13 @@ class _Read(NamedTuple):
     version: str | None
 
 
+class _Position(msgspec.Struct):
+    """What a start needs of a split's path, whose lines are passed over."""
+
+    read: _Read
+    parts: int
+
+
 class _Reader(SourceReader):
     def __init__(self, source: PostgresSource) -> None:
         self._source = source
@@ -100,10 +108,9 @@ class _Reader(SourceReader):
     def restore(self, plan: PlanRows) -> None:
         parts: dict[_Read, int] = {}
         for (path,) in plan("path"):
-            position = json.loads(path)
-            read = _Read(*position["read"])
+            position = msgspec.json.decode(path, type=_Position)
             # A read of which only some parts were planned, before a kill, is done again.
-            parts[read] = parts.get(read, position["parts"]) - 1
+            parts[position.read] = parts.get(position.read, position.parts) - 1
         self._next = max((read.number for read in parts), default=-1) + 1
         self._last = max((read for read, missing in parts.items() if not missing), default=None)
 
