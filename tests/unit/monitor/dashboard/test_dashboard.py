@@ -159,6 +159,24 @@ def test_every_picture_says_in_words_what_it_shows(page: Page) -> None:
     assert "2 hours missing" in labels
 
 
+def test_numbers_with_a_unit_are_sorted_by_their_size(home: Settings, page: Page) -> None:
+    """As `page.js` reads them: by `data-v`, else by the text, without signs and what follows of."""
+    text = (home.home / "pages" / "dashboard.html").read_text()
+    tables = re.findall(r'<table class="sortable">(.*?)</table>', text, re.DOTALL)
+    cells = [
+        (re.findall(r' data-v="([^"]*)"', attributes), shown)
+        for table in tables
+        for attributes, shown in re.findall(r'<td([^>]* class="n"[^>]*)>([^<]*)</td>', table)
+    ]
+    # Added, removed and changed rows are three numbers in a cell.
+    keys = [value[0] if value else shown for value, shown in cells if shown and "/" not in shown]
+    numbers = [re.sub("[,%]| of .*", "", key) for key in keys]
+
+    assert any(" d" in shown for _, shown in cells), "a lag of days"
+    assert any(" kB" in shown for _, shown in cells)
+    assert [number for number in numbers if not re.fullmatch(r"-?[\d.]+", number)] == []
+
+
 def test_it_fits_a_phone_and_both_schemes(page: Page) -> None:
     assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in page.all(
         "meta"
