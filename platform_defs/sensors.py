@@ -1,6 +1,7 @@
 """The sensor that starts streams and starts them again: reads, lets decide, asks for runs."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -19,8 +20,11 @@ from rivermark.runtime.restart.plan import Alert, Plan, Start, groups_of, plan_r
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import HeartbeatStore
 
-EVERY_SECONDS: Final = 5
-"""A dead stream is found within this time; a tick reads some small files and five runs a group."""
+EVERY_SECONDS: Final = 4
+"""How old a tick is before the next one. The daemon looks each 5 s, by a clock that begins before
+that of a tick: with 5 here every second look would find that it is too early."""
+WAITED_SECONDS: Final = 4.0
+"""How long a tick waits for a moment that it knows: the next tick may come 5 s later than that."""
 RUNS_LOOKED_AT: Final = 5
 """Runs of a group that ended last, which are read at each tick beside all that have not ended."""
 
@@ -52,17 +56,22 @@ def restart_sensor(topology: Topology, jobs: Sequence[AssetJob]) -> dg.SensorDef
         context: dg.SensorEvaluationContext, platform: SettingsResource
     ) -> dg.SensorResult:
         state = platform.settings().state
-        # Runs before heartbeats: a run that ends in between is then seen as ending, not as dead.
-        runs = [run for group in groups for run in launched_runs(context.instance, group.name)]
         desired = DesiredStore(state)
-        plan = plan_restarts(
-            groups,
-            {group.name: desired.get(group.name) for group in groups},
-            HeartbeatStore(state).read(),
-            runs,
-            remembered(context.instance, context.cursor),
-            datetime.now(UTC),
-        )
+
+        def decide() -> tuple[Plan, list[LaunchedRun]]:
+            # Runs before heartbeats: one that ends in between is then seen as ending, not as dead.
+            runs = [r for group in groups for r in launched_runs(context.instance, group.name)]
+            plan = plan_restarts(
+                groups,
+                {group.name: desired.get(group.name) for group in groups},
+                HeartbeatStore(state).read(),
+                runs,
+                remembered(context.instance, context.cursor),
+                datetime.now(UTC),
+            )
+            return plan, runs
+
+        plan, runs = settled(decide)
         for group, reason in plan.pauses.items():
             desired.set(group, "paused", by="the restart sensor", reason=reason)
         correct_records(context, plan, runs)
@@ -80,6 +89,19 @@ def restart_sensor(topology: Topology, jobs: Sequence[AssetJob]) -> dg.SensorDef
         )
 
     return restart_streams
+
+
+def settled(decide: Callable[[], tuple[Plan, list[LaunchedRun]]]) -> tuple[Plan, list[LaunchedRun]]:
+    """The plan of now, or of the moment in this tick from which on something is to be started."""
+    ends = time.monotonic() + WAITED_SECONDS
+    plan, runs = decide()
+    while not plan.requests and plan.again_at is not None:
+        seconds = max((plan.again_at - datetime.now(UTC)).total_seconds(), 0) + 0.05
+        if time.monotonic() + seconds > ends:
+            break
+        time.sleep(seconds)
+        plan, runs = decide()
+    return plan, runs
 
 
 def launched_runs(instance: dg.DagsterInstance, group: str) -> list[LaunchedRun]:

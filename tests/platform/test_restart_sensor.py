@@ -120,6 +120,21 @@ def test_b065_a_run_whose_process_is_gone_is_failed_and_replaced_in_one_look(
     assert requests(found) == [("taxi_live", "taxi:1")]
 
 
+def test_a_run_that_was_killed_a_moment_ago_is_replaced_in_the_same_look(
+    look: Look, defs: dg.Definitions, instance: dg.DagsterInstance, settings: Settings
+) -> None:
+    """The next one is five seconds later than the end of its pause."""
+    wish(settings)
+    a_beat(
+        settings,
+        a_run(defs, instance, dg.DagsterRunStatus.STARTED),
+        age=timedelta(seconds=1),
+        pid=99_999_999,
+    )
+
+    assert requests(look()) == [("taxi_live", "taxi:1")]
+
+
 def test_a_living_run_is_left_alone_whatever_job_started_it(
     look: Look, defs: dg.Definitions, instance: dg.DagsterInstance, settings: Settings
 ) -> None:

@@ -163,7 +163,9 @@ class Deployment:
         now = self.record()
         if victim == "UI" and (now.supervisor == before.supervisor or not now.supervisor.runs()):
             return False
-        if victim in now.services and now.services[victim] == before.services[victim]:
+        # A code server is the child of the process that is supervised, which lives on.
+        supervised = victim in now.services and victim != CODE_SERVER
+        if supervised and now.services[victim] == before.services[victim]:
             return False
         return self._serves(moment if victim in ("daemon", "code server") else 0)
 

@@ -52,11 +52,15 @@ class Patience:
 
 @dataclass(frozen=True, kw_only=True)
 class Life:
-    """The state of one run, and why. `died_at` is the last moment at which it was seen alive."""
+    """The state of one run, and why. `died_at` is the last moment at which it was seen alive.
+
+    `dead_at` is when a process that is gone counts as dead, if nothing is heard of it until then.
+    """
 
     state: Literal["queued", "starting", "alive", "silent", "stalled", "ending", "dead"]
     why: str
     died_at: datetime | None = None
+    dead_at: datetime | None = None
 
 
 ProcessAlive = Callable[[Heartbeat], bool | None]
@@ -83,19 +87,28 @@ def life_of(
         why = f"run {run.run_id} gave no sign of life within {patience.start}"
         return Life(state="dead", why=why, died_at=requested_at)
     last = max(beats, key=lambda beat: beat.at)
-    silence = now - last.at
+    # A beat from the future was written before the clock was set back: it says nothing of silence.
+    silence, ahead = now - last.at, last.at - now
     alive = process_alive(last)
     ended = all(beat.state in ENDED for beat in beats)
-    if alive is False and silence > (patience.ending if ended else patience.gone):
+    gone = patience.ending if ended else patience.gone
+    if alive is False and max(silence, ahead) > gone:
         why = f"run {run.run_id}: its process (pid {last.pid} on {last.host}) is gone"
-        return Life(state="dead", why=why, died_at=last.at)
+        return Life(state="dead", why=why, died_at=min(last.at, now))
     if alive is None and silence > patience.far:
         why = f"run {run.run_id} on {last.host}: no sign of life for {_seconds(silence)}"
         return Life(state="dead", why=why, died_at=last.at)
+    dead_at = last.at + gone if alive is False else None
     if run.status == "canceling":
-        return Life(state="ending", why=f"run {run.run_id} is being cancelled")
+        return Life(state="ending", why=f"run {run.run_id} is being cancelled", dead_at=dead_at)
     if ended:
-        return Life(state="ending", why=f"run {run.run_id} is ending")
+        return Life(state="ending", why=f"run {run.run_id} is ending", dead_at=dead_at)
+    if alive is None and ahead > patience.far:
+        why = (
+            f"run {run.run_id}: the clock of {last.host} is {_seconds(ahead)} ahead of this "
+            "machine's, so that its silence cannot be told; set both by one time server"
+        )
+        return Life(state="silent", why=why)
     if alive and silence > patience.silent:
         why = (
             f"run {run.run_id}: its process (pid {last.pid}) is there but has said nothing for "
@@ -110,7 +123,7 @@ def life_of(
             "while input waits; look at the step's log and the Spark page, then cancel the run"
         )
         return Life(state="stalled", why=why)
-    return Life(state="alive", why=f"alive in run {run.run_id}")
+    return Life(state="alive", why=f"alive in run {run.run_id}", dead_at=dead_at)
 
 
 def _stands_still(beat: Heartbeat, now: datetime, patience: Patience) -> bool:

@@ -75,7 +75,11 @@ class Alert:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What to do now. `dead_runs` are records to be corrected before anything is started."""
+    """What to do now. `dead_runs` are records to be corrected before anything is started.
+
+    `again_at` is the earliest moment at which the passing of time alone may change the plan: a
+    process that is gone counts as dead then, or a pause before a start is over.
+    """
 
     requests: tuple[Start, ...] = ()
     skips: dict[str, str] = field(default_factory=dict)
@@ -83,6 +87,7 @@ class Plan:
     pauses: dict[str, str] = field(default_factory=dict)
     alerts: tuple[Alert, ...] = ()
     history: RestartHistory = field(default_factory=RestartHistory)
+    again_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +100,7 @@ class _Outcome:
     dead_runs: dict[str, str] = field(default_factory=dict)
     pause: str | None = None
     alerts: tuple[Alert, ...] = ()
+    again_at: datetime | None = None
 
 
 def plan_restarts(
@@ -148,6 +154,7 @@ def plan_restarts(
             told=tuple(sorted({a.incident for a in alerts})),
             used=max([history.used, *(v.memory.number for v in outcomes.values())]),
         ),
+        again_at=min((v.again_at for v in outcomes.values() if v.again_at), default=None),
     )
 
 
@@ -192,7 +199,9 @@ class _Decision:
             trouble = serving.state in ("silent", "stalled")
             alerts = [self._alert(serving.state, serving.why)] if trouble else []
             alerts += self._failures(run for run, life in lives.items() if life is serving)
-            return _Outcome(memory=memory, skip=serving.why, alerts=tuple(alerts))
+            return _Outcome(
+                memory=memory, skip=serving.why, alerts=tuple(alerts), again_at=serving.dead_at
+            )
         if self.desired.state == "paused":
             return _Outcome(
                 memory=memory, skip=f"paused: {self.desired.reason} ({self.desired.by})"
@@ -202,7 +211,7 @@ class _Decision:
         number = max([memory.number, *numbers]) + 1
         if self._awaited(memory, numbers):
             return _Outcome(memory=memory, skip="already starting: asked for a moment ago")
-        if last is None or self._spoken(last, lives) <= (self.desired.at or self.now):
+        if last is None or self._requested_since(self._spoken(last, lives), memory):
             return self._start(memory, number, (), f"asked for by {self.desired.by}")
         if last.status in ("canceled", "canceling"):
             # Who cancels the only run wants its streams to stop, also when it never started.
@@ -268,7 +277,8 @@ class _Decision:
             return self._refused(memory, "given_up", why, [b for b in failed if b.restartable])
         due = max(time for time in times if time is not None)
         if due > self.now:
-            return _Outcome(memory=memory, skip=f"starts again at {due:%H:%M:%S} UTC")
+            skip = f"starts again at {due:%H:%M:%S} UTC"
+            return _Outcome(memory=memory, skip=skip, again_at=due)
         cause = lives[last.run_id].why if last.run_id in lives else f"run {last.run_id} ended"
         return self._start(memory, number, starts, cause)
 
@@ -319,7 +329,16 @@ class _Decision:
         """Whether a start was asked for whose run has not been recorded yet."""
         if not memory.starts or memory.number in numbers:
             return False
-        return self.now - memory.starts[-1] <= self.patience.start
+        return abs(self.now - memory.starts[-1]) <= self.patience.start
+
+    def _requested_since(self, spoken: datetime, memory: GroupMemory) -> bool:
+        """Whether a person asked for the group after its last run had ended.
+
+        Not by a moment in the future, under which the group was started already: the clock was set
+        back since, and each failure would seem to lie before the request.
+        """
+        desired_at = self.desired.at or self.now
+        return spoken <= desired_at and not (desired_at > self.now and memory.starts)
 
     def _spoken(self, run: LaunchedRun, lives: Mapping[str, Life]) -> datetime:
         """When its end said something: a person may cancel the record of a run that is dead."""
@@ -335,7 +354,7 @@ class _Decision:
         noticed = life.died_at if life else run.ended_at
         beats = [beat.at for beat in self._beats_of(run.run_id)]
         known = [at for at in (noticed, max(beats, default=None)) if at is not None]
-        return min(known, default=run.created_at)
+        return min(*known, self.now) if known else run.created_at
 
     def _life(self, run: LaunchedRun) -> Life:
         beats = self._beats_of(run.run_id)

@@ -22,6 +22,8 @@ STEP_SECONDS: Final = 0.25
 """How often a continuous run looks at its queries."""
 FIRST_TRIGGER_SECONDS: Final = 60.0
 """How long others wait at the start for a query whose first batch has to be alone."""
+FIRST_BATCH_SECONDS: Final = 10.0
+"""How long others wait at the start for the first batches of the streams that read none of them."""
 DRAIN_SECONDS: Final = 0.05
 """How often a bounded run looks whether a query has ended: the next one waits for it."""
 
@@ -90,8 +92,9 @@ def run_continuous(
     """
     with Supervisor(spark, settings, streams, run_id) as supervisor:
         reporter = Reporter(supervisor, on_report)
-        order = Schedule.of(topology, streams).order
-        _start_all(supervisor, order)
+        schedule = Schedule.of(topology, streams)
+        order = schedule.order
+        _start_all(supervisor, schedule)
         supervisor.beat(force=True)
         due = time.monotonic() + report_every.total_seconds()
         while not stop.is_set() and not all(run.ended for run in supervisor.runs.values()):
@@ -112,19 +115,29 @@ def run_continuous(
     return supervisor.summaries
 
 
-def _start_all(supervisor: Supervisor, order: Sequence[str]) -> None:
-    """Start every query; those whose first batch has to be alone first, one after the other."""
-    alone = [
-        n for n in order if n in supervisor.hosts and supervisor.hosts[n].trigger.first_batch_alone
-    ]
+def _start_all(supervisor: Supervisor, schedule: Schedule) -> None:
+    """Start every query.
+
+    Those first that read no stream of the run: beside the starts of ten others their first batch,
+    for which all wait, takes 6 s instead of 2. Then those whose first batch has to be alone, one
+    after the other.
+    """
+    hosts = supervisor.hosts
+    alone = [n for n in schedule.order if n in hosts and hosts[n].trigger.first_batch_alone]
+    first = [n for n in schedule.order if not schedule.upstream[n] and n not in alone]
+    supervisor.start(*first)
+    _wait_for_first_batches(supervisor, first, FIRST_BATCH_SECONDS)
     for name in alone:
         supervisor.start(name)
-        deadline = time.monotonic() + FIRST_TRIGGER_SECONDS
-        while not supervisor.hosts[name].has_looked() and time.monotonic() < deadline:
-            _step(supervisor, STEP_SECONDS)
-    for name in order:
-        if name not in alone:
-            supervisor.start(name)
+        _wait_for_first_batches(supervisor, [name], FIRST_TRIGGER_SECONDS)
+    supervisor.start(*(name for name in schedule.order if name not in {*first, *alone}))
+
+
+def _wait_for_first_batches(supervisor: Supervisor, names: Sequence[str], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    hosts = [supervisor.hosts[name] for name in names if name in supervisor.hosts]
+    while not all(host.has_looked() for host in hosts) and time.monotonic() < deadline:
+        _step(supervisor, STEP_SECONDS)
 
 
 def _step(supervisor: Supervisor, pause: float) -> None:

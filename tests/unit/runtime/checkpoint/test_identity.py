@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,9 +21,10 @@ from pyspark.sql.types import StructType
 from rivermark.lake.lake import Lake
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import Stream
-from rivermark.process.evolution.meaning import meaning_of, meaning_of_function
+from rivermark.process.evolution.meaning import Meaning, meaning_of, meaning_of_function
 from rivermark.runtime.checkpoint.generation import open_generation
 from rivermark.runtime.checkpoint.identity import (
+    EDITION,
     PLAN,
     Identity,
     changes_between,
@@ -85,7 +87,7 @@ def facts(folder: Path, text: str, **parameters: Any) -> dict[str, str]:
     sys.modules["a_rule"] = module
     spec.loader.exec_module(module)
     make = partial(module.Extremes, **parameters) if parameters else module.Extremes
-    return meaning_of(module.Extremes, make)
+    return meaning_of(module.Extremes, make).facts
 
 
 @pytest.mark.parametrize(
@@ -284,7 +286,7 @@ def rule(event):
 def test_names_that_patterns_and_handlers_set_are_no_change(tmp_path: Path, name: str) -> None:
     def meaning(text: str) -> dict[str, str]:
         facts(tmp_path, TOOLS + text)
-        return meaning_of_function(sys.modules["a_rule"].rule)
+        return meaning_of_function(sys.modules["a_rule"].rule).facts
 
     before = meaning(MATCHING)
 
@@ -311,7 +313,7 @@ def test_a_parameter_of_any_kind_counts(tmp_path: Path, was: str, now: str) -> N
         text = TOOLS + f"\nmake = partial(Extremes, rule={rule})\n"
         facts(tmp_path, text)
         module = sys.modules["a_rule"]
-        return meaning_of(module.Extremes, module.make)
+        return meaning_of(module.Extremes, module.make).facts
 
     assert changes_between(made_with(was), made_with(now))
 
@@ -331,7 +333,7 @@ def test_the_code_behind_a_parameter_counts(
     def made_of(text: str) -> dict[str, str]:
         facts(tmp_path, text + f"\nmake = partial(Extremes, rule={rule})\n")
         module = sys.modules["a_rule"]
-        return meaning_of(module.Extremes, module.make)
+        return meaning_of(module.Extremes, module.make).facts
 
     assert changes_between(made_of(TOOLS), made_of(TOOLS.replace(*change)))
 
@@ -354,10 +356,161 @@ def test_constants_of_one_name_in_two_modules_are_two(
             f"from rules{number}.other import more\nLIMIT = {one}\n"
             "def rule(value):\n    return more(value) and value < LIMIT\n"
         )
-        told.append(meaning_of_function(importlib.import_module(f"rules{number}.rule").rule))
+        rule = importlib.import_module(f"rules{number}.rule").rule
+        told.append(meaning_of_function(rule).facts)
 
     assert changes_between(*told) == ["constant LIMIT was 7, 5 and is 5, 7"]
     assert told[0]["constant limits"] == "{'a': 1}"
+
+
+HELPED = """
+import shared_tools.numbers as numbers
+from shared_tools.numbers import Scale, clip
+
+LIMIT = 5
+
+def least(one, other):
+    return min(one, other)
+
+def most(one, other):
+    return max(one, other)
+
+def again(value):
+    return value if value < LIMIT else again(value - 1)
+
+def rule(value, scale=Scale(2)):
+    from shared_tools.later import late
+
+    def half(number):
+        return number // 2
+
+    small = numbers.smallest(least(value, 3), most(value, 7))
+    return clip(half(small)) + again(value) + late(value) + scale.of(value)
+"""
+NUMBERS = """
+from .deeper import deepest
+
+class Scale:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def of(self, value):
+        return value * self.factor
+
+def clip(value):
+    return deepest(value)
+
+def smallest(one, other):
+    return min(one, other)
+"""
+DEEPER = """
+def deepest(value):
+    return value + 1
+"""
+LATER = """
+def late(value):
+    return value + 2
+"""
+
+
+@pytest.fixture
+def helped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Meaning]:
+    """The meaning of a rule that is helped by another package, after changes of its text."""
+
+    def meaning(*changes: tuple[str, str]) -> Meaning:
+        folder = tmp_path / str(len([*tmp_path.iterdir()]))
+        texts = {
+            "the_rules/rule": HELPED,
+            "shared_tools/numbers": NUMBERS,
+            "shared_tools/deeper": DEEPER,
+            "shared_tools/later": LATER,
+        }
+        for name, text in texts.items():
+            for was, now in changes:
+                text = re.sub(was, now, text)
+            file = folder / f"{name}.py"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.with_name("__init__.py").touch()
+            file.write_text(text)
+        for name in [n for n in sys.modules if n.startswith(("the_rules", "shared_tools"))]:
+            monkeypatch.delitem(sys.modules, name)
+        with monkeypatch.context() as path:
+            path.syspath_prepend(folder)
+            return meaning_of_function(importlib.import_module("the_rules.rule").rule)
+
+    return meaning
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        (r"\bleast\b", "lowest"),
+        (r"\bmost\b", "aaa"),
+        (r"\bagain\b", "repeated"),
+        (r"\bhalf\b", "halved"),
+        (r"\bclip\b", "clipped"),
+        (r"\bdeepest\b", "zzz"),
+        (r"\bsmallest\b", "lowest"),
+        (r"\bLIMIT\b", "BOUND"),
+        (r"\bnumbers\.smallest", "numbers . smallest"),
+    ],
+)
+def test_names_of_helpers_and_constants_are_no_change(
+    helped: Callable[..., Meaning], change: tuple[str, str]
+) -> None:
+    assert helped(change).digest == helped().digest
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        (r"return value \+ 1", "return value + 3"),
+        (r"return value \+ 2", "return value + 3"),
+        (r"value \* self.factor", "value + self.factor"),
+        (r"Scale\(2\)", "Scale(3)"),
+        (
+            r"def smallest\(one, other\):\n    return min",
+            "def smallest(one, other):\n    return max",
+        ),
+        (r"number // 2", "number // 3"),
+        (r"LIMIT = 5", "LIMIT = 6"),
+        (r"again\(value - 1\)", "most(value - 1, 0)"),
+        # Both helpers are used before and after, each in the place of the other.
+        (r"least\(value, 3\), most\(value, 7\)", "most(value, 3), least(value, 7)"),
+        (r"clip\(half\(small\)\)", "half(clip(small))"),
+    ],
+)
+def test_what_helpers_do_counts_in_other_packages_too(
+    helped: Callable[..., Meaning], change: tuple[str, str]
+) -> None:
+    before, after = helped(), helped(change)
+
+    assert before.digest != after.digest
+    assert changes_between(before.facts, after.facts)
+
+
+def test_two_helpers_whose_names_are_swapped_are_another_rule(
+    helped: Callable[..., Meaning],
+) -> None:
+    swapped = helped(("return min", "return MAX"), ("return max", "return min"), ("MAX", "max"))
+
+    assert swapped.digest != helped().digest
+
+
+def test_a_renamed_helper_is_not_refused_and_the_next_change_tells_of_itself_alone(
+    helped: Callable[..., Meaning], checkpoint: str
+) -> None:
+    def identity(*changes: tuple[str, str]) -> Identity:
+        meaning = helped(*changes)
+        return Identity(meaning.facts, edition=EDITION, digest=meaning.digest)
+
+    renamed = (r"\bleast\b", "lowest")
+    check_identity(HOURS.name, checkpoint, identity())
+    check_identity(HOURS.name, checkpoint, identity(renamed))
+
+    with pytest.raises(CheckpointIncompatible) as refused:
+        check_identity(HOURS.name, checkpoint, identity(renamed, (r"// 2", "// 3")))
+    assert str(refused.value).endswith("What changed: code of rule changed")
 
 
 ALL = """
@@ -367,7 +520,8 @@ from rivermark import Stream
 from rivermark.process.spark.build import ProcessBuild
 from rivermark.runtime.checkpoint.identity import process_identity
 rules = [s for s in TOPOLOGY.streams if isinstance(getattr(s, "build", None), ProcessBuild)]
-print(json.dumps({s.name: process_identity(s.build).facts for s in rules}, indent=1))
+made = {s.name: process_identity(s.build) for s in rules}
+print(json.dumps({name: [each.facts, each.digest] for name, each in made.items()}, indent=1))
 """
 
 
@@ -543,7 +697,8 @@ def test_b018_a_column_that_came_later_changes_no_plan() -> None:
     text = now.facts[PLAN].removesuffix(f", {columns[-1]}")
     assert text != now.facts[PLAN]
 
-    assert planned_by(spark, AGGREGATE, earlier) == replace(earlier, facts={PLAN: text})
+    made = planned_by(spark, AGGREGATE, earlier)
+    assert made == replace(earlier, facts={PLAN: text}, digest=made.digest)
 
 
 def test_what_is_declared_when_the_first_batch_is_made_is_what_made_the_state(

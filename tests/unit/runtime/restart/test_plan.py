@@ -611,3 +611,60 @@ def test_a_group_that_was_away_does_not_begin_again_with_used_keys() -> None:
 
     assert keys(with_web) == ["web:8"]
     assert keys(look(runs=[], groups=(WEB,), history=kept)) == ["web:9"]
+
+
+def test_a_plan_says_when_the_passing_of_time_alone_changes_it() -> None:
+    gone = a_beat(at=NOON - SECOND)
+    believed = look(gone, runs=[a_run()], alive=False)
+    assert believed.again_at == NOON + SECOND
+    dead = look(gone, runs=[a_run()], alive=False, now=NOON + 2 * SECOND)
+    assert dead.again_at == NOON + 9 * SECOND, "the pause of its strategy counts from its death"
+    started = look(gone, runs=[a_run()], alive=False, now=NOON + 9 * SECOND)
+
+    assert keys(started) == ["taxi:1"]
+    assert look(a_beat(), runs=[a_run()]).again_at is None
+
+
+def test_a_killed_run_is_replaced_although_the_clock_was_set_back_since() -> None:
+    """Its last heartbeat is an hour in the future then, and would be young for an hour."""
+    killed = a_beat(at=NOON + ONE_HOUR)
+    first = look(killed, runs=[a_run()], alive=False)
+    assert "is gone" in first.dead_runs["taxi-run"]
+    runs = [a_run(status="failure", ended_at=NOON)]
+
+    assert keys(look(killed, runs=runs, alive=False, now=NOON + 10 * SECOND)) == ["taxi:1"]
+
+
+def test_a_clock_that_was_set_back_behind_the_request_makes_no_storm() -> None:
+    """Each failure seems to lie before the request; its pauses grow, and it is given up."""
+    group = Group("taxi", {"taxi/rides": DEFAULT_STRATEGY})
+    wishes = {"taxi": replace(RUN, at=NOON + ONE_HOUR)}
+    history, starts, alerts = RestartHistory(), [], []
+    runs: list[LaunchedRun] = []
+    for tick in range(0, 1_800, 5):
+        now = NOON + tick * SECOND
+        plan = look(runs=runs, groups=(group,), history=history, now=now, wishes=wishes)
+        history = plan.history
+        alerts += [alert.incident for alert in plan.alerts]
+        for start in plan.requests:
+            starts.append(now)
+            runs.append(
+                a_run(
+                    run_id=start.run_key,
+                    status="failure",
+                    created_at=now + SECOND,
+                    ended_at=now + 3 * SECOND,
+                    incarnation=start.number,
+                )
+            )
+
+    assert len(starts) == 6
+    assert alerts == ["given_up:taxi"]
+
+
+def test_a_host_whose_clock_is_ahead_is_told_of_and_not_replaced() -> None:
+    plan = look(a_beat(host="far", at=NOON + ONE_HOUR), runs=[a_run()], alive=None)
+
+    assert plan.requests == ()
+    assert [alert.incident for alert in plan.alerts] == ["silent:taxi"]
+    assert "the clock of far is 3600 s ahead" in plan.alerts[0].message

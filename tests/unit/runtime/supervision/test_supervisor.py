@@ -343,6 +343,26 @@ def test_streams_are_taken_all_or_none(queries: FakeQueries, settings: Settings)
         pass
 
 
+def test_the_first_batch_of_what_takes_rows_in_is_waited_for_before_others_are_started(
+    queries: FakeQueries, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in NAMES:
+        queries.script[name] = ["go on"]
+    looks: list[list[str]] = []
+
+    def has_looked(host: FakeHost) -> bool:
+        looks.append([*queries.starts])
+        return len(looks) > 3
+
+    monkeypatch.setattr(FakeHost, "has_looked", has_looked)
+    live(settings, TOPOLOGY, lambda: True)
+
+    sources = [s.name for s in TOPOLOGY.streams if not TOPOLOGY.upstreams(s)]
+    assert sources != NAMES
+    assert looks[:4] == [sources] * 4
+    assert sorted(queries.starts) == sorted(NAMES)
+
+
 def test_between_two_reports_the_streams_beat_and_a_stop_is_heard(
     queries: FakeQueries, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
