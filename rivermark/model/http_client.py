@@ -5,21 +5,33 @@ A redirect could lead secrets to another host, so it is an answer like any other
 
 from __future__ import annotations
 
+import io
 import random
 import re
 import socket
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import Final, NamedTuple
+from http.client import (
+    HTTPConnection,
+    HTTPException,
+    HTTPResponse,
+    HTTPSConnection,
+    IncompleteRead,
+)
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
+from rivermark.model.client_settings import resolved_settings
 from rivermark.model.errors import DeclarationError, RivermarkError
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 LONGEST_REPLY: Final = 4 << 20
-"""Bytes of an answer that are read."""
+"""Bytes of an answer that are read, its headers among them."""
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 60.0
 """Seconds before another attempt, also where a server asks for more."""
@@ -28,6 +40,10 @@ PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 SECRET: Final = re.compile(r"authorization|cookie|token|secret|signature|key", re.IGNORECASE)
 """Headers whose values are secrets."""
+UNSENDABLE: Final = re.compile(r"[^!-~]")
+"""Characters that no path of a request may have."""
+SENDABLE: Final = re.compile(r"[ -~\xa0-\xff]*")
+"""Values that a header may have."""
 
 
 class HttpFailed(RivermarkError):
@@ -56,6 +72,11 @@ def server_of(url: str) -> SplitResult:
             "a URL with a password does not belong in a declaration; send a header whose value is "
             "that of an environment variable"
         )
+    if UNSENDABLE.search(parts.path + parts.query):
+        # An error of the connection would show the path, and services have their secrets in it.
+        raise DeclarationError(
+            "the URL holds a blank or a letter that is not ASCII: write it as %20 and the like"
+        )
     return parts
 
 
@@ -69,13 +90,70 @@ def check_headers(what: str, headers: Mapping[str, str]) -> None:
             )
 
 
+def resolved_headers(what: str, headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers with the values of the environment.
+
+    Raises:
+        RivermarkError: a variable is not set, or a value cannot be sent.
+    """
+    resolved = resolved_settings(what, headers)
+    for name, value in resolved.items():
+        if not SENDABLE.fullmatch(value):
+            raise RivermarkError(
+                f"the {what} header {name} has a line break, or a character that no header may have"
+            )
+    return resolved
+
+
+class _Received(io.RawIOBase):
+    """What a socket receives until a moment and up to a length, however it comes in.
+
+    A time-out of the socket is one of each read: a byte now and then would hold a client for hours.
+    """
+
+    def __init__(self, connected: socket.socket, until: float) -> None:
+        self._socket = connected
+        self._raw = connected.makefile("rb", buffering=0)
+        self._until = until
+        self._left = LONGEST_REPLY
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int | None:
+        self._socket.settimeout(left_until(self._until))
+        count = self._raw.readinto(buffer)
+        self._left -= count or 0
+        if self._left < 0:
+            raise OSError(f"an answer of more than {LONGEST_REPLY >> 20} MiB")
+        return count
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+def left_until(moment: float) -> float:
+    """Seconds until a moment of the monotonic clock; raises TimeoutError when it is over."""
+    left = moment - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
 class HttpClient:
-    """One connection to the server of a URL, used by one thread at a time."""
+    """One connection to the server of a URL, used by one thread at a time.
+
+    `timeout` is that of a connection, and that of a request with its whole answer.
+    """
 
     def __init__(self, url: str, timeout: timedelta) -> None:
         parts = server_of(url)
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        self._connection = kind(parts.hostname or "", parts.port, timeout=timeout.total_seconds())
+        self._timeout = timeout.total_seconds()
+        self._connection = kind(parts.hostname or "", parts.port, timeout=self._timeout)
+        self._connection.response_class = self._response  # type: ignore[assignment]
+        self._until = 0.0
         self._is_aborted = False
         self.path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
@@ -89,6 +167,7 @@ class HttpClient:
         """
         is_new = self._connection.sock is None
         self._is_aborted = False
+        self._until = time.monotonic() + self._timeout
         try:
             try:
                 response = self._exchange(method, path, headers, body)
@@ -98,23 +177,32 @@ class HttpClient:
                 # A server may close a connection that has rested.
                 self._connection.close()
                 response = self._exchange(method, path, headers, body)
-            content = response.read(LONGEST_REPLY + 1)
+            # Without a limit as much memory is taken as the server says that there is to come.
+            content = response.read(LONGEST_REPLY)
+            if response.length:
+                raise IncompleteRead(content, response.length)
         except TimeoutError:
             self._connection.close()
-            raise HttpFailed(f"no answer within {self._connection.timeout:g} seconds") from None
-        except (OSError, HTTPException) as error:
+            raise HttpFailed(f"no answer within {self._timeout:g} seconds") from None
+        except (OSError, HTTPException, ValueError) as error:
             self._connection.close()
             raise HttpFailed(f"{type(error).__name__}: {error}".removesuffix(": ")) from None
-        if len(content) > LONGEST_REPLY:
-            self._connection.close()
-            raise HttpFailed(f"an answer of more than {LONGEST_REPLY >> 20} MiB")
         return Reply(response.status, content, retry_after(response.getheader("Retry-After")))
 
     def _exchange(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
     ) -> HTTPResponse:
+        if self._connection.sock is None:
+            self._connection.connect()
+        self._connection.sock.settimeout(left_until(self._until))
         self._connection.request(method, path, body, dict(headers))
         return self._connection.getresponse()
+
+    def _response(self, connected: socket.socket, *, method: str) -> HTTPResponse:
+        response = HTTPResponse(connected, method=method)
+        response.fp.close()
+        response.fp = io.BufferedReader(_Received(connected, self._until))
+        return response
 
     def abort(self) -> None:
         """Make a request of another thread fail now."""

@@ -15,7 +15,8 @@ from rivermark.model.client_settings import require_postgres_client, resolved_se
 from rivermark.model.errors import DeclarationError, RivermarkError
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from psycopg import Connection, Error
+    from psycopg.sql import Composable
 
 T = TypeVar("T")
 
@@ -35,8 +36,12 @@ DEFAULTS: Final = {
 }
 PASSING: Final = (
     *("57P01", "57P02", "57P03"),  # The server stops, has crashed, or is starting.
+    "57P05",  # The connection rested for longer than the server allows.
+    "53300",  # The server has no connection left.
     *("40001", "40P01"),  # Chosen to let another transaction go on.
 )
+FULL: Final = re.compile(r"too many (clients|connections)|connection slots|no more connections")
+"""How a server without a connection left says so, or a pool before it: libpq tells no code then."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +80,56 @@ class Database:
         from psycopg.conninfo import conninfo_to_dict
 
         named = resolved_settings("PostgreSQL", {"address": self.address, **self.settings})
+        refusal = RivermarkError(
+            f"the address of {self} is no connection string of libpq, such as "
+            "postgresql://user@host:5432/database; in a password, @ is written %40 and / %2F"
+        )
         try:
             address = conninfo_to_dict(named.pop("address"))
         except ProgrammingError:
             # The error shows parts of the string, which may be of the password.
-            raise RivermarkError(
-                f"the address of {self} is no connection string of libpq, such as "
-                "postgresql://user@host:5432/database"
-            ) from None
-        return {**DEFAULTS, "application_name": application, **address, **named}
+            raise refusal from None
+        if _is_misread(address):
+            raise refusal
+        own = {**address, **named}
+        options = f"{DEFAULTS['options']} {own.pop('options', '')}".rstrip()
+        return {**DEFAULTS, "application_name": application, **own, "options": options}
+
+
+def _is_misread(address: Mapping[str, Any]) -> bool:
+    """Whether a part of a password was taken for the host, port or database, which errors show."""
+    host, port, database = (str(address.get(name, "")) for name in ("host", "port", "dbname"))
+    # A host that begins with it is an abstract socket.
+    return "@" in host[1:] or "@" in database or not set(port) <= set("0123456789,")
+
+
+def columns_of(connection: Connection, table: Composable) -> dict[str, tuple[str, bool]]:
+    """The columns of a table or view, none where it is missing.
+
+    Of each its type as PostgreSQL spells it, and whether it must have a value and has no default.
+    """
+    query = (
+        "SELECT attname, format_type(atttypid, atttypmod), "
+        "attnotnull AND NOT atthasdef AND attidentity = '' FROM pg_attribute "
+        "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"
+    )
+    rows = connection.execute(query, [table.as_string(connection)])
+    return {name: (kind, is_required) for name, kind, is_required in rows}
+
+
+def is_refused(error: Error, settings: Mapping[str, Any]) -> bool:
+    """Whether a server that accepts connections did not take one, for a reason that may not pass.
+
+    Or it has started since.
+    """
+    from psycopg.conninfo import make_conninfo
+    from psycopg.pq import PGconn, Ping
+
+    if FULL.search(str(error)):
+        return False
+    # Whatever its certificate.
+    place = {name: value for name, value in settings.items() if name[:3] != "ssl"}
+    return PGconn.ping(make_conninfo(**place).encode()) == Ping.OK
 
 
 class Session:
@@ -116,8 +162,7 @@ class Session:
                 with connection.transaction():
                     return action(connection)
             except psycopg.Error as error:
-                if self._connection is None and self._is_serving():
-                    # It has started since, or it has a reason that does not pass.
+                if self._connection is None and is_refused(error, self._settings):
                     refused += 1
                 is_lost = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
                 passes = error.sqlstate in PASSING or (is_lost and refused < 2)
@@ -149,11 +194,3 @@ class Session:
             )
             self._connection = connection
         return self._connection
-
-    def _is_serving(self) -> bool:
-        """Whether a server accepts connections there, whatever its certificate."""
-        from psycopg.conninfo import make_conninfo
-        from psycopg.pq import PGconn, Ping
-
-        place = {name: value for name, value in self._settings.items() if name[:3] != "ssl"}
-        return PGconn.ping(make_conninfo(**place).encode()) == Ping.OK

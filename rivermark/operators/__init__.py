@@ -3,7 +3,12 @@
 from rivermark.operators.as_of import join_as_of, validity
 from rivermark.operators.enrichment.enrich import enrich, looked_up, not_looked_up
 from rivermark.operators.enrichment.http_lookup import HttpLookup
-from rivermark.operators.enrichment.lookup import Lookup, LookupClient, LookupFailed
+from rivermark.operators.enrichment.lookup import (
+    Lookup,
+    LookupClient,
+    LookupFailed,
+    ServiceUnavailable,
+)
 from rivermark.operators.enrichment.postgres_lookup import PostgresLookup
 from rivermark.operators.filters import keep
 from rivermark.operators.repeats import ARRIVAL, first_of_each
@@ -26,6 +31,7 @@ __all__ = [
     "LookupClient",
     "LookupFailed",
     "PostgresLookup",
+    "ServiceUnavailable",
     "SessionWindow",
     "Sessions",
     "Sliding",

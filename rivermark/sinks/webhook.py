@@ -31,6 +31,7 @@ from rivermark.model.http_client import (
     HttpFailed,
     check_headers,
     pause_before,
+    resolved_headers,
     server_of,
 )
 from rivermark.model.sink import (
@@ -113,12 +114,13 @@ def undelivered_of(table: Table) -> Table:
 
 class _Writer(SinkWriter):
     def __init__(self, sink: WebhookSink, context: SinkContext) -> None:
-        resolved = resolved_settings("webhook", {"url": sink.url, **sink.headers})
+        url = resolved_settings("webhook", {"url": sink.url})["url"]
+        headers = resolved_headers("webhook", sink.headers)
         try:
-            self._client = HttpClient(resolved.pop("url"), sink.timeout)
+            self._client = HttpClient(url, sink.timeout)
         except DeclarationError as error:
             raise DeclarationError(f"{sink.target}: {error}") from None
-        self._headers = {"Content-Type": "application/json", **resolved}
+        self._headers = {"Content-Type": "application/json", **headers}
         self._sink = sink
         self._columns = context.table.schema.fieldNames()
         self._undelivered = undelivered_of(context.table)

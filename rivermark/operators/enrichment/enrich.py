@@ -13,7 +13,12 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StringType, StructField, StructType
 
 from rivermark.model.errors import DeclarationError
-from rivermark.operators.enrichment.lookup import Key, Lookup, LookupFailed
+from rivermark.operators.enrichment.lookup import (
+    Key,
+    Lookup,
+    LookupFailed,
+    ServiceUnavailable,
+)
 from rivermark.operators.enrichment.pool import Outcome, Terms, pool_of
 
 if TYPE_CHECKING:
@@ -47,7 +52,9 @@ def enrich(
 
     `lookup_status` says what became of it: `found`, `absent` (also where the key is null),
     `failed` or `timed out`, the last two with the reason as `lookup_error`, and null columns. With
-    `on_failure="fail"` the run ends with an error instead; the next start repeats the batch.
+    `on_failure="fail"` the batch ends with an error instead, and the next start repeats it: by the
+    stream's restart strategy where it may pass (the service is away, too slow, or asks for
+    patience), else when it was started again.
 
     Each Python worker has up to `in_flight` requests at a time, over connections that it keeps from
     batch to batch, each within `timeout` and made up to `attempts` times, with growing pauses.
@@ -130,8 +137,10 @@ class Enrichment:
                     shown = ", ".join(
                         f"{name}={value!r}" for name, value in zip(self.terms.on, key, strict=True)
                     )
-                    raise LookupFailed(
-                        f"{self.lookup.name}, looked up for {shown}: {outcome.error}", passes=True
+                    kind = ServiceUnavailable if outcome.passes else LookupFailed
+                    raise kind(
+                        f"{self.lookup.name}, looked up for {shown}: {outcome.error}",
+                        passes=outcome.passes,
                     )
 
     def _enriched(self, batch: pa.RecordBatch, outcomes: Sequence[Outcome]) -> pa.RecordBatch:

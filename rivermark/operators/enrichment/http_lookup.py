@@ -27,11 +27,17 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark.model.client_settings import resolved_settings
 from rivermark.model.ddl import struct_type
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
-from rivermark.model.http_client import PASSING, HttpClient, HttpFailed, check_headers, server_of
+from rivermark.model.http_client import (
+    PASSING,
+    HttpClient,
+    HttpFailed,
+    check_headers,
+    resolved_headers,
+    server_of,
+)
 from rivermark.operators.enrichment.lookup import Key, Lookup, LookupClient, LookupFailed
 
 FORMS: Final[dict[type[DataType], Any]] = {
@@ -99,7 +105,7 @@ class _Client(LookupClient):
                     f"lookup '{lookup.name}': its URL names {{{name}}}, which is not among the "
                     f"columns that it is looked up by: {', '.join(on)}"
                 )
-        self._headers = resolved_settings("lookup", lookup.headers)
+        self._headers = resolved_headers("lookup", lookup.headers)
         self._fields = [(f.name, FORMS[type(f.dataType)] | None) for f in lookup.schema.fields]
 
     def get(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Any]]:

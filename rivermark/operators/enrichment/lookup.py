@@ -23,6 +23,10 @@ class LookupFailed(RivermarkError):
         self.passes = passes
 
 
+class ServiceUnavailable(LookupFailed):
+    """A failure that may pass and ended a batch: another start of the stream may find its rows."""
+
+
 class LookupClient(ABC):
     """A connection to a service, used by one thread at a time and kept across batches."""
 

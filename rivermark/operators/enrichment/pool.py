@@ -12,6 +12,9 @@ from queue import Empty, LifoQueue
 from threading import Lock
 from typing import Any, Final, Literal, NamedTuple
 
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_type
+
 from rivermark.model.http_client import pause_before
 from rivermark.operators.enrichment.lookup import Key, Lookup, LookupClient, LookupFailed
 
@@ -21,11 +24,12 @@ Status = Literal["found", "absent", "failed", "timed out"]
 
 
 class Outcome(NamedTuple):
-    """What is known of a key: its values, or why there are none."""
+    """What is known of a key: its values, or why there are none, and whether that may pass."""
 
     status: Status
     values: Sequence[Any] | None = None
     error: str | None = None
+    passes: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,10 @@ class Pool:
     def __init__(self, lookup: Lookup, terms: Terms) -> None:
         self._lookup = lookup
         self._terms = terms
+        self._types = [
+            (field.name, to_arrow_type(field.dataType, timezone="UTC"))
+            for field in lookup.schema.fields
+        ]
         self._cache = Cache(terms.cache_for, terms.cache_rows)
         self._idle: LifoQueue[LookupClient] = LifoQueue()
         self._threads = ThreadPoolExecutor(terms.in_flight, thread_name_prefix="lookup")
@@ -120,8 +128,8 @@ class Pool:
     def outcomes(self, keys: Iterable[Key]) -> Iterator[dict[Key, Outcome]]:
         """The outcome of each key once, as they come; what is known already comes first.
 
-        When as many requests in a row as there may be at a time have failed, those that have not
-        begun are given up: a service that hangs would hold each of them up.
+        When as many requests in a row as there may be at a time have failed in a way that may pass,
+        those that have not begun are given up: a service that hangs would hold each of them up.
         """
         known: dict[Key, Outcome] = {}
         unknown = []
@@ -146,7 +154,7 @@ class Pool:
                 for future in done:
                     del pending[future]
                     outcomes = future.result()
-                    is_failure = any(o.error is not None for o in outcomes.values())
+                    is_failure = any(o.passes for o in outcomes.values())
                     failed_in_a_row = failed_in_a_row + 1 if is_failure else 0
                     for key, outcome in outcomes.items():
                         if outcome.error is None:
@@ -156,17 +164,14 @@ class Pool:
                     given_up = [each for each in pending if each.cancel()]
                     reason = f"not looked up: {failed_in_a_row} requests before it failed"
                     for future in given_up:
-                        yield dict.fromkeys(
-                            pending.pop(future).keys, Outcome("failed", error=reason)
-                        )
+                        keys_of = pending.pop(future).keys
+                        yield dict.fromkeys(keys_of, Outcome("failed", error=reason, passes=True))
         finally:
             for future in pending:
                 future.cancel()
 
     def _run(self, request: _Request) -> dict[Key, Outcome]:
         """Look keys up, again where that may help."""
-        status: Status = "failed"
-        error = ""
         for attempt in range(1, self._terms.attempts + 1):
             if attempt > 1:
                 time.sleep(pause_before(attempt))
@@ -175,14 +180,26 @@ class Pool:
                 outcomes = request.get(client, self._terms.timeout)
             except LookupFailed as failure:
                 client.close()
-                status = "timed out" if isinstance(failure, _TimedOut) else "failed"
-                error = str(failure)
+                status: Status = "timed out" if isinstance(failure, _TimedOut) else "failed"
+                failed = Outcome(status, error=str(failure), passes=failure.passes)
                 if not failure.passes:
                     break
+            except BaseException:
+                client.close()
+                raise
             else:
                 self._idle.put(client)
-                return outcomes
-        return dict.fromkeys(request.keys, Outcome(status, error=error))
+                return {key: self._fitting(outcome) for key, outcome in outcomes.items()}
+        return dict.fromkeys(request.keys, failed)
+
+    def _fitting(self, outcome: Outcome) -> Outcome:
+        """The outcome, or a failure where a value is none of its column's type."""
+        for value, (name, kind) in zip(outcome.values or (), self._types, strict=False):
+            try:
+                pa.scalar(value, kind)
+            except (pa.ArrowException, ArithmeticError, TypeError, ValueError):
+                return Outcome("failed", error=f"its value of '{name}' does not fit {kind}")
+        return outcome
 
     def _client(self) -> LookupClient:
         try:

@@ -107,7 +107,11 @@ DATA: Final = re.compile(
 """A file of ours that an error names, perhaps deep in its causes."""
 
 OURS: Final = re.compile(r"^rivermark\.[a-z_.]+\.(\w+): (.+)$", re.MULTILINE)
-"""How Python's own stack ends, in a worker, with an error of a process function."""
+"""How Python's own stack ends, in a worker, with an error of a process function or a lookup."""
+
+MAY_PASS: Final = ("ProcessError", "ServiceUnavailable")
+"""Those of them after which a start may succeed: new code may handle an event that fails, and a
+service come back; none makes state fit that does not."""
 
 NOISE: Final = ("at ", "...", "===", "File ", "An error occurred while calling")
 REFUSALS: Final = (
@@ -156,8 +160,7 @@ def explain(
     # Of a chain the cause comes first, and the last one names key and event.
     if ours := OURS.findall(text):
         name, message = next((each for each in ours if each[0] == "ProcessError"), ours[-1])
-        # New code may handle an event that fails; none makes state fit that does not.
-        return Fault(message, name == "ProcessError")
+        return Fault(message, name in MAY_PASS)
     # Names of the stack's classes are no signs: many speak of checksums.
     lines = "\n".join(lines_of(text))
     for meaning in MEANINGS:

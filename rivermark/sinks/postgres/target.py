@@ -14,6 +14,7 @@ from psycopg import Connection
 from psycopg.sql import SQL, Composed, Identifier
 
 from rivermark.model.errors import RivermarkError, TableSchemaMismatch
+from rivermark.model.postgres import columns_of
 from rivermark.model.sink import Origin
 from rivermark.model.table import Table
 from rivermark.sinks.postgres.column_types import column_type, holds
@@ -102,15 +103,7 @@ class Target:
 
     def _misfits(self, connection: Connection) -> list[str]:
         """What of the table that exists does not fit, a phrase each."""
-        existing = {
-            name: (kind, required)
-            for name, kind, required in connection.execute(
-                "SELECT attname, format_type(atttypid, atttypmod), "
-                "attnotnull AND NOT atthasdef AND attidentity = '' FROM pg_attribute "
-                "WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped",
-                [self.table.as_string(connection)],
-            )
-        }
+        existing = columns_of(connection, self.table)
         wrong = []
         for column in self.output.schema.fields:
             kind, _ = existing.get(column.name, (None, False))

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from traceback import format_exception
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,10 +18,17 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField
 
-from rivermark.model.errors import DeclarationError
-from rivermark.operators import HttpLookup, Lookup, LookupFailed, PostgresLookup
+from rivermark.model.errors import DeclarationError, RivermarkError, TableSchemaMismatch
+from rivermark.operators import (
+    HttpLookup,
+    Lookup,
+    LookupFailed,
+    PostgresLookup,
+    ServiceUnavailable,
+)
 from rivermark.operators.enrichment.enrich import ERROR, STATUS, Enrichment, enrich
 from rivermark.operators.enrichment.pool import Cache, Outcome, Terms
+from rivermark.runtime.supervision.error_classes import Fault, explain
 from rivermark.testing import wait_until
 from setup.postgres_server import PostgresServer
 from tests.web_service import Reply, Request, serving
@@ -197,8 +205,52 @@ def test_a_request_is_made_again_where_that_may_help_and_its_failure_is_said() -
         assert "its reply does not fit: Expected `str | null`" in by_ad["odd"][1]
         assert (made["gone"], made["moved"], made["odd"]) == (3, 1, 1)
         failing = step(campaigns(service.url), fails=True)
-        with pytest.raises(LookupFailed, match=r"/ads/.*looked up for ad_id='moved': replied 302"):
-            enriched(failing, clicks("cut", "moved"))
+        for ad, reply_of, restartable in (("moved", "302", False), ("gone", "500", True)):
+            text = rf"/ads/.*looked up for ad_id='{ad}': replied {reply_of}"
+            with pytest.raises(LookupFailed, match=text) as raised:
+                enriched(failing, clicks("cut", ad))
+            # As a Python worker of Spark reports it.
+            fault = explain(RuntimeError("".join(format_exception(raised.value))))
+            assert fault == Fault(str(raised.value), restartable)
+
+
+def test_refusals_are_no_reason_to_give_up_the_other_rows() -> None:
+    def reply(request: Request) -> Reply:
+        return (200, {"campaign": "x"}) if ad_of(request) == "good" else (400, {})
+
+    with serving(reply) as service:
+        ads = [*(f"bad{n}" for n in range(50)), "good"]
+        rows = enriched(step(campaigns(service.url), replace(TERMS, in_flight=1)), clicks(*ads))
+    assert Counter((row[STATUS], row[ERROR]) for row in rows) == {
+        ("failed", "replied 400"): 50,
+        ("found", None): 1,
+    }
+
+
+def test_a_value_that_does_not_fit_its_column_fails_its_row_alone() -> None:
+    def reply(request: Request) -> Reply:
+        values: dict[str, Any] = {"wide": "123456.78", "long": 2**40, "fine": "99999999999.9"}
+        return 200, {("clicks" if ad_of(request) == "long" else "bid"): values[ad_of(request)]}
+
+    with serving(reply) as service:
+        lookup = HttpLookup(url=f"{service.url}/{{ad_id}}", columns="bid decimal(12,1), clicks int")
+        rows = enriched(step(lookup), clicks("wide", "long", "fine"))
+    assert [(row[STATUS], row[ERROR]) for row in rows] == [
+        ("failed", "its value of 'bid' does not fit decimal128(12, 1)"),
+        ("failed", "its value of 'clicks' does not fit int32"),
+        ("found", None),
+    ]
+
+
+@pytest.mark.parametrize("token", ["hunter2\n", "hunter2\u2026"])
+def test_a_secret_that_no_header_can_hold_is_refused_without_it(
+    monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    monkeypatch.setenv("AD_TOKEN", token)
+    lookup = campaigns("http://127.0.0.1:1", headers={"Authorization": "$AD_TOKEN"})
+    with pytest.raises(RivermarkError, match="lookup header Authorization has a line b") as raised:
+        enriched(step(lookup), clicks("1"))
+    assert "hunter2" not in str(raised.value)
 
 
 def test_a_service_that_hangs_is_given_up_and_no_row_is_lost() -> None:
@@ -297,9 +349,7 @@ def test_rows_of_postgres_are_looked_up_many_a_query_over_connections_that_stay(
     assert not {*backends()} & before
 
 
-def test_a_postgres_that_hangs_is_a_time_out_and_one_that_refuses_says_why(
-    ads: PostgresLookup, postgres: PostgresServer
-) -> None:
+def test_a_postgres_that_hangs_is_a_time_out(ads: PostgresLookup, postgres: PostgresServer) -> None:
     others = {*backends()}
     terms = replace(TERMS, in_flight=1, timeout=timedelta(seconds=1), attempts=1)
     made = step(ads, terms)
@@ -312,9 +362,72 @@ def test_a_postgres_that_hangs_is_a_time_out_and_one_that_refuses_says_why(
         backend.resume()
     assert (row[STATUS], row[ERROR]) == ("timed out", "no reply within 1 seconds")
     assert enriched(made, clicks("1"))[0][STATUS] == "found"
-    other = replace(ads, columns="campaign string, price double")
-    [row] = enriched(step(other), clicks("1"))
-    assert (row[STATUS], row[ERROR]) == ("failed", 'column "price" does not exist')
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"columns": "price double"}, "it has no column 'price'$"),
+        (
+            {"columns": "campaign long, budget double, since date"},
+            "column 'campaign' is text there, and bigint is declared; column 'budget' is "
+            "numeric there, and double is declared; column 'since' is timestamp with time",
+        ),
+        ({"columns": "since string"}, "column 'since' is timestamp with .* and string is declared"),
+        ({"table": "ads.gone"}, "it does not exist$"),
+    ],
+)
+def test_a_table_that_is_not_as_declared_ends_the_batch_with_both_types(
+    ads: PostgresLookup, changes: dict[str, Any], problem: str
+) -> None:
+    made = step(replace(ads, **changes))
+    with pytest.raises(
+        TableSchemaMismatch, match=f"TEST_DATABASE cannot be .* in: {problem}"
+    ) as it:
+        enriched(made, clicks("1"))
+    assert not explain(RuntimeError("".join(format_exception(it.value)))).restartable
+
+
+def test_keys_of_another_type_or_form_are_refused_and_do_not_count_as_absent(
+    ads: PostgresLookup, postgres: PostgresServer
+) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres.database, autocommit=True) as connection:
+        connection.execute("CREATE TABLE ads.numbered AS SELECT 5::bigint AS ad_id, 'c' AS name")
+    by_number = replace(ads, table="ads.numbered", columns="name string")
+    with pytest.raises(
+        RivermarkError, match=r"for a key \(ad_id\) it has \(5,\), which is of anoth"
+    ):
+        enriched(step(by_number), clicks("5"))
+    [row] = enriched(step(by_number), clicks(5))
+    assert (row[STATUS], row["name"]) == ("found", "c")
+    with pytest.raises(RivermarkError, match="cannot be looked up in: operator does not exist"):
+        enriched(step(ads), clicks(5))
+
+
+def test_a_server_without_connections_passes_and_a_wrong_password_does_not(
+    ads: PostgresLookup, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import psycopg
+
+    monkeypatch.setenv("AD_PASSWORD", "hunter2")
+    with psycopg.connect(postgres.database, autocommit=True) as connection:
+        connection.execute(
+            "DROP ROLE IF EXISTS visitor; CREATE ROLE visitor LOGIN CONNECTION LIMIT 0 "
+            "PASSWORD 'hunter2'"
+        )
+        visitor = replace(ads, settings={"user": "visitor", "password": "$AD_PASSWORD"})
+        made = step(visitor, replace(TERMS, attempts=2), fails=True)
+        with pytest.raises(ServiceUnavailable, match='too many connections for role "visitor"'):
+            enriched(made, clicks("1"))
+        monkeypatch.setenv("AD_PASSWORD", "hunter3")
+        made = step(visitor, replace(TERMS, attempts=1), fails=True)
+        with pytest.raises(LookupFailed, match="password authentication failed") as raised:
+            enriched(made, clicks("1"))
+        connection.execute("DROP ROLE visitor")
+    assert not raised.value.passes
+    assert "hunter" not in str(raised.value)
 
 
 def test_a_url_that_names_another_column_ends_the_batch_instead_of_finding_nothing() -> None:
