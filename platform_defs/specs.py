@@ -25,6 +25,7 @@ DUMP_FRESH: Final = timedelta(days=35)
 """Dumps and lookups come by the month."""
 
 COMMON_COLUMNS: Final = {
+    "event_time": "When it happened (UTC); of a quarantined row where that could be read.",
     "flags": "Rules of the contract that the row breaks and that do not quarantine it.",
     "_file": "The file, or other split of the source, that the row came in.",
     "_row": "Its place there: of a file the line, from 1.",

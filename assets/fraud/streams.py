@@ -42,6 +42,13 @@ GUESSED_PASSWORDS: Final = FRAUD.stream(
         keys=("account_id", "event_time"),
         days=FRAUD.days("event_time"),
         personal=("account_id", "country"),
+        comments={
+            "event_time": "When the login succeeded (UTC).",
+            "since": "When the first refused login of the alert was (UTC).",
+            "country": "From where the login succeeded, two letters.",
+            "logins": "Numbers of the logins that made the alert.",
+            "rule_version": "Version of the rule.",
+        },
     ),
     margin=WITHIN,
     suite=alerts_suite("account_id", "logins", 4, "four"),
@@ -63,6 +70,14 @@ def card_alerts(
             keys=("card_id", "event_time"),
             days=FRAUD.days("event_time"),
             personal=("card_id",),
+            comments={
+                "event_time": "When the last payment of the alert was (UTC).",
+                "since": "When the first payment of the alert was (UTC).",
+                "rule": "The rule that the payments fit.",
+                "amount": "Sum of the payments (USD).",
+                "payments": "Numbers of the payments that made the alert.",
+                "rule_version": "Version of the rule.",
+            },
         ),
         # A minute without payments of a card resets its pattern.
         margin=timedelta(hours=1),

@@ -54,7 +54,8 @@ AVERAGES_5S: Final = READINGS.stream(
         name="readings/averages_5s",
         schema=(
             "sensor_id string, window_start timestamp, window_end timestamp, "
-            f"celsius {TEMPERATURE}, readings long"
+            f"celsius {TEMPERATURE} COMMENT 'Average temperature (degrees Celsius).', "
+            "readings long COMMENT 'How many readings, repeats left out.'"
         ),
         description=(
             "Average temperature (C) and readings per sensor and five seconds, repeats left out."

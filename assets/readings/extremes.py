@@ -43,7 +43,9 @@ MINUTE_EXTREMES: Final = READINGS.stream(
         name="readings/minute_extremes",
         schema=(
             "sensor_id string, window_start timestamp, window_end timestamp, "
-            f"minimum {TEMPERATURE}, maximum {TEMPERATURE}, readings long"
+            f"minimum {TEMPERATURE} COMMENT 'Lowest temperature (degrees Fahrenheit).', "
+            f"maximum {TEMPERATURE} COMMENT 'Highest temperature (degrees Fahrenheit).', "
+            "readings long COMMENT 'How many readings, repeats left out.'"
         ),
         description="Lowest and highest temperature (F) and readings per sensor and minute.",
         event_time="window_end",

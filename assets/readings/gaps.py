@@ -61,8 +61,12 @@ GAPS: Final = ARCHIVE.stream(
     writes=Table(
         name="readings/gaps",
         schema=(
-            "sensor_id string, year date, last_before timestamp, first_after timestamp, "
-            "interval_seconds double, missing long"
+            "sensor_id string COMMENT 'The sensor: what its file is named after.', "
+            "year date COMMENT 'First day of the year (UTC) in which the gap ends.', "
+            "last_before timestamp COMMENT 'Last reading before the gap (UTC).', "
+            "first_after timestamp COMMENT 'First reading after the gap (UTC).', "
+            "interval_seconds double COMMENT 'Median step between readings of the sensor.', "
+            "missing long COMMENT 'How many readings are missing, at that step.'"
         ),
         description=(
             "Each gap in the recorded series: between which readings, how many are missing."

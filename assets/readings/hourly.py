@@ -48,8 +48,12 @@ HOURLY: Final = ARCHIVE.stream(
     writes=Table(
         name="readings/hourly",
         schema=(
-            "sensor_id string, window_start timestamp, window_end timestamp, readings long, "
-            f"average {RECORDED}, minimum {RECORDED}, maximum {RECORDED}"
+            "sensor_id string COMMENT 'The sensor: what its file is named after.', "
+            "window_start timestamp, window_end timestamp, "
+            "readings long COMMENT 'How many readings.', "
+            f"average {RECORDED} COMMENT 'Average temperature (degrees Fahrenheit).', "
+            f"minimum {RECORDED} COMMENT 'Lowest temperature (degrees Fahrenheit).', "
+            f"maximum {RECORDED} COMMENT 'Highest temperature (degrees Fahrenheit).'"
         ),
         description="Average, lowest and highest temperature (F) per recorded sensor and hour.",
         event_time="window_end",

@@ -75,8 +75,12 @@ LIBRARY_HOURS: Final = LIBRARY_ARCHIVE.stream(
     writes=Table(
         name="readings/library_hours",
         schema=(
-            "node int, window_start timestamp, window_end timestamp, expected long, used long, "
-            f"duplicates long, missing long, average {CELSIUS}"
+            "node int, window_start timestamp, window_end timestamp, "
+            "expected long COMMENT 'Messages expected.', "
+            "used long COMMENT 'Messages used, of copies the first to arrive.', "
+            "duplicates long COMMENT 'Further copies of messages.', "
+            "missing long COMMENT 'Messages expected that never came.', "
+            f"average {CELSIUS} COMMENT 'Average temperature (degrees Celsius).'"
         ),
         description=(
             "Messages expected, used, sent twice and missing, and the average temperature (C), "

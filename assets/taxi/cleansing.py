@@ -29,10 +29,17 @@ from rivermark import Output, Suite, Table, columns, expect
 from rivermark.operators import first_of_each
 
 RIDE: Final = RIDE_EVENT.columns()
+CELLS: Final = columns(
+    "start_cell int COMMENT 'Grid cell (about 100 m wide) of the start.', "
+    "end_cell int COMMENT 'Grid cell (about 100 m wide) of the destination.'"
+)
+OUTSIDE: Final = columns(
+    "outside string COMMENT 'Which ends lie outside the city: start, end, or start and end.'"
+)
 
 CLEAN_RIDES_TABLE: Final = Table(
     name="taxi/clean_rides",
-    schema=StructType([*RIDE, *columns("start_cell int, end_cell int")]),
+    schema=StructType([*RIDE, *CELLS]),
     description="Ride events inside New York, each once, with the grid cells of start and end.",
     event_time="event_time",
     keys=RIDE_EVENT.keys,
@@ -42,7 +49,7 @@ CLEAN_RIDES_TABLE: Final = Table(
 
 RIDES_OUTSIDE: Final = Table(
     name="taxi/rides_outside_city",
-    schema=StructType([*RIDE, *columns("outside string")]),
+    schema=StructType([*RIDE, *OUTSIDE]),
     description="Ride events left out because their start, end or both lie outside New York.",
     event_time="event_time",
     keys=RIDE_EVENT.keys,

@@ -96,6 +96,7 @@ LONG_RIDES: Final = TAXI.stream(
         keys=("ride_id",),
         days=TAXI.days("alert_time"),
         personal=PERSONAL,
+        comments={"alert_time": "When the ride had lasted two hours (UTC)."},
     ),
     margin=LIMIT,
     parameters={"limit": LIMIT},

@@ -107,6 +107,10 @@ LONGEST_RIDES: Final = TAXI.stream(
         event_time="event_time",
         keys=("start_cell", "ride_id"),
         days=TAXI.days("event_time"),
+        comments={
+            "event_time": "When the ride ended (UTC).",
+            "minutes": "Whole minutes from the start of the ride to its end.",
+        },
     ),
     suite=Suite(
         expectations=(

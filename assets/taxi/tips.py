@@ -63,7 +63,7 @@ DRIVER_TIPS: Final = TAXI.stream(
         name="taxi/driver_tips",
         schema=(
             "driver_id long, window_start timestamp, window_end timestamp, "
-            f"tips {MONEY}, fares long"
+            f"tips {MONEY} COMMENT 'Sum of the tips (USD).', fares long COMMENT 'How many fares.'"
         ),
         description="Tips (USD) and fares per driver and hour of UTC.",
         event_time="window_end",

@@ -41,7 +41,12 @@ ZONE_ACTIVITY: Final = TAXI.stream(
     build=count_starts_and_ends,
     writes=Table(
         name="taxi/zone_activity",
-        schema="zone int, window_start timestamp, window_end timestamp, starts long, ends long",
+        schema=(
+            "zone int COMMENT 'Taxi zone of the TLC.', "
+            "window_start timestamp, window_end timestamp, "
+            "starts long COMMENT 'Trips that began there.', "
+            "ends long COMMENT 'Trips that ended there.'"
+        ),
         description=(
             "Trips that began and ended in each taxi zone, per quarter of an hour of UTC."
         ),

@@ -25,6 +25,12 @@ SESSIONS: Final = WEB.stream(
         keys=("user_id", "session_start"),
         days=WEB.days("session_start"),
         personal=("user_id",),
+        comments={
+            "session_start": "Time of the first event (UTC).",
+            "session_end": "When the gap after the last event was over (UTC).",
+            "events": "How many events, repeats left out.",
+            "purchases": "How many of them are purchases.",
+        },
     ),
     # A session that lasts longer over midnight would be cut in a day that is computed again.
     margin=timedelta(hours=6),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, lru_cache
@@ -193,20 +194,31 @@ class Table:
         keys: tuple[str, ...] = (),
         days: Daily | None = None,
         personal: tuple[str, ...] = (),
+        comments: Mapping[str, str] | None = None,
     ) -> Table:
         """A table of the records that a process function emits: a column for each field.
 
             Table.of(LongRide, name="taxi/long_rides", description="Rides over two hours.")
 
         An instant in milliseconds must be a `rivermark.process.Millis`, or it is stored as a
-        number; `rivermark.model.columns.schema_of` says how other types are stored.
+        number; `rivermark.model.columns.schema_of` says how other types are stored. `comments`
+        describe columns in the catalog, as COMMENT does in DDL text.
 
         Raises:
-            DeclarationError: A field's type has no column type.
+            DeclarationError: A field's type has no column type, or a comment is on no column.
         """
+        schema = schema_of(record)
+        for column, comment in (comments or {}).items():
+            if column not in schema.names:
+                raise DeclarationError(
+                    f"table '{name}' has no column '{column}' to comment on"
+                    f"{did_you_mean(column, schema.names) or ';'} "
+                    f"it has {', '.join(schema.names)}"
+                )
+            schema[column].metadata = {"comment": comment}
         return cls(
             name=name,
-            schema=schema_of(record),
+            schema=schema,
             description=description,
             event_time=event_time,
             keys=keys,

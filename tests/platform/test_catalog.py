@@ -8,6 +8,7 @@ import dagster as dg
 import pytest
 from dagster._core.definitions.freshness import TimeWindowFreshnessPolicy
 
+from assets.topology import TOPOLOGY
 from platform_defs.specs import (
     COMMON_COLUMNS,
     DUMP_FRESH,
@@ -137,6 +138,18 @@ def test_a_derived_column_is_described_as_the_column_that_it_comes_from() -> Non
 
     known = [column.description for column in columns]
     assert known == ["Identifies the ride.", "When it ended.", COMMON_COLUMNS["window_end"], None]
+
+
+def test_every_column_of_the_deployment_is_described() -> None:
+    undescribed = [
+        f"{table.name}.{column.name}"
+        for stream in TOPOLOGY.streams
+        for table in stream.tables
+        for column in column_schema(TOPOLOGY, stream, table).columns
+        if not column.description
+    ]
+
+    assert undescribed == []
 
 
 def test_a_table_links_to_the_code_that_computes_it(defs: dg.Definitions) -> None:

@@ -28,6 +28,12 @@ TEMPERATURE_JUMPS: Final = ALERTS.stream(
         event_time="event_time",
         keys=("sensor_id", "event_time"),
         days=ALERTS.days("event_time"),
+        comments={
+            "before": "The sensor's reading before it (degrees Fahrenheit).",
+            "difference": "How far the two readings lie apart (degrees Fahrenheit).",
+            "threshold": "The threshold that the difference exceeds (degrees Fahrenheit).",
+            "rule_version": "Version of that threshold.",
+        },
     ),
     margin=SILENCE,
     suite=Suite(
@@ -58,6 +64,12 @@ RISING_TEMPERATURES: Final = ALERTS.stream(
         event_time="event_time",
         keys=("sensor_id", "event_time"),
         days=ALERTS.days("event_time"),
+        comments={
+            "event_time": "When the rise had lasted a second (UTC).",
+            "since": "When the temperature began to rise (UTC).",
+            "from_temperature": "The temperature before the rise (degrees Fahrenheit).",
+            "temperature": "The last temperature of that second (degrees Fahrenheit).",
+        },
     ),
     margin=MEMORY,
     suite=Suite(
@@ -82,6 +94,7 @@ SMOKE_ALERTS: Final = ALERTS.stream(
         event_time="event_time",
         keys=("sensor_id", "event_time"),
         days=ALERTS.days("event_time"),
+        comments={"level_time": "From when on the smoke level was high (UTC)."},
     ),
     margin=timedelta(minutes=1),
     suite=Suite(
@@ -113,6 +126,12 @@ CORRECTED_COUNTS: Final = ALERTS.stream(
                 event_time="window_end",
                 keys=("sensor_id", "window_end", "revision"),
                 days=ALERTS.days("window_start"),
+                comments={
+                    "readings": "How many readings, repeats left out.",
+                    "total": "Their sum (degrees Fahrenheit).",
+                    "mark": "first, or update where the count is a correction.",
+                    "revision": "Which count of this sensor and window it is, from 1.",
+                },
             ),
             main_rows,
         ),

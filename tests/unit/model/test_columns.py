@@ -78,6 +78,18 @@ def test_the_rest_of_the_declaration_is_that_of_any_table() -> None:
         Table.of(Alert, name="test/alerts", description="Alerts.", keys=("id",))
 
 
+def test_comments_describe_columns_and_those_on_no_column_are_refused() -> None:
+    described = Table.of(
+        Alert, name="test/alerts", description="Alerts.", comments={"total": "In USD."}
+    )
+    assert described.schema["total"].metadata == {"comment": "In USD."}
+    assert described.schema["key"].metadata == {}
+    assert table_of(Alert).schema["total"].metadata == {}
+
+    with pytest.raises(DeclarationError, match=r"no column 'totl' to comment on.*'total'"):
+        Table.of(Alert, name="test/alerts", description="Alerts.", comments={"totl": "In USD."})
+
+
 @pytest.mark.parametrize("hint", [Decimal, object, int | str, list, tuple[int, str]])
 def test_a_field_without_a_column_type_is_refused_by_name(hint: Any) -> None:
     record = msgspec.defstruct("Odd", [("fine", int), ("odd", hint)])
