@@ -10,6 +10,7 @@ from typing import Final
 from rivermark.cli.arguments import Groups, Home, Json, Streams
 from rivermark.cli.console import ago, coloured, grid, moment, number, out, plain, print_json
 from rivermark.cli.deployment import selected, settings_for, topology
+from rivermark.lake.snapshot import snapshot
 from rivermark.model.stream import AnyStream, Stream
 from rivermark.monitor.status import StreamStatus, desired_states, status_of
 
@@ -38,7 +39,8 @@ def status(
     settings = settings_for(home)
     chosen = selected(topology(), streams or [], group or [])
     now = datetime.now(UTC)
-    statuses = status_of(settings, chosen, now)
+    with snapshot(settings.lake()):
+        statuses = status_of(settings, chosen, now)
     groups = desired_states(settings, dict.fromkeys(s.group for s in statuses))
     if as_json:
         document = {

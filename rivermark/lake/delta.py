@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from rivermark.lake.filesystem import is_local
+from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.integrity.data_file_check import check_data_file
 from rivermark.lake.integrity.log_check import check_log
 from rivermark.lake.integrity.log_entry import first_line, table_in
@@ -48,6 +48,32 @@ def dataset_of(table: DeltaTable) -> dataset.Dataset:
         pre_buffer=True, page_checksum_verification=True
     )
     return rows.replace_schema(pa.schema(table.schema().to_arrow()))
+
+
+def read_all(table: DeltaTable) -> pa.Table:
+    """All rows of an opened version without partitions, read without Arrow's datasets.
+
+    Raises TableDamaged for a data file that is damaged.
+    """
+    from pyarrow.parquet import ParquetFile
+
+    schema = pa.schema(table.schema().to_arrow())
+    store, folder = filesystem(table.table_uri)
+    folder = folder.rstrip("/")
+    parts = []
+    for name in table.get_add_actions()["path"].to_pylist():
+        if is_local(table.table_uri):
+            check_data_file(folder, name)
+        with (
+            _named(folder, name),
+            store.open_input_file(f"{folder}/{unquote(name)}") as content,
+            ParquetFile(content, page_checksum_verification=True) as file,
+        ):
+            own = pa.schema([field for field in schema if field.name in file.schema_arrow.names])
+            parts.append(file.read(columns=own.names).select(own.names).cast(own))
+    if not parts or any(len(part.schema) < len(schema) for part in parts):
+        parts.append(schema.empty_table())
+    return pa.concat_tables(parts, promote_options="default").select(schema.names)
 
 
 def read_rows(rows: dataset.Dataset, **options: Any) -> pa.Table:
@@ -114,14 +140,25 @@ def _unreadable_files(table: dataset.Dataset) -> Iterator[TableDamaged]:
         if path is None:
             continue  # Rows of this process.
         folder = getattr(getattr(fragment.filesystem, "handler", None), "table_path", "")
-        named = (table_in(folder), f"{folder}/{unquote(path)}")
         try:
-            for _ in fragment.to_batches(batch_readahead=1):
-                pass
-        except FileNotFoundError:
-            yield TableDamaged.of(*named, "is missing")
-        except (OSError, pa.ArrowException) as error:
-            yield TableDamaged.of(*named, f"cannot be read ({first_line(error)})")
+            with _named(folder, path):
+                for _ in fragment.to_batches(batch_readahead=1):
+                    pass
+        except TableDamaged as damage:
+            yield damage
+
+
+@contextmanager
+def _named(folder: str, name: str) -> Iterator[None]:
+    """Let a read that fails by a data file say which."""
+    path = f"{folder}/{unquote(name)}"
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise TableDamaged.of(table_in(folder), path, "is missing") from error
+    except (OSError, pa.ArrowException) as error:
+        problem = f"cannot be read ({first_line(error)})"
+        raise TableDamaged.of(table_in(folder), path, problem) from error
 
 
 def read_delta(spark: SparkSession, path: str, version: int | None = None) -> DataFrame:

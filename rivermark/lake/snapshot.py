@@ -7,23 +7,44 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from rivermark.lake.delta import dataset_of, delta_table
+from rivermark.lake.delta import dataset_of, delta_table, read_all
 from rivermark.lake.lake import Lake
 from rivermark.model.table import Table
 
 if TYPE_CHECKING:
     # Arrow's datasets import pandas, which takes a second: not before the first query.
+    import pyarrow as pa
+    from deltalake import DeltaTable
     from pyarrow import dataset
 
 T = TypeVar("T")
+
+READ_AT_ONCE: Final = 100_000
+"""Rows up to which a table is read into memory at once."""
 
 _HELD: Final[ContextVar[dict[tuple[object, ...], Any] | None]] = ContextVar("held", default=None)
 
 
 def open_table(lake: Lake, table: Table) -> dataset.Dataset:
     """The rows of a table at its newest version; within a snapshot at that of the snapshot."""
+    return once_per_snapshot(("table", lake.path(table)), lambda: dataset_of(_newest(lake, table)))
+
+
+def open_whole(lake: Lake, table: Table) -> dataset.Dataset | pa.Table:
+    """As `open_table`, for queries over all rows of a table without partitions.
+
+    A small one is read at once: Arrow's datasets import pandas, which takes longer than that.
+    """
+    newest = _newest(lake, table)
+    rows: list[int | None] = [*newest.get_add_actions()["num_records"].to_pylist()]
+    if sum(n or 0 for n in rows) > READ_AT_ONCE:
+        return open_table(lake, table)
+    return once_per_snapshot(("rows", lake.path(table)), lambda: read_all(newest))
+
+
+def _newest(lake: Lake, table: Table) -> DeltaTable:
     path = lake.path(table)
-    return once_per_snapshot(("table", path), lambda: dataset_of(delta_table(path)))
+    return once_per_snapshot(("newest", path), lambda: delta_table(path))
 
 
 def once_per_snapshot(key: tuple[object, ...], compute: Callable[[], T]) -> T:

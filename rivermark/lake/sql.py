@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import duckdb
 
@@ -14,12 +14,15 @@ from rivermark.lake.delta import check_files, damage_named
 
 if TYPE_CHECKING:
     # Arrow's datasets import pandas, which takes a second: not before the first query.
+    import pyarrow as pa
     from pyarrow import dataset
+
+    Rows: TypeAlias = dataset.Dataset | pa.Table
 
 
 def query(
     sql: str,
-    tables: Mapping[str, dataset.Dataset],
+    tables: Mapping[str, Rows],
     values: Sequence[object] | Mapping[str, object] = (),
 ) -> list[dict[str, Any]]:
     """The rows of the result."""
@@ -30,7 +33,7 @@ def query(
 
 
 @contextmanager
-def connection(tables: Mapping[str, dataset.Dataset]) -> Iterator[duckdb.DuckDBPyConnection]:
+def connection(tables: Mapping[str, Rows]) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB connection with the tables, for several queries in a row or a result as Arrow.
 
     What is registered or made in it is its own, and gone afterwards.
@@ -45,7 +48,7 @@ def connection(tables: Mapping[str, dataset.Dataset]) -> Iterator[duckdb.DuckDBP
 
 @contextmanager
 def spilling_connection(
-    tables: Mapping[str, dataset.Dataset],
+    tables: Mapping[str, Rows],
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB of its own for whole days of rows: what exceeds 1 GB goes to a temporary folder."""
     with (

@@ -86,11 +86,11 @@ def row_count(lake: Lake, table: Table, version: int | None = None) -> int:
     """Rows of a table at a version (default: the newest), by its statistics; 0 without a table."""
     if not lake.exists(table):
         return 0
-    files = pa.table(delta_table(lake.path(table), version=version).get_add_actions(flatten=True))
-    return sum(n or 0 for n in files["num_records"].to_pylist())
+    files = delta_table(lake.path(table), version=version).get_add_actions()
+    rows: list[int | None] = [*files["num_records"].to_pylist()]
+    return sum(n or 0 for n in rows)
 
 
 def file_sizes(table: DeltaTable) -> list[int]:
     """Bytes of each file of an opened version."""
-    sizes: list[int] = pa.table(table.get_add_actions())["size_bytes"].to_pylist()
-    return sizes
+    return [*table.get_add_actions()["size_bytes"].to_pylist()]

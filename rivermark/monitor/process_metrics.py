@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rivermark.lake.snapshot import open_table
+from rivermark.lake.snapshot import open_whole
 from rivermark.lake.sql import query
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
@@ -33,7 +33,7 @@ def metrics_of_streams(settings: Settings) -> dict[str, dict[str, int | float]]:
     lake = settings.lake()
     if not lake.exists(STREAM_PROGRESS):
         return {}
-    progress = open_table(lake, STREAM_PROGRESS)
+    progress = open_whole(lake, STREAM_PROGRESS)
     if "counters" not in progress.schema.names:
         # Written by an older version, and no batch since.
         return {}

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from rivermark.ingest.split_outcomes import INGEST_FILES
-from rivermark.lake.snapshot import open_table
+from rivermark.lake.snapshot import open_whole
 from rivermark.lake.sql import query
 from rivermark.lake.statistics import row_count
 from rivermark.model.stream import AnyStream, Ingest
@@ -151,7 +151,7 @@ def _by_stream(
     if not lake.exists(table):
         return {}
     by_stream = {}
-    for row in query(sql, {name: open_table(lake, table)}, values or {}):
+    for row in query(sql, {name: open_whole(lake, table)}, values or {}):
         times = {k: v.astimezone(UTC) for k, v in row.items() if isinstance(v, datetime)}
         by_stream[str(row["stream"])] = {**row, **times}
     return by_stream

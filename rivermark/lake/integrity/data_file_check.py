@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-import pyarrow as pa
 from deltalake import DeltaTable
 
 from rivermark.lake.filesystem import filesystem, is_local
@@ -83,7 +82,7 @@ def check_current(table_path: str, table: DeltaTable) -> None:
     """As `check_added`, of the files that an opened version of a table has."""
     if is_local(table_path):
         _, folder = filesystem(table_path)
-        _check_ours(folder, pa.table(table.get_add_actions())["path"].to_pylist())
+        _check_ours(folder, table.get_add_actions()["path"].to_pylist())
 
 
 def _check_ours(folder: str, names: Iterable[str]) -> None:

@@ -197,7 +197,7 @@ def sums_problem(table_path: str) -> Fault | None:
     sums = read_sums(folder, table.version(), drop=False)
     if sums is None:
         return None
-    sizes = pa.table(table.get_add_actions())["size_bytes"].to_pylist()
+    sizes = table.get_add_actions()["size_bytes"].to_pylist()
     stated = (sums["numFiles"], sums["tableSizeBytes"])
     if stated == (len(sizes), sum(sizes)):
         return None

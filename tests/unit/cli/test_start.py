@@ -18,7 +18,10 @@ from typer.testing import CliRunner
 from assets.taxi.ingest import FARE_EVENTS
 from rivermark.cli.main import app
 from rivermark.ingest.split_outcomes import INGEST_FILES
+from rivermark.ingest.watermark import Progress
+from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
+from tests.oracles.shop import append
 from tests.unit.cli.conftest import NOON
 from tests.unit.conftest import Put
 
@@ -69,11 +72,26 @@ def run(code: str, *arguments: str, folder: Path, **environment: str) -> str:
     return result.stdout
 
 
+@pytest.fixture
+def home(settings: Settings, put: Put) -> Path:
+    """The home of a lake in which an ingest has read a file of one row."""
+    row = {"ride_id": 1, "event_time": NOON, "_file": "a.json", "_row": 1, "_ingest_batch": 0}
+    raw = {name: row[name] for name in row if name.startswith("_")}
+    append(settings, FARE_EVENTS.raw, [raw], clock=Progress(NOON).to_json(), batch=0)
+    put(FARE_EVENTS.admitted, row)
+    stream = {"stream": FARE_EVENTS.name}
+    file = {"file": "a.json", "path": "/l/a.json", "ingest_batch": 0, "rows": 1, "admitted": 1}
+    put(INGEST_FILES, {**stream, **file, "late": 0, "quarantined": 0})
+    put(STREAM_PROGRESS, {**stream, "generation": 0, "rows_in": 1, "counters": {"fares": 1}})
+    return settings.home
+
+
 @pytest.mark.parametrize(
     ("arguments", "slow"),
     [
         (["--help"], HEAVY),
-        # The streams are declared with Spark's types, and the lake is read by delta-rs.
+        # The streams are declared with Spark's types, and the lake is read by delta-rs, Arrow and
+        # DuckDB, but not by Arrow's datasets, which import pandas.
         (
             ["status"],
             ("pandas", "dagster", "great_expectations", "matplotlib"),
@@ -81,7 +99,7 @@ def run(code: str, *arguments: str, folder: Path, **environment: str) -> str:
     ],
 )
 def test_a_start_imports_nothing_that_is_slow(
-    arguments: list[str], slow: tuple[str, ...], tmp_path: Path
+    arguments: list[str], slow: tuple[str, ...], home: Path
 ) -> None:
     code = "\n".join(
         (
@@ -95,7 +113,7 @@ def test_a_start_imports_nothing_that_is_slow(
         )
     )
 
-    assert run(code, folder=tmp_path).splitlines()[-1] == "[]"
+    assert run(code, folder=home, RIVERMARK_HOME=str(home)).splitlines()[-1] == "[]"
 
 
 def test_completion_knows_streams_tables_and_groups() -> None:
@@ -183,19 +201,11 @@ COMMANDS: list[tuple[str, int, str]] = [
     ],
 )
 def test_every_command_works_in_a_process_of_its_own(
-    settings: Settings, put: Put, commands: list[tuple[str, int, str]]
+    home: Path, commands: list[tuple[str, int, str]]
 ) -> None:
-    row = {"ride_id": 1, "event_time": NOON, "_file": "a.json", "_row": 1, "_ingest_batch": 0}
-    put(FARE_EVENTS.raw, {name: row[name] for name in row if name.startswith("_")})
-    put(FARE_EVENTS.admitted, row)
-    file = {"stream": FARE_EVENTS.name, "file": "a.json", "path": "/l/a.json"}
-    put(
-        INGEST_FILES,
-        {**file, "ingest_batch": 0, "rows": 1, "admitted": 1, "late": 0, "quarantined": 0},
-    )
     arguments = json.dumps([command.split() for command, _, _ in commands])
 
-    output = run(FORKS, arguments, folder=settings.home, RIVERMARK_HOME=str(settings.home))
+    output = run(FORKS, arguments, folder=home, RIVERMARK_HOME=str(home))
 
     results = [json.loads(line) for line in output.splitlines()]
     for (command, code, text), (ended, out, err) in zip(commands, results, strict=True):
