@@ -24,7 +24,7 @@ PREFIX: Final = "RIVERMARK_"
 NO_SETTINGS: Final = frozenset(
     {
         *("cache", "ivy_settings", "worker_python"),
-        *("all_zones", "fuzz_rounds", "fuzz_seed", "public_data"),
+        *("all_zones", "fuzz_rounds", "fuzz_seed", "pictures", "public_data"),
         *("parity_rounds", "postgres_kills", "restart_histories", "route_rounds", "story_nights"),
     }
 )
