@@ -48,11 +48,16 @@ class DocumentServer(ThreadingHTTPServer):
         self.hosts = {*own, urlsplit(settings.pages_url).netloc}
 
     def file_of(self, path: str) -> Path | None:
-        """The file that an address means, if it is one of the served folders'."""
-        name, _, inside = path.removeprefix("/").partition("/")
-        if name not in FOLDERS or "\x00" in inside:
+        """The file that an address means, if it is one of the served folders'.
+
+        A folder is found by its path in the home too: so pages lead to each other as on disk.
+        """
+        places = {f"/{name}/": folder for name, folder in FOLDERS.items()}
+        places |= {f"/{folder.as_posix()}/": folder for folder in FOLDERS.values()}
+        start = next((start for start in places if path.startswith(start)), None)
+        if start is None or "\x00" in path:
             return None
-        root = (self.home / FOLDERS[name]).resolve()
+        root, inside = (self.home / places[start]).resolve(), path.removeprefix(start)
         # Links are followed first, so that none leads out.
         file = (root / inside).resolve()
         hidden = any(part.startswith(".") for part in file.parts[len(root.parts) :])

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from http.client import HTTPResponse
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 
@@ -77,6 +77,14 @@ def test_a_link_of_dagster_opens_once_and_its_cookie_opens_what_it_leads_to(
         assert opened.headers["Content-Type"] == "text/html"
 
 
+def test_pages_lead_to_each_other_as_on_disk(settings: Settings, get: Get) -> None:
+    address = urlsplit(page_url(settings, dashboard_path(settings))).path
+
+    opened = get(urljoin(address, "../quality/pages/validations/taxi%20hourly.html"))
+
+    assert (opened.status, opened.read()) == (200, b"page taxi hourly")
+
+
 @pytest.mark.parametrize(
     "headers", [{"Cookie": ""}, {"Cookie": "rivermark_pages=guess"}, {"Cookie": "\x7f;=;"}]
 )
@@ -105,6 +113,8 @@ def test_another_name_of_this_machine_is_refused(get: Get, server: DocumentServe
         "/pages/%2fetc/passwd",
         "/data_docs/../results.json",
         "/data_docs/%2e%2e/results.json",
+        "/quality/results.json",
+        "/quality/pages/../results.json",
         "/pages/.hidden.html",
         "/pages/link.html",
         "/pages/a%00b",

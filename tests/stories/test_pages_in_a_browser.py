@@ -22,7 +22,9 @@ from rivermark.quality.duckdb_evaluator import FailingRows
 from rivermark.quality.failing_rows import Evidence
 from rivermark.quality.gx.offline_docs import StoredRun, write_index
 from rivermark.settings import Settings
+from rivermark.testing import wait_until
 from tests.oracles.shop import ORDERS, PAID, PAYMENTS, SHOP
+from tests.oracles.stored_runs import store_run
 from tests.unit.monitor.dashboard.test_dashboard import NOW, home
 
 __all__ = ["home"]
@@ -203,6 +205,17 @@ def test_each_link_leads_to_something_that_is_then_seen(browser: Any, address: s
         )
         seen = "return document.getElementById(arguments[0])?.checkVisibility()"
         assert browser.evaluate(seen, link.removeprefix("#")) is True, link
+
+
+def test_a_suite_leads_to_its_data_docs(browser: Any, home: Settings) -> None:
+    docs = store_run(home.home / "quality", "shop/orders", 1, page="<p>Data Docs of orders</p>")
+    browser.open(refresh(home, PLOTTED, NOW).path.as_uri())
+    browser.evaluate(OPEN_ALL)
+
+    browser.evaluate("document.querySelector('a[href$=\".html\"]').click()")
+
+    wait_until(lambda: browser.evaluate("return location.href") == docs.as_uri())
+    assert browser.evaluate("return document.body.textContent") == "Data Docs of orders"
 
 
 def test_rows_are_found_as_one_types(browser: Any, address: str) -> None:

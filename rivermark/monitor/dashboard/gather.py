@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from typing import Final
+from urllib.parse import quote
 
 import pyarrow as pa
 
@@ -38,6 +39,8 @@ YEAR: Final = 365
 RESULTS_SHOWN: Final = 30
 NEWEST_COMMITS: Final = 200
 RECOMPUTES: Final = 20
+DATA_DOCS: Final = "../quality/pages"
+"""Where Data Docs lie, seen from the folder of pages."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +112,8 @@ class Recompute:
 class Facts:
     """Everything on the page.
 
-    `failing_pages` are the pages of failing rows by table, relative to the folder of pages.
+    `failing_pages` are the pages of failing rows by table, and `data_docs` the page of each suite's
+    newest run by its name, both relative to the folder of pages.
     """
 
     at: datetime
@@ -121,6 +125,7 @@ class Facts:
     history: History = field(default_factory=History)
     results: tuple[Chart | Ranking, ...] = ()
     failing_pages: Mapping[str, str] = field(default_factory=dict)
+    data_docs: Mapping[str, str] = field(default_factory=dict)
 
 
 def gather(settings: Settings, topology: Topology, now: datetime, *, days: int = YEAR) -> Facts:
@@ -149,16 +154,18 @@ def gather(settings: Settings, topology: Topology, now: datetime, *, days: int =
             )
         )
     tables = [t for stream in topology.streams for t in stream.tables if lake.exists(t)]
+    suites = _by_suite(settings)
     return Facts(
         at=now,
         streams=tuple(streams),
         checks=_by_check(newest_results(settings, RESULTS_SHOWN)),
         recomputes=_recomputes(settings, tables),
         tables=tuple(size_of(settings, table) for table in tables),
-        suites=_by_suite(settings),
+        suites=suites,
         history=history_of(settings, now),
         results=tuple(charts_of_results(settings, topology)),
         failing_pages=failing_pages(settings, tables),
+        data_docs={runs[-1].suite: f"{DATA_DOCS}/{quote(runs[-1].page)}" for runs in suites},
     )
 
 

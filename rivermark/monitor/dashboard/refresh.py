@@ -52,7 +52,7 @@ def refresh(
     page = to or page_path(settings)
     if page.parent != page_path(settings).parent:
         # A page elsewhere has none of the others beside it.
-        facts = replace(facts, failing_pages={})
+        facts = replace(facts, failing_pages={}, data_docs={})
     return Refreshed(write(facts, page), facts, tuple(evaluations))
 
 

@@ -8,6 +8,7 @@ from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -36,6 +37,7 @@ from tests.oracles.shop import (
     write,
     write_join,
 )
+from tests.oracles.stored_runs import store_run
 
 NOW = START + timedelta(days=4, hours=3)
 VOID = {"meta", "br", "hr", "input"}
@@ -257,6 +259,22 @@ def test_pages_of_failing_rows_are_linked_from_beside_them_only(
 
     assert (beside.path.parent / beside.facts.failing_pages["shop/orders"]).resolve() == page
     assert elsewhere.facts.failing_pages == {}
+
+
+def test_a_suite_and_its_table_lead_to_the_data_docs_of_the_newest_run(
+    settings: Settings, tmp_path: Path
+) -> None:
+    write(settings, ORDERS, sent(1))
+    _, docs = (store_run(settings.home / "quality", "shop/orders", version) for version in (1, 2))
+
+    beside = refresh(settings, SHOP, NOW, evaluate=False)
+    elsewhere = refresh(settings, SHOP, NOW, evaluate=False, to=tmp_path / "mailed.html")
+
+    hrefs = [a["href"] or "" for a in Page(beside.path.read_text()).all("a")]
+    [to_docs, of_table] = [href for href in hrefs if href.endswith(".html")]
+    assert to_docs == of_table
+    assert (beside.path.parent / unquote(to_docs)).resolve() == docs
+    assert elsewhere.facts.data_docs == {}
 
 
 def test_a_stream_that_replays_an_archive_has_no_lag(home: Settings) -> None:

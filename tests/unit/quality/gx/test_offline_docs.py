@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from rivermark.quality.gx.offline_docs import (
     stored_runs,
     write_index,
 )
+from tests.oracles.stored_runs import store_run
 
 DRAWN = """<html><head>
 <link rel="stylesheet" href="https://maxcdn.bootstrapcdn.com/bootstrap.min.css"/>
@@ -94,24 +94,7 @@ def test_a_page_is_rewritten_once(tmp_path: Path) -> None:
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     for version, failed in ((3, 0), (4, 2)):
-        name = f"test/rows/version-{version}/2026"
-        run = {"run_name": f"version-{version}", "run_time": f"2026-03-0{version}T00:00:00+00:00"}
-        result = {
-            "suite_name": "test.rows",
-            "success": not failed,
-            "meta": {"run_id": run},
-            "statistics": {"evaluated_expectations": 9, "unsuccessful_expectations": failed},
-            "results": [
-                {"success": False, "expectation_config": {"severity": severity}}
-                for severity in ("warning", "critical")[:failed]
-            ],
-        }
-        for path, text in (
-            (tmp_path / "results" / f"{name}.json", json.dumps(result)),
-            (tmp_path / "pages" / "validations" / f"{name}.html", DRAWN),
-        ):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+        store_run(tmp_path, "test/rows", version, failed, DRAWN)
     return tmp_path
 
 
