@@ -13,23 +13,23 @@ from types import FrameType
 
 import psutil
 
-from rivermark.runtime.supervision.live_process import live_process
+from rivermark.runtime.supervision.live_process import Began, began_at, live_process
 
 Handler = Callable[[int, FrameType | None], None] | signal.Handlers
 
 
 @dataclass(frozen=True)
 class Living:
-    """A process by its number and its start (seconds since 1970): numbers are used again."""
+    """A process by its number and its start: numbers are used again."""
 
     pid: int
-    began: float
+    began: Began
 
     @classmethod
     def of(cls, pid: int) -> Living:
         """The process that has the number now; one that ended at once counts as not living."""
         try:
-            return cls(pid, psutil.Process(pid).create_time())
+            return cls(pid, began_at(pid))
         except psutil.NoSuchProcess:
             return cls(pid, 0.0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -12,12 +13,14 @@ from typing import Final, Self
 
 import psutil
 
-from rivermark.model.errors import LeaseLost, StreamAlreadyRunning
+from rivermark.lake.full_disk import is_disk_full
+from rivermark.model.errors import LeaseLost, RivermarkError, StreamAlreadyRunning
 from rivermark.runtime.supervision import state_file
-from rivermark.runtime.supervision.heartbeat import HeartbeatStore
-from rivermark.runtime.supervision.live_process import live_process
+from rivermark.runtime.supervision.heartbeat import ENDED, Heartbeat, HeartbeatStore
+from rivermark.runtime.supervision.live_process import Began, began_at, live_process
 from rivermark.runtime.supervision.state_file import UnreadableState
 
+LOG = logging.getLogger("rivermark")
 PATIENCE: Final = timedelta(seconds=1)
 """How long a held lease is tried again: a run that ends may hold it for a moment."""
 
@@ -30,18 +33,18 @@ FAR_SILENCE: Final = timedelta(minutes=2)
 
 @dataclass(frozen=True, kw_only=True)
 class Owner:
-    """Who holds, or last held, a lease; start times (seconds since 1970) identify processes.
+    """Who holds, or last held, a lease; processes are identified by number and start.
 
     `token` is larger than that of every owner before it.
     """
 
     run_id: str
     pid: int
-    pid_began: float
+    pid_began: Began
     host: str
     at: datetime
     jvm_pid: int | None = None
-    jvm_began: float | None = None
+    jvm_began: Began | None = None
     released: bool = False
     token: int = 0
 
@@ -76,24 +79,42 @@ class Lease:
     def acquire(self, run_id: str, jvm_pid: int | None = None) -> Self:
         """Take the lease, ending a dead owner's JVM first.
 
-        Raises StreamAlreadyRunning, which names the run and process that hold it.
+        Raises StreamAlreadyRunning, which names the run and process that hold it; RivermarkError
+        where its files cannot be written, and OSError for a full disk.
         """
         if self._fd is not None:
             raise StreamAlreadyRunning(f"stream '{self.stream}' is already held by this object")
+        try:
+            self._acquire(run_id, jvm_pid)
+        except OSError as error:
+            if is_disk_full(error):
+                raise
+            place = error.filename or self._lock
+            raise RivermarkError(
+                f"the lease of stream '{self.stream}' cannot be taken: {place}: {error.strerror}; "
+                "its folder has to be one that this process can write"
+            ) from error
+        return self
+
+    def _acquire(self, run_id: str, jvm_pid: int | None) -> None:
         self._fd = self._take()
         try:
             # First the token: where another host takes over meanwhile, the claim fails.
             newest = self._newest_token()
             last = self._last_owner()
-            self._succeed(last)
-            self.fences = last is not None and not last.released and last.host != gethostname()
+            if last is None and newest:
+                self._succeed_unknown()
+            else:
+                self._succeed(last)
+            released = newest == 0 if last is None else last.released
+            self.fences = not released and (last is None or last.host != gethostname())
             token = self._take_token(max(newest, last.token if last else 0) + 1)
             self._write(
                 Owner(
                     token=token,
                     run_id=run_id,
                     pid=os.getpid(),
-                    pid_began=psutil.Process().create_time(),
+                    pid_began=began_at(os.getpid()),
                     host=gethostname(),
                     at=datetime.now(UTC),
                 )
@@ -103,7 +124,6 @@ class Lease:
         except BaseException:
             self._drop()
             raise
-        return self
 
     @property
     def token(self) -> int:
@@ -119,6 +139,12 @@ class Lease:
         """Raise LeaseLost where another run has taken the stream over, or the lease is not held."""
         if not self.current:
             successor = self._last_owner()
+            if self._owner is not None and successor in (None, self._owner):
+                raise LeaseLost(
+                    f"stream '{self.stream}': the claim of this run is gone from {self._tokens}, "
+                    "which was deleted or put back from a copy; nothing more is written here. "
+                    "Start the stream again"
+                )
             who = f"run {successor.run_id} on {successor.host}" if successor else "another run"
             raise LeaseLost(
                 f"stream '{self.stream}': this run has lost its lease to {who}, which took the "
@@ -131,8 +157,7 @@ class Lease:
         if self._owner is None:
             raise RuntimeError(f"the lease of stream '{self.stream}' is not held")
         self.check()
-        began = psutil.Process(jvm_pid).create_time()
-        self._write(replace(self._owner, jvm_pid=jvm_pid, jvm_began=began))
+        self._write(replace(self._owner, jvm_pid=jvm_pid, jvm_began=began_at(jvm_pid)))
 
     def release(self) -> None:
         """Give the lease back; without effect when it is not held, or was lost."""
@@ -162,7 +187,7 @@ class Lease:
     def _newest_token(self) -> int:
         """The highest token that any owner has claimed, 0 before the first."""
         try:
-            return max((int(n) for n in os.listdir(self._tokens) if n.isdigit()), default=0)  # noqa: PTH208 - in each batch
+            return max((int(n) for n in os.listdir(self._tokens) if n.isdecimal()), default=0)  # noqa: PTH208 - in each batch
         except FileNotFoundError:
             return 0
 
@@ -176,18 +201,37 @@ class Lease:
         if self._newest_token() != token:
             raise StreamAlreadyRunning(self._held_by(self._last_owner()))
         for before in self._tokens.iterdir():
-            if before.name.isdigit() and int(before.name) < token:
+            if before.name.isdecimal() and int(before.name) < token:
                 before.unlink(missing_ok=True)
         return token
 
     def _last_owner(self) -> Owner | None:
         try:
             return state_file.read(self._owner_file, Owner)
-        except UnreadableState:
-            # The lock itself decides; without the name there is only less to say.
+        except UnreadableState as problem:
+            LOG.warning("stream '%s': who held its lease is not known: %s", self.stream, problem)
             return None
 
-    def _held_by(self, owner: Owner | None) -> str:
+    def _succeed_unknown(self) -> None:
+        """Make sure that an owner whose name is lost is gone, by what its heartbeat says."""
+        beat = HeartbeatStore(self._state_root).latest().get(self.stream)
+        if beat is not None and beat.host != gethostname() and beat.state not in ENDED:
+            self._check_silence(beat.at, beat)
+
+    def _check_silence(self, alive: datetime, owner: Owner | Heartbeat) -> None:
+        """Refuse to succeed an owner on another machine that was alive a moment ago."""
+        silence = datetime.now(UTC) - alive
+        if silence >= FAR_SILENCE:
+            return
+        ahead = (
+            f"; that sign of life is {-silence.total_seconds():.0f} s in the future of this "
+            "machine's clock: set both by one time server"
+            if silence < -FAR_SILENCE
+            else ""
+        )
+        raise StreamAlreadyRunning(self._held_by(owner) + ahead)
+
+    def _held_by(self, owner: Owner | Heartbeat | None) -> str:
         who = f"run {owner.run_id} (pid {owner.pid} on {owner.host})" if owner else "a process"
         return (
             f"stream '{self.stream}' is already run by {who}; "
@@ -202,8 +246,7 @@ class Lease:
             beat = HeartbeatStore(self._state_root).latest().get(self.stream)
             # Its own heartbeat; until the first one, the moment at which it took the lease.
             alive = beat.at if beat and beat.run_id == owner.run_id else owner.at
-            if datetime.now(UTC) - alive < FAR_SILENCE:
-                raise StreamAlreadyRunning(self._held_by(owner))
+            self._check_silence(alive, owner)
             return
         if live_process(owner.pid, owner.pid_began) is not None:
             if owner.pid == os.getpid():

@@ -1,9 +1,10 @@
+import errno
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,10 +14,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rivermark.model.errors import StreamAlreadyRunning
+from rivermark.model.errors import LeaseLost, RivermarkError, StreamAlreadyRunning
 from rivermark.runtime.supervision import state_file
-from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
+from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore, host_alive
 from rivermark.runtime.supervision.lease import Lease, Owner
+from rivermark.runtime.supervision.live_process import Began, began_at, live_process
 
 RIDES = "taxi/rides"
 
@@ -193,13 +195,144 @@ def test_a_lease_that_could_not_be_had_is_not_left_half_taken(tmp_path: Path) ->
         pass
 
 
+DAMAGES: tuple[Callable[[Path], object], ...] = (
+    lambda path: path.write_bytes(path.read_bytes()[:20]),
+    lambda path: path.write_bytes(b""),
+    lambda path: path.write_bytes(b"\xff\x00{"),
+    lambda path: path.write_text('["no owner"]'),
+    Path.unlink,
+)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_an_owner_that_lives_keeps_its_lease_whatever_becomes_of_the_file_with_its_name(
+    tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    with Lease(tmp_path, RIDES).acquire("run-1") as held:
+        damage(tmp_path / "leases" / "taxi.rides.json")
+        with pytest.raises(StreamAlreadyRunning, match="already run by a process"):
+            Lease(tmp_path, RIDES).acquire("run-2")
+        held.check()
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_an_owner_whose_name_is_lost_is_succeeded_by_its_heartbeat_and_fenced(
+    tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    """It may be on another machine, where the kernel's lock does not reach."""
+    write_owner(tmp_path, host="another-machine")
+    damage(tmp_path / "leases" / "taxi.rides.json")
+    now = datetime.now(UTC)
+    beat = Heartbeat(stream=RIDES, group="taxi", run_id="run-1", pid=1, host="another-machine")
+    HeartbeatStore(tmp_path).beat(beat)
+    with pytest.raises(StreamAlreadyRunning, match=r"run run-1 .* on another-machine"):
+        Lease(tmp_path, RIDES).acquire("run-2")
+
+    HeartbeatStore(tmp_path).beat(replace(beat, at=now - timedelta(minutes=3)))
+    with Lease(tmp_path, RIDES).acquire("run-2") as successor:
+        assert successor.fences
+        assert successor.token == 2
+
+
+def test_an_owner_whose_claim_was_deleted_commits_no_more_and_says_why(tmp_path: Path) -> None:
+    with Lease(tmp_path, RIDES).acquire("run-1") as held:
+        claim = tmp_path / "leases" / "taxi.rides.tokens" / str(held.token)
+        claim.unlink()
+        with pytest.raises(LeaseLost, match=r"claim of this run is gone from .*\.tokens"):
+            held.check()
+
+
+def test_names_that_are_no_numbers_in_the_folder_of_claims_are_passed_over(tmp_path: Path) -> None:
+    Lease(tmp_path, RIDES).acquire("run-1").release()
+    for name in ("\u00b2", ".nfs0001", "7.bak"):
+        (tmp_path / "leases" / "taxi.rides.tokens" / name).touch()
+    with Lease(tmp_path, RIDES).acquire("run-2") as held:
+        assert held.token == 2
+        held.check()
+
+
+def test_a_step_of_the_clock_makes_no_other_process_of_an_owner_or_its_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """psutil adds the moment of the boot to a process's start, which moves with the clock."""
+    with another_run(tmp_path) as (run, engine):
+        beat = Heartbeat(
+            stream=RIDES, group="taxi", run_id="run-1", pid=run.pid, began=began_at(run.pid)
+        )
+        boot = psutil.boot_time()
+        monkeypatch.setattr(psutil._psplatform, "boot_time", lambda: boot + 3600)
+        assert host_alive(beat)
+        with pytest.raises(StreamAlreadyRunning, match=f"pid {run.pid}"):
+            Lease(tmp_path, RIDES).acquire("run-2")
+
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+        assert not host_alive(beat)
+        with Lease(tmp_path, RIDES).acquire("run-2"):
+            assert not is_running(engine)
+
+
+def test_a_process_that_got_the_number_of_another_one_is_not_that_one() -> None:
+    boot, _, ticks = str(began_at(os.getpid())).partition("/")
+    assert live_process(os.getpid(), f"{boot}/{ticks}") is not None
+    for other in (f"{boot}/{int(ticks) + 1}", f"before/{ticks}", 0.0):
+        assert live_process(os.getpid(), other) is None
+        beat = Heartbeat(stream=RIDES, group="taxi", run_id="r", pid=os.getpid(), began=other)
+        assert host_alive(beat) is False
+
+
+def test_a_sign_of_life_from_the_future_is_told(tmp_path: Path) -> None:
+    write_owner(tmp_path, host="another-machine")
+    beat = Heartbeat(stream=RIDES, group="taxi", run_id="run-1", pid=1, host="another-machine")
+    HeartbeatStore(tmp_path).beat(replace(beat, at=beat.at + timedelta(hours=1)))
+
+    with pytest.raises(StreamAlreadyRunning, match=r"\d{4} s in the future .* one time server"):
+        Lease(tmp_path, RIDES).acquire("run-2")
+
+
+def test_a_paused_owner_on_this_machine_is_not_succeeded_and_goes_on(tmp_path: Path) -> None:
+    with another_run(tmp_path) as (run, engine):
+        run.send_signal(signal.SIGSTOP)
+        with pytest.raises(StreamAlreadyRunning, match=f"pid {run.pid}"):
+            Lease(tmp_path, RIDES).acquire("run-2")
+        run.send_signal(signal.SIGCONT)
+        assert is_running(engine)
+
+
+@pytest.mark.parametrize("error", [errno.EROFS, errno.EACCES, errno.EIO])
+def test_a_folder_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    def refused(path: Path, *_: object) -> int:
+        raise OSError(error, os.strerror(error), str(path))
+
+    monkeypatch.setattr(os, "open", refused)
+    with pytest.raises(RivermarkError, match=r"taxi\.rides\.lock: ") as told:
+        Lease(tmp_path, RIDES).acquire("run-1")
+    assert os.strerror(error) in str(told.value)
+
+
+def test_a_lease_that_found_its_disk_full_is_free_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as disk:
+        disk.setattr(state_file, "write", full)
+        with pytest.raises(OSError, match="No space left"):
+            Lease(tmp_path, RIDES).acquire("run-1")
+    with Lease(tmp_path, RIDES).acquire("run-2") as held:
+        assert held.current
+
+
 def write_owner(
     state_root: Path,
     *,
     host: str | None = None,
     pid: int = 1,
     jvm_pid: int | None = None,
-    jvm_began: float | None = None,
+    jvm_began: Began | None = None,
 ) -> None:
     """What a run that died on the way leaves behind."""
     Lease(state_root, RIDES).acquire("run-1").release()

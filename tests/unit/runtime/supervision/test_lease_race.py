@@ -123,10 +123,18 @@ def batch(number: int) -> pa.Table:
     return pa.Table.from_pylist(rows, COLUMNS)
 
 
-def second_run(world: World, runs: list[Lease], number: int, paused: str, host: str) -> None:
-    """Take the stream over from a paused host, and write the batch that it was at."""
+def second_run(
+    world: World, runs: list[Lease], number: int, paused: str, host: str, *, nameless: bool
+) -> None:
+    """Take the stream over from a paused host, and write the batch that it was at.
+
+    `nameless`: the file that names the owner is cut.
+    """
     with world.on(host):
         world.silent(f"first-{number}", paused)
+        if nameless:
+            named = state_file.path_for(world.root / "leases", RIDES.name)
+            named.write_bytes(named.read_bytes()[:-1])
         runs.append(world.run(f"second-{number}"))
         world.writer(runs[-1]).append_once(batch(number), number)
 
@@ -149,7 +157,10 @@ def test_b066_a_seeded_race_of_two_hosts_commits_each_batch_once(world: World, r
                 writer._appender._able = False  # As where delta-rs has to commit.
 
             successors: list[Lease] = []
-            take_over = partial(second_run, world, successors, number, first, second)
+            nameless = chance.random() < 0.25
+            take_over = partial(
+                second_run, world, successors, number, first, second, nameless=nameless
+            )
             world.pauses = {point: take_over}
             world.pause("before the check")
             try:
