@@ -42,11 +42,12 @@ class CommitLog:
 
     def versions(self) -> list[int]:
         """Versions whose commit is still in the log, ascending."""
-        return sorted(int(n[:20]) for n in self._names() if n.endswith(".json"))
+        # Not those of compacted commits, nor of table checkpoints in JSON.
+        return sorted(int(n[:20]) for n in self._names() if n[20:] == ".json")
 
     def checkpoints(self) -> list[int]:
         """Versions of which the log holds a table checkpoint, ascending."""
-        return sorted({int(n[:20]) for n in self._names() if ".checkpoint" in n})
+        return sorted({int(n[:20]) for n in self._names() if n[20:].startswith(".checkpoint")})
 
     def _names(self) -> list[str]:
         """Files of the log that belong to a version."""

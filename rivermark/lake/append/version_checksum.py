@@ -12,8 +12,10 @@ written, and `rivermark` (rivermark/lake/integrity/version_sums.py).
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
+from deltalake import DeltaTable
 from pyarrow import fs
 
 from rivermark.lake.checkpoint import sum_up_checkpoint
@@ -105,16 +107,35 @@ def _checksum(store: fs.FileSystem, folder: str, version: int) -> Checksum | Non
 
 
 def _of_state(table_path: str, store: fs.FileSystem, folder: str, version: int) -> Checksum | None:
-    """The sums from the whole state, and the metadata as the log has it, to the letter."""
+    """The sums from the whole state, and the metadata as the log has it, to the letter.
+
+    None where the state has another one: an entry that a table checkpoint stands for is checked by
+    no reader, and delta-rs takes the columns of a table from the checksum.
+    """
     metadata = protocol = None
     for older in range(version, max(-1, version - LOOKED_BACK), -1):
         for action in actions_of(store, folder, older):
             metadata = metadata or action.get("metaData")
             protocol = protocol or action.get("protocol")
         if metadata and protocol:
-            sizes = file_sizes(delta_table(table_path, version=version))
+            table = delta_table(table_path, version=version)
+            if not _is_of(metadata, table):
+                return None
+            sizes = file_sizes(table)
             return _sums(sum(sizes), len(sizes), metadata, protocol)
     return None
+
+
+def _is_of(metadata: dict[str, Any], table: DeltaTable) -> bool:
+    """Whether an opened version has that metadata."""
+    state = table.metadata()
+    fields = json.loads(metadata["schemaString"])["fields"]
+    return (
+        metadata["id"] == state.id
+        and metadata["partitionColumns"] == state.partition_columns
+        and metadata["configuration"] == state.configuration
+        and [field["name"] for field in fields] == [f.name for f in table.schema().fields]
+    )
 
 
 def _sums(size: int, files: int, metadata: Any, protocol: Any) -> Checksum:

@@ -44,7 +44,10 @@ def passed(_: int) -> None:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file of the newest version, with the size and the rows that the log has for it."""
+    """A file of the newest version, with the size and the rows that the log has for it.
+
+    `columns` are those that may be in the file: a partition column is in none.
+    """
 
     path: Path
     size: int
@@ -183,7 +186,9 @@ def data_files(table_path: str) -> list[DataFile]:
     ]
     # With column mapping files have other names than the table.
     mapped = "delta.columnMapping.mode" in table.metadata().configuration
-    columns_of = None if mapped else frozenset(field.name for field in table.schema().fields)
+    names_in_files = {field.name for field in table.schema().fields}
+    names_in_files -= {*table.metadata().partition_columns}
+    columns_of = None if mapped else frozenset(names_in_files)
     return [
         DataFile(root / unquote(path), size, rows, columns_of)
         for path, size, rows in zip(*columns, strict=True)
@@ -220,7 +225,7 @@ def data_file_problem(file: DataFile, *, quick: bool = False) -> str | None:
             return f"holds {footer.num_rows} rows, the log says {file.rows}"
         strange = {*footer.schema.to_arrow_schema().names} - (file.columns or set())
         if file.columns is not None and strange:
-            return f"holds a column {min(strange)!r}, which the table does not have"
+            return f"holds a column {min(strange)!r}, which the table does not have there"
         problem = damage_of(file.path)
         if problem is not None or quick:
             return problem
