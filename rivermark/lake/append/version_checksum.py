@@ -132,8 +132,8 @@ def _is_of(metadata: dict[str, Any], table: DeltaTable) -> bool:
     fields = json.loads(metadata["schemaString"])["fields"]
     return (
         metadata["id"] == state.id
-        and metadata["partitionColumns"] == state.partition_columns
-        and metadata["configuration"] == state.configuration
+        and metadata.get("partitionColumns", []) == state.partition_columns
+        and metadata.get("configuration", {}) == state.configuration
         and [field["name"] for field in fields] == [f.name for f in table.schema().fields]
     )
 

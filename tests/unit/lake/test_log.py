@@ -64,6 +64,25 @@ def test_only_commits_are_taken_for_versions(lake: Lake) -> None:
     assert CommitLog(lake.path(RIDES)).versions() == [0]
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"{1:020d}.{2:020d}.compacted.json",
+        f"{7:020d}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json",
+        f"{7:020d}.2f1c3a5e-7026-4e79-81be-64bd76c43a11.json",
+    ],
+)
+def test_files_of_compacted_unfinished_and_summed_up_commits_are_no_versions(
+    lake: Lake, foreign: Foreign, name: str
+) -> None:
+    foreign()
+    folder = Path(lake.path(RIDES), "_delta_log")
+    (folder / name).write_text((folder / f"{1:020d}.json").read_text())
+
+    assert CommitLog(lake.path(RIDES)).versions() == [0, 1]
+    assert [c.version for c in CommitLog(lake.path(RIDES)).backwards()] == [1, 0]
+
+
 def test_a_trimmed_log_is_not_complete(lake: Lake, foreign: Foreign) -> None:
     foreign()
     (Path(lake.path(RIDES)) / "_delta_log" / f"{0:020}.json").unlink()

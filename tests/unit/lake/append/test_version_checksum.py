@@ -124,3 +124,28 @@ def test_a_flipped_digit_in_a_checksum_is_not_carried_on(tmp_path: Path) -> None
 
     assert '"numFiles":9' in file.read_text()
     assert (checksum_of(path, version) or {})["numFiles"] == 1
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ('"partitionColumns":[]', '"partitionColumns":["n"]'),
+        ('\\"name\\":\\"n\\"', '\\"name\\":\\"m\\"'),
+        ('"configuration":{}', '"configuration":{"delta.appendOnly":"true"}'),
+    ],
+)
+def test_metadata_of_an_entry_that_a_table_checkpoint_stands_for_is_taken_from_no_changed_one(
+    tmp_path: Path, was: str, now: str
+) -> None:
+    path = str(tmp_path)
+    append(path, 3)
+    append(path, 4)
+    DeltaTable(path).create_checkpoint()
+    first = Path(path, "_delta_log", f"{0:020d}.json")
+    changed = first.read_text().replace(was, now)
+    assert changed != first.read_text()
+    first.write_text(changed)
+
+    assert not write_checksum(path, append(path, 5))
+    assert DeltaTable(path).metadata().partition_columns == []
+    assert DeltaTable(path).to_pyarrow_table()["n"].null_count == 0
