@@ -43,7 +43,9 @@ def dataset_of(table: DeltaTable) -> dataset.Dataset:
 
     rows = table.to_pyarrow_dataset(schema=skipping_columns(table))
     # Errors of a read name no file; who looks for it has the folder from here (damage_named).
-    rows.filesystem.handler.table_path = table.table_uri.removeprefix("file://").rstrip("/")
+    uri = table.table_uri.rstrip("/")
+    folder = unquote(uri.removeprefix("file://")) if uri.startswith("file://") else uri
+    rows.filesystem.handler.table_path = folder
     rows.format.default_fragment_scan_options = ParquetFragmentScanOptions(
         pre_buffer=True, page_checksum_verification=True
     )

@@ -5,13 +5,14 @@ Seeded, and without a JVM: what Spark does with such files is in tests/spark/run
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -207,3 +208,126 @@ def test_one_damaged_file_is_named_or_without_effect(
     assert not bad, "\n".join(f"{r.seed} {r.kind} {r.mutation} {r.outcome}: {r.said}" for r in bad)
     refused = sum(r.outcome == "refused" for r in results)
     assert refused > len(results) // 4, "a harness that damages nothing proves nothing"
+
+
+Action = dict[str, Any]
+
+
+def sized(by: int) -> Callable[[Action], None]:
+    """The log has another size of a data file than it has."""
+
+    def edit(action: Action) -> None:
+        if "add" in action:
+            action["add"]["size"] += by
+
+    return edit
+
+
+def moved(path: Callable[[str], str]) -> Callable[[Action], None]:
+    """The log has another name of a data file, as after a copy that folded letter case."""
+
+    def edit(action: Action) -> None:
+        if "add" in action:
+            action["add"]["path"] = path(action["add"]["path"])
+
+    return edit
+
+
+def dated(years: int) -> Callable[[Action], None]:
+    """The clock of the writer was wrong."""
+
+    def edit(action: Action) -> None:
+        if "commitInfo" in action:
+            action["commitInfo"]["timestamp"] += years * 365 * 24 * 3600 * 1000
+
+    return edit
+
+
+def counted(action: Action) -> None:
+    """The log counts fewer rows than a data file holds."""
+    if "add" in action:
+        stats = json.loads(action["add"]["stats"])
+        action["add"]["stats"] = json.dumps(stats | {"numRecords": stats["numRecords"] - 1})
+
+
+def copied(action: Action) -> None:
+    """A commit says of its files that they bring nothing new."""
+    if "add" in action:
+        action["add"]["dataChange"] = False
+
+
+def partitioned(action: Action) -> None:
+    """A column is one of folders now: it would be empty in every row."""
+    if "metaData" in action:
+        action["metaData"]["partitionColumns"] = ["name"]
+
+
+def renamed(action: Action) -> None:
+    """A column has another name: it would be empty in every row."""
+    if "metaData" in action:
+        schema = action["metaData"]["schemaString"]
+        action["metaData"]["schemaString"] = schema.replace('"name":"name"', '"name":"nama"')
+
+
+def another(action: Action) -> None:
+    """It is another table, of which a stream has read nothing."""
+    if "metaData" in action:
+        action["metaData"]["id"] = "395ada9a-8245-4dcd-b6a6-8e53e4bfe8de"
+
+
+EDITS: Final[dict[str, Callable[[Action], None]]] = {
+    "larger": sized(7),
+    "smaller": sized(-7),
+    "in capitals": moved(str.upper),
+    "elsewhere": moved(lambda path: f"elsewhere/{path}"),
+    "in a year": dated(1),
+    "twenty years ago": dated(-20),
+    "fewer rows": counted,
+    "a copy": copied,
+    "by partitions": partitioned,
+    "a renamed column": renamed,
+    "another table": another,
+}
+
+
+@pytest.mark.parametrize("checksums", ["kept", "lost"])
+def test_an_entry_that_says_something_else_is_named_or_without_effect(
+    whole: DamagedLake, tmp_path: Path, checksums: str
+) -> None:
+    """Well-formed, so that only other files can say that it is not what was written.
+
+    Without any `.crc`, as in a copy that left those out, what is left to compare with is the data
+    file and the table checkpoint.
+    """
+    outcomes = {}
+    for name, edit in EDITS.items():
+        home = tmp_path / name
+        shutil.copytree(whole.settings.home, home)
+        world = DamagedLake(home, whole.commits)
+        log = home / "lake" / "tables" / RIDES.name / "_delta_log"
+        entries = sorted(log.glob("*[0-9].json"))
+        path = entries[0 if edit in (partitioned, renamed, another) else -1]
+        actions = [json.loads(line) for line in path.read_text().splitlines()]
+        before = json.dumps(actions)
+        for action in actions:
+            edit(action)
+        assert json.dumps(actions) != before
+        path.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+        for sums in log.glob("*.crc") if checksums == "lost" else ():
+            sums.unlink()
+        walked = fsck(world.settings, TOPOLOGY).faults
+        try:
+            live_on(world)
+            outcomes[name] = "equal"
+        except OtherRows as other:
+            outcomes[name] = f"silent: {other}"
+        except Exception as refused:
+            files = {path, *(Path(finding.fault.path) for finding in walked)}
+            named = any(str(file) in str(refused) for file in files)
+            outcomes[name] = "refused" if named and walked else f"unnamed: {refused}"
+        shutil.rmtree(home)
+
+    assert {o for o in outcomes.values() if o not in ("equal", "refused")} == set(), outcomes
+    refused = {name for name, outcome in outcomes.items() if outcome == "refused"}
+    assert refused >= {"larger", "smaller", "in capitals", "elsewhere"}
+    assert checksums == "lost" or refused >= {"fewer rows", "a copy", "in a year"}

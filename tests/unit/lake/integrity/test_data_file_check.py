@@ -26,14 +26,15 @@ FLIPS = 60
 
 @pytest.fixture(params=["ours", "delta-rs"])
 def file(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """The one data file of a table."""
-    with commit_lock(str(tmp_path)):
-        write_deltalake(str(tmp_path), ROWS.schema.empty_table())
+    """The one data file of a table, whose folder delta-rs escapes."""
+    folder = tmp_path / "a pl\u00e4ce"
+    with commit_lock(str(folder)):
+        write_deltalake(str(folder), ROWS.schema.empty_table())
         if request.param == "ours":
-            assert DeltaCommitter(str(tmp_path)).append(ROWS, {})
+            assert DeltaCommitter(str(folder)).append(ROWS, {})
         else:
-            write_deltalake(str(tmp_path), ROWS, mode="append")
-    (path,) = tmp_path.glob("*.parquet")
+            write_deltalake(str(folder), ROWS, mode="append")
+    (path,) = folder.glob("*.parquet")
     assert (NAMED.fullmatch(path.name) is None) == (request.param == "delta-rs")
     return path
 
