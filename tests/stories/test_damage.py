@@ -321,10 +321,10 @@ def test_an_entry_that_says_something_else_is_named_or_without_effect(
             outcomes[name] = "equal"
         except OtherRows as other:
             outcomes[name] = f"silent: {other}"
-        except Exception as refused:
+        except Exception as error:
             files = {path, *(Path(finding.fault.path) for finding in walked)}
-            named = any(str(file) in str(refused) for file in files)
-            outcomes[name] = "refused" if named and walked else f"unnamed: {refused}"
+            named = any(str(file) in str(error) for file in files)
+            outcomes[name] = "refused" if named and walked else f"unnamed: {error}"
         shutil.rmtree(home)
 
     assert {o for o in outcomes.values() if o not in ("equal", "refused")} == set(), outcomes

@@ -27,7 +27,7 @@ def began_at(pid: int) -> Began:
         ticks = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19]
         return f"{BOOT.read_text().strip()}/{int(ticks)}"
     except (OSError, IndexError, ValueError):
-        return process.create_time()
+        return float(process.create_time())
 
 
 def live_process(pid: int | None, began: Began | None) -> psutil.Process | None:
