@@ -403,8 +403,13 @@ def parquet_text(value: Any) -> str:
     kind = value.type
     if pa.types.is_timestamp(kind):
         per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
-        moment = EPOCH + timedelta(microseconds=value.value * 10**6 // per_second)
+        try:
+            moment = EPOCH + timedelta(microseconds=value.value * 10**6 // per_second)
+        except OverflowError:
+            return f"{value.value} {kind.unit}"
         return moment.isoformat()
+    if pa.types.is_nested(kind):
+        return AsWritten(json.dumps(nested_value(value)))
     if pa.types.is_binary(kind):
         found: str = value.as_py().decode()
         return found
@@ -413,3 +418,21 @@ def parquet_text(value: Any) -> str:
     if pa.types.is_floating(kind):
         return repr(value.as_py())
     return str(value.as_py())
+
+
+def nested_value(value: Any) -> Any:
+    """A list or struct as Python has its JSON; times of it are in no zone."""
+    if not value.is_valid or not (
+        pa.types.is_nested(value.type) or pa.types.is_timestamp(value.type)
+    ):
+        return value.as_py()
+    if pa.types.is_struct(value.type):
+        return {name: nested_value(each) for name, each in value.items()}
+    if pa.types.is_list(value.type):
+        return [nested_value(each) for each in value]
+    if not pa.types.is_timestamp(value.type):
+        return value.as_py()
+    text = parquet_text(value)
+    if " " in text:
+        return text
+    return datetime.fromisoformat(text).replace(tzinfo=None).isoformat(timespec="microseconds")

@@ -56,7 +56,7 @@ BYTES: Final = (
 )
 ENDINGS: Final = (
     ".json", ".json", ".json", ".jsonl", ".json.gz", ".csv", ".csv", ".csv.gz", ".parquet",
-    ".parquet", ".JSON", ".log", ".xyz", ".txt",
+    ".parquet", ".parquet", ".JSON", ".JSON.GZ", ".log", ".xyz", ".txt",
 )  # fmt: skip
 STEMS: Final = (
     "{n}", "{n}", "{n}", "{n} b", "{n}%20", "{n}#", "{n}[a]", "{n}{{b}}", "{n}*", "{n}?", "ü{n}",
@@ -112,7 +112,9 @@ def _content(random: Random, ending: str, rows: list[dict[str, str | None]]) -> 
         for _ in range(random.choice((0, 0, 0, 1, 2, 5))):
             content = _mutated(random, content)
     if ending.endswith(".gz"):
-        content = gzip.compress(content)
+        cut = random.choice((len(content), random.randrange(len(content) + 1)))
+        content = gzip.compress(content[:cut]) + gzip.compress(content[cut:])
+        content += random.choice((b"", b"", b"", bytes(random.randint(1, 600)), b"\0more"))
     if random.random() < (0.15 if ending.endswith((".gz", ".parquet")) else 0.03):
         content = content[: random.randrange(len(content) + 1)]
     return content
@@ -217,6 +219,13 @@ def _column(random: Random, name: str, texts: list[str | None]) -> Any:
         kinds += [pa.timestamp(unit, zone) for unit in ("ms", "us", "ns") for zone in (None, "UTC")]
     if name in ("temperature", "count", "ratio"):
         kinds += [pa.float64(), pa.int32(), pa.decimal128(25, 4), pa.int64(), pa.bool_()]
+        kinds += [pa.float32(), pa.int16(), pa.decimal256(50, 9)]
+    if name == "note":
+        kinds += [
+            pa.list_(pa.int64()),
+            pa.list_(pa.timestamp("us")),
+            pa.struct([("n", pa.int64())]),
+        ]
     kind = random.choice(kinds)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind):
         return pa.array(texts, pa.string()).cast(kind)
@@ -226,8 +235,15 @@ def _column(random: Random, name: str, texts: list[str | None]) -> Any:
         return pa.array(content, kind)
     if pa.types.is_timestamp(kind):
         moments = [_plain_moment(t) for t in texts]
-        return pa.array(moments, pa.timestamp("us", "UTC")).cast(kind, safe=False)
+        column = pa.array(moments, pa.timestamp("us", "UTC")).cast(kind, safe=False)
+        ticks = column.cast(pa.int64()).to_pylist()
+        wild = [2**62 if n is not None and random.random() < 0.05 else n for n in ticks]
+        return pa.array(wild if kind.unit != "ns" else ticks, pa.int64()).cast(kind)
     numbers = [None if t is None else random.randint(-5_000, 5_000) for t in texts]
+    if pa.types.is_list(kind):
+        return pa.array([None if n is None else [n, None, 2**60] for n in numbers], kind)
+    if pa.types.is_struct(kind):
+        return pa.array([None if n is None else {"n": n} for n in numbers], kind)
     if pa.types.is_boolean(kind):
         return pa.array([n is not None and n > 0 for n in numbers])
     if pa.types.is_floating(kind):

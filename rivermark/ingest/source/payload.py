@@ -83,7 +83,9 @@ def _plain(value: Any) -> Any:
         case Row():
             return _plain(value.asDict())
         case Mapping():
-            return {str(key): _plain(each) for key, each in value.items()}
+            # A text is left as it is: keys that are there twice are texts of a kind of their own.
+            keys = (key if isinstance(key, str) else str(key) for key in value)
+            return dict(zip(keys, map(_plain, value.values()), strict=True))
         case list() | tuple():
             return [_plain(each) for each in value]
         case float() if not math.isfinite(value):

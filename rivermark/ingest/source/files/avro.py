@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import Any, Final, cast
 
 import fastavro
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
+from rivermark.ingest.source.avro_values import mark
 from rivermark.ingest.source.files.stored_file import open_stored
-from rivermark.ingest.source.json_text import decoded
-from rivermark.ingest.source.payload import RECORDS, arrow_records, json_payload
+from rivermark.ingest.source.json_words import decoded
+from rivermark.ingest.source.payload import json_payload
 from rivermark.lake.filesystem import filesystem
 
 ROWS: Final = 4_096
@@ -25,9 +25,12 @@ def avro_payloads(path: str, wanted: Collection[str] | None) -> Iterator[pa.Stri
     payloads: list[str] = []
     size = 0
     with open_stored(files, inside) as file:
-        for record in fastavro.reader(file):
+        # A text that is no UTF-8 costs its row, as that of a Parquet file does, and not its file.
+        records = fastavro.reader(file, handle_unicode_errors="surrogateescape")
+        mark(records.writer_schema)
+        for record in records:
             # The probe lets in only files whose items are records.
-            payloads.append(json_payload(_with_texts(cast(dict[str, Any], record), wanted)))
+            payloads.append(_payload(cast(dict[str, Any], record), wanted))
             size += len(payloads[-1])
             if len(payloads) == ROWS or size > MOST_CHARACTERS:
                 yield pa.array(payloads, pa.string())
@@ -36,35 +39,31 @@ def avro_payloads(path: str, wanted: Collection[str] | None) -> Iterator[pa.Stri
         yield pa.array(payloads, pa.string())
 
 
-def _with_texts(record: dict[str, Any], wanted: Collection[str] | None) -> dict[str, Any]:
+def _payload(record: dict[str, Any], wanted: Collection[str] | None) -> str:
     """The record with its bytes as texts, as those of a Parquet row are."""
-    return {
-        name: decoded(value, wanted is None or name.lower() in wanted)
-        if isinstance(value, bytes)
-        else value
-        for name, value in record.items()
-    }
+    matters = {name: wanted is None or name.lower() in wanted for name in record}
+    payload = json_payload(
+        {
+            name: decoded(value, matters[name]) if isinstance(value, bytes) else value
+            for name, value in record.items()
+        }
+    )
+    try:
+        payload.encode()
+    except UnicodeEncodeError:
+        return _payload(
+            {name: _repaired(value, matters[name]) for name, value in record.items()}, wanted
+        )
+    return payload
 
 
-def read_avro(
-    spark: SparkSession, paths: Mapping[str, str], wanted: Collection[str] | None
-) -> DataFrame:
-    """The records of files, by URI, as the columns that `read_files` documents; one task a file."""
-    rows = [(number, uri, path) for number, (uri, path) in enumerate(paths.items())]
-    files = spark.createDataFrame(rows, "_part int, _split string, path string")
-
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for file in batch.to_pylist():
-                yield from _records(file["_part"], file["_split"], file["path"], wanted)
-
-    return files.repartition(len(rows), "_part").mapInArrow(read, RECORDS)
-
-
-def _records(
-    part: int, uri: str, path: str, wanted: Collection[str] | None
-) -> Iterator[pa.RecordBatch]:
-    place = 0
-    for payloads in avro_payloads(path, wanted):
-        yield arrow_records(uri, payloads, part, place)
-        place += len(payloads)
+def _repaired(value: Any, matters: bool) -> Any:
+    """A value whose texts, where they are no UTF-8, are what their bytes would be."""
+    match value:
+        case str():
+            return decoded(value.encode(errors="surrogateescape"), matters)
+        case dict():
+            return {type(k)(_repaired(k, matters)): _repaired(v, matters) for k, v in value.items()}
+        case list():
+            return [_repaired(each, matters) for each in value]
+    return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from py4j.protocol import Py4JJavaError
@@ -10,7 +10,7 @@ from pyarrow import fs
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
-from rivermark.ingest.source.files.driver_reader import BINARY, binary_payloads
+from rivermark.ingest.source.files.driver_reader import payloads_of, reader_of
 from rivermark.ingest.source.files.file_probe import one_line
 from rivermark.ingest.source.files.options import FileOptions
 from rivermark.ingest.source.files.spark_reader import read_files
@@ -51,9 +51,9 @@ def damaged_files(
         if vanished(file.path):
             damaged[file.name] = "file_vanished"
             continue
-        if file.format in BINARY:
+        if reader_of(file) != "lines":
             try:
-                fault = decoding_fault(file, wanted)
+                fault = decoding_fault(payloads_of(file, options, wanted))
             except StoreFault:
                 continue
             if fault is not None:
@@ -74,14 +74,14 @@ def damaged_files(
     return damaged
 
 
-def decoding_fault(file: PlannedSplit, wanted: Collection[str] | None) -> str | None:
-    """What is wrong with a Parquet or Avro file, found without Spark; None where nothing is.
+def decoding_fault(payloads: Iterable[object]) -> str | None:
+    """What is wrong with the file of these payloads, found by reading it; None where nothing is.
 
     Raises:
         StoreFault: the store does not deliver the file now.
     """
     try:
-        for _ in binary_payloads(file, wanted):
+        for _ in payloads:
             pass
     except StoreFault:
         raise

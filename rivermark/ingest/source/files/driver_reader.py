@@ -17,8 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from rivermark.ingest.source.files.avro import avro_payloads
+from rivermark.ingest.source.files.file_probe import is_packed
 from rivermark.ingest.source.files.options import FileOptions, is_utf8
 from rivermark.ingest.source.files.parquet import parquet_payloads
+from rivermark.ingest.source.files.stored_file import open_stored
 from rivermark.ingest.source.payload import Payloads
 from rivermark.lake.filesystem import filesystem
 from rivermark.model.source import PlannedSplit
@@ -27,6 +29,8 @@ MOST_BYTES: Final = 48 << 20
 """Beyond so many bytes of text (gzip unpacked) the executors read."""
 MOST_JSON_BYTES: Final = 256 << 20
 """The same for binary files as JSON: of those a few bytes may be millions of equal rows."""
+PIECE_BYTES: Final = 8 << 20
+"""Bytes of a packed text that executors hold at once, and what belongs to its last line."""
 BINARY: Final = ("parquet", "avro")
 """Formats whose records become JSON."""
 TEXT: Final = (".json", ".jsonl", ".ndjson", ".csv", ".txt", ".log")
@@ -64,6 +68,22 @@ def records_of(
     return records
 
 
+def reader_of(file: PlannedSplit) -> str:
+    """What reads a file: its binary format, else `packed` or `lines`, which Spark reads alone."""
+    if file.format in BINARY:
+        return file.format
+    return "packed" if is_packed(file.path) else "lines"
+
+
+def payloads_of(
+    file: PlannedSplit, options: FileOptions, wanted: Collection[str] | None
+) -> Iterator[pa.StringArray]:
+    """The records of a binary file or a packed text, in their order; batch after batch."""
+    if reader_of(file) == "packed":
+        return packed_payloads(file.path, options.encoding)
+    return binary_payloads(file, wanted)
+
+
 def binary_payloads(file: PlannedSplit, wanted: Collection[str] | None) -> Iterator[pa.StringArray]:
     """The records of a Parquet or Avro file as JSON objects, in their order; batch after batch."""
     payloads = avro_payloads if file.format == "avro" else parquet_payloads
@@ -86,9 +106,37 @@ def lines_of(text: bytes, encoding: str) -> Payloads:
 
 
 def plain(file: PlannedSplit) -> bool:
-    """Whether the file is text or gzip to Hadoop too, and has a name that it can open."""
-    ending = file.name.removesuffix(".gz").lower().endswith(TEXT)
+    """Whether the file is text by its name, packed or not, and Hadoop can open it."""
+    ending = file.name.lower().removesuffix(".gz").endswith(TEXT)
     return ending and ":" not in file.name
+
+
+def packed_payloads(path: str, encoding: str) -> Iterator[pa.StringArray]:
+    """The lines of a gzipped text, in their order; batch after batch.
+
+    What is no text of the encoding becomes replacement characters. Zeros behind the last member
+    are padding.
+    """
+    store, inside = filesystem(path)
+    mark, rest = codecs.BOM_UTF8, b""
+    with open_stored(store, inside) as file, gzip.GzipFile(fileobj=file) as text:
+        while piece := text.read(PIECE_BYTES):
+            while piece.endswith(b"\r") and (more := text.read(1)):
+                # It may be half of a line's end.
+                piece += more
+            rest += piece.removeprefix(mark)
+            mark = b""
+            end = max(rest.rfind(b"\n"), rest.rfind(b"\r")) + 1
+            yield _decoded_lines(rest[:end], encoding)
+            rest = rest[end:]
+    yield _decoded_lines(rest, encoding)
+
+
+def _decoded_lines(text: bytes, encoding: str) -> pa.StringArray:
+    if is_utf8(encoding):
+        text = text.decode(errors="replace").encode()
+    lines = lines_of(text, encoding)
+    return lines if isinstance(lines, pa.Array) else pa.array(lines, pa.string())
 
 
 def text_of(path: str, most: int, *, strict: bool) -> bytes | None:
@@ -99,7 +147,7 @@ def text_of(path: str, most: int, *, strict: bool) -> bytes | None:
     store, inside = filesystem(path)
     try:
         with store.open_input_stream(inside, compression=None) as file:
-            if path.endswith(".gz"):
+            if is_packed(path):
                 with gzip.GzipFile(fileobj=file) as packed:
                     text = packed.read(most + 1)
             else:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from functools import reduce
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial, reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rivermark.ingest.source.files.avro import read_avro
+from rivermark.ingest.source.files.avro import avro_payloads
+from rivermark.ingest.source.files.driver_reader import packed_payloads, reader_of
 from rivermark.ingest.source.files.options import FileOptions, is_utf8
 from rivermark.ingest.source.files.parquet import read_parquet
-from rivermark.ingest.source.payload import RECORDS, spark_records
+from rivermark.ingest.source.payload import RECORDS, arrow_records, spark_records
 from rivermark.ingest.spark_internals import hadoop_uri
 from rivermark.model.source import PlannedSplit
 
@@ -30,17 +31,19 @@ def read_files(
     is lazy: a file that turns out to be damaged raises when rows are fetched.
     """
     frames = []
-    text = [f for f in files if f.format not in ("parquet", "avro")]
-    if text:
-        frames.append(read_lines(spark, text, options.encoding))
-    parquet, avro = (
-        [(hadoop_uri(spark, f.path), f.path) for f in files if f.format == kind]
-        for kind in ("parquet", "avro")
+    if lines := [f for f in files if reader_of(f) == "lines"]:
+        frames.append(read_lines(spark, lines, options.encoding))
+    parquet, avro, packed = (
+        [(hadoop_uri(spark, f.path), f.path) for f in files if reader_of(f) == kind]
+        for kind in ("parquet", "avro", "packed")
     )
     if parquet:
         frames.append(read_parquet(spark, parquet, wanted))
     if avro:
-        frames.append(read_avro(spark, dict(avro), wanted))
+        frames.append(read_whole(spark, avro, partial(avro_payloads, wanted=wanted)))
+    if packed:
+        lines_of = partial(packed_payloads, encoding=options.encoding)
+        frames.append(read_whole(spark, packed, lines_of))
     if not frames:
         return spark.createDataFrame([], RECORDS)
     return reduce(DataFrame.unionByName, frames)
@@ -65,6 +68,26 @@ def read_lines(spark: SparkSession, files: Sequence[PlannedSplit], encoding: str
 
     records = spark_records(lines, split, F.col("value").cast("binary"))
     return records.mapInArrow(decode, RECORDS)
+
+
+def read_whole(
+    spark: SparkSession,
+    paths: Sequence[tuple[str, str]],
+    payloads_of: Callable[[str], Iterator[pa.StringArray]],
+) -> DataFrame:
+    """The records of files (URI, path) that only their beginning opens; one task a file."""
+    rows = [(number, uri, path) for number, (uri, path) in enumerate(paths)]
+    files = spark.createDataFrame(rows, "_part int, _split string, path string")
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for file in batch.to_pylist():
+                place = 0
+                for payloads in payloads_of(file["path"]):
+                    yield arrow_records(file["_split"], payloads, file["_part"], place)
+                    place += len(payloads)
+
+    return files.repartition(len(rows), "_part").mapInArrow(read, RECORDS)
 
 
 def escape(path: str) -> str:

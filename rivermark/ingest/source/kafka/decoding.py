@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from io import BytesIO
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
 import fastavro
 import msgspec
 
+from rivermark.ingest.source.avro_values import mark
 from rivermark.ingest.source.kafka.formats import Avro, Format, Protobuf
 from rivermark.model.errors import RivermarkError
 
@@ -56,7 +59,23 @@ def _json_of_avro(value: bytes, kind: Avro) -> str:
         raise UnreadableValue(f"no Avro record: {type(error).__name__} {error}") from error
     if not isinstance(record, dict) or content.read(1):
         raise UnreadableValue("no Avro record of this schema: bytes are left over, or no fields")
-    return msgspec.json.encode(record).decode()
+    text = msgspec.json.encode(record)
+    if b"null" in text:
+        # It writes so what is no number too, which would be no value.
+        text = msgspec.json.encode(_with_words(record))
+    return text.decode()
+
+
+def _with_words(value: Any) -> Any:
+    """A value with words for NaN and the infinities."""
+    match value:
+        case float() if not isfinite(value):
+            return json.dumps(value)
+        case dict():
+            return {key: _with_words(each) for key, each in value.items()}
+        case list():
+            return [_with_words(each) for each in value]
+    return value
 
 
 def _json_of_protobuf(value: bytes, kind: Protobuf) -> str:
@@ -119,9 +138,11 @@ def _registered(folder: str, number: int) -> Any:
 @cache
 def _avro_schema(path: Path) -> Any:
     try:
-        return fastavro.parse_schema(msgspec.json.decode(path.read_bytes()))
+        schema = fastavro.parse_schema(msgspec.json.decode(path.read_bytes()))
     except Exception as error:
         raise RivermarkError(f"the Avro schema {path} cannot be read: {error}") from error
+    mark(schema)
+    return schema
 
 
 @cache

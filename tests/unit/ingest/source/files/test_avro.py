@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -13,6 +14,7 @@ from uuid import UUID
 import fastavro
 import pytest
 
+from rivermark.ingest.source.avro_values import RepeatedKey
 from rivermark.ingest.source.files.avro import avro_payloads
 
 MILLIS = {"type": "long", "logicalType": "timestamp-millis"}
@@ -95,3 +97,112 @@ def test_records_come_in_order_in_parts_of_any_size(
         monkeypatch.setattr("rivermark.ingest.source.files.avro.MOST_CHARACTERS", characters)
         assert payloads(tmp_path, {"n": "int"}, records) == records
     assert payloads(tmp_path, {"n": "int"}, []) == []
+
+
+def of_type(tmp_path: Path, kind: Any, *values: Any) -> list[Any]:
+    """What values of a type become, in a file with a good row behind each."""
+    records: list[dict[str, Any]] = [
+        record for value in values for record in ({"v": value, "n": 1}, {"v": values[0], "n": 2})
+    ]
+    rows = payloads(tmp_path, {"v": kind, "n": "int"}, records)
+    assert [row["n"] for row in rows] == [1, 2] * len(values)
+    return [row["v"] for row in rows[::2]]
+
+
+@pytest.mark.parametrize("name", ["timestamp", "local-timestamp"])
+@pytest.mark.parametrize(
+    ("unit", "short", "second"),
+    [("millis", "ms", 10**3), ("micros", "us", 10**6), ("nanos", "ns", 10**9)],
+)
+def test_a_wild_time_is_unreadable_in_its_row_alone(
+    tmp_path: Path, name: str, unit: str, short: str, second: int
+) -> None:
+    kind = {"type": "long", "logicalType": f"{name}-{unit}"}
+    wild = [2**63 - 1, -(2**63)] if unit != "nanos" else []
+    zone = "+00:00" if name == "timestamp" else ""
+    floored = "1969-12-31T23:59:59.999" + ("" if unit == "millis" else "999")
+
+    assert of_type(tmp_path, kind, 0, 86_400 * second, -1, *wild) == [
+        f"1970-01-01T00:00:00{zone}",
+        f"1970-01-02T00:00:00{zone}",
+        f"{floored.ljust(26, '0')}{zone}",
+        *(f"{number} {short}" for number in wild),
+    ]
+
+
+def test_wild_values_of_the_other_logical_types_cost_their_row_alone(tmp_path: Path) -> None:
+    day = {"type": "int", "logicalType": "date"}
+    assert of_type(tmp_path, day, 0, 2_932_896, 2_932_897, -719_163, 2**31 - 1) == [
+        "1970-01-01", "9999-12-31", "2932897 days", "-719163 days", "2147483647 days",
+    ]  # fmt: skip
+    millis = {"type": "int", "logicalType": "time-millis"}
+    assert of_type(tmp_path, millis, 1, 86_400_000, -1) == [
+        "00:00:00.001000", "86400000 ms", "-1 ms",
+    ]  # fmt: skip
+    micros = {"type": "long", "logicalType": "time-micros"}
+    assert of_type(tmp_path, micros, 86_399_999_999, 2**40) == [
+        "23:59:59.999999", "1099511627776 us",
+    ]  # fmt: skip
+    own = UUID(int=5)
+    text = {"type": "string", "logicalType": "uuid"}
+    assert of_type(tmp_path, text, str(own), "none") == [str(own), "none"]
+    fixed = {"type": "fixed", "name": "Id", "size": 16, "logicalType": "uuid"}
+    assert of_type(tmp_path, fixed, own.bytes) == [str(own)]
+
+
+@pytest.mark.parametrize(
+    "base", [{"type": "bytes"}, {"type": "fixed", "name": "Amount", "size": 4}]
+)
+def test_a_decimal_of_more_digits_than_its_schema_says_is_not_rounded(
+    tmp_path: Path, base: dict[str, Any]
+) -> None:
+    kind = base | {"logicalType": "decimal", "precision": 5, "scale": 2}
+    numbers = [1, -1, 12_345, 123_456_789, -(2**31)]
+
+    texts = of_type(tmp_path, kind, *(n.to_bytes(4, "big", signed=True) for n in numbers))
+    assert [*map(Decimal, texts)] == [Decimal(n).scaleb(-2) for n in numbers]
+    if base["type"] == "bytes":
+        assert of_type(tmp_path, kind, b"\x01", b"", b"\x7f" * 9_000) == [
+            "0.01", "0 bytes", "9000 bytes",
+        ]  # fmt: skip
+
+
+def test_a_key_that_a_map_repeats_keeps_all_its_values(tmp_path: Path) -> None:
+    kind = {"type": "map", "values": ["null", {"type": "map", "values": "long"}]}
+    inner = {RepeatedKey("k"): 1, RepeatedKey("k"): 2}
+    path = tmp_path / "a.avro"
+    schema = {"type": "record", "name": "R", "fields": [{"name": "v", "type": kind}]}
+    with path.open("wb") as file:
+        fastavro.writer(file, schema, [{"v": {"a": inner, "b": None}}, {"v": {"a": {"k": 1}}}])
+
+    (texts,) = [part.to_pylist() for part in avro_payloads(str(path), None)]
+    assert texts == ['{"v": {"a": {"k": 1, "k": 2}, "b": null}}', '{"v": {"a": {"k": 1}}}']
+
+
+def test_a_text_that_is_no_utf8_costs_its_row_alone(tmp_path: Path) -> None:
+    fields: dict[str, Any] = {"note": "string", "more": {"type": "array", "items": "string"}}
+    schema = {
+        "type": "record",
+        "name": "R",
+        "fields": [{"name": name, "type": kind} for name, kind in fields.items()],
+    }
+    sink = io.BytesIO()
+    records = [
+        {"note": "XX", "more": ["ü"]},
+        {"note": "ü", "more": ["YY"]},
+        {"note": "", "more": []},
+    ]
+    fastavro.writer(sink, schema, records)
+    path = tmp_path / "a.avro"
+    path.write_bytes(sink.getvalue().replace(b"XX", b"X\xe9").replace(b"YY", b"Y\xff"))
+
+    (texts,) = [part.to_pylist() for part in avro_payloads(str(path), {"note"})]
+    assert [json.loads(text) for text in texts] == [
+        {"note": "X\ufffd", "more": ["ü"]}, {"note": "ü", "more": ["Wf8="]}, records[2],
+    ]  # fmt: skip
+
+
+def test_other_readers_of_avro_in_the_process_keep_their_values(tmp_path: Path) -> None:
+    assert payloads(tmp_path, {"at": MILLIS}, [{"at": 0}]) == [{"at": "1970-01-01T00:00:00+00:00"}]
+    with (tmp_path / "a.avro").open("rb") as file:
+        assert [*fastavro.reader(file)] == [{"at": datetime(1970, 1, 1, tzinfo=UTC)}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from rivermark import FileSource
 from rivermark.ingest.source.files import driver_reader
 from rivermark.ingest.source.files.corrupt_files import decoding_fault
-from rivermark.ingest.source.files.driver_reader import records_of
+from rivermark.ingest.source.files.driver_reader import payloads_of, records_of
 from rivermark.model.source import PlannedSplit
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -144,7 +145,7 @@ def test_the_engine_reads_what_is_large_as_json(
     monkeypatch.setattr(driver_reader, "MOST_JSON_BYTES", 200_000)
     assert records_of([packed], SOURCE) is None
     assert sum(held) < count
-    assert decoding_fault(packed, None) is None
+    assert decoding_fault(taken(packed, None)) is None
 
 
 def test_a_file_that_went_away_is_left_to_the_engine(tmp_path: Path) -> None:
@@ -152,3 +153,33 @@ def test_a_file_that_went_away_is_left_to_the_engine(tmp_path: Path) -> None:
     Path(gone.path).unlink()
 
     assert records_of([gone], SOURCE) is None
+
+
+@pytest.mark.parametrize("encoding", ["UTF-8", "ISO-8859-1"])
+def test_executors_read_a_packed_text_as_the_driver_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    draw = random.Random(13)
+    pieces = [b"a", b"\r", b"\n", b"\r\n", b"\xc3\xbc", b"\xef\xbb\xbf", b"b c", b"\n\n"]
+    source = FileSource(folder="f", encoding=encoding)
+    for number in range(120):
+        parts = [b"".join(draw.choices(pieces, k=draw.randint(0, 9))) for _ in range(3)]
+        padding = bytes(draw.choice((0, 0, 1, 512)))
+        packed = b"".join(gzip.compress(part) for part in parts) + padding
+        one = file(tmp_path / f"{number}.{draw.choice(('json.gz', 'JSON.GZ', 'csv.Gz'))}", packed)
+        monkeypatch.setattr(driver_reader, "PIECE_BYTES", draw.choice((3, 4, 7, 1_000)))
+
+        records = records_of([one], source)
+        assert records is not None
+        lines = pa.concat_arrays([*payloads_of(one, source, None)])
+        assert lines.to_pylist() == pa.array(records[0], pa.string()).to_pylist()
+
+
+def test_packed_bytes_that_are_no_text_are_marked_and_damage_is_named(tmp_path: Path) -> None:
+    packed = gzip.compress(b"a\xff\xc3\nb")
+    bad = file(tmp_path / "a.json.gz", packed)
+    lines = pa.concat_arrays([*payloads_of(bad, SOURCE, None)])
+    assert lines.to_pylist() == ["a\ufffd\ufffd", "b"]
+    for content in (packed[:-9], packed + b"more", packed[:-8] + bytes(8)):
+        damaged = file(tmp_path / "b.json.gz", content)
+        assert decoding_fault(payloads_of(damaged, SOURCE, None)) is not None

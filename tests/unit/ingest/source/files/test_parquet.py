@@ -21,6 +21,7 @@ from pyarrow import fs
 from rivermark import FileSource
 from rivermark.ingest.source.files.file_probe import probe_file
 from rivermark.ingest.source.files.parquet import parquet_payloads
+from rivermark.ingest.source.json_text import json_objects
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PARQUET = FileSource(folder="f", format="parquet")
@@ -198,3 +199,85 @@ def test_a_damaged_file_raises_or_has_all_its_rows(tmp_path: Path) -> None:
         except (OSError, ValueError):
             raised += 1
     assert raised > 20
+
+
+def test_a_wild_time_within_a_nested_value_costs_its_row_alone(tmp_path: Path) -> None:
+    for unit in ("ms", "us"):
+        moments = pa.array([[2**60, 0], None, [], [None]], pa.list_(pa.timestamp(unit)))
+        assert values(tmp_path, moments) == [
+            f'["{2**60} {unit}", "1970-01-01T00:00:00.000000"]', "{", "[]", "[null]",
+        ]  # fmt: skip
+    days = pa.StructArray.from_arrays([pa.array([10**7, 0], pa.int32()).cast(pa.date32())], ["d"])
+    assert values(tmp_path, days) == ['{"d": "10000000 days"}', '{"d": "1970-01-01"}']
+
+
+def test_a_key_that_a_map_repeats_keeps_all_its_values(tmp_path: Path) -> None:
+    inner = pa.map_(pa.string(), pa.int64())
+    column = pa.array([[("k", 1), ("k", 2), ('ü"', None)], None, [], [("a", 3)]], inner)
+    assert payloads(tmp_path, pa.table({"v": column})) == [
+        '{"v":{"k": 1, "k": 2, "ü\\"": null}}', "{}", '{"v":{}}', '{"v":{"a": 3}}',
+    ]  # fmt: skip
+    nested = pa.array([[[("k", 1), ("k", 2)], []], []], pa.list_(inner))
+    assert payloads(tmp_path, pa.table({"v": nested})) == [
+        '{"v":[{"k": 1, "k": 2}, {}]}', '{"v":[]}',
+    ]  # fmt: skip
+    numbers = pa.array([[(1, b"\xff"), (1, b"a")]], pa.map_(pa.int32(), pa.binary()))
+    assert payloads(tmp_path, pa.table({"v": numbers})) == ['{"v":{"1": "/w==", "1": "YQ=="}}']
+
+
+def test_nested_values_are_what_pyarrow_says_also_in_parts_of_a_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(30)
+    leaf = pa.struct(
+        [("n", pa.int64()), ("t", pa.string()), ("l", pa.list_(pa.float64())), ("b", pa.bool_())]
+    )
+    kinds = (pa.list_(leaf), pa.large_list(pa.string()), pa.list_(pa.int32(), 2), leaf)
+
+    def value(kind: pa.DataType) -> Any:
+        if draw.random() < 0.2:
+            return None
+        if pa.types.is_struct(kind):
+            return {field.name: value(field.type) for field in kind}
+        if pa.types.is_fixed_size_list(kind):
+            return [value(kind.value_type) for _ in range(2)]
+        if pa.types.is_nested(kind):
+            return [value(kind.value_type) for _ in range(draw.randint(0, 3))]
+        if pa.types.is_boolean(kind):
+            return draw.random() < 0.5
+        if pa.types.is_string(kind):
+            return draw.choice(["", 'a"b\\', "Ü", "\n"])
+        return draw.randint(-9, 9) / (1 if pa.types.is_integer(kind) else 4)
+
+    monkeypatch.setattr("rivermark.ingest.source.json_text.MOST_BYTES", 200)
+    for kind in kinds:
+        rows = [value(kind) for _ in range(60)]
+        column = pa.array(rows, kind)
+        read = [json.loads(text) for text in payloads(tmp_path, pa.table({"v": column}))]
+        assert [row.get("v") for row in read] == column.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (pa.timestamp("ns", "America/New_York"), '"2024-03-01T10:00:00.186000Z"'),
+        (pa.duration("ms"), "1709287200186000999"),
+        (pa.decimal128(20, 2), '"17092872001860009.99"'),
+        (pa.int64(), "1709287200186000999"),
+    ],
+)
+def test_nested_values_have_all_their_digits(tmp_path: Path, kind: pa.DataType, text: str) -> None:
+    number = 1_709_287_200_186_000_999
+    inner = (
+        pa.array([Decimal(number).scaleb(-2)], kind)
+        if pa.types.is_decimal(kind)
+        else pa.array([number], pa.int64()).cast(kind)
+    )
+    column = pa.ListArray.from_arrays([0, 1], inner)
+    assert values(tmp_path, column, version="2.6") == [f"[{text}]"]
+
+
+def test_a_name_that_a_struct_repeats_keeps_both_values(tmp_path: Path) -> None:
+    twice = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
+    batch = pa.record_batch({"v": twice})
+    assert json_objects(batch, None).to_pylist() == ['{"v":{"a": 1, "a": 2}}']

@@ -15,6 +15,7 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from rivermark import Avro, DeclarationError, KafkaSource, Protobuf, RivermarkError
+from rivermark.ingest.source.avro_values import RepeatedKey
 from rivermark.ingest.source.kafka.decoding import UnreadableValue, check_format, json_of
 from rivermark.ingest.source.kafka.formats import Format
 
@@ -171,3 +172,46 @@ def test_files_that_a_format_names_are_looked_for_when_the_source_is_opened(
             KafkaSource(topics="rides", format=kind).open("")
     with pytest.raises(DeclarationError, match="needs a schema, a registry, or both"):
         Avro()
+
+
+def test_no_value_of_an_avro_record_is_lost_or_changed(tmp_path: Path) -> None:
+    fields: dict[str, Any] = {
+        "ratio": "double",
+        "more": ["null", {"type": "array", "items": "float"}],
+        "at": {"type": "long", "logicalType": "timestamp-micros"},
+        "exact": {"type": "long", "logicalType": "timestamp-nanos"},
+        "fare": DECIMAL,
+        "tags": {"type": "map", "values": "int"},
+    }
+    schema = {
+        "type": "record",
+        "name": "Ride",
+        "fields": [{"name": name, "type": kind} for name, kind in fields.items()],
+    }
+    for number in (1, 2):
+        (tmp_path / f"{number}.avsc").write_text(json.dumps(schema))
+    record = {
+        "ratio": float("nan"),
+        "more": [float("-inf"), 0.5],
+        "at": 2**62,
+        "exact": 1_709_294_400_186_000_999,
+        "fare": (10**12 + 1).to_bytes(8, "big"),
+        "tags": {RepeatedKey("a"): 1, RepeatedKey("a"): 2},
+    }
+    value = header(1) + binary(record, schema)
+    folder = str(tmp_path)
+    for kind in (
+        Avro(registry=folder),
+        Avro(registry=folder, schema=str(tmp_path / "1.avsc")),
+        Avro(registry=folder, schema=str(tmp_path / "2.avsc")),
+    ):
+        text = json_of(value, kind)
+        assert '"tags":{"a":1,"a":2}' in text
+        assert json.loads(text) == {
+            "ratio": "NaN",
+            "more": ["-Infinity", 0.5],
+            "at": f"{2**62} us",
+            "exact": "2024-03-01T12:00:00.186000Z",
+            "fare": "10000000000.01",
+            "tags": {"a": 2},
+        }

@@ -1,0 +1,126 @@
+"""Values of Avro's logical types and maps: none raises, and none is changed in silence.
+
+fastavro's own readers raise for a time beyond the year 9999, which costs one wild row's whole file,
+round a decimal to the digits that its schema names, and keep the last of equal keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+from fastavro.read import LOGICAL_READERS
+
+OWN: Final = "rivermark-"
+"""Before the names of logical types in a marked schema. Others in this process keep fastavro's."""
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+DAY: Final = timedelta(days=1)
+
+Read = Callable[..., Any]
+"""The value of what the base type holds, by the schema that it was written with."""
+
+
+class RepeatedKey(str):
+    """A key of a map that has it twice: as a dictionary's key it equals no other."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
+def mark(schema: Any) -> None:
+    """Change a parsed schema in place, so that what is read by it has the values of this module."""
+    if isinstance(schema, list):
+        for branch in schema:
+            mark(branch)
+    if not isinstance(schema, dict):
+        return
+    for field in schema.get("fields", ()):
+        mark(field["type"])
+    mark(schema.get("items"))
+    mark(schema.get("values"))
+    own = f"{OWN}{schema.get('logicalType')}"
+    if f"{schema['type']}-{own}" in LOGICAL_READERS:
+        schema["logicalType"] = own
+    elif schema["type"] == "map":
+        # The same bytes, as a list of records: so that a key that is there twice is seen.
+        fields = [{"name": "key", "type": "string"}, {"name": "value", "type": schema["values"]}]
+        entry = {"type": "record", "name": "entry", "fields": fields}
+        schema.update(type="array", items=entry, logicalType=f"{OWN}map")
+
+
+def _time(per_second: int, unit: str, zone: tzinfo | None) -> Read:
+    epoch = EPOCH.replace(tzinfo=zone)
+
+    def read(ticks: int, *_: Any) -> datetime | str:
+        try:
+            return epoch + timedelta(microseconds=ticks * 1_000_000 // per_second)
+        except OverflowError:
+            return f"{ticks} {unit}"
+
+    return read
+
+
+def _time_of_day(per_second: int, unit: str) -> Read:
+    def read(ticks: int, *_: Any) -> object:
+        if not 0 <= ticks < DAY.total_seconds() * per_second:
+            return f"{ticks} {unit}"
+        return (EPOCH + timedelta(microseconds=ticks * 1_000_000 // per_second)).time()
+
+    return read
+
+
+def _date(days: int, *_: Any) -> date | str:
+    try:
+        return date.fromordinal(EPOCH.toordinal() + days)
+    except (OverflowError, ValueError):
+        return f"{days} days"
+
+
+def _decimal(digits: bytes, schema: Mapping[str, Any], *_: Any) -> Decimal | str:
+    try:
+        unscaled = str(int.from_bytes(digits, "big", signed=True)) if digits else "no digits"
+        return Decimal(f"{unscaled}e-{schema.get('scale', 0)}")
+    except (ArithmeticError, ValueError):
+        return f"{len(digits)} bytes"
+
+
+def _uuid(text: str, *_: Any) -> UUID | str:
+    try:
+        return UUID(text)
+    except ValueError:
+        return text
+
+
+def _uuid_of_bytes(content: bytes, *_: Any) -> UUID | bytes:
+    return UUID(bytes=content) if len(content) == 16 else content
+
+
+def _map(entries: Sequence[Mapping[str, Any]], *_: Any) -> dict[str, Any]:
+    values = {entry["key"]: entry["value"] for entry in entries}
+    if len(values) == len(entries):
+        return values
+    return {RepeatedKey(entry["key"]): entry["value"] for entry in entries}
+
+
+UNITS: Final = {
+    "millis": (1_000, "ms"),
+    "micros": (1_000_000, "us"),
+    "nanos": (1_000_000_000, "ns"),
+}
+READERS: Final[dict[str, Read]] = {
+    **{f"long-{OWN}timestamp-{name}": _time(*unit, UTC) for name, unit in UNITS.items()},
+    **{f"long-{OWN}local-timestamp-{name}": _time(*unit, None) for name, unit in UNITS.items()},
+    f"int-{OWN}time-millis": _time_of_day(*UNITS["millis"]),
+    f"long-{OWN}time-micros": _time_of_day(*UNITS["micros"]),
+    f"int-{OWN}date": _date,
+    f"bytes-{OWN}decimal": _decimal,
+    f"fixed-{OWN}decimal": _decimal,
+    f"string-{OWN}uuid": _uuid,
+    f"fixed-{OWN}uuid": _uuid_of_bytes,
+    f"array-{OWN}map": _map,
+}
+LOGICAL_READERS.update(READERS)
