@@ -1,7 +1,8 @@
 """Values of Avro's logical types and maps: none raises, and none is changed in silence.
 
 fastavro's own readers raise for a time beyond the year 9999, which costs one wild row's whole file,
-round a decimal to the digits that its schema names, and keep the last of equal keys.
+round a decimal to the digits that its schema names, give a float the digits of a double that it
+never had, and keep the last of equal keys.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
+import numpy as np
 from fastavro.read import LOGICAL_READERS
 
 OWN: Final = "rivermark-"
@@ -31,25 +33,35 @@ class RepeatedKey(str):
     __eq__ = object.__eq__
 
 
-def mark(schema: Any) -> None:
-    """Change a parsed schema in place, so that what is read by it has the values of this module."""
+def mark(schema: Any) -> Any:
+    """The parsed schema, changed in place, so that what is read by it has these values."""
+    if schema == "float":
+        return {"type": "float", "logicalType": f"{OWN}single"}
     if isinstance(schema, list):
-        for branch in schema:
-            mark(branch)
+        schema[:] = map(mark, schema)
     if not isinstance(schema, dict):
-        return
+        return schema
     for field in schema.get("fields", ()):
-        mark(field["type"])
-    mark(schema.get("items"))
-    mark(schema.get("values"))
-    own = f"{OWN}{schema.get('logicalType')}"
-    if f"{schema['type']}-{own}" in LOGICAL_READERS:
-        schema["logicalType"] = own
-    elif schema["type"] == "map":
+        field["type"] = mark(field["type"])
+    for part in ("items", "values"):
+        if part in schema:
+            schema[part] = mark(schema[part])
+    kind, own = schema["type"], f"{OWN}{schema.get('logicalType')}"
+    if kind == "float":
+        schema["logicalType"] = f"{OWN}single"
+    elif kind == "map":
         # The same bytes, as a list of records: so that a key that is there twice is seen.
         fields = [{"name": "key", "type": "string"}, {"name": "value", "type": schema["values"]}]
         entry = {"type": "record", "name": "entry", "fields": fields}
         schema.update(type="array", items=entry, logicalType=f"{OWN}map")
+    elif f"{kind}-{own}" in LOGICAL_READERS:
+        schema["logicalType"] = own
+    return schema
+
+
+def _single(value: float, *_: Any) -> float:
+    # The double with the digits of the float: 0.0025, and not 0.0024999999441206455.
+    return float(str(np.float32(value)))
 
 
 def _time(per_second: int, unit: str, zone: tzinfo | None) -> Read:
@@ -112,6 +124,7 @@ UNITS: Final = {
     "nanos": (1_000_000_000, "ns"),
 }
 READERS: Final[dict[str, Read]] = {
+    f"float-{OWN}single": _single,
     **{f"long-{OWN}timestamp-{name}": _time(*unit, UTC) for name, unit in UNITS.items()},
     **{f"long-{OWN}local-timestamp-{name}": _time(*unit, None) for name, unit in UNITS.items()},
     f"int-{OWN}time-millis": _time_of_day(*UNITS["millis"]),

@@ -68,6 +68,8 @@ def _moved(column: pa.Array, by: Places, good: Mask) -> tuple[pa.Array, Mask]:
 def doubles(values: Values, kind: pa.DataType, *, comma: bool = False) -> tuple[pa.Array, Mask]:
     """Doubles, correctly rounded; and which values are plain numbers."""
     good = (read_numbers(values, COMMA) if comma else values.numbers).plain
+    if not comma and kind == pa.float64():
+        good = good | values.with_exponent
     column = pc.cast(_with_points(values.texts(good), comma), pa.float64())
     return (column if kind == pa.float64() else pc.cast(column, kind)), good
 

@@ -132,7 +132,8 @@ def cut_json(lines: Lines, shape: Shape) -> Cut:
         has = good & ~absent
         value = Values(lines, np.where(has, start, at), np.where(has, end, at), absent)
         if not quoted:
-            good &= absent | value.numbers.plain | value.equal(b"true") | value.equal(b"false")
+            known = absent | value.numbers.plain | value.equal(b"true") | value.equal(b"false")
+            good &= known if known[good].all() else known | value.with_exponent
         values.append(value)
     else:
         good &= lines.stands(at, shape.tail) & (at + len(shape.tail) == lines.ends)

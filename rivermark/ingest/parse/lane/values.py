@@ -1,7 +1,7 @@
 """The values of lines, by their places: equal to a word, plain numbers, texts.
 
 A plain number has digits, may have a point with digits behind it and a minus before, and has no
-exponent and no zero too many before.
+zero too many before. One with an exponent is looked at by itself, for doubles alone.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rivermark.ingest.parse.lane.lines import (
     HIGH,
@@ -31,6 +32,7 @@ MOST_BYTES: Final = 24
 """Bytes of a number that is looked at."""
 ZEROS: Final = each_byte(0x30)
 NO_DIGIT: Final = each_byte(0x76)
+WITH_EXPONENT: Final = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?[eE][+-]?[0-9]{1,2}\z"
 SIGN: Final = np.uint64(ord("-") ^ ord("0"))
 
 
@@ -104,6 +106,16 @@ class Values:
     def numbers(self) -> Numbers:
         """What they are as numbers with a decimal point."""
         return read_numbers(self, ord("."))
+
+    @cached_property
+    def with_exponent(self) -> Mask:
+        """Which are such numbers with an exponent behind, of up to two digits; few are."""
+        rest = ~self.absent & ~self.numbers.plain & (self.lengths <= MOST_BYTES)
+        if not rest.any():
+            return rest
+        found = pc.match_substring_regex(self.texts(rest), WITH_EXPONENT)
+        mask: Mask = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+        return mask
 
     def without(self, nulls: Iterable[str]) -> Values:
         """The same, but for those that are words for 'no value'."""

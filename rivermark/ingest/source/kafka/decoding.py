@@ -141,8 +141,7 @@ def _avro_schema(path: Path) -> Any:
         schema = fastavro.parse_schema(msgspec.json.decode(path.read_bytes()))
     except Exception as error:
         raise RivermarkError(f"the Avro schema {path} cannot be read: {error}") from error
-    mark(schema)
-    return schema
+    return mark(schema)
 
 
 @cache

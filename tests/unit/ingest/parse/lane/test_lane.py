@@ -204,6 +204,23 @@ def test_what_is_not_plain_is_asked_for(line: str) -> None:
     assert good(line) == [False]
 
 
+def test_a_double_with_an_exponent_is_typed_and_other_numbers_with_one_are_asked_for() -> None:
+    def line(ratio: str, number: str = "1") -> str:
+        return LINE.replace('"n": 1', f'"n": {number}').replace('"d": 2.5', f'"d": {ratio}')
+
+    ratios = ("1e-05", "-0e0", "1.25E+3", "9e99", "-4.9E-20", "17e2")
+    typed = lane(ONE).type(*arrays([line(ratio) for ratio in ratios]))
+    assert typed.good.all()
+    values = typed.columns["d"].to_pylist()
+    assert [value.hex() for value in values] == [float(ratio).hex() for ratio in ratios]
+    doubtful = ("1e100", "1e-400", "01e2", "1.e2", ".5e1", "1e", "1e+", "e5", "1e2.5", "1E5e5")
+    assert good(*map(line, doubtful)) == [False] * len(doubtful)
+    assert good(line("1", "1e2"), line("1", "2e-1")) == [False, False]
+    # A column that is a text holds it as it is written.
+    kept = lane(ONE).type(*arrays([LINE.replace('"x"', "1E2"), LINE.replace('"x"', "true")]))
+    assert kept.columns["s"].to_pylist() == ["1E2", "true"]
+
+
 def test_a_null_a_missing_key_and_other_keys_are_plain() -> None:
     null = LINE.replace('"x"', "null")
     missing = LINE.replace('"n": 1, ', "")

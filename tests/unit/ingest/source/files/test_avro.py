@@ -167,6 +167,15 @@ def test_a_decimal_of_more_digits_than_its_schema_says_is_not_rounded(
         ]  # fmt: skip
 
 
+def test_a_float_has_its_own_digits_and_not_those_of_a_double(tmp_path: Path) -> None:
+    singles = [0.0025, 0.1, -3.4028235e38, 1e-45, 16_777_216.0, float("inf")]
+    found = [0.0025, 0.1, -3.4028235e38, 1e-45, 16_777_216.0, "Infinity"]
+    assert of_type(tmp_path, "float", *singles) == found
+    assert of_type(tmp_path, ["null", {"type": "float"}], 0.0025, None) == [0.0025, None]
+    assert of_type(tmp_path, {"type": "array", "items": "float"}, [0.1]) == [[0.1]]
+    assert of_type(tmp_path, {"type": "map", "values": "float"}, {"a": 0.1}) == [{"a": 0.1}]
+
+
 def test_a_key_that_a_map_repeats_keeps_all_its_values(tmp_path: Path) -> None:
     kind = {"type": "map", "values": ["null", {"type": "map", "values": "long"}]}
     inner = {RepeatedKey("k"): 1, RepeatedKey("k"): 2}

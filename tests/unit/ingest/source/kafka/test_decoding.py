@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import struct
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -192,7 +193,7 @@ def test_no_value_of_an_avro_record_is_lost_or_changed(tmp_path: Path) -> None:
         (tmp_path / f"{number}.avsc").write_text(json.dumps(schema))
     record = {
         "ratio": float("nan"),
-        "more": [float("-inf"), 0.5],
+        "more": [float("-inf"), 0.0025],
         "at": 2**62,
         "exact": 1_709_294_400_186_000_999,
         "fare": (10**12 + 1).to_bytes(8, "big"),
@@ -209,9 +210,19 @@ def test_no_value_of_an_avro_record_is_lost_or_changed(tmp_path: Path) -> None:
         assert '"tags":{"a":1,"a":2}' in text
         assert json.loads(text) == {
             "ratio": "NaN",
-            "more": ["-Infinity", 0.5],
+            "more": ["-Infinity", 0.0025],
             "at": f"{2**62} us",
             "exact": "2024-03-01T12:00:00.186000Z",
             "fare": "10000000000.01",
             "tags": {"a": 2},
         }
+
+
+def test_a_float_that_became_a_double_keeps_its_digits(tmp_path: Path) -> None:
+    for number, kind in ((1, "float"), (2, "double")):
+        fields = [{"name": "level", "type": ["null", kind]}]
+        schema = {"type": "record", "name": "Level", "fields": fields}
+        (tmp_path / f"{number}.avsc").write_text(json.dumps(schema))
+    value = header(1) + b"\x02" + struct.pack("<f", 0.0025)
+    wider = Avro(registry=str(tmp_path), schema=str(tmp_path / "2.avsc"))
+    assert json_of(value, wider) == '{"level":0.0025}'
