@@ -10,6 +10,7 @@ import json
 from collections.abc import Collection
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as t
@@ -106,11 +107,10 @@ def nested_texts(column: pa.Array, matters: bool) -> pa.Array:
     if t.is_struct(kind):
         texts = struct_texts(column, matters)
     elif t.is_map(kind):
-        texts = list_texts(column, map_entries(column, matters), "{", "}")
+        texts = bracketed("{", map_entries(column, matters), np.diff(column.offsets), "}")
     else:
-        if not (t.is_list(kind) or t.is_large_list(kind)):
-            column = column.cast(pa.list_(kind.value_type))
-        texts = list_texts(column, inner_texts(column.values, matters), "[", "]")
+        lengths = pc.fill_null(pc.list_value_length(column), 0)
+        texts = bracketed("[", inner_texts(pc.list_flatten(column), matters), lengths, "]")
     return pc.if_else(column.is_valid(), texts, None)
 
 
@@ -139,13 +139,14 @@ def struct_texts(column: pa.StructArray, matters: bool) -> pa.Array:
 
 def map_entries(column: pa.MapArray, matters: bool) -> pa.Array:
     """The members of all maps, one behind the other; a key that is there twice stays so."""
-    keys = inner_texts(column.keys, matters)
+    first, end = column.offsets[0].as_py(), column.offsets[-1].as_py()
+    keys, values = (inner_texts(part[first:end], matters) for part in (column.keys, column.items))
     keys = replaced(keys, pc.invert(pc.starts_with(keys, '"')), json.dumps)
-    return pc.binary_join_element_wise(keys, inner_texts(column.items, matters), ": ")
+    return pc.binary_join_element_wise(keys, values, ": ")
 
 
-def list_texts(column: pa.Array, items: pa.Array, opening: str, closing: str) -> pa.Array:
-    """What stands between the offsets of each list, in brackets."""
-    offsets = column.offsets.cast(pa.int32())
+def bracketed(opening: str, items: pa.Array, lengths: Any, closing: str) -> pa.Array:
+    """So many of the items each time, in brackets."""
+    offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
     inner = pc.binary_join(pa.ListArray.from_arrays(offsets, items), ", ")
     return pc.binary_join_element_wise(opening, inner, closing, "")

@@ -232,13 +232,18 @@ def test_nested_values_are_what_pyarrow_says_also_in_parts_of_a_batch(
     leaf = pa.struct(
         [("n", pa.int64()), ("t", pa.string()), ("l", pa.list_(pa.float64())), ("b", pa.bool_())]
     )
-    kinds = (pa.list_(leaf), pa.large_list(pa.string()), pa.list_(pa.int32(), 2), leaf)
+    kinds = (
+        *(pa.list_(leaf), pa.large_list(pa.string()), pa.list_(pa.int32(), 2), leaf),
+        *(pa.list_view(pa.string()), pa.map_(pa.string(), pa.list_(pa.int64()))),
+    )
 
     def value(kind: pa.DataType) -> Any:
         if draw.random() < 0.2:
             return None
         if pa.types.is_struct(kind):
             return {field.name: value(field.type) for field in kind}
+        if pa.types.is_map(kind):
+            return {key: value(kind.item_type) for key in ("a", "ü") if draw.random() < 0.5}
         if pa.types.is_fixed_size_list(kind):
             return [value(kind.value_type) for _ in range(2)]
         if pa.types.is_nested(kind):
@@ -254,7 +259,7 @@ def test_nested_values_are_what_pyarrow_says_also_in_parts_of_a_batch(
         rows = [value(kind) for _ in range(60)]
         column = pa.array(rows, kind)
         read = [json.loads(text) for text in payloads(tmp_path, pa.table({"v": column}))]
-        assert [row.get("v") for row in read] == column.to_pylist()
+        assert [row.get("v") for row in read] == column.to_pylist(maps_as_pydicts="strict")
 
 
 @pytest.mark.parametrize(
