@@ -1,4 +1,4 @@
-"""What admission must make of mutated files, by Python's own json, csv, gzip and pyarrow.
+"""What admission must make of mutated files, by Python's own json, csv, gzip, pyarrow and fastavro.
 
 Written from the pages of docs/ (files, values), not from the code: each row of each file of a
 folder is admitted with its values, late, or quarantined with its reasons.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -38,8 +40,10 @@ MAX_ROW_BYTES: Final = 2_000
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 ENDINGS: Final = {
     ".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".txt": "csv",
-    ".log": "text", ".parquet": "parquet",
+    ".log": "text", ".parquet": "parquet", ".avro": "avro",
 }  # fmt: skip
+
+AVRO_UNITS: Final = {"millis": ("ms", 10**3), "micros": ("us", 10**6), "nanos": ("ns", 10**9)}
 
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _TIME: Final = re.compile(
@@ -111,12 +115,12 @@ def rows_of(path: Path) -> Iterator[tuple[int, list[str], tuple[Any, ...]]]:
         raise WholeFileError("file_name_not_utf8")
     if kind is None:
         raise WholeFileError("file_unknown_format")
-    if kind != "parquet" and ":" in path.name:
+    if kind not in BINARY and ":" in path.name:
         raise WholeFileError("file_name_with_colon")
     if not content:
         raise WholeFileError("file_empty")
-    if kind == "parquet":
-        yield from parquet_rows(path)
+    if kind in BINARY:
+        yield from binary_rows(BINARY[kind](content))
         return
     if path.name.lower().endswith(".gz"):
         try:
@@ -368,34 +372,71 @@ def zone_of(text: str | None) -> Any:
     return ZoneInfo(name)
 
 
-def parquet_rows(path: Path) -> Iterator[tuple[int, list[str], tuple[Any, ...]]]:
+def parquet_records(content: bytes) -> Iterator[dict[str, str | None]]:
     """By pyarrow."""
+    rows = pq.read_table(pa.BufferReader(content))
+    for number in range(rows.num_rows):
+        values = {name: rows[name][number] for name in rows.column_names}
+        yield {n: parquet_text(value) if value.is_valid else None for n, value in values.items()}
+
+
+def avro_records(content: bytes) -> Iterator[dict[str, str | None]]:
+    """By fastavro, without what it makes of logical types."""
+    records: Any = fastavro.reader(io.BytesIO(content))
+    kinds = {field["name"]: field["type"][1] for field in records.writer_schema["fields"]}
+    logical = {
+        name: kind.pop("logicalType") for name, kind in kinds.items() if isinstance(kind, dict)
+    }
+    for record in records:
+        yield {
+            name: None if value is None else avro_text(value, kinds[name], logical.get(name, ""))
+            for name, value in record.items()
+        }
+
+
+def avro_text(value: Any, kind: Any, logical: str) -> str:
+    """A value of an Avro field as text."""
+    if logical == "decimal":
+        return str(Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-kind["scale"]))
+    if logical:
+        unit, per_second = AVRO_UNITS[logical.rpartition("-")[2]]
+        return instant_text(value, unit, per_second)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    # A float has up to seven digits in these files.
+    return repr(float(f"{value:.9g}")) if isinstance(value, float) else str(value)
+
+
+def binary_rows(
+    records: Iterator[dict[str, str | None]],
+) -> Iterator[tuple[int, list[str], tuple[Any, ...]]]:
+    """Place, reasons and values of each record of a Parquet or Avro file."""
     try:
-        rows = pq.read_table(pa.BufferReader(path.read_bytes()))
+        known = [{name.lower(): text for name, text in record.items()} for record in records]
     except Exception:
         raise WholeFileError("file_corrupt") from None
-    columns = {name.lower(): rows[name] for name in rows.column_names}
-    for number in range(rows.num_rows):
+    for number, record in enumerate(known, start=1):
         texts: dict[str, str | None] = {}
-        undecodable = False
         for field, spellings in SPELLINGS.items():
             for spelling in spellings:
-                value = columns[spelling][number] if spelling in columns else None
-                if value is None or not value.is_valid or texts.get(field) is not None:
-                    continue
-                try:
-                    texts[field] = parquet_text(value)
-                except UnicodeDecodeError:
-                    undecodable = True
-                    texts[field] = value.as_buffer().to_pybytes().decode(errors="replace")
+                if texts.get(field) is None:
+                    texts[field] = record.get(spelling)
         if sum(len(text.encode()) for text in texts.values() if text) > MAX_ROW_BYTES:
-            yield number + 1, ["row_too_large"], ()
+            yield number, ["row_too_large"], ()
             continue
         reasons, values = judge(texts)
-        if undecodable:
+        if any("\ufffd" in text for text in texts.values() if text):
             # It stands in the text as a replacement character, which is a text all the same.
             reasons, values = ["undecodable_text", *reasons], ()
-        yield number + 1, reasons, values
+        yield number, reasons, values
+
+
+def instant_text(ticks: int, unit: str, per_second: int) -> str:
+    """A time in ISO-8601, floored to the microsecond; one that Python lacks as its number."""
+    try:
+        return (EPOCH + timedelta(microseconds=ticks * 10**6 // per_second)).isoformat()
+    except OverflowError:
+        return f"{ticks} {unit}"
 
 
 def parquet_text(value: Any) -> str:
@@ -403,15 +444,11 @@ def parquet_text(value: Any) -> str:
     kind = value.type
     if pa.types.is_timestamp(kind):
         per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
-        try:
-            moment = EPOCH + timedelta(microseconds=value.value * 10**6 // per_second)
-        except OverflowError:
-            return f"{value.value} {kind.unit}"
-        return moment.isoformat()
+        return instant_text(value.value, kind.unit, per_second)
     if pa.types.is_nested(kind):
         return AsWritten(json.dumps(nested_value(value)))
     if pa.types.is_binary(kind):
-        found: str = value.as_py().decode()
+        found: str = value.as_py().decode(errors="replace")
         return found
     if pa.types.is_boolean(kind):
         return "true" if value.as_py() else "false"
@@ -436,3 +473,6 @@ def nested_value(value: Any) -> Any:
     if " " in text:
         return text
     return datetime.fromisoformat(text).replace(tzinfo=None).isoformat(timespec="microseconds")
+
+
+BINARY: Final = {"parquet": parquet_records, "avro": avro_records}

@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -56,7 +57,7 @@ BYTES: Final = (
 )
 ENDINGS: Final = (
     ".json", ".json", ".json", ".jsonl", ".json.gz", ".csv", ".csv", ".csv.gz", ".parquet",
-    ".parquet", ".parquet", ".JSON", ".JSON.GZ", ".log", ".xyz", ".txt",
+    ".parquet", ".avro", ".JSON", ".JSON.GZ", ".log", ".xyz", ".txt",
 )  # fmt: skip
 STEMS: Final = (
     "{n}", "{n}", "{n}", "{n} b", "{n}%20", "{n}#", "{n}[a]", "{n}{{b}}", "{n}*", "{n}?", "ü{n}",
@@ -104,6 +105,8 @@ def _row(random: Random, newest: datetime) -> dict[str, str | None]:
 def _content(random: Random, ending: str, rows: list[dict[str, str | None]]) -> bytes:
     if ending == ".parquet":
         content = _parquet(random, rows)
+    elif ending == ".avro":
+        content = _avro(random, rows)
     else:
         make: Callable[..., list[str]] = _csv if ".csv" in ending or ending == ".txt" else _json
         end = random.choice(("\n", "\n", "\r\n", "\r"))
@@ -115,7 +118,7 @@ def _content(random: Random, ending: str, rows: list[dict[str, str | None]]) -> 
         cut = random.choice((len(content), random.randrange(len(content) + 1)))
         content = gzip.compress(content[:cut]) + gzip.compress(content[cut:])
         content += random.choice((b"", b"", b"", bytes(random.randint(1, 600)), b"\0more"))
-    if random.random() < (0.15 if ending.endswith((".gz", ".parquet")) else 0.03):
+    if random.random() < (0.15 if ending.endswith((".gz", ".parquet", ".avro")) else 0.03):
         content = content[: random.randrange(len(content) + 1)]
     return content
 
@@ -249,6 +252,50 @@ def _column(random: Random, name: str, texts: list[str | None]) -> Any:
     if pa.types.is_floating(kind):
         return pa.array([None if n is None else n / 64 for n in numbers], kind)
     return pa.array(numbers, pa.int64()).cast(kind)
+
+
+def _avro(random: Random, rows: list[dict[str, str | None]]) -> bytes:
+    fields, columns = [], []
+    for name in ("sensor", "at", "temperature", "count", "ratio", "note"):
+        texts = [row[name] for row in rows]
+        kind, values = _avro_column(random, name, texts)
+        fields.append({"name": _spelled(random, name), "type": ["null", kind]})
+        columns.append(values)
+    names = [str(field["name"]) for field in fields]
+    records = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+    sink = io.BytesIO()
+    schema = {"type": "record", "name": "Reading", "fields": fields}
+    fastavro.writer(sink, schema, records, codec=random.choice(("null", "deflate")))
+    return sink.getvalue()
+
+
+def _avro_column(random: Random, name: str, texts: list[str | None]) -> tuple[Any, list[Any]]:
+    """The type of a field and its values, some of them beyond what the type means."""
+    number = name in ("temperature", "count", "ratio")
+    kind = random.choice(("text", "text", "bytes", *(("time",) * 3 if name == "at" else ("text",))))
+    if number:
+        kind = random.choice(("text", "long", "float", "double", "decimal"))
+    if kind in ("text", "bytes"):
+        end = b"\xff" if kind == "bytes" and random.random() < 0.1 else b""
+        content = [None if t is None else t.encode() + end for t in texts]
+        return ("string", texts) if kind == "text" else ("bytes", content)
+    if kind == "time":
+        unit = random.choice(("millis", "micros", "nanos"))
+        scale = {"millis": 1_000, "micros": 10**6, "nanos": 10**9}[unit]
+        moments = [_plain_moment(text) for text in texts]
+        ticks = [None if m is None else int(m.timestamp()) * scale + 1 for m in moments]
+        if unit != "nanos" and random.random() < 0.2:
+            ticks = [2**62, *ticks[1:]] if ticks else ticks
+        return {"type": "long", "logicalType": f"timestamp-{unit}"}, ticks
+    numbers = [None if t is None else random.randint(-5_000, 5_000) for t in texts]
+    if kind == "long":
+        return kind, numbers
+    if kind == "decimal":
+        digits = [
+            None if n is None else (n * 10**7).to_bytes(9, "big", signed=True) for n in numbers
+        ]
+        return {"type": "bytes", "logicalType": kind, "precision": 5, "scale": 4}, digits
+    return kind, [None if n is None else n / 1_000 for n in numbers]
 
 
 def _plain_moment(text: str | None) -> datetime | None:
