@@ -68,13 +68,20 @@ def arrow_records(split: str, payloads: pa.StringArray, part: int, first: int) -
 
 
 def json_payload(record: Mapping[str, Any]) -> str:
-    """A record as one JSON object: times as ISO-8601 text, bytes as base64."""
+    """A record as one JSON object: times as ISO-8601 text, bytes as base64, others as text."""
     return json_value(record)
 
 
 def json_value(value: Any) -> str:
     """A value as JSON, in the manner of `json_payload`."""
-    return json.dumps(_plain(value), ensure_ascii=False)
+    plain = _plain(value)
+    text = json.dumps(plain, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # Half a character as its escape, with which no text of a field is read.
+        return json.dumps(plain)
+    return text
 
 
 def _plain(value: Any) -> Any:
@@ -94,7 +101,10 @@ def _plain(value: Any) -> Any:
             return value.isoformat()
         case Decimal() | UUID():
             return str(value)
-        case bytes():
+        case bytes() | bytearray() | memoryview():
             return b64encode(value).decode()
-        case _:
+        case None | bool() | int() | float() | str():
             return value
+        case _:
+            # Such as an address or a span of time: a column that may be wanted by nothing.
+            return str(value)

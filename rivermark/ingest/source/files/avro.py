@@ -25,12 +25,12 @@ def avro_payloads(path: str, wanted: Collection[str] | None) -> Iterator[pa.Stri
     payloads: list[str] = []
     size = 0
     with open_stored(files, inside) as file:
-        # A text that is no UTF-8 costs its row, as that of a Parquet file does, and not its file.
+        # A text that is no UTF-8 has half characters, which cost its row and not its file.
         records = fastavro.reader(file, handle_unicode_errors="surrogateescape")
         mark(records.writer_schema)
         for record in records:
             # The probe lets in only files whose items are records.
-            payloads.append(_payload(cast(dict[str, Any], record), wanted))
+            payloads.append(json_payload(_with_texts(cast(dict[str, Any], record), wanted)))
             size += len(payloads[-1])
             if len(payloads) == ROWS or size > MOST_CHARACTERS:
                 yield pa.array(payloads, pa.string())
@@ -39,31 +39,11 @@ def avro_payloads(path: str, wanted: Collection[str] | None) -> Iterator[pa.Stri
         yield pa.array(payloads, pa.string())
 
 
-def _payload(record: dict[str, Any], wanted: Collection[str] | None) -> str:
+def _with_texts(record: dict[str, Any], wanted: Collection[str] | None) -> dict[str, Any]:
     """The record with its bytes as texts, as those of a Parquet row are."""
-    matters = {name: wanted is None or name.lower() in wanted for name in record}
-    payload = json_payload(
-        {
-            name: decoded(value, matters[name]) if isinstance(value, bytes) else value
-            for name, value in record.items()
-        }
-    )
-    try:
-        payload.encode()
-    except UnicodeEncodeError:
-        return _payload(
-            {name: _repaired(value, matters[name]) for name, value in record.items()}, wanted
-        )
-    return payload
-
-
-def _repaired(value: Any, matters: bool) -> Any:
-    """A value whose texts, where they are no UTF-8, are what their bytes would be."""
-    match value:
-        case str():
-            return decoded(value.encode(errors="surrogateescape"), matters)
-        case dict():
-            return {type(k)(_repaired(k, matters)): _repaired(v, matters) for k, v in value.items()}
-        case list():
-            return [_repaired(each, matters) for each in value]
-    return value
+    return {
+        name: decoded(value, wanted is None or name.lower() in wanted)
+        if isinstance(value, bytes)
+        else value
+        for name, value in record.items()
+    }

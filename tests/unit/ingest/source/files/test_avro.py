@@ -12,8 +12,10 @@ from typing import Any
 from uuid import UUID
 
 import fastavro
+import pyarrow as pa
 import pytest
 
+from rivermark.ingest.parse.cutter import MALFORMED, UNDECODABLE, Cutter, Spelled
 from rivermark.ingest.source.avro_values import RepeatedKey
 from rivermark.ingest.source.files.avro import avro_payloads
 
@@ -207,8 +209,12 @@ def test_a_text_that_is_no_utf8_costs_its_row_alone(tmp_path: Path) -> None:
 
     (texts,) = [part.to_pylist() for part in avro_payloads(str(path), {"note"})]
     assert [json.loads(text) for text in texts] == [
-        {"note": "X\ufffd", "more": ["ü"]}, {"note": "ü", "more": ["Wf8="]}, records[2],
+        {"note": "X\udce9", "more": ["ü"]}, {"note": "ü", "more": ["Y\udcff"]}, records[2],
     ]  # fmt: skip
+    # With half a character no row is admitted, unless it stands where nothing is read.
+    columns = [pa.array(values, pa.string()) for values in (texts, ["avro"] * 3, [None] * 3)]
+    cut = Cutter([Spelled("note", ("note",), ("",))], ",").cut(*columns)
+    assert cut.field(MALFORMED).to_pylist() == [UNDECODABLE, None, None]
 
 
 def test_other_readers_of_avro_in_the_process_keep_their_values(tmp_path: Path) -> None:
