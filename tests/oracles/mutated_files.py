@@ -404,7 +404,7 @@ def avro_text(value: Any, kind: Any, logical: str) -> str:
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     # A float has up to seven digits in these files.
-    return repr(float(f"{value:.9g}")) if isinstance(value, float) else str(value)
+    return repr(float(f"{value:.7g}")) if isinstance(value, float) else str(value)
 
 
 def binary_rows(
