@@ -46,6 +46,7 @@ ENDINGS: Final = {
 AVRO_UNITS: Final = {"millis": ("ms", 10**3), "micros": ("us", 10**6), "nanos": ("ns", 10**9)}
 
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+_CELL: Final = re.compile(r'("(?:[^"]|"")*")[ \t]+(?=,|$)|[^",][^,]*|"(?:[^"]|"")*"')
 _TIME: Final = re.compile(
     r"(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?( ?[^ ].*)?", re.ASCII
 )
@@ -171,7 +172,8 @@ def csv_texts(line: str, names: list[str]) -> Texts:
         cells = next(csv.reader([line], strict=True))
     except csv.Error:
         try:
-            cells = next(csv.reader([re.sub(r'(?<=")[ \t]+(?=,|$)', "", line)], strict=True))
+            bare = _CELL.sub(lambda cell: cell[1] or cell[0], line)
+            cells = next(csv.reader([bare], strict=True))
         except csv.Error:
             raise MalformedError("wrong_number_of_values") from None
     if not len(names) <= len(cells) <= 2 * len(names) or any(cells[len(names) :]):

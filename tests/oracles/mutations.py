@@ -240,8 +240,9 @@ def _column(random: Random, name: str, texts: list[str | None]) -> Any:
         moments = [_plain_moment(t) for t in texts]
         column = pa.array(moments, pa.timestamp("us", "UTC")).cast(kind, safe=False)
         ticks = column.cast(pa.int64()).to_pylist()
-        wild = [2**62 if n is not None and random.random() < 0.05 else n for n in ticks]
-        return pa.array(wild if kind.unit != "ns" else ticks, pa.int64()).cast(kind)
+        if kind.unit != "ns":
+            ticks = [2**62 if n is not None and random.random() < 0.05 else n for n in ticks]
+        return pa.array(ticks, pa.int64()).cast(kind)
     numbers = [None if t is None else random.randint(-5_000, 5_000) for t in texts]
     if pa.types.is_list(kind):
         return pa.array([None if n is None else [n, None, 2**60] for n in numbers], kind)
@@ -271,21 +272,24 @@ def _avro(random: Random, rows: list[dict[str, str | None]]) -> bytes:
 
 def _avro_column(random: Random, name: str, texts: list[str | None]) -> tuple[Any, list[Any]]:
     """The type of a field and its values, some of them beyond what the type means."""
-    number = name in ("temperature", "count", "ratio")
-    kind = random.choice(("text", "text", "bytes", *(("time",) * 3 if name == "at" else ("text",))))
-    if number:
-        kind = random.choice(("text", "long", "float", "double", "decimal"))
-    if kind in ("text", "bytes"):
-        end = b"\xff" if kind == "bytes" and random.random() < 0.1 else b""
-        content = [None if t is None else t.encode() + end for t in texts]
-        return ("string", texts) if kind == "text" else ("bytes", content)
+    kinds: tuple[str, ...] = ("string", "string", "bytes")
+    if name == "at":
+        kinds = ("string", "time", "time")
+    if name in ("temperature", "count", "ratio"):
+        kinds = ("string", "long", "float", "double", "decimal")
+    kind = random.choice(kinds)
+    if kind == "string":
+        return kind, texts
+    if kind == "bytes":
+        end = b"\xff" if random.random() < 0.1 else b""
+        return kind, [None if t is None else t.encode() + end for t in texts]
     if kind == "time":
         unit = random.choice(("millis", "micros", "nanos"))
         scale = {"millis": 1_000, "micros": 10**6, "nanos": 10**9}[unit]
         moments = [_plain_moment(text) for text in texts]
+        far = 2**62 if random.random() < 0.2 else scale * 10**9
         ticks = [None if m is None else int(m.timestamp()) * scale + 1 for m in moments]
-        if unit != "nanos" and random.random() < 0.2:
-            ticks = [2**62, *ticks[1:]] if ticks else ticks
+        ticks = [n if n is None or abs(n) < 2 * far else far for n in ticks]
         return {"type": "long", "logicalType": f"timestamp-{unit}"}, ticks
     numbers = [None if t is None else random.randint(-5_000, 5_000) for t in texts]
     if kind == "long":
