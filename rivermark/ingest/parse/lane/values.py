@@ -113,8 +113,8 @@ class Values:
         rest = ~self.absent & ~self.numbers.plain & (self.lengths <= MOST_BYTES)
         if not rest.any():
             return rest
-        found = pc.match_substring_regex(self.texts(rest), WITH_EXPONENT)
-        mask: Mask = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+        matches = pc.match_substring_regex(self.texts(rest), WITH_EXPONENT)
+        mask: Mask = pc.fill_null(matches, False).to_numpy(zero_copy_only=False)
         return mask
 
     def without(self, nulls: Iterable[str]) -> Values:
