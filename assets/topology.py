@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from assets.ads.streams import ADS_STREAMS
 from assets.fraud.streams import FRAUD_STREAMS
 from assets.readings.alerts.streams import ALERT_STREAMS
 from assets.readings.plots import READING_PLOTS
@@ -20,6 +21,7 @@ TOPOLOGY: Final = Topology(
         *ALERT_STREAMS,
         *WEB_STREAMS,
         *FRAUD_STREAMS,
+        *ADS_STREAMS,
     ],
     plots=[*TAXI_PLOTS, *READING_PLOTS],
 )

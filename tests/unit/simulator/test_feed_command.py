@@ -11,6 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from simulator.ads.commands import clicks
 from simulator.disorder import Disorder
 from simulator.fraud.commands import accounts
 from simulator.readings.commands import sensors
@@ -25,6 +26,7 @@ LONGER = ("2", "10", "60")
     [
         (visitors, ["--users", "20000"], {"page_views"}),
         (accounts, ["--accounts", "5000"], {"logins", "payments"}),
+        (clicks, ["--users", "5000", "--port", "0"], {"clicks"}),
         (sensors, ["--sensors", "10", "--period", "0.1"], {"sensors"}),
     ],
 )
@@ -38,6 +40,7 @@ def test_events_land_as_they_happen(
     # Phones and queues hold events back for up to 20 seconds, longer than a test is to last.
     monkeypatch.setattr("simulator.web.commands.MOBILE_NETWORK", Disorder())
     monkeypatch.setattr("simulator.fraud.commands.QUEUES", Disorder())
+    monkeypatch.setattr("simulator.ads.commands.QUEUES", Disorder())
     app = typer.Typer()
     app.command()(command)
     for seconds in LONGER:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from simulator.ads.commands import ad_feeds
+from simulator.ads.world import AdWorld
 from simulator.feeds import Feed, drip_feeds
 from simulator.fraud.commands import fraud_feeds
 from simulator.fraud.world import FraudWorld
@@ -29,7 +31,11 @@ def fraud() -> list[Feed]:
     return fraud_feeds(FraudWorld(), NOON, AN_HOUR)
 
 
-@pytest.mark.parametrize("feeds", [web, fraud])
+def ads() -> list[Feed]:
+    return ad_feeds(AdWorld(), NOON, AN_HOUR)
+
+
+@pytest.mark.parametrize("feeds", [web, fraud, ads])
 def test_what_lands_is_what_was_sent_with_some_of_it_late_and_twice(
     tmp_path: Path, feeds: Callable[[], list[Feed]]
 ) -> None:
@@ -54,7 +60,8 @@ def sensors() -> list[Feed]:
 
 
 @pytest.mark.parametrize(
-    ("feeds", "every"), [(web, A_MINUTE), (fraud, A_MINUTE), (sensors, A_MINUTE / 30)]
+    ("feeds", "every"),
+    [*((feeds, A_MINUTE) for feeds in (web, fraud, ads)), (sensors, A_MINUTE / 30)],
 )
 def test_the_same_feeds_land_the_same_files(
     tmp_path: Path, feeds: Callable[[], list[Feed]], every: timedelta

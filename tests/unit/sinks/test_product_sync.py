@@ -6,89 +6,22 @@ now and then.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Iterator
-from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 from deltalake import DeltaTable
 
-from rivermark import DeltaUpsert, Output, PostgresUpsert, Table, WebhookSink
+from rivermark import DeltaUpsert, Output, PostgresUpsert, WebhookSink
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
 from rivermark.sinks.output import OutputWriter
+from tests.product_world import PRODUCTS, SearchIndex, changes, newest
+from tests.seeds import seeds
 from tests.unit.sinks.conftest import Killed, Killer, connected, context
-from tests.web_service import Reply, Request, serving
-
-Change = dict[str, Any]
-
-PRODUCTS = Table(
-    name="test/products",
-    schema="sku string, version long, name string, price decimal(10,2), deleted boolean",
-    description="Products as they are now.",
-    keys=("sku",),
-)
-
-
-def changes(rng: random.Random, products: int) -> list[Change]:
-    """A log of changes: products come, change, go, and some come back; each has its version."""
-    log = []
-    for number in range(products):
-        sku = f"p{number}"
-        for version in range(1, rng.randint(2, 7)):
-            log.append(
-                {
-                    "sku": sku,
-                    "version": version,
-                    "name": f"{sku} of {version}",
-                    "price": Decimal(rng.randint(100, 99_999)) / 100,
-                    "deleted": version > 1 and rng.random() < 0.3,
-                }
-            )
-    rng.shuffle(log)
-    return log
-
-
-def newest(log: list[Change]) -> dict[str, Change]:
-    """The products as they are at the end: the newest version of each, unless it is a deletion."""
-    latest: dict[str, Change] = {}
-    for change in log:
-        if change["version"] > latest.get(change["sku"], {"version": 0})["version"]:
-            latest[change["sku"]] = change
-    return {sku: change for sku, change in latest.items() if not change["deleted"]}
-
-
-class SearchIndex:
-    """A search index with versions, as several have: what is older than it holds is ignored."""
-
-    def __init__(self, rng: random.Random) -> None:
-        self._rng = rng
-        self._documents: dict[str, Change] = {}
-
-    def take(self, request: Request) -> Reply:
-        """Take a change; now and then say nothing, or only after it was taken."""
-        change = json.loads(request.body)
-        mood = self._rng.random()
-        if mood < 0.1:
-            raise ConnectionError
-        if change["version"] > self._documents.get(change["sku"], {"version": 0})["version"]:
-            self._documents[change["sku"]] = change
-        if mood < 0.2:
-            raise ConnectionError
-        return 200, {}
-
-    @property
-    def products(self) -> dict[str, Change]:
-        """What a search finds."""
-        return {
-            sku: {**change, "price": Decimal(change["price"])}
-            for sku, change in self._documents.items()
-            if not change["deleted"]
-        }
+from tests.web_service import serving
 
 
 @pytest.fixture
@@ -105,7 +38,7 @@ def killer() -> Iterator[Killer]:
 
 @pytest.mark.filterwarnings("ignore:<psycopg:ResourceWarning")
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(2, 8))
 def test_every_target_ends_at_the_newest_version_of_each_product(
     tmp_path: Path, new_schema: Callable[[], None], killer: Killer, seed: int
 ) -> None:

@@ -1,5 +1,6 @@
 """The declarations of the event streams, checked against each other without an engine."""
 
+from assets.ads.streams import campaigns_at, streams_with
 from assets.fraud.streams import FRAUD_STREAMS
 from assets.readings.alerts.streams import ALERT_STREAMS
 from assets.readings.streams import READING_STREAMS
@@ -12,7 +13,10 @@ from rivermark.model.stream import AnyStream, Ingest, Stream
 from rivermark.model.topology import Topology
 from simulator.taxi.wire import FARES_FOLDER, RIDES_FOLDER
 
-ALL = (*EVENT_STREAMS, *READING_STREAMS, *ALERT_STREAMS, *WEB_STREAMS, *FRAUD_STREAMS)
+ALL = (
+    *(*EVENT_STREAMS, *READING_STREAMS, *ALERT_STREAMS, *WEB_STREAMS, *FRAUD_STREAMS),
+    *streams_with(campaigns_at("http://127.0.0.1")),
+)
 
 
 def names(streams: list[AnyStream]) -> list[str]:

@@ -1,0 +1,1 @@
+"""Advertising domain: clicks on ads, the campaigns that they are paid by, and their counts."""

@@ -1,0 +1,1 @@
+"""Clicks on made-up ads, and the service that knows their campaigns."""
