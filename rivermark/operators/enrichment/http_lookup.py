@@ -55,6 +55,8 @@ FORMS: Final[dict[type[DataType], Any]] = {
 }
 """What a value of JSON is read as."""
 PLACE: Final = re.compile(r"\{(\w+)\}")
+ELSEWHERE: Final = ("", ".", "..")
+"""Values that make another path of a URL than one for a key."""
 
 
 @declared("lookup", lambda values: values.get("url"))
@@ -105,12 +107,16 @@ class _Client(LookupClient):
                     f"lookup '{lookup.name}': its URL names {{{name}}}, which is not among the "
                     f"columns that it is looked up by: {', '.join(on)}"
                 )
+        self._in_path = PLACE.findall(self._http.path.partition("?")[0])
         self._headers = resolved_headers("lookup", lookup.headers)
         self._fields = [(f.name, FORMS[type(f.dataType)] | None) for f in lookup.schema.fields]
 
     def get(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Any]]:
         [key] = keys
         values = {name: quote(str(v), safe="") for name, v in zip(self._on, key, strict=True)}
+        for name in self._in_path:
+            if values[name] in ELSEWHERE:
+                raise LookupFailed(f"{name}='{values[name]}' is no part of a URL", passes=False)
         path = PLACE.sub(lambda place: values[place[1]], self._http.path)
         try:
             reply = self._http.request("GET", path, self._headers)

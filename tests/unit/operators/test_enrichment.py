@@ -242,6 +242,19 @@ def test_a_value_that_does_not_fit_its_column_fails_its_row_alone() -> None:
     ]
 
 
+def test_a_key_leads_to_no_other_path_of_the_service() -> None:
+    with serving(lambda _: (200, {"campaign": "x"})) as service:
+        keys = ["..", ".", "", "../admin", "a?b=c#d", "x\r\nHost: other"]
+        rows = enriched(step(campaigns(service.url)), clicks(*keys))
+        assert [row[STATUS] for row in rows] == ["failed"] * 3 + ["found"] * 3
+        assert rows[0][ERROR] == "ad_id='..' is no part of a URL"
+        assert sorted(request.path for request in service.requests) == [
+            "/ads/..%2Fadmin",
+            "/ads/a%3Fb%3Dc%23d",
+            "/ads/x%0D%0AHost%3A%20other",
+        ]
+
+
 @pytest.mark.parametrize("token", ["hunter2\n", "hunter2\u2026"])
 def test_a_secret_that_no_header_can_hold_is_refused_without_it(
     monkeypatch: pytest.MonkeyPatch, token: str
