@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import cache, partial
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import msgspec
@@ -32,6 +34,7 @@ from rivermark.model.source import (
 
 if TYPE_CHECKING:
     from psycopg import Connection
+    from psycopg.abc import Buffer, Loader
 
 ROWS_A_SPLIT: Final = 5_000
 
@@ -131,6 +134,7 @@ class _Reader(SourceReader):
 
     def _due(self, connection: Connection) -> _Read | None:
         """The read that is due, if one is; what is read in it is of the moment of its version."""
+        keep_values(connection)
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         now, last, version = datetime.now(UTC), self._last, None
         if self._source.version is not None:
@@ -183,3 +187,41 @@ class _Reader(SourceReader):
     def close(self) -> None:
         """Close the connection."""
         self._session.close()
+
+
+def keep_values(connection: Connection) -> None:
+    """Have each value come as it is; one that Python has not, such as `infinity`, as its text.
+
+    A number within JSON would be a double, and a month of an interval thirty days.
+    """
+    from psycopg.types.json import set_json_loads
+
+    for kind, loader in _loaders().items():
+        connection.adapters.register_loader(kind, loader)
+    set_json_loads(partial(json.loads, parse_float=Decimal), connection)
+
+
+@cache
+def _loaders() -> dict[str, type[Loader]]:
+    from psycopg import DataError
+    from psycopg.types import datetime as times
+    from psycopg.types.string import TextLoader
+
+    def or_text(loader: type[Loader]) -> type[Loader]:
+        class OrText(loader):  # type: ignore[misc, valid-type]
+            def load(self, data: Buffer) -> object:
+                try:
+                    return super().load(data)
+                except DataError:
+                    return bytes(data).decode()
+
+        return OrText
+
+    return {
+        "date": or_text(times.DateLoader),
+        "time": or_text(times.TimeLoader),
+        "timetz": or_text(times.TimetzLoader),
+        "timestamp": or_text(times.TimestampLoader),
+        "timestamptz": or_text(times.TimestamptzLoader),
+        "interval": TextLoader,
+    }

@@ -61,6 +61,49 @@ def records(reader: SourceReader, *splits: Split) -> list[dict[str, Any]]:
     return [json.loads(payload) for payload in rows["payload"].to_pylist()]
 
 
+def test_no_value_of_a_column_stops_the_stream_or_is_changed(shop: Connection) -> None:
+    texts = {
+        "until": "timestamptz 'infinity'",
+        "since": "timestamp '-infinity'",
+        "far": "timestamptz '20000-01-01 00:00Z'",
+        "old": "date '0044-03-15 BC'",
+        "midnight": "time '24:00:00'",
+        "span": "interval '1 mon 26:00:00'",
+        "wide": "interval '9000000 days'",
+        "address": "inet '10.0.0.1/8'",
+        "doc": """jsonb '{"a": 12345678901234567890.10}'""",
+        "number": "jsonb '1.10'",
+        "none": "numeric 'NaN'",
+        "most": "float8 'infinity'",
+        "moments": "ARRAY[timestamptz '2024-03-01 12:00Z', 'infinity']",
+        "usual": "timestamptz '2024-03-01 12:00Z'",
+    }
+    columns = ", ".join(f"{value} AS {name}" for name, value in texts.items())
+    shop.execute(f"CREATE TABLE shop.wild AS SELECT 1 AS id, {columns}")
+    reader = reader_of(
+        replace(STORES, table="shop.wild", version="SELECT max(until) FROM shop.wild")
+    )
+
+    [row] = records(reader, *poll(reader))
+    assert row == {
+        "id": 1,
+        "until": "infinity",
+        "since": "-infinity",
+        "far": "20000-01-01 00:00:00+00",
+        "old": "0044-03-15 BC",
+        "midnight": "24:00:00",
+        "span": "1 mon 26:00:00",
+        "wide": "9000000 days",
+        "address": "10.0.0.1/8",
+        "doc": {"a": "12345678901234567890.10"},
+        "number": "1.10",
+        "none": "NaN",
+        "most": "Infinity",
+        "moments": ["2024-03-01T12:00:00+00:00", "infinity"],
+        "usual": "2024-03-01T12:00:00+00:00",
+    }
+
+
 def test_a_table_is_read_again_when_its_version_changes_and_not_before(
     shop: Connection,
 ) -> None:
