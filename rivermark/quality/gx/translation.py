@@ -21,12 +21,16 @@ from great_expectations.expectations.metrics.map_metric_provider import (
     ColumnMapMetricProvider,
     column_condition_partial,
 )
-from great_expectations.expectations.registry import get_expectation_impl
+from great_expectations.expectations.registry import (
+    get_expectation_impl,
+    list_registered_expectation_implementations,
+)
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from rivermark.lake.sql import spark_quoted
+from rivermark.model.nearest import did_you_mean
 from rivermark.model.question import (
     Between,
     Columns,
@@ -114,9 +118,9 @@ def _about(rule: SuiteRule) -> dict[str, Any]:
 
 
 def _expectation(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> Expectation:
-    about = _about(rule)
     if isinstance(rule.question, OfGreatExpectations):
-        return _as_it_is(rule, rule.question, about)
+        return as_it_is(rule, rule.question)
+    about = _about(rule)
     kind, kwargs = exported(rule, columns)
     match rule.question:
         case Columns(names):
@@ -140,20 +144,36 @@ def _expectation(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> Expectat
     return get_expectation_impl(kind)(**kwargs, **about)
 
 
-def _as_it_is(rule: SuiteRule, question: OfGreatExpectations, about: dict[str, Any]) -> Expectation:
+def as_it_is(rule: SuiteRule, question: OfGreatExpectations) -> Expectation:
+    """The expectation that Great Expectations alone evaluates.
+
+    Raises:
+        SuiteDoesNotFit: Its module cannot be imported, or it is not known, or does not take its
+            arguments.
+    """
     try:
         if question.module is not None:
             import_module(question.module)
-        return get_expectation_impl(question.type)(**question.kwargs, **about)
-    except ImportError as error:
+    except Exception as error:
         reason = f"module '{question.module}' of {question.type} cannot be imported: {error}"
+        raise SuiteDoesNotFit(reason, rule=rule.name) from error
+    try:
+        return get_expectation_impl(question.type)(**question.kwargs, **_about(rule))
     except ExpectationNotFoundError:
-        reason = (
-            f"Great Expectations knows no '{question.type}'; give the module that defines it: "
-            "from_great_expectations(..., module='...')"
-        )
+        near = did_you_mean(question.type, list_registered_expectation_implementations())
+        if question.module is None:
+            reason = (
+                f"Great Expectations knows no '{question.type}'{near or ';'} give the module that "
+                "defines it: from_great_expectations(..., module='...')"
+            )
+        else:
+            reason = (
+                f"neither Great Expectations nor module '{question.module}' defines "
+                f"'{question.type}'{near}"
+            )
     except (TypeError, ValueError) as error:
-        reason = f"{question.type} does not take {question.arguments}: {error}"
+        why = " ".join(str(error).split())
+        reason = f"{question.type} does not take {question.arguments}: {why}"
     raise SuiteDoesNotFit(reason, rule=rule.name)
 
 

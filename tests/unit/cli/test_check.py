@@ -10,7 +10,10 @@ import pytest
 from rivermark import Suite, Topology
 from rivermark.cli import deployment
 from rivermark.model.errors import DeclarationError
+from rivermark.model.question import OfGreatExpectations
+from rivermark.model.rule import SuiteRule
 from rivermark.quality import from_great_expectations
+from rivermark.quality.errors import SuiteDoesNotFit
 from tests.oracles.cafe import orders, sales
 from tests.unit.cli.conftest import Entry, Run
 
@@ -36,6 +39,8 @@ def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rivermark.cli.check.engine", engine)
     monkeypatch.setattr("rivermark.cli.check.launch_ahead", lambda *_: None)
     monkeypatch.setattr("rivermark.runtime.preflight.faults_of", faults)
+    # Great Expectations takes seconds to import: tests/spark/quality asks it.
+    monkeypatch.setattr("rivermark.runtime.preflight.suites.check_as_it_is", lambda *_: None)
 
 
 def test_all_declarations_that_are_refused_are_reported(
@@ -67,6 +72,29 @@ def test_what_only_great_expectations_evaluates_is_no_fault_and_has_no_rows_to_s
     assert (checked.stdout.strip(), checked.exit_code) == ("no fault in 2 streams", 0)
     assert shown.exit_code == 1
     assert "suite 'cafe/sales' has no rule 'usual sales' about rows" in shown.stderr
+
+
+def test_what_great_expectations_does_not_know_is_reported_with_its_suite(
+    rivermark: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(rule: SuiteRule, question: OfGreatExpectations) -> None:
+        raise SuiteDoesNotFit(f"no '{question.type}' is known", rule=rule.name)
+
+    custom = {"expectations": [{"type": "expect_good_coffee", "kwargs": {"column": "sales"}}]}
+    suite = Suite(expectations=from_great_expectations(custom))
+    monkeypatch.setattr("rivermark.runtime.preflight.suites.check_as_it_is", refuse)
+    declared = Topology([orders(), sales(suite=suite)])
+    monkeypatch.setattr(deployment, "entry_points", lambda **_: [Entry("default", declared)])
+
+    result = rivermark("check")
+
+    assert result.exit_code == 1
+    [fault] = result.stdout.splitlines()
+    assert fault.startswith(
+        "rule 'good coffee: column sales' of the suite of 'cafe/sales' cannot be evaluated: "
+        "no 'expect_good_coffee' is known ("
+    )
+    assert "test_check.py, line " in fault
 
 
 def test_what_spark_finds_is_reported_once_and_ends_with_one(
