@@ -10,6 +10,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
+from pyarrow import fs
 
 from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.integrity.data_file_check import check_data_file
@@ -41,11 +42,11 @@ def dataset_of(table: DeltaTable) -> dataset.Dataset:
     """
     from pyarrow.dataset import ParquetFragmentScanOptions
 
-    rows = table.to_pyarrow_dataset(schema=skipping_columns(table))
-    # Errors of a read name no file; who looks for it has the folder from here (damage_named).
-    uri = table.table_uri.rstrip("/")
-    folder = unquote(uri.removeprefix("file://")) if uri.startswith("file://") else uri
-    rows.filesystem.handler.table_path = folder
+    store, folder = filesystem(table.table_uri)
+    # delta-rs's own file system is Python that Arrow's threads call: a process that ends while one
+    # of them lets go of a file is aborted, which one in ten short commands was.
+    files = fs.SubTreeFileSystem(folder, store)
+    rows = table.to_pyarrow_dataset(filesystem=files, schema=skipping_columns(table))
     rows.format.default_fragment_scan_options = ParquetFragmentScanOptions(
         pre_buffer=True, page_checksum_verification=True
     )
@@ -63,12 +64,12 @@ def read_all(table: DeltaTable) -> pa.Table:
     store, folder = filesystem(table.table_uri)
     folder = folder.rstrip("/")
     parts = []
-    for name in table.get_add_actions()["path"].to_pylist():
+    for name in map(unquote, table.get_add_actions()["path"].to_pylist()):
         if is_local(table.table_uri):
             check_data_file(folder, name)
         with (
             _named(folder, name),
-            store.open_input_file(f"{folder}/{unquote(name)}") as content,
+            store.open_input_file(f"{folder}/{name}") as content,
             ParquetFile(content, page_checksum_verification=True) as file,
         ):
             own = pa.schema([field for field in schema if field.name in file.schema_arrow.names])
@@ -98,10 +99,9 @@ def check_files(rows: dataset.Dataset, condition: pc.Expression | None = None) -
     Before Arrow opens them: it does so in threads that wait for this one. Raises TableDamaged.
     """
     for fragment in _fragments(rows, condition):
-        handler = getattr(getattr(fragment, "filesystem", None), "handler", None)
-        folder = getattr(handler, "table_path", None)
-        if folder is not None and is_local(folder):
-            check_data_file(folder, fragment.path)
+        files: Any = getattr(fragment, "filesystem", None)
+        if isinstance(getattr(files, "base_fs", None), fs.LocalFileSystem):
+            check_data_file(files.base_path.rstrip("/"), fragment.path)
 
 
 def _fragments(
@@ -141,7 +141,7 @@ def _unreadable_files(table: dataset.Dataset) -> Iterator[TableDamaged]:
         path = getattr(fragment, "path", None)
         if path is None:
             continue  # Rows of this process.
-        folder = getattr(getattr(fragment.filesystem, "handler", None), "table_path", "")
+        folder = getattr(fragment.filesystem, "base_path", "").rstrip("/")
         try:
             with _named(folder, path):
                 for _ in fragment.to_batches(batch_readahead=1):
@@ -153,7 +153,7 @@ def _unreadable_files(table: dataset.Dataset) -> Iterator[TableDamaged]:
 @contextmanager
 def _named(folder: str, name: str) -> Iterator[None]:
     """Let a read that fails by a data file say which."""
-    path = f"{folder}/{unquote(name)}"
+    path = f"{folder}/{name}"
     try:
         yield
     except FileNotFoundError as error:

@@ -36,11 +36,11 @@ CHANGED: Final = "cannot be read (its footer is not the one that was written)"
 
 
 def check_data_file(folder: str, name: str) -> None:
-    """Check a data file of a table's folder, by its name in the log, once in a process.
+    """Check a data file of a table, by its path inside the table's folder, once in a process.
 
     One that is missing is left to the reader. Raises TableDamaged.
     """
-    path = Path(folder, unquote(name))
+    path = Path(folder, name)
     try:
         if is_known(path):
             return
@@ -86,9 +86,10 @@ def check_current(table_path: str, table: DeltaTable) -> None:
 
 
 def _check_ours(folder: str, names: Iterable[str]) -> None:
+    """Check those of the files, by their names in the log, whose names hold their footer's CRC."""
     for name in names:
         if NAMED.fullmatch(name):
-            check_data_file(folder, name)
+            check_data_file(folder, unquote(name))
 
 
 def with_checksum(path: Path) -> Path:

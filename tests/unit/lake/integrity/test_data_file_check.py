@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from pyarrow import fs
 
 from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.delta import dataset_of, delta_table, read_all, read_rows
@@ -98,6 +100,35 @@ def test_a_stream_is_told_before_spark_reads_a_footer_of_ours(file: Path) -> Non
     else:
         with pytest.raises(TableDamaged, match=file.name):
             check_added(path, 0, 1)
+
+
+def test_odd_names_of_folders_and_values_are_checked(tmp_path: Path) -> None:
+    folder = tmp_path / "an odd folder"
+    folder.mkdir()
+    values = ["x y", "p%20q", "a/b é", "#?"]
+    rows = pa.table({"id": range(4), "day": values})
+    with commit_lock(str(folder)):
+        write_deltalake(folder, rows, partition_by=["day"])
+    damaged = {read_id(path): path for path in folder.rglob("*.parquet")}
+    for place, path in damaged.items():
+        content = path.read_bytes()
+        at = content.rindex(b"id")
+        path.write_bytes(content[:at] + b"ie" + content[at + 2 :])
+        with pytest.raises(TableDamaged) as caught:
+            read_rows(dataset_of(delta_table(str(folder))), filter=ds.field("id") == place)
+        assert str(path) in str(caught.value)
+        path.write_bytes(content)
+    assert read_rows(dataset_of(delta_table(str(folder)))).sort_by("id").equals(rows)
+
+
+def read_id(path: Path) -> int:
+    number: int = pq.read_table(path, partitioning=None)["id"][0].as_py()
+    return number
+
+
+def test_no_thread_of_arrow_calls_python_to_read_a_table(file: Path) -> None:
+    # A process that ends while one does is aborted ("terminate called without an exception").
+    assert not isinstance(dataset_of(delta_table(str(file.parent))).filesystem, fs.PyFileSystem)
 
 
 def test_files_of_earlier_releases_are_read_without_checksums(file: Path) -> None:
