@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import SparkSession
 
 from rivermark.backfill.as_of import check_range
-from rivermark.backfill.code_version import code_of
 from rivermark.backfill.comparison import compare
 from rivermark.backfill.publish import (
     check_replaceable,
@@ -31,6 +30,7 @@ from rivermark.model.errors import RivermarkError, VersionNotAvailable
 from rivermark.model.stream import Stream
 from rivermark.model.table import Table, days_between
 from rivermark.quality.publish_gate import audit
+from rivermark.runtime.code_version import code_of
 from rivermark.runtime.query.recompute import AsOf, check_closed, pin_inputs
 from rivermark.settings import Settings
 

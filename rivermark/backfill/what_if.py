@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from rivermark.backfill.code_version import underlying
 from rivermark.backfill.recompute import Order, rehearse
 from rivermark.backfill.result import Reprocessing
 from rivermark.model.errors import WrongUse
 from rivermark.model.parameters import parsed, shown, takes
 from rivermark.model.stream import Stream
+from rivermark.runtime.code_version import underlying
 from rivermark.settings import Settings
 
 BUILD: Final = "build"
