@@ -180,11 +180,7 @@ def payload_of(message: Message, kind: Format, tombstones: str = "skip") -> str:
 def _known(message: Message) -> str:
     """The beginning of an object: topic, partition, offset, timestamp, key and headers."""
     kind, millis = message.timestamp()
-    at = (
-        f',"_timestamp":"{_second(millis // 1000)}.{millis % 1000:03d}Z"'
-        if kind != TIMESTAMP_NOT_AVAILABLE
-        else ""
-    )
+    at = f',"_timestamp":"{_time(millis)}"' if kind != TIMESTAMP_NOT_AVAILABLE else ""
     known = (
         f'{{"_topic":"{message.topic()}","_partition":{message.partition()},'
         f'"_offset":{message.offset()}{at}'
@@ -196,6 +192,14 @@ def _known(message: Message) -> str:
     for name, value in headers or ():
         known = f"{known},{_member(f'_header.{name}', value)}"
     return known
+
+
+def _time(millis: int) -> str:
+    """A timestamp in ISO 8601; its number where a producer took another unit: no time at all."""
+    try:
+        return f"{_second(millis // 1000)}.{millis % 1000:03d}Z"
+    except OverflowError:
+        return f"{millis} ms"
 
 
 @lru_cache(maxsize=4096)

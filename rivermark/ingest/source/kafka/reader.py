@@ -35,6 +35,7 @@ from rivermark.model.source import (
     Split,
     Waiting,
 )
+from rivermark.model.time_readers import LAST_MILLIS
 
 LOG: Final = logging.getLogger("rivermark")
 MESSAGE_BYTES: Final = 1024
@@ -251,7 +252,7 @@ class KafkaReader(SourceReader):
             topic = message.topic() or ""
             _, millis = message.timestamp()
             partition = Partition(topic, message.partition() or 0)
-            moments.setdefault(partition, EPOCH + timedelta(milliseconds=max(millis, 0)))
+            moments.setdefault(partition, moment_of(millis))
             size = len(message.value() or b"") + len(message.key() or b"") + KNOWN_BYTES
             sizes.setdefault(topic, []).append(size)
         for topic, each in sizes.items():
@@ -318,7 +319,7 @@ class KafkaReader(SourceReader):
             Part(
                 name=str(p),
                 records=waiting[p],
-                newest=EPOCH + timedelta(milliseconds=newest[p]) if p in newest else None,
+                newest=moment_of(newest[p]) if p in newest else None,
                 oldest=moments.get(p),
             )
             for p in sorted(waiting)
@@ -339,3 +340,8 @@ class KafkaReader(SourceReader):
         wanted = [*(r for r in planned if r.end > r.start), *self._open_ends()]
         now = datetime.now(UTC)
         return [self._split(each, now) for each in self._losses(wanted, topics, ends)]
+
+
+def moment_of(millis: int) -> datetime:
+    """A message's timestamp; the first or last moment for one that producers meant otherwise."""
+    return EPOCH + timedelta(milliseconds=min(max(millis, 0), LAST_MILLIS))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
 from confluent_kafka import Message
 
 from rivermark.ingest.source.kafka.messages import payload_of
+from rivermark.ingest.source.kafka.reader import EPOCH, moment_of
 
 KNOWN = '{"_topic":"rides","_partition":3,"_offset":77'
 AT = ',"_timestamp":"2024-03-01T10:00:00.005Z"'
@@ -69,3 +71,10 @@ def test_a_tombstone_is_nothing_or_a_record_that_says_so() -> None:
     assert payload_of(cast(Message, Sent(None)), "json") == ""
     kept = json.loads(payload_of(cast(Message, Sent(None)), "json", "rows"))
     assert kept["_tombstone"] is True
+
+
+@pytest.mark.parametrize("millis", [1_709_287_200_005_000, 2**63 - 1, -(2**62)])
+def test_a_timestamp_in_another_unit_costs_its_message_alone(millis: int) -> None:
+    sent = cast(Message, Sent(b'{"id":1}', (1, millis)))
+    assert json.loads(payload_of(sent, "json"))["_timestamp"] == f"{millis} ms"
+    assert moment_of(millis) in (EPOCH, datetime(9999, 12, 31, 23, 59, 59, 999_000, UTC))
