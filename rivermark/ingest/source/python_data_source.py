@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
@@ -19,6 +19,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructType
 
+from rivermark.ingest.source.json_text import json_objects
 from rivermark.ingest.source.payload import json_payload
 from rivermark.ingest.source.ranges import RangeReader
 from rivermark.model.declared import declared
@@ -96,22 +97,21 @@ class _Reader(RangeReader):
 
     def payloads(self, start: dict[str, Any], end: dict[str, Any]) -> list[str]:
         """The records of all partitions, one after the other."""
-        return [json_payload(record) for record in self._records(start, end)]
+        return [payload for item in self._items(start, end) for payload in self._payloads(item)]
 
-    def _records(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
+    def _items(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[Any]:
         stream = self._stream
         if isinstance(stream, SimpleDataSourceStreamReader):
-            yield from self._named(stream.readBetweenOffsets(start, end))
+            yield from stream.readBetweenOffsets(start, end)
         else:
             for partition in stream.partitions(start, end):
-                yield from self._named(stream.read(partition))
+                yield from stream.read(partition)
 
-    def _named(self, items: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
-        for item in items:
-            if isinstance(item, pa.RecordBatch):
-                yield from item.to_pylist()
-            else:
-                yield dict(zip(self._schema.fieldNames(), item, strict=True))
+    def _payloads(self, item: Any) -> list[str]:
+        if isinstance(item, pa.RecordBatch):
+            texts: list[str] = json_objects(item, None).to_pylist()
+            return texts
+        return [json_payload(dict(zip(self._schema.fieldNames(), item, strict=True)))]
 
     def committed(self, splits: Sequence[PlannedSplit]) -> None:
         """Commit the offsets to the data source."""
