@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaProtocolError
 from pyarrow import fs
 
 from rivermark.lake.filesystem import filesystem, is_local
@@ -26,6 +28,11 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamReader
 
 
+MAPPING: Final = "delta.columnMapping.mode"
+PHYSICAL: Final = "delta.columnMapping.physicalName"
+"""Where a column's metadata has the name that its files have for it."""
+
+
 def delta_table(path: str, version: int | None = None) -> DeltaTable:
     """A table as delta-rs opens it: at that version, or the newest.
 
@@ -38,8 +45,10 @@ def delta_table(path: str, version: int | None = None) -> DeltaTable:
 def dataset_of(table: DeltaTable) -> dataset.Dataset:
     """The rows of an opened version; the checksums of pages are verified where a file has some.
 
-    Files are skipped by statistics that can be trusted (rivermark/lake/skipping.py).
+    Files are skipped by statistics that can be trusted (rivermark/lake/skipping.py). Raises
+    DeltaProtocolError for a table that Spark alone can read.
     """
+    check_readable(table)
     from pyarrow.dataset import ParquetFragmentScanOptions
 
     store, folder = filesystem(table.table_uri)
@@ -53,11 +62,44 @@ def dataset_of(table: DeltaTable) -> dataset.Dataset:
     return rows.replace_schema(pa.schema(table.schema().to_arrow()))
 
 
+def check_readable(table: DeltaTable) -> None:
+    """Refuse a table whose files do not say its rows by themselves.
+
+    delta-rs looks for columns by their names in the table, and finds none where files have others:
+    each value would be missing. Raises DeltaProtocolError, which names the feature.
+    """
+    if "deletionVectors" in (table.protocol().reader_features or ()):
+        raise _for_spark(table, "rows that deletion vectors take out (deletionVectors)")
+    if table.metadata().configuration.get(MAPPING, "none") == "none":
+        return
+    renamed = next(_renamed(json.loads(table.schema().to_json())), None)
+    if renamed is not None:
+        raise _for_spark(table, f"a column {renamed!r} of another name in its files ({MAPPING})")
+
+
+def _for_spark(table: DeltaTable, what: str) -> DeltaProtocolError:
+    return DeltaProtocolError(f"the table {table.table_uri} has {what}: only Spark reads it")
+
+
+def _renamed(schema: Any) -> Iterator[str]:
+    """The columns, and fields within them, that have another name in files."""
+    if isinstance(schema, list):
+        for each in schema:
+            yield from _renamed(each)
+    elif isinstance(schema, dict):
+        name = schema.get("name")
+        if name is not None and schema.get("metadata", {}).get(PHYSICAL, name) != name:
+            yield str(name)
+        for part in ("fields", "type", "elementType", "keyType", "valueType"):
+            yield from _renamed(schema.get(part))
+
+
 def read_all(table: DeltaTable) -> pa.Table:
     """All rows of an opened version without partitions, read without Arrow's datasets.
 
-    Raises TableDamaged for a data file that is damaged.
+    Raises TableDamaged for a data file that is damaged, and as `dataset_of`.
     """
+    check_readable(table)
     from pyarrow.parquet import ParquetFile
 
     schema = pa.schema(table.schema().to_arrow())

@@ -250,6 +250,14 @@ def counted(action: Action) -> None:
         action["add"]["stats"] = json.dumps(stats | {"numRecords": stats["numRecords"] - 1})
 
 
+def bounded(action: Action) -> None:
+    """Readers that go by bounds pass over rows of a data file."""
+    if "add" in action:
+        stats = json.loads(action["add"]["stats"])
+        stats["maxValues"]["id"] = stats["minValues"]["id"]
+        action["add"]["stats"] = json.dumps(stats)
+
+
 def copied(action: Action) -> None:
     """A commit says of its files that they bring nothing new."""
     if "add" in action:
@@ -283,6 +291,7 @@ EDITS: Final[dict[str, Callable[[Action], None]]] = {
     "in a year": dated(1),
     "twenty years ago": dated(-20),
     "fewer rows": counted,
+    "narrower bounds": bounded,
     "a copy": copied,
     "by partitions": partitioned,
     "a renamed column": renamed,
@@ -316,6 +325,7 @@ def test_an_entry_that_says_something_else_is_named_or_without_effect(
         for sums in log.glob("*.crc") if checksums == "lost" else ():
             sums.unlink()
         walked = fsck(world.settings, TOPOLOGY).faults
+        assert walked or edit not in (counted, bounded), name
         try:
             live_on(world)
             outcomes[name] = "equal"

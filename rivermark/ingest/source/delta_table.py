@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -41,6 +42,8 @@ from rivermark.model.source import (
 FEED: Final = "delta.enableChangeDataFeed"
 CHANGE: Final = ("_change_type", "_commit_version", "_commit_timestamp")
 """The columns that the change data feed adds to a table's own."""
+ELSEWHERE: Final = re.compile(r"[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
+"""How the name of a data file begins that does not lie in the table's own folder."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -234,6 +237,8 @@ class _DeltaReader(SourceReader):
             rows = rows.set_column(at, CHANGE[2], rows[at].cast(pa.timestamp("us", "UTC")))
         else:
             dataset = dataset_of(delta_table(self._table, version=version))
+            if any(ELSEWHERE.match(name) for name in dataset.files):
+                raise DeltaProtocolError("files of another table, as a shallow clone has them")
             rows = read_rows(dataset if is_snapshot(split.name) else self._added(dataset, version))
         for name, value in self._snapshot_change(split).items():
             rows = rows.append_column(name, pa.repeat(value, rows.num_rows))

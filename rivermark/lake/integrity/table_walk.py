@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from itertools import product
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -32,6 +33,9 @@ from rivermark.lake.integrity.log_entry import entry_path, first_line, sums_path
 from rivermark.lake.integrity.sidecar import agrees
 from rivermark.model.errors import TableDamaged
 
+CUT_TEXT: Final = 32
+"""Characters of a text from which on its bounds may be cut."""
+ROUNDED: Final = timedelta(milliseconds=1)
 RESTORE: Final = "Put the file back from a copy of the lake"
 
 OnFile = Callable[[int], None]
@@ -46,13 +50,15 @@ def passed(_: int) -> None:
 class DataFile:
     """A file of the newest version, with the size and the rows that the log has for it.
 
-    `columns` are those that may be in the file: a partition column is in none.
+    `columns` are those that may be in the file: a partition column is in none. `bounds` are the
+    smallest and the largest value by column, where the log says them.
     """
 
     path: Path
     size: int
     rows: int | None
     columns: frozenset[str] | None = None
+    bounds: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
 
 def faults_of_log(table_path: str, on_file: OnFile = passed) -> Iterator[Fault]:
@@ -178,21 +184,36 @@ def data_files(table_path: str) -> list[DataFile]:
     """The files of the newest version. Raises TableDamaged or DeltaError where the log is not."""
     table = DeltaTable(table_path)
     root = Path(filesystem(table_path)[1])
-    actions = pa.table(table.get_add_actions())
-    names = ("path", "size_bytes", "num_records")
-    columns = [
-        actions[n].to_pylist() if n in actions.column_names else [None] * actions.num_rows
-        for n in names
-    ]
+    actions = pa.table(table.get_add_actions(flatten=True))
+    added = {name: _values(actions[name]) for name in actions.column_names}
+    none = [None] * actions.num_rows
     # With column mapping files have other names than the table.
     mapped = "delta.columnMapping.mode" in table.metadata().configuration
-    names_in_files = {field.name for field in table.schema().fields}
-    names_in_files -= {*table.metadata().partition_columns}
-    columns_of = None if mapped else frozenset(names_in_files)
+    names = {column.name for column in table.schema().fields} - {
+        *table.metadata().partition_columns
+    }
     return [
-        DataFile(root / unquote(path), size, rows, columns_of)
-        for path, size, rows in zip(*columns, strict=True)
+        DataFile(
+            # Files of a shallow clone lie elsewhere.
+            root / unquote(path).removeprefix("file:"),
+            added["size_bytes"][n],
+            added.get("num_records", none)[n],
+            None if mapped else frozenset(names),
+            {
+                name: (added.get(f"min.{name}", none)[n], added.get(f"max.{name}", none)[n])
+                for name in (() if mapped else names)
+            },
+        )
+        for n, path in enumerate(added["path"])
     ]
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column; none where Python has no such moment."""
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        return [None] * len(column)
 
 
 def sums_problem(table_path: str) -> Fault | None:
@@ -226,7 +247,7 @@ def data_file_problem(file: DataFile, *, quick: bool = False) -> str | None:
         strange = {*footer.schema.to_arrow_schema().names} - (file.columns or set())
         if file.columns is not None and strange:
             return f"holds a column {min(strange)!r}, which the table does not have there"
-        problem = damage_of(file.path)
+        problem = _wrong_bound(file, footer) or damage_of(file.path)
         if problem is not None or quick:
             return problem
         if agrees(file.path) is False:
@@ -237,6 +258,36 @@ def data_file_problem(file: DataFile, *, quick: bool = False) -> str | None:
     except (OSError, pa.ArrowException) as error:
         return f"cannot be read ({first_line(error)})"
     return None
+
+
+def _wrong_bound(file: DataFile, footer: pq.FileMetaData) -> str | None:
+    """Whether a file holds values beyond the bounds by which readers skip it.
+
+    Of whole numbers, dates, times and short texts: others are cut or rounded in the log.
+    """
+    for group, place in product(range(footer.num_row_groups), range(footer.num_columns)):
+        column = footer.row_group(group).column(place)
+        name = column.path_in_schema
+        low, high = file.bounds.get(name, (None, None))
+        try:
+            smallest, largest = column.statistics.min, column.statistics.max
+        except (AttributeError, OverflowError, ValueError):
+            continue  # It has none, or one that Python cannot say.
+        if _beyond(smallest, low):
+            return f"holds {name} {smallest}, the log says {low} at least"
+        if _beyond(high, largest):
+            return f"holds {name} {largest}, the log says {high} at most"
+    return None
+
+
+def _beyond(less: Any, more: Any) -> bool:
+    """Whether a value that has to be the larger one is the smaller."""
+    if type(less) is not type(more) or not isinstance(less, (int, date, str)):
+        return False
+    if isinstance(less, str) and max(len(less), len(more)) >= CUT_TEXT:
+        return False
+    # Milliseconds in the log, microseconds in the file.
+    return bool((less + ROUNDED if isinstance(less, datetime) else less) < more)
 
 
 def _read_all(path: Path) -> None:
