@@ -20,6 +20,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from rivermark.model.bounds import check_above_zero, check_not_negative
 from rivermark.model.columns import TextOr
 from rivermark.model.ddl import data_type
 from rivermark.model.declared import declared
@@ -142,6 +143,8 @@ class Contract:
             raise DeclarationError(
                 f"max_row_bytes {self.max_row_bytes}: between 1 and {2 * MAX_ROW_BYTES}"
             )
+        check_not_negative("contract", max_ahead=self.max_ahead)
+        check_above_zero("contract", max_jump=self.max_jump)
         if self.earliest.tzinfo is None:
             raise DeclarationError(f"earliest {self.earliest}: give a time with its zone")
         for key in self.keys:
@@ -150,6 +153,8 @@ class Contract:
                     f"key '{key}' must be a required field: a row without it is quarantined"
                 )
         rules = [r.name for r in self.rules]
+        if "" in rules:
+            raise DeclarationError("a rule needs a name: rows are quarantined or flagged under it")
         if len(set(rules)) != len(rules):
             raise DeclarationError(f"two rules of one name in {rules}")
 

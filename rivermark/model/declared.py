@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar, get_type_hints
 from rivermark.model.errors import DeclarationError
 from rivermark.model.nearest import did_you_mean
 from rivermark.model.place import Place, caller
-from rivermark.model.type_check import Fits, fitting, misfit
+from rivermark.model.type_check import Fits, fault_of, fitting
 
 Class = TypeVar("Class", bound=type)
 Named = Callable[[Mapping[str, Any]], object]
@@ -141,8 +141,7 @@ class _Form:
             if isinstance(value, list) and self._fitting[name](tuple(value)):
                 values[name] = tuple(value)
             else:
-                item, _, text = misfit(value, self._hints[name]).partition(" is ")
-                faults.append(f"`{name}{item}` is {text}")
+                faults.append(fault_of(name, value, self._hints[name]))
         if not faults:
             return values, faults
         called = self._name(values)
@@ -155,7 +154,9 @@ class _Form:
         hints: dict[str, Any] = {}
         for owner in reversed(self._cls.__mro__):
             module = vars(sys.modules[owner.__module__])
-            for name, hint in vars(owner).get("__annotations__", {}).items():
+            own = vars(owner)
+            annotated = getattr(own.get("__init__"), "__annotations__", {})
+            for name, hint in (annotated | own.get("__annotations__", {})).items():
                 if name in self._parameters:
                     # A name that is imported for type checkers only is left to them.
                     with suppress(NameError):

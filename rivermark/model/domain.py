@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import date
 from functools import partial
 
+from rivermark.model.declared import declared
 from rivermark.model.stream import Ingest, Stream
 from rivermark.model.table import Daily
 
 
+@declared("domain", lambda values: values.get("group"))
 class Domain:
     """The group, the owners and the days that the declarations of a domain have in common.
 

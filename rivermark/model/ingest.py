@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from pyspark.sql.types import DecimalType, TimestampType
 
+from rivermark.model.bounds import check_above_zero, check_share
 from rivermark.model.contract import (
     FIRST_WATERMARK,
     LANDED_AT,
@@ -116,8 +117,11 @@ class Ingest:
         amounts = {f.name for f in self.contract.fields if isinstance(f.type, DecimalType)}
         if self.money is not None and self.money not in amounts:
             raise DeclarationError(f"stream '{self.name}': no decimal field '{self.money}'")
-        if self.suite is not None:
-            check_columns(self.suite, self.name, self.contract.admitted_schema())
+        stream = f"stream '{self.name}'"
+        check_share(stream, late_below=self.late_below, quarantine_below=self.quarantine_below)
+        check_above_zero(stream, fresh_within=self.fresh_within)
+        # Its table refuses days, keys and personal columns that it does not have.
+        check_columns(self.suite, self.name, self.admitted.schema)
 
     def _times(self) -> str:
         """The timestamp fields of its contract that may be its event time, for an error."""

@@ -34,7 +34,7 @@ class Marks:
 
     def __post_init__(self) -> None:
         marks = f"marks '{self.name}'"
-        for column in (self.start, self.end or self.start):
+        for column in (self.start, self.start if self.end is None else self.end):
             _check_column(marks, self.table, column, TimestampType)
 
 

@@ -76,7 +76,8 @@ class GrowingDelay:
     def __post_init__(self) -> None:
         if self.first < timedelta(0) or self.reset_after <= timedelta(0):
             raise DeclarationError("a restart's delay is not negative, its reset_after above zero")
-        if self.factor < 1 or self.longest < self.first:
+        # Not-a-number is neither below 1 nor above.
+        if not self.factor >= 1 or self.longest < self.first:
             raise DeclarationError("a growing delay has a factor of at least 1 and ends at longest")
         if self.attempts < 1:
             raise DeclarationError("attempts: at least 1; to never restart, use NoRestart()")

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, Self
 
 from pyspark.sql import Column, DataFrame
 
+from rivermark.model.bounds import check_above_zero, check_not_negative
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 from rivermark.model.ingest import MILLI
@@ -157,6 +158,8 @@ class Stream:
         check_group(self.name, self.group)
         check_owners(self.name, self.owners)
         check_columns(self.suite, self.tables[0].name, self.tables[0].schema)
+        check_not_negative(f"stream '{self.name}'", margin=self.margin)
+        check_above_zero(f"stream '{self.name}'", fresh_within=self.fresh_within)
         if not self.reads:
             raise DeclarationError(f"stream '{self.name}' reads nothing")
         for read in self.reads:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rivermark.model.declared import place_of
 from rivermark.model.errors import DeclarationError, UnknownStream
 from rivermark.model.nearest import did_you_mean
+from rivermark.model.place import caller
 from rivermark.model.plot import Plot
 from rivermark.model.stream import AnyStream, Ingest, Stream, inputs_of, table_of
 from rivermark.model.table import Table
+from rivermark.model.type_check import fault_of, fitting
 
 
 class Topology:
@@ -17,12 +20,12 @@ class Topology:
 
     `plots` are the published results that the dashboard shows, in that order.
 
-    Raises DeclarationError when two streams share a name or a table, when they read in a circle, or
-    when a plot is of a table that no stream writes.
+    Raises DeclarationError for what is no stream or plot, when two streams share a name or a table,
+    when they read in a circle, or when a plot is of a table that no stream writes.
     """
 
     def __init__(self, streams: Iterable[AnyStream], plots: Iterable[Plot] = ()) -> None:
-        declared = list(streams)
+        declared = _all_of("streams", streams, tuple[AnyStream, ...])
         self._by_name: dict[str, AnyStream] = {}
         self._writer: dict[str, AnyStream] = {}
         for stream in declared:
@@ -41,7 +44,7 @@ class Topology:
         for stream in declared:
             if isinstance(stream, Stream):
                 self._check_followed(stream)
-        self.plots: tuple[Plot, ...] = tuple(plots)
+        self.plots: tuple[Plot, ...] = _all_of("plots", plots, tuple[Plot, ...])
         for plot in self.plots:
             for table in plot.tables:
                 if table.name not in self._writer:
@@ -50,7 +53,7 @@ class Topology:
                         f"{did_you_mean(table.name, self._writer)}"
                     ).at(place_of(plot))
 
-    def _ordered(self, declared: list[AnyStream]) -> list[AnyStream]:
+    def _ordered(self, declared: Sequence[AnyStream]) -> list[AnyStream]:
         """The streams, each after those it reads, else in the order of declaration."""
         done: dict[str, AnyStream] = {}
         visiting: list[str] = []
@@ -158,6 +161,15 @@ class Topology:
         for stream in self.streams:
             members.setdefault(stream.group, []).append(stream)
         return {group: tuple(streams) for group, streams in members.items()}
+
+
+def _all_of(name: str, values: Any, hint: Any) -> tuple[Any, ...]:
+    """What an argument lists, each checked; a text lists nothing."""
+    lists = isinstance(values, Iterable) and not isinstance(values, str)
+    items = tuple(values) if lists else values
+    if not fitting(hint)(items):
+        raise DeclarationError(f"topology: {fault_of(name, items, hint)}").at(caller())
+    return tuple(items)
 
 
 def _places(first: AnyStream, second: AnyStream) -> str | None:

@@ -63,12 +63,20 @@ def _fitting_class(hint: Any) -> Fits:
         return lambda value: isinstance(value, int) and not isinstance(value, bool)
     if hint is date:
         return lambda value: isinstance(value, date) and not isinstance(value, datetime)
-    if getattr(hint, "_is_protocol", False):
-        names = [name for name in vars(hint) if not name.startswith("_")]
-        return lambda value: (
-            not isinstance(value, type) and all(hasattr(value, name) for name in names)
-        )
+    if _is_protocol(hint):
+        return lambda value: not isinstance(value, type) and _is_subclass(type(value), hint)
     return lambda value: isinstance(value, hint)
+
+
+def _is_protocol(hint: type) -> bool:
+    return bool(getattr(hint, "_is_protocol", False))
+
+
+def _is_subclass(cls: type, of: type) -> bool:
+    """Whether a class is of another one; of a protocol, whether it has what that names."""
+    if _is_protocol(of):
+        return all(hasattr(cls, name) for name in vars(of) if not name.startswith("_"))
+    return issubclass(cls, of)
 
 
 def misfit(value: object, hint: Any) -> str:
@@ -87,6 +95,12 @@ def misfit(value: object, hint: Any) -> str:
             name = next(n for n, v in value.items() if not fitting(get_args(each)[1])(v))
             return f"[{name!r}]{misfit(value[name], get_args(each)[1])}"
     return f" is {_shown(value)}; expected {_expected(value, options)}"
+
+
+def fault_of(name: str, value: object, hint: Any) -> str:
+    """What is wrong with the value of an argument, as a sentence."""
+    item, _, text = misfit(value, hint).partition(" is ")
+    return f"`{name}{item}` is {text}"
 
 
 def _options(hint: Any) -> list[Any]:
@@ -119,7 +133,7 @@ def _expected(value: object, options: Sequence[Any]) -> str:
         if name == "Column":
             return f"{words} that returns it: write `lambda: ` before it"
     classes = tuple(each for each in options if isinstance(each, type))
-    if isinstance(value, type) and issubclass(value, classes):
+    if isinstance(value, type) and any(_is_subclass(value, each) for each in classes):
         return f"an object of that class: {name}()"
     if isinstance(value, str) and not set(classes) & set(WORDS):
         return f"{words}: the object itself, not its name"

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from math import inf
 from time import monotonic
 from typing import Any, ClassVar, Final, Literal
 
@@ -57,7 +58,7 @@ class RateSource(Source):
     unit: ClassVar[str] = "range"
 
     def __post_init__(self) -> None:
-        if self.rows_per_second <= 0:
+        if not 0 < self.rows_per_second < inf:
             raise DeclarationError(f"rows_per_second must be above 0, got {self.rows_per_second}")
         if self.start is not None and self.start.tzinfo is None:
             raise DeclarationError(f"start {self.start} has no time zone")
@@ -179,6 +180,12 @@ class SocketSource(Source):
 
     kind: ClassVar[str] = "socket"
     unit: ClassVar[str] = "range"
+
+    def __post_init__(self) -> None:
+        if not self.host:
+            raise DeclarationError("host '': write a name or an address such as 'localhost'")
+        if not 0 < self.port < 1 << 16:
+            raise DeclarationError(f"port {self.port}: between 1 and 65535")
 
     @property
     def name(self) -> str:

@@ -24,9 +24,11 @@ from pyspark.sql.types import LongType
 from rivermark import (
     Contract,
     Daily,
+    Domain,
     Field,
     FileSink,
     FileSource,
+    NoRestart,
     Output,
     Rule,
     Stream,
@@ -129,6 +131,12 @@ DECLARED: dict[str, Callable[[], object]] = {
     "a key that is no column": lambda: sales_table(keys=("regions",)),
     "a group that Dagster cannot name": lambda: sales(group="my cafe"),
     "an owner": lambda: sales(owners=("me",)),
+    "a personal column that is none": lambda: orders(personal=("customer",)),
+    "a margin below zero": lambda: sales(margin=-AHEAD),
+    "a share above 1": lambda: orders(late_below=5),
+    "a restart strategy's class": lambda: sales(restart=NoRestart),
+    "the first day of a domain as text": lambda: Domain("cafe", first_day="2026-11-01"),  # type: ignore[arg-type]
+    "a topology of names": lambda: Topology(["cafe/orders"]),  # type: ignore[list-item]
     "a window's size as a number": lambda: TumblingWindow(15),  # type: ignore[arg-type]
     "a sink's format": lambda: Output(sales_table(), sinks=(FileSink(format="parquett"),)),  # type: ignore[arg-type]
 }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
+from rivermark.model.bounds import check_not_negative
 from rivermark.model.errors import DeclarationError
 
 FileFormat = Literal["json", "csv", "text", "parquet", "avro"]
@@ -43,6 +44,13 @@ class FileOptions:
             raise DeclarationError(
                 f"encoding {self.encoding!r}: not known, or its lines do not end with the byte 10"
             )
+        if not self.pattern:
+            raise DeclarationError("pattern '': write one such as '*.json'")
+        check_not_negative(
+            f"folder {self.folder!r}",
+            settle=self.settle,
+            unterminated_settle=self.unterminated_settle,
+        )
         if self.max_files < 1 or self.max_bytes < 1:
             raise DeclarationError("max_files, max_bytes: at least 1")
 
