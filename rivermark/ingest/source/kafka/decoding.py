@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
-import json
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
-from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
 import fastavro
 import msgspec
+from fastavro._read_py import schemaless_reader as careful_reader
 
 from rivermark.ingest.source.avro_values import mark
 from rivermark.ingest.source.kafka.formats import Avro, Format, Protobuf
 from rivermark.model.errors import RivermarkError
+from rivermark.model.json_numbers import with_json_numbers
 
+ENDLESS: Final = "endless"
 HEADER: Final = 5
 """Bytes of a schema registry's header: a zero, and the number of the schema."""
 
 
 class UnreadableValue(ValueError):
     """A value is not what its format says; the text says why."""
+
+
+@dataclass(frozen=True)
+class _Schema:
+    """An Avro schema as its library has it.
+
+    `endless`: a record may hold another one of its type, and that one another, without end.
+    """
+
+    parsed: Any
+    endless: bool
 
 
 def check_format(kind: Format) -> None:
@@ -51,31 +66,22 @@ def _json_of_avro(value: bytes, kind: Avro) -> str:
         written = _registered(kind.registry, _schema_number(value))
         value = value[HEADER:]
     else:
+        assert expected is not None  # noqa: S101
         written = expected
+    # The reader in C follows records within records until its stack ends, and the process with it.
+    read = careful_reader if written.endless else fastavro.schemaless_reader
     content = BytesIO(value)
     try:
-        record = fastavro.schemaless_reader(content, written, expected)
+        record: Any = read(content, written.parsed, expected.parsed if expected else None)
+        text = msgspec.json.encode(record)
+        if b"null" in text:
+            # It writes so what is no number too, which would be no value.
+            text = msgspec.json.encode(with_json_numbers(record))
     except Exception as error:
         raise UnreadableValue(f"no Avro record: {type(error).__name__} {error}") from error
     if not isinstance(record, dict) or content.read(1):
         raise UnreadableValue("no Avro record of this schema: bytes are left over, or no fields")
-    text = msgspec.json.encode(record)
-    if b"null" in text:
-        # It writes so what is no number too, which would be no value.
-        text = msgspec.json.encode(_with_words(record))
     return text.decode()
-
-
-def _with_words(value: Any) -> Any:
-    """A value with words for NaN and the infinities."""
-    match value:
-        case float() if not isfinite(value):
-            return json.dumps(value)
-        case dict():
-            return {key: _with_words(each) for key, each in value.items()}
-        case list():
-            return [_with_words(each) for each in value]
-    return value
 
 
 def _json_of_protobuf(value: bytes, kind: Protobuf) -> str:
@@ -93,9 +99,16 @@ def _json_of_protobuf(value: bytes, kind: Protobuf) -> str:
             preserving_proto_field_name=True,
             always_print_fields_with_no_presence=True,
             indent=None,
+            descriptor_pool=message.DESCRIPTOR.file.pool,
         )
-    except (DecodeError, json_format.Error, ValueError, RecursionError) as error:
+    except (DecodeError, json_format.Error, TypeError, ValueError, RecursionError) as error:
         raise UnreadableValue(f"no {kind.message}: {error}") from error
+    size = message.ByteSize()
+    message.DiscardUnknownFields()
+    if message.ByteSize() < size:
+        # Of a newer descriptor, which may be had later.
+        comma = "" if text == "{}" else ","
+        return f'{text[:-1]}{comma}"_bytes":"{b64encode(value).decode()}"}}'
     return text
 
 
@@ -123,7 +136,7 @@ def _varint(value: bytes, place: int) -> tuple[int, int]:
     raise UnreadableValue("it does not begin with the header of a schema registry")
 
 
-def _registered(folder: str, number: int) -> Any:
+def _registered(folder: str, number: int) -> _Schema:
     path = Path(folder) / f"{number}.avsc"
     if not path.exists():
         # A schema that comes later than its messages is a mistake of a minute; they would be
@@ -136,12 +149,27 @@ def _registered(folder: str, number: int) -> Any:
 
 
 @cache
-def _avro_schema(path: Path) -> Any:
+def _avro_schema(path: Path) -> _Schema:
     try:
         schema = fastavro.parse_schema(msgspec.json.decode(path.read_bytes()))
     except Exception as error:
         raise RivermarkError(f"the Avro schema {path} cannot be read: {error}") from error
-    return mark(schema)
+    endless = ENDLESS in _kinds_of(schema)
+    return _Schema(mark(schema), endless)
+
+
+def _kinds_of(schema: Any, around: frozenset[str] = frozenset()) -> Iterator[str]:
+    """The types in a schema; `ENDLESS` for the name of a type that the place is within."""
+    if isinstance(schema, list):
+        for each in schema:
+            yield from _kinds_of(each, around)
+    elif isinstance(schema, dict):
+        inside = around | {schema["name"]} if "name" in schema else around
+        parts = [schema[part] for part in ("type", "items", "values") if part in schema]
+        for part in (*parts, *(field["type"] for field in schema.get("fields", ()))):
+            yield from _kinds_of(part, inside)
+    else:
+        yield ENDLESS if schema in around else schema
 
 
 @cache

@@ -42,7 +42,8 @@ class Protobuf:
     `descriptor` is a file that `protoc --include_imports --descriptor_set_out` has written. With
     `header`, each value begins with the header of a schema registry, which is skipped. Fields have
     the names of the `.proto` file, and Protobuf's own form in JSON: 64-bit integers as text, bytes
-    as base64, enumerations by name.
+    as base64, enumerations by name. A message with fields that the descriptor does not know keeps
+    its bytes as `_bytes` beside them.
     """
 
     descriptor: str

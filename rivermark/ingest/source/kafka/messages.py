@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
 
-from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
 from rivermark.ingest.source.kafka.decoding import UnreadableValue, json_of
@@ -27,7 +27,9 @@ SILENCE_SECONDS: Final = 60.0
 """How long a broker may send nothing of a range that it holds."""
 PEEKED: Final = 500
 PEEK_SECONDS: Final = 3.0
-SPACE: Final = " \t\r\n\ufeff"
+NO_TIMESTAMP: Final = -1
+WHITE: Final = " \t\r\n"
+SPACE: Final = f"{WHITE}\ufeff"
 TEXT: Final = json.JSONEncoder(ensure_ascii=False).encode
 """Writes a text, or None, as JSON."""
 EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - timestamps are written with a Z
@@ -144,21 +146,29 @@ def _check(error: KafkaError, wanted: Range, offset: int) -> None:
 def payload_of(message: Message, kind: Format, tombstones: str = "skip") -> str:
     """A message as one JSON object, or as a text that is none where its value is not readable.
 
-    What the broker says of it comes first, then its own members. The text of a value that is no
-    object, or no UTF-8, stands behind an object of what is known, with its bytes where text cannot
-    hold them: no parser takes that for a record, and all of it is kept. Of a value that is not of
-    its format the bytes are kept, and why they cannot be read.
+    Behind its own members comes what the broker says of it, which counts where both have a name:
+    of a key that occurs twice the last value does. The text of a value that is no object, or no
+    UTF-8, stands behind an object of what is known, with its bytes where text cannot hold them: no
+    parser takes that for a record, and all of it is kept. Of a value that is not of its format the
+    bytes are kept, and why they cannot be read.
     """
     value = message.value()
     if value is None and tombstones == "skip":
         return ""
     known = _known(message)
+    try:
+        headers: Any = message.headers()
+    except UnicodeDecodeError:
+        known = f'{known},"_bytes":"{b64encode(value or b"").decode()}"'
+        return f"{known}}} the name of a header is no UTF-8"
+    for name, content in headers or ():
+        known = f"{known},{_member(f'_header.{name}', content)}"
     if value is None:
         return f'{known},"_tombstone":true}}'
-    if kind == "json" and value.startswith(b'{"'):
+    if kind == "json" and value.startswith(b'{"') and value.endswith(b"}"):
         # As most are; the rest of this function costs half as much again.
         with suppress(UnicodeDecodeError):
-            return f"{known},{value[1:].decode()}"
+            return f"{value[:-1].decode()},{known[1:]}}}"
     if kind == "bytes":
         return f'{known},"bytes":"{b64encode(value).decode()}"}}'
     try:
@@ -173,14 +183,17 @@ def payload_of(message: Message, kind: Format, tombstones: str = "skip") -> str:
     if not text.startswith("{"):
         text = text or TEXT(text)
         return f"{known}}} {text}"
-    members = text[1:].lstrip(SPACE)
-    return f"{known}{members}" if members.startswith("}") else f"{known},{members}"
+    whole = text.rstrip(WHITE)
+    if not whole.endswith("}"):
+        return f"{known},{text[1:]}"
+    members = whole[1:-1]
+    return f"{{{members},{known[1:]}}}" if members.strip(WHITE) else f"{known}}}"
 
 
 def _known(message: Message) -> str:
-    """The beginning of an object: topic, partition, offset, timestamp, key and headers."""
-    kind, millis = message.timestamp()
-    at = f',"_timestamp":"{_time(millis)}"' if kind != TIMESTAMP_NOT_AVAILABLE else ""
+    """The beginning of an object: topic, partition, offset, timestamp and key."""
+    _, millis = message.timestamp()
+    at = f',"_timestamp":"{_time(millis)}"' if millis != NO_TIMESTAMP else ""
     known = (
         f'{{"_topic":"{message.topic()}","_partition":{message.partition()},'
         f'"_offset":{message.offset()}{at}'
@@ -188,9 +201,6 @@ def _known(message: Message) -> str:
     key: Any = message.key()
     if key is not None:
         known = f"{known},{_member('_key', key)}"
-    headers: Any = message.headers()
-    for name, value in headers or ():
-        known = f"{known},{_member(f'_header.{name}', value)}"
     return known
 
 

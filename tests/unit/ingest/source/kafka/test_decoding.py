@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import io
 import json
+import math
 import struct
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import fastavro
 import pytest
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from rivermark import Avro, DeclarationError, KafkaSource, Protobuf, RivermarkError
 from rivermark.ingest.source.avro_values import RepeatedKey
@@ -226,3 +231,124 @@ def test_a_float_that_became_a_double_keeps_its_digits(tmp_path: Path) -> None:
     value = header(1) + b"\x02" + struct.pack("<f", 0.0025)
     wider = Avro(registry=str(tmp_path), schema=str(tmp_path / "2.avsc"))
     assert json_of(value, wider) == '{"level":0.0025}'
+
+
+PLACE = {
+    "type": "record",
+    "name": "Place",
+    "fields": [
+        {"name": "name", "type": "string"},
+        {"name": "at", "type": [{"type": "array", "items": "double"}, "null"]},
+    ],
+}
+ANYTHING = {
+    "type": "record",
+    "name": "Anything",
+    "fields": [
+        {"name": "number", "type": ["null", "long"]},
+        {"name": "share", "type": "double"},
+        {"name": "mark", "type": ["bytes", "null"]},
+        {"name": "either", "type": [PLACE, "string", {"type": "map", "values": "Place"}]},
+    ],
+}
+SHARES = st.floats(width=64)
+PLACES = st.fixed_dictionaries({"name": st.text(), "at": st.none() | st.lists(SHARES, max_size=3)})
+RECORDS = st.fixed_dictionaries(
+    {
+        "number": st.none() | st.integers(-(2**63), 2**63 - 1),
+        "share": SHARES,
+        "mark": st.none() | st.binary(),
+        "either": PLACES | st.text() | st.dictionaries(st.text(), PLACES, max_size=2),
+    }
+)
+
+
+def as_json(value: Any) -> Any:
+    """What a value is to be in JSON, by the page of the source."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, dict):
+        return {name: as_json(each) for name, each in value.items()}
+    return [as_json(each) for each in value] if isinstance(value, list) else value
+
+
+@given(RECORDS)
+def test_every_value_of_an_avro_record_is_unchanged(record: dict[str, Any]) -> None:
+    # A map of places whose names are those of a place's fields fits both branches of the union.
+    assume(
+        not (
+            isinstance(record["either"], dict)
+            and {"name", "at"} & {*record["either"]}
+            and set(record["either"]) != {"name", "at"}
+        )
+    )
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "anything.avsc"
+        path.write_text(json.dumps(ANYTHING))
+        value = binary(record, ANYTHING)
+        assert json.loads(json_of(value, Avro(schema=str(path)))) == as_json(record)
+
+
+def test_records_within_records_end_in_the_quarantine_and_not_the_process(tmp_path: Path) -> None:
+    node = {
+        "type": "record",
+        "name": "Node",
+        "fields": [{"name": "next", "type": ["null", "Node"]}],
+    }
+    (tmp_path / "node.avsc").write_text(json.dumps(node))
+    kind = Avro(schema=str(tmp_path / "node.avsc"))
+    assert json.loads(json_of(b"\2\2\0", kind)) == {"next": {"next": {"next": None}}}
+    for depth in (1_000, 1_000_000):
+        with pytest.raises(UnreadableValue, match="RecursionError"):
+            json_of(b"\2" * depth + b"\0", kind)
+
+
+def test_what_a_descriptor_does_not_know_is_kept(tmp_path: Path) -> None:
+    file = ride_file()
+    ways = file.enum_type.add(name="Way")
+    ways.value.add(name="IN", number=0)
+    kinds = descriptor_pb2.FieldDescriptorProto
+    optional = {"label": kinds.LABEL_OPTIONAL}
+    [ride] = file.message_type
+    ride.field.add(name="way", number=6, type=kinds.TYPE_ENUM, type_name=".shop.Way", **optional)
+    any_type = {"type": kinds.TYPE_MESSAGE, "type_name": ".google.protobuf.Any"}
+    ride.field.add(name="more", number=7, **any_type, **optional)
+    ride.field.add(name="share", number=8, type=kinds.TYPE_DOUBLE, **optional)
+    file.dependency.append("google/protobuf/any.proto")
+    of_any = descriptor_pb2.FileDescriptorProto()
+    any_pb2.DESCRIPTOR.CopyToProto(of_any)
+    files = descriptor_pb2.FileDescriptorSet(file=[of_any, file])
+    (tmp_path / "rides.desc").write_bytes(files.SerializeToString())
+    kind = Protobuf(descriptor=str(tmp_path / "rides.desc"), message="shop.Ride")
+
+    def read(value: bytes) -> dict[str, Any]:
+        record: dict[str, Any] = json.loads(json_of(value, kind))
+        return record
+
+    plain = {"ride_id": "0", "seats": 0, "at": "", "mark": "", "tags": [], "share": 0.0}
+    # Field 6 (an enumeration) holds 7, and -1.
+    assert read(b"\x30\x07") == plain | {"way": 7}
+    assert read(b"\x30" + b"\xff" * 9 + b"\x01") == plain | {"way": -1}
+    # Field 1 holds the smallest of 64 bits.
+    assert read(b"\x08" + b"\x80" * 9 + b"\x01")["ride_id"] == str(-(2**63))
+    assert read(b"\x41" + struct.pack("<d", math.inf))["share"] == "Infinity"
+    # Field 31 is of a newer descriptor.
+    newer = b"\x10\x02\xfa\x01\x03abc"
+    assert read(newer) == plain | {
+        "seats": 2,
+        "way": "IN",
+        "_bytes": base64.b64encode(newer).decode(),
+    }
+    # Field 7 holds a message of a type that is in the descriptor, and of one that is not.
+    known = b"\x0a\x0bt/shop.Ride\x12\x02\x10\x05"
+    assert read(b"\x3a" + bytes([len(known)]) + known)["more"]["seats"] == 5
+    unknown = known.replace(b"shop.Ride", b"shop.Rode")
+    for value in (
+        b"\x3a" + bytes([len(unknown)]) + unknown,
+        b"\x1a\x01\xff",
+        b"\x08" + b"\x80" * 11,
+    ):
+        with pytest.raises(UnreadableValue, match=r"no shop\.Ride"):
+            read(value)
