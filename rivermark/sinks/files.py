@@ -41,6 +41,7 @@ from rivermark.model.sink import (
     SinkContext,
     SinkWriter,
 )
+from rivermark.sinks.json_rows import json_rows
 
 if TYPE_CHECKING:
     from pyarrow import dataset
@@ -276,7 +277,7 @@ def write_rows(
     if kind == "jsonl":
         encoder = msgspec.json.Encoder()
         for batch in rows:
-            file.write(encoder.encode_lines(batch.to_pylist()))
+            file.write(encoder.encode_lines(json_rows(batch)))
             count += batch.num_rows
         return count
     writer = (

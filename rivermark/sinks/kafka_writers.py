@@ -12,20 +12,32 @@ import time
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import date, datetime
-from functools import cached_property
+from datetime import UTC, date, datetime
+from functools import cached_property, partial
 from hashlib import blake2b
+from threading import Thread
 from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 
 from rivermark.model.client_settings import kafka_settings
 from rivermark.model.errors import RivermarkError
+from rivermark.model.ingest import MILLI
 from rivermark.model.sink import BatchIdentity, Rows, SinkContext, SinkWriter
+from rivermark.sinks.json_rows import json_rows
 from rivermark.sinks.kafka_options import DEDUPLICATION_KEY, KafkaSinkOptions
 
 LOG: Final = logging.getLogger("rivermark")
@@ -35,8 +47,26 @@ AT_ONCE: Final = 10_000
 """Rows that are Python objects at a time."""
 TRANSACTION_MILLIS: Final = "600000"
 """How long a batch may take; brokers allow 15 minutes unless they are set otherwise."""
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+FENCED: Final = (
+    KafkaError._FENCED,
+    KafkaError.PRODUCER_FENCED,
+    KafkaError.INVALID_PRODUCER_EPOCH,
+)
+NOT_OF_A_ROW: Final = (*FENCED, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
+"""What becomes of the messages of a transaction that has failed, for another reason."""
 MESSAGES_ENOUGH: Final = 100
 """A topic with so many messages should have some in each of its partitions."""
+
+
+class RowRefused(KafkaException):
+    """The message of a row is refused, alone or with those that were sent with it."""
+
+    def __init__(self, error: KafkaError, key: bytes | None, size: int) -> None:
+        super().__init__(error)
+        self.size = size
+        named = "without a key" if key is None else f"with key {key.decode()}"
+        self.row = f"the row {named} ({size:,} bytes): "
 
 
 class KafkaWriter(SinkWriter):
@@ -51,6 +81,8 @@ class KafkaWriter(SinkWriter):
         self._settings = kafka_settings(sink.brokers, sink.settings)
         self._encoder = msgspec.json.Encoder()
         self._last: BatchIdentity | None = None
+        self._refused: list[RowRefused] = []
+        self._problem = ""
 
     @cached_property
     def _producer(self) -> Producer:
@@ -61,8 +93,10 @@ class KafkaWriter(SinkWriter):
         """A producer that is ready to send."""
 
     @property
-    def _producer_settings(self) -> dict[str, str]:
+    def _producer_settings(self) -> dict[str, Any]:
         return {
+            # Without one the client raises fatal errors itself, amidst the reports of deliveries.
+            "error_cb": self._note,
             "linger.ms": "5",
             # As Java's clients divide keys among partitions.
             "partitioner": "murmur2_random",
@@ -90,6 +124,7 @@ class KafkaWriter(SinkWriter):
         if last is not None and last.batch >= identity.batch:
             return 0
         table = rows if isinstance(rows, pa.Table) else rows.toArrow()
+        self._refused = []
         self._try("write", lambda: self._send(table.select(self._columns), identity))
         self._last = identity
         return int(table.num_rows)
@@ -104,30 +139,77 @@ class KafkaWriter(SinkWriter):
             # Windows that close in one batch come in no order; rows of one moment stay as they are.
             table = table.sort_by(self._sink.timestamp)
         for start in range(0, table.num_rows, AT_ONCE):
-            for row in table.slice(start, AT_ONCE).to_pylist():
+            for row in json_rows(table.slice(start, AT_ONCE)):
                 yield row, self._encoder.encode(row)
 
-    def _produce(
-        self, row: Mapping[str, Any], value: bytes, headers: Mapping[str, str], **options: Any
-    ) -> None:
+    def _produce(self, row: Mapping[str, Any], value: bytes, headers: Mapping[str, str]) -> None:
         at: datetime | None = row[self._sink.timestamp] if self._sink.timestamp else None
         # 0 is now.
-        millis = 0 if at is None else int(at.timestamp() * 1000)
+        millis = 0 if at is None else (at - EPOCH) // MILLI
+        key = self._key_of(row)
         while True:
             try:
                 self._producer.produce(
                     self._sink.topic,
                     value,
-                    key=self._key_of(row),
+                    key=key,
                     timestamp=millis,
                     headers={**headers},
-                    **options,
+                    on_delivery=self._delivered,
                 )
             except BufferError:
                 self._producer.poll(1)
+            except KafkaException as error:
+                raise RowRefused(error.args[0], key, len(value)) from error
             else:
                 self._producer.poll(0)
                 return
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None and error.code() not in NOT_OF_A_ROW:
+            self._refused.append(RowRefused(error, message.key(), len(message.value() or b"")))
+
+    def _note(self, error: KafkaError) -> None:
+        self._problem = f": {error.str()}"
+
+    def _flush(self) -> None:
+        """Wait until the brokers have every message; raises where they do not take one."""
+        unsent = self._producer.flush(PATIENCE_SECONDS)
+        if self._refused:
+            raise self._worst()
+        if unsent:
+            raise self._too_slow(f"{unsent} messages were not taken")
+
+    def _too_slow(self, what: str) -> KafkaException:
+        reason = f"{what} within {PATIENCE_SECONDS:g} s{self._problem}"
+        return KafkaException(KafkaError(KafkaError._TIMED_OUT, reason))
+
+    def _within(self, action: Callable[[], Any]) -> None:
+        """Do something with the brokers; raises where it does not end in time.
+
+        While they are away, the client does not heed its own time-out. What it is at is left
+        behind: the next producer of the same name shuts it out.
+        """
+        done: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(action())
+            except BaseException as error:
+                done.set_exception(error)
+
+        Thread(target=run, name=f"kafka {self._sink.topic}", daemon=True).start()
+        try:
+            done.result(PATIENCE_SECONDS + ABORT_SECONDS)
+        except FutureTimeout:
+            raise self._too_slow("the brokers did not answer") from None
+
+    def _worst(self) -> RowRefused:
+        """The row for which others were refused with it: the largest, or by its time the last."""
+        cause: KafkaError = self._refused[0].args[0]
+        if cause.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            return max(self._refused, key=lambda refused: refused.size)
+        return self._refused[-1]
 
     def _key_of(self, row: Mapping[str, Any]) -> bytes | None:
         values = [row[name] for name in self._key]
@@ -169,9 +251,10 @@ class KafkaWriter(SinkWriter):
             return action()
         except KafkaException as error:
             cause = error.args[0]
+            row = error.row if isinstance(error, RowRefused) else ""
             raise RivermarkError(
                 f"stream '{self._origin.stream}' cannot {what} its batch at Kafka topic "
-                f"'{self._sink.topic}' of {self._sink.brokers}: {cause.str()}{hint(cause)}"
+                f"'{self._sink.topic}' of {self._sink.brokers}: {row}{cause.str()}{hint(cause)}"
             ) from error
 
     def replace(
@@ -246,11 +329,13 @@ class Transactional(KafkaWriter):
             headers = {name: str(value) for name, value in asdict(identity).items()}
             for row, value in self._messages(table):
                 self._produce(row, value, headers)
+            self._flush()
             place = self._place(identity.batch + 1, json.dumps(asdict(identity)))
             group = self._consumer.consumer_group_metadata()
-            retried(lambda: producer.send_offsets_to_transaction([place], group, PATIENCE_SECONDS))
+            bind = partial(producer.send_offsets_to_transaction, [place], group, PATIENCE_SECONDS)
+            self._within(lambda: retried(bind))
             self._origin.check()
-            producer.commit_transaction(PATIENCE_SECONDS)
+            self._within(lambda: producer.commit_transaction(PATIENCE_SECONDS))
         except Exception:
             # Readers of what is committed would wait for ten minutes. Where this fails too, the
             # next one begins with a new producer, which ends what this one left open.
@@ -279,25 +364,20 @@ class Repeating(KafkaWriter):
 
     def _send(self, table: pa.Table, identity: BatchIdentity) -> None:
         headers = {name: str(value) for name, value in asdict(identity).items()}
-        refused: list[KafkaError] = []
         equals: Counter[str] = Counter()
-
-        def delivered(error: KafkaError | None, _: object) -> None:
-            if error is not None:
-                refused.append(error)
-
-        for row, value in self._messages(table):
-            # By content and not by place: Spark may repeat a batch with its rows in another order.
-            digest = blake2b(value, digest_size=12).hexdigest()
-            equals[digest] += 1
-            key = "/".join((*headers.values(), digest, str(equals[digest])))
-            own = {**headers, DEDUPLICATION_KEY: key}
-            self._produce(row, value, own, on_delivery=delivered)
-        unsent = self._producer.flush(PATIENCE_SECONDS)
-        if refused or unsent:
+        try:
+            for row, value in self._messages(table):
+                # By content and not by place: Spark may repeat a batch with its rows in another
+                # order.
+                digest = blake2b(value, digest_size=12).hexdigest()
+                equals[digest] += 1
+                key = "/".join((*headers.values(), digest, str(equals[digest])))
+                self._produce(row, value, {**headers, DEDUPLICATION_KEY: key})
+            self._flush()
+        except KafkaException:
             del self._producer
             self._checked = False
-            raise KafkaException(refused[0] if refused else KafkaError(KafkaError._TIMED_OUT))
+            raise
 
 
 def hint(cause: KafkaError) -> str:
@@ -310,7 +390,15 @@ def hint(cause: KafkaError) -> str:
     if cause.code() == KafkaError.MSG_SIZE_TOO_LARGE:
         return (
             '; give the sink settings={"message.max.bytes": "..."}, and the topic as large a '
-            "`max.message.bytes`, or send fewer columns"
+            "`max.message.bytes`, or send fewer columns. Smaller rows are sent together: give the "
+            'sink settings={"batch.size": "..."} below that'
+        )
+    if cause.code() in FENCED:
+        return "; another run of this stream has begun to write there, and this one is shut out"
+    if cause.code() == KafkaError.INVALID_TIMESTAMP:
+        return (
+            "; the column of timestamps holds one that the topic does not take: see its "
+            "`message.timestamp.after.max.ms` and `message.timestamp.before.max.ms`"
         )
     return ""
 

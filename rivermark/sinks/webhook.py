@@ -45,6 +45,7 @@ from rivermark.model.sink import (
 )
 from rivermark.model.table import Table
 from rivermark.sinks.delta_append import DeltaAppend
+from rivermark.sinks.json_rows import json_rows
 
 UNDELIVERED: Final = struct_type(
     "undelivered_at timestamp, idempotency_key string, body string, reason string, attempts int"
@@ -158,7 +159,7 @@ class _Writer(SinkWriter):
         seen: Counter[str] = Counter()
         at_once = self._sink.rows_at_once
         for start in range(0, rows.num_rows, at_once):
-            objects = rows.slice(start, at_once).to_pylist()
+            objects = json_rows(rows.slice(start, at_once))
             body = msgspec.json.encode(objects if at_once > 1 else objects[0])
             named = f"{identity.stream}\n{identity.generation}\n{identity.batch}\n".encode()
             digest = hashlib.sha256(named + body).hexdigest()[:32]

@@ -49,6 +49,15 @@ class Topics:
         # One that has written to the topic knows no others for minutes.
         self.producer = self._producer()
 
+    def configure(self, topic: str, **config: str) -> None:
+        """Change settings of a topic."""
+        entries = [
+            NEW.ConfigEntry(name, value, incremental_operation=NEW.AlterConfigOpType.SET)
+            for name, value in config.items()
+        ]
+        resource = NEW.ConfigResource("topic", topic, incremental_configs=entries)
+        done(self.admin.incremental_alter_configs([resource]))
+
     def delete(self, topic: str) -> None:
         """Delete a topic."""
         done(self.admin.delete_topics([topic], operation_timeout=10))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Literal
 
 import confluent_kafka
+import pyarrow as pa
 import pytest
 
 from rivermark import KafkaSink, RivermarkError, Table
@@ -118,10 +121,50 @@ def test_a_writer_whose_stream_was_taken_over_can_write_no_more(
     paused, successor = sink.open(where), sink.open(where)
     assert paused.last() is None
     successor.write(fares((1, 1.0)), where.origin.batch(0))
-    with pytest.raises(RivermarkError, match=f"cannot write its batch at Kafka topic '{topic}'"):
+    refused = f"cannot write its batch at Kafka topic '{topic}'.*another run of this stream"
+    with pytest.raises(RivermarkError, match=refused):
         paused.write(fares((1, 1.0)), where.origin.batch(0))
 
     assert rides(topics, topic) == [1]
+
+
+def test_a_run_that_is_shut_out_within_its_transaction_leaves_nothing_of_it(
+    topics: Topics, where: SinkContext
+) -> None:
+    """As on two hosts: one sends, the other takes the stream over, the first one goes on."""
+    topic = topics.make()
+    sink = KafkaSink(topic=topic, brokers=topics.brokers)
+    second = sink.open(where)
+
+    def take_over() -> None:
+        second.write(fares((1, 1.0), (2, 2.0)), where.origin.batch(0))
+
+    # Checked when all is sent and nothing committed.
+    first = sink.open(replace(where, origin=replace(where.origin, check=take_over)))
+    with pytest.raises(RivermarkError, match="another run of this stream has begun"):
+        first.write(fares((1, 1.0), (2, 2.0)), where.origin.batch(0))
+    assert rides(topics, topic) == [1, 2]
+
+
+@pytest.mark.long
+def test_a_topic_that_is_deleted_between_two_batches_is_named_and_goes_on_once_it_is_made_again(
+    topics: Topics, where: SinkContext
+) -> None:
+    topic = topics.make()
+    sink = KafkaSink(topic=topic, brokers=topics.brokers)
+    writer = sink.open(where)
+    writer.write(fares((1, 1.0)), where.origin.batch(0))
+    topics.delete(topic)
+    for again in (writer, sink.open(where)):
+        with pytest.raises(RivermarkError, match=rf"'{topic}'.*(Unknown|make it, with the part)"):
+            again.write(fares((2, 2.0)), where.origin.batch(1))
+    topics.make(topic, 1, **{"max.message.bytes": "5000"})
+    many = fares(*((n, 2.0) for n in range(1_000)))
+    with pytest.raises(RivermarkError, match=r"too large.*\"batch\.size\""):
+        writer.write(many, where.origin.batch(1))
+    small = replace(sink, settings={"batch.size": "3000"}).open(where)
+    small.write(many, where.origin.batch(1))
+    assert rides(topics, topic) == [*range(1_000)]
 
 
 def test_a_topic_that_is_not_there_is_named_at_the_start(
@@ -205,7 +248,8 @@ def test_a_row_that_is_too_large_for_the_topic_is_named_and_its_batch_goes_once_
     sink = KafkaSink(topic=topic, brokers=topics.brokers)
     refusing = sink.open(where)
     for _ in range(2):
-        with pytest.raises(RivermarkError, match=r"too large; .*message\.max\.bytes"):
+        refusal = r"the row with key 2 \(1,500,0\d\d bytes\): .*too large; .*message\.max\.bytes"
+        with pytest.raises(RivermarkError, match=refusal):
             refusing.write(batch, where.origin.batch(0))
         # Not open until its time is over: who reads what is committed would wait for it.
         assert rides(topics, topic) == []
@@ -215,3 +259,25 @@ def test_a_row_that_is_too_large_for_the_topic_is_named_and_its_batch_goes_once_
     larger.write(batch, where.origin.batch(0))
     larger.close()
     assert rides(topics, topic) == [1, 2]
+
+
+@pytest.mark.parametrize("guarantee", ["exactly once", "at least once"])
+def test_a_row_that_the_broker_refuses_is_named_and_its_batch_goes_once_it_is_allowed(
+    topics: Topics, where: SinkContext, guarantee: Literal["exactly once", "at least once"]
+) -> None:
+    topic = topics.make()
+    sink = KafkaSink(topic=topic, brokers=topics.brokers, timestamp="at", guarantee=guarantee)
+    ahead = datetime.now(UTC) + timedelta(days=2)
+    batch = pa.concat_tables([fares((1, 1.0)), fares((2, math.nan), at=ahead)])
+    refusal = r"the row with key 2 \(\d+ bytes\): .*imestamp.*`message\.timestamp\.after\.max\.ms`"
+    with pytest.raises(RivermarkError, match=refusal):
+        sink.open(where).write(batch, where.origin.batch(0))
+    sent = rides(topics, topic)
+    assert sent == [] if guarantee == "exactly once" else sent in ([], [1])
+    topics.configure(topic, **{"message.timestamp.after.max.ms": str(2**63 - 1)})
+    sink.open(where).write(batch, where.origin.batch(0))
+    assert sorted({*rides(topics, topic)}) == [1, 2]
+    rows = [json.loads(m.value() or b"") for m in committed_messages(topics, topic)]
+    assert [row["fare"] for row in rows if row["ride"] == 2] == ["NaN"]
+    stamps = {m.key(): m.timestamp()[1] for m in committed_messages(topics, topic)}
+    assert stamps[b"2"] == (ahead - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)

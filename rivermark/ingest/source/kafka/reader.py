@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import groupby
 from typing import Final
@@ -23,7 +23,6 @@ from rivermark.ingest.source.kafka.position import Gaps, Partition, Position, Ra
 from rivermark.ingest.source.kafka.rounds import rounds
 from rivermark.ingest.source.kafka.spark_reader import read_on_spark
 from rivermark.model.errors import RivermarkError
-from rivermark.model.ingest import MILLI
 from rivermark.model.source import (
     LOST,
     Backlog,
@@ -44,11 +43,6 @@ MESSAGE_BYTES: Final = 1024
 KNOWN_BYTES: Final = 120
 """Of a payload: what stands in it beside value and key."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def moment_of(millis: int) -> datetime:
-    """A message's timestamp (UTC), within what a datetime can hold."""
-    return EPOCH + min(max(millis, 0), LAST_MILLIS) * MILLI
 
 
 class KafkaReader(SourceReader):
@@ -170,7 +164,7 @@ class KafkaReader(SourceReader):
         end = {p: max(ends[p].behind, start[p]) for p in start}
         self._measure({p: start[p] for p in start if end[p] > start[p]})
         now, number = datetime.now(UTC), self._round
-        millis = (now - EPOCH) // MILLI
+        millis = (now - EPOCH) // timedelta(milliseconds=1)
 
         def at(moment: int) -> dict[Partition, int]:
             return self._cluster.offsets_at(start.keys(), moment)
@@ -206,7 +200,7 @@ class KafkaReader(SourceReader):
         if start == "latest":
             return {p: ends[p].behind for p in ends}
         if isinstance(start, datetime):
-            at = self._cluster.offsets_at(ends.keys(), (start - EPOCH) // MILLI)
+            at = self._cluster.offsets_at(ends.keys(), (start - EPOCH) // timedelta(milliseconds=1))
             return {p: min(at.get(p, ends[p].behind), ends[p].behind) for p in ends}
         if isinstance(start, ConsumerGroup):
             offsets = self._committed(start.name, ends)
