@@ -26,6 +26,7 @@ NO_SETTINGS: Final = frozenset(
         *("cache", "ivy_settings", "worker_python"),
         *("all_zones", "fuzz_rounds", "fuzz_seed", "pictures", "public_data"),
         *("parity_rounds", "postgres_kills", "restart_histories", "route_rounds", "story_nights"),
+        "story_events",
     }
 )
 """What other variables with the prefix are called: of the setup and Spark's workers, of tests."""

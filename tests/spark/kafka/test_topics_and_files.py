@@ -19,11 +19,10 @@ from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
 from simulator.taxi.drip import drip
 from simulator.taxi.drip_plan import DripPlan
-from tests.spark.helpers.delta_rows import delta_rows
+from tests.spark.helpers.delta_rows import published_rows
 from tests.spark.helpers.kafka import Topics
 
 NAMES = [s.name for s in EVENT_STREAMS if not s.name.startswith(("taxi/trip", "taxi/zone"))]
-OF_THE_WAY = ("_file", "_row", "_ingested_at", "_landed_at", "_ingest_batch", "_arrival", "payload")
 PARTITIONS = 4
 
 
@@ -46,7 +45,8 @@ def test_taxi_events_from_topics_give_the_tables_of_those_from_files(
     ):
         streams = [topology.named(name) for name in NAMES]
         run_bounded(spark, settings, topology, streams, run_id="run")
-        published[settings.home] = contents(settings, topology)
+        tables = [t for s in streams for t in s.tables if not t.name.endswith("_raw")]
+        published[settings.home] = published_rows(settings.lake(), tables)
 
     expected, found = published[files.home], published[sent.home]
     assert found.keys() == expected.keys()
@@ -71,16 +71,3 @@ def from_topic(ingest: Ingest, landing: Path, settings: Settings, topics: Topics
         planner.poll()
     planner.source.close()
     return read
-
-
-def contents(settings: Settings, topology: Topology) -> dict[str, list[str]]:
-    """The rows of every table but those of the source, without what tells of the way they came."""
-    tables = {}
-    for name in NAMES:
-        for table in topology.named(name).tables:
-            if table.name.endswith("_raw"):
-                continue
-            kept = [c for c in table.schema.fieldNames() if c not in OF_THE_WAY]
-            rows = delta_rows(settings.lake().path(table), *kept)
-            tables[table.name] = sorted(repr(tuple(row)) for row in rows)
-    return tables
