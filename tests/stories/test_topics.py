@@ -33,14 +33,13 @@ from rivermark.lake.statistics import row_count
 from rivermark.monitor.lag import lag_of
 from rivermark.settings import Settings
 from rivermark.testing import wait_until
-from setup.ivy import Problem
-from setup.jars import fetch
 from setup.kafka_broker import Broker
 from setup.local_server import free_port
 from simulator.disorder import Disorder
 from simulator.taxi.drip import drip
 from simulator.taxi.drip_plan import EVENTS_A_RIDE, DripPlan
 from tests.oracles.rides import MINUTE, TaxiOracle
+from tests.spark.conftest import broker_jars  # noqa: F401 - a fixture
 from tests.spark.helpers.delta_rows import published_rows
 from tests.stories.deployment import ROOT, pause
 from tests.stories.taxi_by_topics import SOURCES, TARGETS, ingests, topology
@@ -49,7 +48,11 @@ from tests.unit.sinks.conftest import connected, new_schema  # noqa: F401 - a fi
 if TYPE_CHECKING:
     from tests.spark.helpers.kafka import Topics
 
-pytestmark = [pytest.mark.story, pytest.mark.slow, pytest.mark.usefixtures("new_schema")]
+pytestmark = [
+    pytest.mark.story,
+    pytest.mark.slow,
+    pytest.mark.usefixtures("broker_jars", "new_schema"),
+]
 
 Victim = Literal["run", "JVM", "broker"]
 Part = tuple[str, list[bytes]]
@@ -122,10 +125,6 @@ def drain(home: Path, brokers: str = "") -> None:
 @contextmanager
 def world(folder: Path) -> Iterator[tuple[Broker, Topics]]:
     """A broker with the topics of the story."""
-    try:
-        fetch("kafka")
-    except Problem as problem:
-        pytest.skip(f"needs a Kafka broker: {problem}")
     from tests.spark.helpers.kafka import Topics
 
     broker = Broker(folder / "kafka", free_port(), dies_with_parent=True)

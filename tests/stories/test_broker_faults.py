@@ -26,10 +26,11 @@ from rivermark.sinks import kafka_writers
 from rivermark.testing import wait_until
 from setup.kafka_broker import Broker
 from setup.local_server import HOST, free_port
+from tests.spark.conftest import broker_jars  # noqa: F401 - a fixture
 from tests.spark.helpers.kafka import NEW, Topics, committed_messages, done
 from tests.unit.sinks.conftest import context, fares
 
-pytestmark = [pytest.mark.long, pytest.mark.usefixtures("broker_jars")]
+pytestmark = [pytest.mark.story, pytest.mark.usefixtures("broker_jars")]
 
 
 @pytest.fixture
@@ -39,7 +40,10 @@ def where(tmp_path: Path) -> SinkContext:
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
-    yield from started(Broker(tmp_path / "kafka", free_port(), dies_with_parent=True))
+    own = Broker(tmp_path / "kafka", free_port(), dies_with_parent=True)
+    own.start()
+    yield own
+    own.stop()
 
 
 @pytest.fixture
@@ -53,13 +57,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("no disk can be mounted here")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-def started(broker: Broker) -> Iterator[Broker]:
-    """A broker that runs for a test."""
-    broker.start()
-    yield broker
-    broker.stop()
 
 
 def process_of(broker: Broker) -> psutil.Process:
@@ -175,6 +172,7 @@ def test_a_broker_that_is_halted_for_seconds_is_waited_for(
     assert sent(topics, sink.topic) == [*range(50)]
 
 
+@pytest.mark.slow
 def test_a_broker_whose_disk_is_full_is_named_and_goes_on_when_there_is_room(
     small_disk: Path, where: SinkContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,8 +240,9 @@ class SecondBroker(Broker):
             self._run(self._program("kafka.tools.StorageTool", "format", *config))
 
 
+@pytest.mark.slow
 def test_a_partition_without_a_leader_is_waited_for_and_named(
-    broker: Broker, where: SinkContext, tmp_path: Path
+    broker: Broker, where: SinkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     second = SecondBroker(tmp_path / "second", free_port(), dies_with_parent=True, first=broker)
     second.start()
@@ -263,13 +262,17 @@ def test_a_partition_without_a_leader_is_waited_for_and_named(
     wait_until(lambda: not leads(topics, 1), reason="partition 1 has no leader")
     [waiting] = source.discover().waiting
     assert "eader" in waiting.reason
-    with pytest.raises(RivermarkError, match="at Kafka topic 'two'"):
+    monkeypatch.setattr(kafka_writers, "PATIENCE_SECONDS", 5.0)
+    with pytest.raises(RivermarkError, match=r"at Kafka topic 'two'.*within 5 s"):
         writer.write(rows(1), where.origin.batch(1))
+    monkeypatch.undo()
 
     second.start()
     wait_until(lambda: leads(topics, 1), reason="partition 1 has a leader")
     write_until_done(sink, where, 1)
     assert sent(topics, "two") == [*range(100)]
+    source.close()
+    source = KafkaSource(brokers=topics.brokers, topics="two").open("")
     ranges = [Range.of_split(split) for split in source.discover().ready]
     ends = cluster.ends([Partition("two", 0), Partition("two", 1)])
     assert {r.of: r.end for r in ranges} == {p: e.behind for p, e in ends.items()}
