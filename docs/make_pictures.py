@@ -1,13 +1,13 @@
 """Takes the pictures of the UI tour from a running UI, in headless Chromium.
 
-    .venv/bin/python docs/make_runs.py FOLDER --pictures     # runs of its own, then all pictures
-    make ui                                   # or: in one terminal, with data in it
+    make ui                                   # in one terminal, after a demo, with a drip
     .venv/bin/python docs/make_pictures.py [--url http://127.0.0.1:3000] [--out docs/images]
     .venv/bin/python docs/make_pictures.py --page .rivermark/pages/dashboard.html
     .venv/bin/python docs/make_pictures.py --data-docs .rivermark/quality/pages/index.html
 
 With `--page` it takes the dashboard alone, light and dark, on a desk and on a phone; with
-`--data-docs` the index of the suites and the page of the newest run.
+`--data-docs` the index of the suites. `tests/stories/test_tour.py` does the README's tour and takes
+the pictures of the UI, where RIVERMARK_PICTURES says to which folder.
 
 Needs Debian's packages `chromium` and `chromium-driver`. Speaks the WebDriver protocol itself: no
 further package is needed for a few pictures.
@@ -23,23 +23,30 @@ import subprocess
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 PAGES = {
-    "lineage": ("/locations/rivermark/asset-groups/taxi_events", 15),
-    "catalog": ("/assets", 6),
-    "asset": ("/assets/taxi/hourly_winners?view=overview", 8),
+    "lineage": ("/locations/rivermark/asset-groups/taxi_events", "hourly_winners"),
+    "runs": ("/runs", "taxi_events_live"),
+    "automation": ("/automation", "report_tables"),
+    "asset": ("/assets/taxi/hourly_winners?view=overview", "window_start"),
     "partitions": (
-        "/assets/taxi/hourly_winners?view=partitions&partition=2020-01-03"
-        "&default_range=[2020-01-01...2020-01-08]",
-        8,
+        "/assets/taxi/driver_tips?view=partitions&partition={day}",
+        "Latest materialization",
     ),
-    "checks": ("/assets/taxi/fare_events?view=checks&checkDetail=days_are_complete", 10),
-    "automation": ("/automation", 6),
-    "runs": ("/runs", 6),
+    "checks": (
+        "/assets/taxi/fare_events?view=checks&checkDetail=every_row_is_accounted_for",
+        "every_row_is_accounted_for Succeeded",
+    ),
 }
-"""Page and seconds until its queries have answered, on a busy two-core machine."""
+"""Page, and a text that it shows once its queries have answered."""
+
+PATIENCE = 120
+DRAWN = 8
+"""Seconds for a page to show its text, and then to draw the rest."""
 
 LOOKS = {
     "dashboard": ("", 1440, 840, False),
@@ -116,10 +123,15 @@ class Browser:
             key = {"type": kind, "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
             self.command("Input.dispatchKeyEvent", key)
 
-    def picture(self, url: str, seconds: float, path: Path) -> None:
-        """Open a page, give it time to answer, and keep what a person would see."""
+    def picture(self, url: str, text: str, path: Path) -> None:
+        """Open a page, wait until it shows a text, and keep what a person would see."""
         self.open(url)
-        time.sleep(seconds)
+        deadline = time.monotonic() + PATIENCE
+        while text not in " ".join(self.evaluate("return document.body.innerText").split()):
+            if time.monotonic() > deadline:
+                raise SystemExit(f"{url} does not show {text!r}")
+            time.sleep(0.2)
+        time.sleep(DRAWN)
         shot = self._call("GET", f"{self._session}/screenshot")
         path.write_bytes(base64.b64decode(shot))
 
@@ -150,14 +162,26 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
+def take_pictures(
+    browser: Browser, url: str, day: date, out: Path, names: Iterable[str] = PAGES
+) -> None:
+    """Take the pictures of a UI; `day` is a finished day of the table whose days are shown."""
+    browser.look(1440, 900, dark=False)
+    for name in names:
+        page, text = PAGES[name]
+        browser.picture(url + page.format(day=day), text, out / f"{name}.png")
+
+
 def main() -> None:
     """Take every picture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--url", default="http://127.0.0.1:3000")
     parser.add_argument("--out", type=Path, default=Path("docs/images"))
-    parser.add_argument("--only", nargs="*", default=sorted(PAGES))
+    parser.add_argument("--only", nargs="*", choices=PAGES, default=list(PAGES))
+    yesterday = datetime.now(UTC).date() - timedelta(days=1)
+    parser.add_argument("--day", type=date.fromisoformat, default=yesterday)
     parser.add_argument("--page", type=Path, help="The dashboard's file: only its pictures.")
-    parser.add_argument("--data-docs", type=Path, help="The index of Data Docs: only its pictures.")
+    parser.add_argument("--data-docs", type=Path, help="The index of Data Docs: only its picture.")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     browser = Browser()
@@ -165,16 +189,13 @@ def main() -> None:
         for name, (place, width, height, dark) in LOOKS.items() if options.page else ():
             browser.look(width, height, dark=dark)
             address = options.page.resolve().as_uri() + place
-            browser.picture(address, 1, options.out / f"{name}.png")
+            browser.picture(address, "Streams and their days", options.out / f"{name}.png")
         if options.data_docs:
             browser.look(1100, 900, dark=False)
             index = options.data_docs.resolve().as_uri()
-            browser.picture(index, 1, options.out / "data_docs.png")
-            page = browser.evaluate("return document.querySelector('tbody a').href")
-            browser.picture(page, 1, options.out / "data_docs_suite.png")
-        for name in () if options.page or options.data_docs else options.only:
-            page, seconds = PAGES[name]
-            browser.picture(options.url + page, seconds, options.out / f"{name}.png")
+            browser.picture(index, "The newest run", options.out / "data_docs.png")
+        if not (options.page or options.data_docs):
+            take_pictures(browser, options.url, options.day, options.out, options.only)
     finally:
         browser.close()
 

@@ -34,6 +34,10 @@ HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+NO_PAGE: Final = (
+    "no such page: it is gone, or not drawn yet; `rivermark dashboard` draws the dashboard, and so "
+    "does the job `trust` each hour; runs that evaluate suites draw Data Docs"
+)
 NO_TOKEN: Final = "open this page by its link in Dagster: the link carries the token that it needs"  # noqa: S105
 
 
@@ -86,7 +90,7 @@ class Handler(BaseHTTPRequestHandler):
         elif path == "/":
             self._redirect(FIRST_PAGE)
         elif (file := self.server.file_of(path)) is None:
-            self._refuse(HTTPStatus.NOT_FOUND, "no such page: it is drawn by a later run, or gone")
+            self._refuse(HTTPStatus.NOT_FOUND, NO_PAGE)
         else:
             kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
             self._send(HTTPStatus.OK, kind, file.read_bytes())

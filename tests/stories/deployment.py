@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import psutil
 
@@ -171,18 +171,22 @@ class Deployment:
 
     def _serves(self, since: float) -> bool:
         """Whether the page answers, and the sensor that restarts streams has looked since then."""
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}/graphql",
-            json.dumps({"query": LAST_TICK}).encode(),
-            {"Content-Type": "application/json"},
-        )
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-                sensor = json.load(answer)["data"]["sensorOrError"]
+            sensor = self.ask(LAST_TICK)["sensorOrError"]
         except (OSError, ValueError):
             return False
         ticks = (sensor.get("sensorState") or {}).get("ticks") or []
         return any(t["timestamp"] > since and t["status"] in LOOKED for t in ticks)
+
+    def ask(self, query: str) -> Any:
+        """What Dagster's page returns for a GraphQL query."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}/graphql",
+            json.dumps({"query": query}).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+            return json.load(answer)["data"]
 
     def stop(self) -> None:
         """End whoever supervises the page now, and all that is left behind."""

@@ -6,9 +6,7 @@ accessibility also where `setup/axe.sh` could not get axe-core.
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -100,15 +98,8 @@ return axe.run(document, {resultTypes: ['violations']}).then(done => done.violat
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    path = ROOT / "docs" / "make_pictures.py"
-    spec = importlib.util.spec_from_file_location("make_pictures", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    window = module.Browser()
+def browser(make_pictures: Any) -> Iterator[Any]:
+    window = make_pictures.Browser()
     yield window
     window.close()
 
