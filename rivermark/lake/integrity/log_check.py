@@ -287,19 +287,52 @@ def drop_damaged_sums(path: Path, *, drop: bool) -> None:
 
 
 def check_checkpoint_file(path: Path, *, drop: bool = True) -> None:
-    """Check a table checkpoint: by its checksum file, else by that of its version."""
-    if path.suffix != ".parquet" or is_known(path):
+    """Check a table checkpoint: by its checksum file, else by that of its version.
+
+    With those files of a v2 checkpoint that hold the adds.
+    """
+    if is_known(path):
         return
     stamp = stamp_of(path)
     content = path.read_bytes()
-    if content[:4] != PARQUET or content[-4:] != PARQUET:
+    agreed = _check_whole(path, content)
+    if path.name == f"{path.name[:20]}.checkpoint.parquet":
+        if agreed is None:
+            _check_state(path, drop=drop)
+    elif PART.fullmatch(path.name) is None:
+        for part in _parts_of(path, content):
+            try:
+                _check_whole(part, part.read_bytes())
+            except FileNotFoundError:
+                raise damaged(str(part), PART_MISSING) from None
+    remember(path, stamp)
+
+
+def _check_whole(path: Path, content: bytes) -> bool | None:
+    """Raise TableDamaged for a file that is cut or changed; None where only its end is known."""
+    ends = (content[:4], content[-4:]) == (PARQUET, PARQUET)
+    if not content or (path.suffix == ".parquet" and not ends):
         raise damaged(str(path), "is no whole Parquet file" if content else "is empty")
     agreed = agrees(path, content)
     if agreed is False:
         raise damaged(str(path), f"does not agree with its checksum file {sidecar_of(path)}")
-    if agreed is None and path.name == f"{path.name[:20]}.checkpoint.parquet":
-        _check_state(path, drop=drop)
-    remember(path, stamp)
+    return agreed
+
+
+def _parts_of(path: Path, content: bytes) -> list[Path]:
+    """The files that a v2 checkpoint names for its adds."""
+    try:
+        if path.suffix == ".json":
+            actions = actions_in(str(path), content)
+            names = [action["sidecar"]["path"] for action in actions if "sidecar" in action]
+        else:
+            with pq.ParquetFile(pa.BufferReader(content)) as file:
+                named = file.read(columns=["sidecar.path"], use_threads=False)
+            sidecars = named.column("sidecar").drop_null() if named.num_columns else []
+            names = pc.struct_field(sidecars, "path").to_pylist() if len(sidecars) else []
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise damaged(str(path), f"cannot be read ({error})") from error
+    return [path.parent / "_sidecars" / name.rsplit("/", 1)[-1] for name in names if name]
 
 
 def _check_state(path: Path, *, drop: bool) -> None:

@@ -155,7 +155,8 @@ def _faults_of_checkpoint(
     except FileNotFoundError:
         return
     except TableDamaged as damage:
-        problem = damage.problem
+        part = damage.path != str(path)
+        problem = f"needs {damage.path}, which {damage.problem}" if part else damage.problem
     except (OSError, pa.ArrowException) as error:
         problem = f"cannot be read ({first_line(error)})"
     if _can_be_rebuilt(listing, version):

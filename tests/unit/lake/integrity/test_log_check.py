@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import json
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 
 import rivermark
 from rivermark.lake.batch_writer import TableWriter
@@ -319,3 +322,41 @@ def test_the_lost_part_of_a_checkpoint_is_named(five: Lake, lost: int) -> None:
     with pytest.raises(TableDamaged, match=str(parts[lost])):
         open_table(five, RIDES)
     assert str(parts[lost]) in {fault.path for fault in faults_of_log(five.path(RIDES))}
+
+
+@pytest.mark.parametrize("kind", ["json", "parquet"])
+def test_the_files_of_a_v2_checkpoint_are_checked_too(five: Lake, kind: str) -> None:
+    """As Spark writes one: the adds lie in files of their own, which delta-rs reads unchecked."""
+    log = log_of(five)
+    DeltaTable(five.path(RIDES)).create_checkpoint()
+    (classic,) = log.glob("*.checkpoint.parquet")
+    adds = log / "_sidecars" / "395ada9a-8245-4dcd-b6a6-8e53e4bfe8de.parquet"
+    adds.parent.mkdir()
+    shutil.copyfile(classic, adds)
+    write_sidecar(adds)
+    top = log / f"{classic.name[:20]}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.{kind}"
+    part = {"sidecar": {"path": adds.name, "sizeInBytes": adds.stat().st_size}}
+    if kind == "json":
+        top.write_text(json.dumps(part) + "\n")
+    else:
+        pq.write_table(pa.Table.from_pylist([part, {"sidecar": None}]), top)
+    classic.unlink()
+    (log / "_last_checkpoint").unlink(missing_ok=True)
+    check_log(five.path(RIDES))
+
+    whole = adds.read_bytes()
+    for damage in (empty, cut_in_a_line, flip_a_bit, Path.unlink):
+        known_files.CHECKED.clear()
+        damage(adds)
+        with pytest.raises(TableDamaged, match=adds.name):
+            check_log(five.path(RIDES))
+        faults = faults_of_log(five.path(RIDES))
+        assert any(adds.name in fault.path + fault.problem for fault in faults)
+        adds.write_bytes(whole)
+    check_log(five.path(RIDES))
+
+
+def flip_a_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
