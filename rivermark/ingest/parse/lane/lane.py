@@ -27,6 +27,8 @@ ROWS: Final = 8_192
 """Rows that are looked at together: with their text they fit the processor's cache."""
 MOST_SHAPES: Final = 16
 """Shapes that are known at a time; lines of more kinds are left to the parser."""
+SAMPLES: Final = 7
+"""Lines that are looked at for a new shape: any of them may be one that no shape fits."""
 NEW_SHAPES: Final = 4
 """Shapes that are learned at most from rows that are looked at together."""
 
@@ -137,25 +139,23 @@ class Lane:
             if doubtful is not None:
                 rest = rest[~doubtful[rest]]
         cells: list[Values] | None = None
-        new = 0
+        tried: list[Shape] = []
         known = iter([*self._shapes])
         while len(rest):
             shape = next(known, None)
             is_new = shape is None
             if shape is None:
                 # For few rows too: a shape costs a millisecond, to ask the parser many.
-                if new == NEW_SHAPES:
+                if len(tried) == NEW_SHAPES:
                     break
-                new += 1
-                shape = self._new_shape(lines, rest)
+                shape = self._new_shape(lines, rest, tried)
                 if shape is None:
                     break
+                tried.append(shape)
             own = lines if len(rest) == len(lines) else lines.take(rest)
             cut = cut_json(own, shape)
             count = int(cut.good.sum())
-            if is_new and not count:
-                break
-            if is_new or count > len(lines) // 2:
+            if (is_new and count) or count > len(lines) // 2:
                 self._remember(shape, first=count > len(lines) // 2)
             if not count:
                 continue
@@ -176,10 +176,12 @@ class Lane:
         at = 0 if first else min(1, len(others))
         self._shapes = [*others[:at], shape, *others[at:]][:MOST_SHAPES]
 
-    def _new_shape(self, lines: Lines, rest: Places) -> Shape | None:
-        """A shape that is not known yet, of the first, the middle or the last of these lines."""
-        samples = (lines.text_of(rest[n * (len(rest) - 1) // 2]) for n in range(3))
-        return next((s for s in map(shape_of, samples) if s and s not in self._shapes), None)
+    def _new_shape(self, lines: Lines, rest: Places, tried: Sequence[Shape]) -> Shape | None:
+        """A shape that is not known yet, of one of some of these lines."""
+        places = dict.fromkeys(rest[np.linspace(0, len(rest) - 1, SAMPLES, dtype=int)].tolist())
+        known = [*self._shapes, *tried]
+        shapes = (shape_of(lines.text_of(place)) for place in places)
+        return next((shape for shape in shapes if shape and shape not in known), None)
 
     def _places(self, shape: Shape) -> dict[str, int]:
         """Where the value of a key stands, in any letter case where it does not exactly."""
