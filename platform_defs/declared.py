@@ -16,7 +16,7 @@ def definitions_of(topology: Topology, platform: SettingsResource) -> dg.Definit
     """The table of contents of a topology, for the home that `platform` names."""
     clockwork = clockwork_of(topology)
     return dg.Definitions(
-        assets=assets_of(topology),
+        assets=assets_of(topology, platform.settings().state),
         asset_checks=checks_of(topology),
         jobs=clockwork.jobs,
         schedules=clockwork.schedules,

@@ -6,6 +6,7 @@ Two, because an operation has one pool: with one, a backfill would wait for a st
 
 from collections.abc import Iterator
 from datetime import date
+from pathlib import Path
 
 import dagster as dg
 
@@ -24,18 +25,21 @@ from rivermark.model.topology import Topology
 Results = Iterator[dg.MaterializeResult[None]]
 
 
-def assets_of(topology: Topology) -> list[dg.AssetsDefinition | dg.AssetSpec]:
-    """The assets of every group, and the sources that they begin with."""
+def assets_of(topology: Topology, state: Path) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    """The assets of every group, and the sources that they begin with.
+
+    What runs have found out of the tables' columns is in the `state` of a home.
+    """
     # Ingests that share a source share its asset.
     landings = [landing_spec(stream) for stream in topology.streams if isinstance(stream, Ingest)]
     assets: list[dg.AssetsDefinition | dg.AssetSpec] = [*{s.key: s for s in landings}.values()]
     for group in topology.groups():
-        assets.append(hosted_assets(topology, group))
-        assets += daily_assets(topology, group)
+        assets.append(hosted_assets(topology, group, state))
+        assets += daily_assets(topology, group, state)
     return [*assets, *trust_assets(topology)]
 
 
-def hosted_assets(topology: Topology, group: str) -> dg.AssetsDefinition:
+def hosted_assets(topology: Topology, group: str, state: Path) -> dg.AssetsDefinition:
     """The group itself and its tables without days; a run of them hosts the streams."""
     host = Host(topology, group)
 
@@ -43,7 +47,7 @@ def hosted_assets(topology: Topology, group: str) -> dg.AssetsDefinition:
         name=operation(group),
         specs=[
             *(
-                table_spec(topology, stream, table)
+                table_spec(topology, stream, table, state)
                 for stream, table in _tables(topology, group)
                 if not by_days(stream, table)
             ),
@@ -63,7 +67,7 @@ def hosted_assets(topology: Topology, group: str) -> dg.AssetsDefinition:
     return host_streams
 
 
-def daily_assets(topology: Topology, group: str) -> list[dg.AssetsDefinition]:
+def daily_assets(topology: Topology, group: str, state: Path) -> list[dg.AssetsDefinition]:
     """The group's tables by days; a run of them computes a range of days again.
 
     One operation for each zone and first day: within one, Dagster allows no two mappings to the
@@ -80,19 +84,24 @@ def daily_assets(topology: Topology, group: str) -> list[dg.AssetsDefinition]:
             group,
             days_operation(group, zone, None if start == earliest[zone] else start),
             members[zone, start],
+            state,
         )
         for zone, start in sorted(members)
     ]
 
 
 def _recomputed(
-    topology: Topology, group: str, name: str, tables: list[tuple[AnyStream, Table]]
+    topology: Topology,
+    group: str,
+    name: str,
+    tables: list[tuple[AnyStream, Table]],
+    state: Path,
 ) -> dg.AssetsDefinition:
     recomputing = Recomputing(topology, group)
 
     @dg.multi_asset(
         name=name,
-        specs=[table_spec(topology, stream, table) for stream, table in tables],
+        specs=[table_spec(topology, stream, table, state) for stream, table in tables],
         can_subset=True,
         pool=days_pool(group),
         backfill_policy=dg.BackfillPolicy.single_run(),

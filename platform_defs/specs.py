@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Final
 
 import dagster as dg
@@ -15,6 +16,7 @@ from platform_defs.source_links import code_references
 from rivermark.model.stream import AnyStream, Ingest, Output, Stream, table_of
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
+from rivermark.runtime.supervision.lineage_record import Lineage, recorded_lineage
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.sinks.output import sinks_of
 
@@ -46,8 +48,9 @@ COMMON_COLUMNS: Final = {
 """What columns are that the platform adds, and those that have one name wherever they are."""
 
 
-def table_spec(topology: Topology, stream: AnyStream, table: Table) -> dg.AssetSpec:
-    """The asset of a table that a stream writes."""
+def table_spec(topology: Topology, stream: AnyStream, table: Table, state: Path) -> dg.AssetSpec:
+    """The asset of a table that a stream writes; `state` holds what runs recorded of it."""
+    recorded = recorded_lineage(state, stream)
     return dg.AssetSpec(
         key=table_key(table),
         deps=lineage(topology, stream, table),
@@ -60,12 +63,13 @@ def table_spec(topology: Topology, stream: AnyStream, table: Table) -> dg.AssetS
         # A run hosts some streams, and a batch without late rows writes no late table.
         skippable=True,
         metadata={
-            "dagster/column_schema": column_schema(topology, stream, table),
+            "dagster/column_schema": column_schema(topology, stream, table, recorded),
             "dagster/table_name": table.name,
             "dagster/storage_kind": "delta",
             "stream": stream.name,
             "dashboard": dashboard_link(stream),
             "days": f"days of {table.days.zone} by {table.days.column}" if table.days else "none",
+            **column_lineage(table, recorded),
             **sinks(stream, table),
             **code_references(stream),
         },
@@ -148,9 +152,29 @@ def _dep(topology: Topology, stream: AnyStream, table: Table, read: Table) -> dg
     return dg.AssetDep(table_key(read))
 
 
-def column_schema(topology: Topology, stream: AnyStream, table: Table) -> dg.TableSchema:
-    """The columns with their Spark types, and what the declarations say of them."""
-    return _columns(table, descriptions(topology, stream))
+def column_lineage(table: Table, recorded: Lineage) -> dict[str, dg.TableColumnLineage]:
+    """From which columns of other assets those of the table come, where that is known."""
+    deps = {
+        column: [dg.TableColumnDep(table_key(name), source) for name, source in sources]
+        for column, sources in recorded.items()
+        if column in table.schema.names
+    }
+    return {"dagster/column_lineage": dg.TableColumnLineage(deps)} if deps else {}
+
+
+def column_schema(
+    topology: Topology, stream: AnyStream, table: Table, recorded: Lineage
+) -> dg.TableSchema:
+    """The columns with their Spark types, what the declarations say of them, and their lineage.
+
+    The page of Dagster that is free shows no lineage of columns but this.
+    """
+    described = descriptions(topology, stream)
+    described |= {c.name: text for c in table.schema if (text := c.metadata.get("comment"))}
+    for column, sources in recorded.items():
+        origin = ", ".join(f"{source} of {name}" for name, source in sources)
+        described[column] = f"{described.get(column, '')} From {origin}.".lstrip()
+    return _columns(table, described)
 
 
 def descriptions(topology: Topology, stream: AnyStream) -> dict[str, str]:
@@ -176,7 +200,7 @@ def _columns(table: Table, descriptions: dict[str, str]) -> dg.TableSchema:
             dg.TableColumn(
                 name=field.name,
                 type=field.dataType.simpleString(),
-                description=field.metadata.get("comment") or descriptions.get(field.name),
+                description=descriptions.get(field.name),
                 constraints=dg.TableColumnConstraints(nullable=field.nullable),
                 tags={"personal": ""} if field.name in table.personal else {},
             )

@@ -156,6 +156,7 @@ def flow(
     before = rows_by_table(settings, streams)
     with engine(settings, "short") as spark, stop_on_signals() as stop:
         # Here, because Spark's modules are slow to import and the engine has them by now.
+        from rivermark.runtime.supervision.lineage_record import record_lineage
         from rivermark.runtime.supervision.run import run_bounded
 
         with bounded_progress(settings, streams) as heard:
@@ -168,6 +169,8 @@ def flow(
                 on_report=when_admitted(streams, heard, on_admitted),
                 stop=stop,
             )
+        if not stop.is_set():
+            record_lineage(spark, settings.state, streams)
     if stop.is_set():
         err().print(plain("stopped; rivermark demo goes on from here"))
         raise typer.Exit(ExitCode.INTERRUPTED)

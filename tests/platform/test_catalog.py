@@ -27,6 +27,9 @@ from rivermark import (
     Table,
     Topology,
 )
+from rivermark.runtime.supervision.lineage_record import LineageRecord
+from rivermark.runtime.supervision.state_file import write
+from rivermark.settings import Settings
 from tests.platform.conftest import definitions_in
 from tests.platform.small_topology import HOURLY, SMALL
 
@@ -134,7 +137,7 @@ def test_a_derived_column_is_described_as_the_column_that_it_comes_from() -> Non
         event_time="at",
     )
     stream = Stream(reads=(rides,), build=lambda rides: rides, writes=table, group="taxi")
-    columns = column_schema(Topology([rides, stream]), stream, table).columns
+    columns = column_schema(Topology([rides, stream]), stream, table, {}).columns
 
     known = [column.description for column in columns]
     assert known == ["Identifies the ride.", "When it ended.", COMMON_COLUMNS["window_end"], None]
@@ -145,11 +148,32 @@ def test_every_column_of_the_deployment_is_described() -> None:
         f"{table.name}.{column.name}"
         for stream in TOPOLOGY.streams
         for table in stream.tables
-        for column in column_schema(TOPOLOGY, stream, table).columns
+        for column in column_schema(TOPOLOGY, stream, table, {}).columns
         if not column.description
     ]
 
     assert undescribed == []
+
+
+def test_columns_show_from_which_they_come_as_the_last_run_recorded_it(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    columns = {"rides": [("taxi/rides", "ride_id")], "gone": [("taxi/rides", "at")]}
+    path = settings.state / "column_lineage" / "taxi.hourly.json"
+    write(path, LineageRecord("of yesterday", columns))
+    write(path.with_name("taxi.daily.json"), "what is no record")
+
+    graph = definitions_in(SMALL, tmp_path).resolve_asset_graph()
+
+    hourly = graph.get(dg.AssetKey(["taxi", "hourly"])).metadata
+    assert hourly["dagster/column_lineage"] == dg.TableColumnLineage(
+        {"rides": [dg.TableColumnDep(dg.AssetKey(["taxi", "rides"]), "ride_id")]}
+    )
+    described = {c.name: c.description for c in hourly["dagster/column_schema"].columns}
+    assert described["rides"] == "From ride_id of taxi/rides."
+    assert described["window_end"] == COMMON_COLUMNS["window_end"]
+    for other in ("daily", "rides"):
+        shown = graph.get(dg.AssetKey(["taxi", other])).metadata
+        assert "dagster/column_lineage" not in shown
 
 
 def test_a_table_links_to_the_code_that_computes_it(defs: dg.Definitions) -> None:
@@ -223,7 +247,7 @@ def test_a_stream_has_no_check_below_it_that_would_wait_for_its_end(defs: dg.Def
     assert [node.name for node in defs.resolve_job_def("taxi_live").nodes] == ["taxi_streams"]
 
 
-def test_loading_starts_no_engine_and_reads_no_home(tmp_path: Path) -> None:
+def test_loading_starts_no_engine_and_makes_no_home(tmp_path: Path) -> None:
     home = tmp_path / "not there"
     dg.Definitions.validate_loadable(definitions_in(SMALL, home))
 

@@ -67,12 +67,17 @@ class Hosting:
         have ended, StreamAlreadyRunning, and RivermarkError where a full disk ends the run itself.
         """
         from rivermark.runtime.supervision.error_classes import explain
+        from rivermark.runtime.supervision.lineage_record import record_lineage
         from rivermark.runtime.supervision.run import run_bounded, run_continuous
 
         hosted = (spark, self.settings, self.topology, self.streams)
         try:
             if not self.continuous:
-                return run_bounded(*hosted, run_id=self.run_id, on_report=on_report, stop=stop)
+                ran = run_bounded(*hosted, run_id=self.run_id, on_report=on_report, stop=stop)
+                if not stop.is_set():
+                    record_lineage(spark, self.settings.state, self.streams)
+                return ran
+            record_lineage(spark, self.settings.state, self.streams)
             with self._stop_on_pause(stop, paused_since, on_pause):
                 return run_continuous(
                     *hosted,
