@@ -6,7 +6,9 @@ import re
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
+from threading import Thread
 
 import pytest
 
@@ -108,6 +110,26 @@ def test_a_transaction_that_has_to_give_way_is_made_again(
     assert rows() == WRITTEN
 
 
+@pytest.mark.long
+def test_a_batch_and_another_transaction_that_wait_for_each_other_both_come_through(
+    where: SinkContext,
+) -> None:
+    import psycopg
+
+    writer = UPSERT.open(where)
+    writer.write(fares((1000, 1.0)), where.origin.batch(0))
+    writing = Thread(target=writer.write, args=(BATCH, where.origin.batch(1)))
+    with connected() as other, suppress(psycopg.errors.DeadlockDetected), other.transaction():
+        # The one that looks first gives way: the batch, a second after it began to wait.
+        other.execute("SET LOCAL deadlock_timeout = '10s'; LOCK TABLE fares")
+        writing.start()
+        wait_until(lambda: backends("AND wait_event_type = 'Lock'"), reason="the batch waits")
+        other.execute("UPDATE rivermark_batches SET written_at = NULL")
+    writing.join()
+    writer.close()
+    assert rows() == [*WRITTEN, (1000, 1.0)]
+
+
 @pytest.mark.parametrize(
     ("sink", "option", "action", "reason"),
     [
@@ -170,10 +192,10 @@ def test_a_connection_that_the_server_closed_while_it_rested_is_made_again(
     assert rows() == [*WRITTEN, (500, 1.0)]
 
 
-def backends() -> list[tuple[int]]:
+def backends(which: str = "") -> list[tuple[int]]:
+    query = "SELECT pid FROM pg_stat_activity WHERE application_name = 'rivermark test/fares' "
     with connected() as connection:
-        query = "SELECT pid FROM pg_stat_activity WHERE application_name = 'rivermark test/fares'"
-        return connection.execute(query).fetchall()
+        return connection.execute(query + which).fetchall()
 
 
 def test_a_server_without_a_connection_left_is_waited_for_and_then_named(
