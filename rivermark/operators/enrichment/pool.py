@@ -189,23 +189,33 @@ class Pool:
                 raise
             else:
                 self._idle.put(client)
-                return {key: self._fitting(outcome) for key, outcome in outcomes.items()}
+                return self._fitting(outcomes)
         return dict.fromkeys(request.keys, failed)
 
-    def _fitting(self, outcome: Outcome) -> Outcome:
-        """The outcome, or a failure where a value is none of its column's type."""
-        for value, (name, kind) in zip(outcome.values or (), self._types, strict=False):
-            try:
-                pa.scalar(value, kind)
-            except (pa.ArrowException, ArithmeticError, TypeError, ValueError):
-                return Outcome("failed", error=f"its value of '{name}' does not fit {kind}")
-        return outcome
+    def _fitting(self, outcomes: dict[Key, Outcome]) -> dict[Key, Outcome]:
+        """The outcomes, in which a key with a value that is none of its column's type failed."""
+        for place, (name, kind) in enumerate(self._types):
+            values = {k: o.values[place] for k, o in outcomes.items() if o.values is not None}
+            if fits(values.values(), kind):
+                continue
+            failed = Outcome("failed", error=f"its value of '{name}' does not fit {kind}")
+            outcomes |= {k: failed for k, value in values.items() if not fits([value], kind)}
+        return outcomes
 
     def _client(self) -> LookupClient:
         try:
             return self._idle.get_nowait()
         except Empty:
             return self._lookup.open(self._terms.on, self._terms.timeout)
+
+
+def fits(values: Iterable[object], kind: pa.DataType) -> bool:
+    """Whether values can be those of a column."""
+    try:
+        pa.array([*values], kind)
+    except (pa.ArrowException, ArithmeticError, TypeError, ValueError):
+        return False
+    return True
 
 
 _pools: dict[tuple[Lookup, Terms], Pool] = {}
