@@ -37,6 +37,7 @@ REQUIRED: Final = ("sensor", "at", "temperature")
 KNOWN: Final = {name for names in SPELLINGS.values() for name in names}
 LATENESS: Final = timedelta(minutes=1)
 MAX_ROW_BYTES: Final = 2_000
+LONGEST_NAME: Final = 1_000
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 ENDINGS: Final = {
     ".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".txt": "csv",
@@ -133,6 +134,8 @@ def rows_of(path: Path) -> Iterator[tuple[int, list[str], tuple[Any, ...]]]:
     bare = [payload.removeprefix("\ufeff") for payload in payloads]
     header = next((line for line in bare if line.strip()), "") if kind == "csv" else None
     names = [cell.strip() for cell in next(csv.reader([header]), [])] if header else []
+    if any(len(name) > LONGEST_NAME for name in names):
+        raise WholeFileError("file_unusable_header")
     if header is not None and not any(name.lower() in KNOWN for name in names):
         header, names = None, []
     for number, payload in enumerate(payloads, start=1):
