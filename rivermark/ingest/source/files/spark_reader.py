@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from rivermark.ingest.source.files.avro import avro_payloads
 from rivermark.ingest.source.files.driver_reader import packed_payloads, reader_of
 from rivermark.ingest.source.files.options import FileOptions, is_utf8
-from rivermark.ingest.source.files.parquet import read_parquet
+from rivermark.ingest.source.files.parquet import TASKS_A_CORE, read_parquet
 from rivermark.ingest.source.payload import RECORDS, arrow_records, spark_records
 from rivermark.ingest.spark_internals import hadoop_uri
 from rivermark.model.source import PlannedSplit
@@ -75,7 +75,7 @@ def read_whole(
     paths: Sequence[tuple[str, str]],
     payloads_of: Callable[[str], Iterator[pa.StringArray]],
 ) -> DataFrame:
-    """The records of files (URI, path) that only their beginning opens; one task a file."""
+    """The records of files (URI, path) that are read from their beginning on; none is split."""
     rows = [(number, uri, path) for number, (uri, path) in enumerate(paths)]
     files = spark.createDataFrame(rows, "_part int, _split string, path string")
 
@@ -87,7 +87,8 @@ def read_whole(
                     yield arrow_records(file["_split"], payloads, file["_part"], place)
                     place += len(payloads)
 
-    return files.repartition(len(rows), "_part").mapInArrow(read, RECORDS)
+    tasks = min(len(rows), TASKS_A_CORE * spark.sparkContext.defaultParallelism)
+    return files.repartition(tasks, "_part").mapInArrow(read, RECORDS)
 
 
 def escape(path: str) -> str:
