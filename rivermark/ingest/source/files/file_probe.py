@@ -47,6 +47,14 @@ WIDE_MARKS: Final = (
     (codecs.BOM_UTF16_BE, b"\0\n", "UTF-16"),
 )
 """How a text of another encoding begins, and a line's end in it, so that it is no chance."""
+PACKED_MARKS: Final = (
+    (b"\x1f\x8b\x08", "gzip"),
+    (b"\xfd7zXZ\0", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zstandard"),
+    (b"\x04\x22\x4d\x18", "lz4"),
+    (b"PK\x03\x04", "zip"),
+)
+"""How packed bytes begin, and no text does. Not bzip2, which Spark unpacks by a file's name."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +171,10 @@ def probe_text(
         start = file.read(HEAD_BYTES)
         file.seek(-1, io.SEEK_END)
         last = file.read(1)
+    packing = next((name for mark, name in PACKED_MARKS if start.startswith(mark)), None)
+    if packing is not None:
+        reason = f"file_packed: {'in gzip it is' if packed else 'it is'} {packing}, and no text"
+        return FileProbe("rejected", kind, reason)
     other = other_encoding(start, options.encoding)
     if other is not None:
         reason = f"file_other_encoding: its mark says {other}, its source {options.encoding}"

@@ -6,8 +6,10 @@ import csv
 import gzip
 import io
 import json
+import lzma
 import os
 import random
+import zipfile
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -275,6 +277,25 @@ def test_n015_a_file_whose_mark_names_another_encoding_is_rejected(
         else:
             reason = f"file_other_encoding: its mark says {named}, its source {declared}"
             assert (found.status, found.reason) == ("rejected", reason)
+
+
+@pytest.mark.parametrize("kind", ["json", "csv", "text"])
+def test_packed_bytes_that_are_no_text_cost_their_file_and_not_each_of_their_lines(
+    tmp_path: Path, kind: str
+) -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as pack:
+        pack.writestr("a.json", LINE)
+    zstandard = pa.Codec("zstd").compress(LINE, asbytes=True)
+    for name, content, reason in (
+        ("a.txt", gzip.compress(LINE), "it is gzip, and no text"),
+        ("a.gz", gzip.compress(gzip.compress(LINE)), "in gzip it is gzip, and no text"),
+        ("a.zip", archive.getvalue(), "it is zip, and no text"),
+        ("a.xz", lzma.compress(LINE), "it is xz, and no text"),
+        ("a.zst", zstandard, "it is zstandard, and no text"),
+    ):
+        found = probe(tmp_path, name, content, format=kind)
+        assert (found.status, found.reason) == ("rejected", f"file_packed: {reason}")
 
 
 def parquet() -> bytes:
