@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from rivermark.lake.lake import Lake
 from rivermark.model.errors import DeclarationError, RivermarkError, WrongUse
 from rivermark.model.ingest import Ingest
+from rivermark.model.nearest import did_you_mean
 from rivermark.model.place import raised_at
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
@@ -62,7 +63,10 @@ def import_fault(what: str, error: Exception) -> str:
                 f"`lambda: ` before the expression{where}"
             )
     reason = str(error) or type(error).__name__
-    return f"{what} cannot be imported: {reason}{where}"
+    near = ""
+    if isinstance(error, AttributeError) and error.obj is not None and error.name:
+        near = did_you_mean(error.name, dir(error.obj))
+    return f"{what} cannot be imported: {reason}{near}{where}"
 
 
 def settings_for(home: Path | None) -> Settings:

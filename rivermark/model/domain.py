@@ -6,6 +6,7 @@ from datetime import date
 from functools import partial
 
 from rivermark.model.declared import declared
+from rivermark.model.names import check_zone
 from rivermark.model.stream import Ingest, Stream
 from rivermark.model.table import Daily
 
@@ -25,6 +26,7 @@ class Domain:
     def __init__(
         self, group: str, *, first_day: date, owners: tuple[str, ...] = (), zone: str = "UTC"
     ) -> None:
+        check_zone(f"domain '{group}'", zone)
         # Type checkers know the arguments of a partial, so nothing is listed twice.
         self.ingest = partial(Ingest, group=group, owners=owners)
         self.stream = partial(Stream, group=group, owners=owners)

@@ -73,6 +73,8 @@ def unique(
 ) -> Expectation:
     """The columns together occur once. Rows in which one of them is empty are not compared."""
     names = (columns,) if isinstance(columns, str) else tuple(columns)
+    if not names:
+        raise DeclarationError("unique: name the columns that together occur once")
     rule = SuiteRule(
         name=f"{' + '.join(names)} occur once", question=Unique(names), severity=severity
     )
@@ -113,6 +115,8 @@ def in_set(
     severity: Severity = "critical",
 ) -> Expectation:
     """The given values are among these."""
+    if isinstance(values, str):
+        raise DeclarationError(f"in_set('{column}'): give a list of values, not one text")
     question = OneOf(column, tuple(values))
     types = {type(v) for v in question.values}
     if len(types) != 1 or not types <= {str, int, bool}:

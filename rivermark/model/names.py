@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from typing import Final
+from zoneinfo import ZoneInfo, available_timezones
 
 from rivermark.model.errors import DeclarationError
+from rivermark.model.nearest import did_you_mean
 
 NAME: Final = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)+")
 """A table's or stream's name: a domain, then one or more parts, in lower case."""
@@ -39,3 +41,15 @@ def check_owners(stream: str, owners: Iterable[str]) -> None:
                 f"stream '{stream}': owner {owner!r} is neither an e-mail address nor a team such "
                 "as 'team:taxi'"
             )
+
+
+def check_zone(declaration: str, zone: str) -> None:
+    """Refuse a time zone that is none."""
+    try:
+        ZoneInfo(zone)
+    except (ValueError, OSError, KeyError):
+        near = did_you_mean(zone, available_timezones())
+        raise DeclarationError(
+            f"{declaration}: no time zone is called {zone!r}"
+            f"{near or '; write one such as Europe/Berlin'}"
+        ) from None

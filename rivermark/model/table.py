@@ -7,7 +7,7 @@ from dataclasses import InitVar, dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, lru_cache
 from typing import Final
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 import msgspec
 from pyspark.sql.types import DateType, StructType, TimestampType
@@ -16,7 +16,7 @@ from rivermark.model.columns import TextOr, schema_of
 from rivermark.model.ddl import struct_type
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
-from rivermark.model.names import check_name
+from rivermark.model.names import check_name, check_zone
 from rivermark.model.nearest import did_you_mean
 
 FIRST_OF_SPANS: Final = date(1900, 1, 1)
@@ -48,14 +48,7 @@ class Daily:
     zone: str = "UTC"
 
     def __post_init__(self) -> None:
-        try:
-            ZoneInfo(self.zone)
-        except (ValueError, OSError, KeyError):
-            near = did_you_mean(self.zone, available_timezones())
-            raise DeclarationError(
-                f"days '{self.column}': no time zone is called {self.zone!r}"
-                f"{near or '; write one such as Europe/Berlin'}"
-            ) from None
+        check_zone(f"days '{self.column}'", self.zone)
 
     def bounds(self, first: date, last: date) -> tuple[datetime, datetime]:
         """Instants (UTC) of the start of `first` and of the end of `last`, both days included."""

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
 from rivermark.model.errors import DeclarationError
+from rivermark.model.names import check_zone
 from rivermark.model.number_readers import integer
 from rivermark.model.reader import NamedReader, Reader
 
@@ -25,6 +26,7 @@ _OFFSET: Final = r"[+-][0-9]{1,2}(?::?[0-9]{2}){0,2}"
 _ZONE: Final = (
     rf" ?(?:[Zz]|(?:UTC|UT|GMT)?{_OFFSET}|UTC|UT|GMT|EST|MST|HST|[A-Z][A-Za-z]+/[A-Za-z0-9_+/-]+)"
 )
+_IS_OFFSET: Final = re.compile(rf"(?:UTC|UT|GMT)?{_OFFSET}")
 _WALL_TIME: Final = _WALL + r"\z"
 _INSTANT: Final = _WALL + _ZONE + r"\z"
 _ZONE_LETTERS: Final = re.compile(r"[VzOXxZ]")
@@ -54,8 +56,11 @@ def local_timestamp(zone: str, *formats: str) -> Reader:
     text that carries a zone is read as the instant it names, whether in ISO-8601 or by a format.
 
     Raises:
-        DeclarationError: a format whose zone is optional, so that its times are of two kinds.
+        DeclarationError: a zone that is none, or a format whose zone is optional, so that its times
+            are of two kinds.
     """
+    if not _IS_OFFSET.fullmatch(zone):
+        check_zone("local_timestamp", zone)
     zoned = [_is_zoned(pattern) for pattern in formats]
 
     def read(text: Column) -> Column:

@@ -9,7 +9,7 @@ from rivermark.process.api.declaration import Declaration, StateSpec
 from rivermark.process.api.side_outputs import SideOutput, SideSpec
 from rivermark.process.api.state import Collection
 from rivermark.process.declaration.event_order import event_order
-from rivermark.process.declaration.inputs import find_inputs
+from rivermark.process.declaration.inputs import check_handler, find_inputs
 from rivermark.process.declaration.states import find_states
 from rivermark.process.declaration.type_arguments import arguments_for
 from rivermark.process.evolution.storable import Storable
@@ -34,6 +34,11 @@ def declare(cls: Any, base: Any) -> Declaration:
     event, out = arguments
     states = find_states(cls, base)
     inputs, key = find_inputs(cls, base, event)
+    check_handler(cls, "on_timer", "at", "ctx")
+    if not isinstance(cls.dead_letter, bool):
+        raise DeclarationError(
+            f"process '{name}': dead_letter is True or False, not {cls.dead_letter!r}"
+        )
     order, hold = event_order(cls, base, inputs)
     declaration = Declaration(
         name=name,

@@ -39,9 +39,30 @@ def find_inputs(cls: Any, base: Any, event: Any) -> tuple[tuple[InputSpec, ...],
                 "times stand there, and each has its own handler instead of on_event"
             )
         handlers = _handlers(cls, named)
+    for handler in handlers.values():
+        check_handler(cls, handler, "event", "ctx")
     specs = [_spec(cls, name, each, handlers[name]) for name, each in named.items()]
     specs.sort(key=lambda each: 0 if each.broadcast else 1 if each.control else 2)
     return tuple(specs), _common_key(cls, specs)
+
+
+def check_handler(cls: type, method: str, *arguments: str) -> None:
+    """Refuse a method that cannot be called with as many arguments as the engine has for it."""
+    function = getattr(cls, method)
+    if not callable(function):
+        raise DeclarationError(
+            f"process '{cls.__name__}': {method} is {function!r}; write a method"
+        )
+    if inspect.isfunction(function):
+        taken = inspect.signature(function)
+        try:
+            taken.bind("self", *arguments)
+        except TypeError:
+            names = ", ".join(taken.parameters)
+            raise DeclarationError(
+                f"process '{cls.__name__}': {method}({names}) is called with "
+                f"(self, {', '.join(arguments)})"
+            ) from None
 
 
 def _named_inputs(cls: type) -> dict[str, Input[Any] | Broadcast[Any]]:
@@ -156,6 +177,8 @@ def _field_type(event: Storable, name: str, what: str) -> Any:
 
 
 def _returned(function: Callable[[Any], Any], what: str) -> Any:
+    if not callable(function):
+        raise DeclarationError(f"{what} is {function!r}: name a field, or write a function of it")
     hint = typing.get_type_hints(function).get("return")
     if hint is None:
         raise DeclarationError(f"{what} must say what it returns, as in -> int")

@@ -8,7 +8,7 @@ from typing import Any, Final
 from rivermark.model.errors import DeclarationError
 from rivermark.process.api.broadcast import BroadcastState
 from rivermark.process.api.declaration import StateSpec
-from rivermark.process.api.state import Collection, ListState, MapState, ValueState
+from rivermark.process.api.state import TTL, Collection, ListState, MapState, ValueState
 from rivermark.process.declaration.type_arguments import annotations_naming, substituted
 from rivermark.process.evolution.schema import StateKind
 from rivermark.process.evolution.storable import Storable, check_key_type
@@ -70,13 +70,10 @@ def _spec(cls: type, owner: type, name: str, kind: StateKind, hint: Any) -> Stat
     if wanted == 2:
         key = Storable(arguments[0], f"{what}, its keys")
         check_key_type(key)
-    return StateSpec(
-        name=name,
-        kind=kind,
-        of=Storable(arguments[-1], what),
-        key=key,
-        ttl=getattr(declared, "ttl", None),
-    )
+    ttl = getattr(declared, "ttl", None)
+    if ttl is not None and not isinstance(ttl, TTL):
+        raise DeclarationError(f"{what}: its ttl is {ttl!r}; write TTL(timedelta(hours=1))")
+    return StateSpec(name=name, kind=kind, of=Storable(arguments[-1], what), key=key, ttl=ttl)
 
 
 def _class_of(kind: StateKind) -> type:

@@ -37,6 +37,14 @@ class Step:
     forbidden: tuple[Condition, ...] = ()
     forbidden_next: tuple[Condition, ...] = ()
 
+    def __post_init__(self) -> None:
+        for condition in (self.condition, *self.forbidden, *self.forbidden_next):
+            if not callable(condition):
+                raise DeclarationError(
+                    f"step '{self.name}' of a pattern: its condition is {condition!r}; write a "
+                    "function of the event and the earlier ones"
+                )
+
 
 @dataclass(frozen=True)
 class Way:

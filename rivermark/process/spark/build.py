@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 from rivermark.model.errors import CheckpointIncompatible, DeclarationError
 from rivermark.model.parameters import with_parameters
 from rivermark.model.stream import BindableBuild, Stream, table_of
+from rivermark.model.type_check import fault_of, fitting
 from rivermark.process.api.declaration import Declaration
 from rivermark.process.engine.state_size import Limits
 from rivermark.process.keyed import KeyedProcess
@@ -242,8 +243,16 @@ def run_process(
     moment, and those past due with the first batch of a run. The watermark waits
     for every input that has a time, but for those named in `idle`.
     """
-    process = make()
-    declared = process.declaration
+    declared = _made_by(make).declaration
+    for name, value, hint in (
+        ("inputs", inputs, tuple[str, ...]),
+        ("buckets", buckets, int),
+        ("limits", limits, Limits | None),
+        ("clock", clock, bool),
+        ("idle", idle, tuple[str, ...]),
+    ):
+        if not fitting(hint)(value):
+            raise DeclarationError(f"process '{declared.name}': {fault_of(name, value, hint)}")
     known = tuple(each.name for each in declared.inputs)
     if not inputs and len(known) == 1:
         inputs = known
@@ -264,4 +273,30 @@ def run_process(
     for name in (*by_input, *idle):
         if name not in known:
             raise DeclarationError(f"process '{declared.name}' has no input '{name}'")
+    for each in by_input.values():
+        if not callable(each):
+            raise DeclarationError(
+                f"process '{declared.name}': `prepare` takes functions, not {each!r}"
+            )
     return ProcessBuild(make, declared, inputs, by_input, buckets, limits or Limits(), clock, idle)
+
+
+def _made_by(make: Any) -> KeyedProcess[Any, Any]:
+    """The process that a class or a function makes."""
+    if not callable(make):
+        raise DeclarationError(
+            f"run_process takes a process class, or a function that returns a process, not {make!r}"
+        )
+    name = getattr(make, "__name__", repr(make))
+    try:
+        process = make()
+    except TypeError as error:
+        raise DeclarationError(
+            f"run_process cannot make a process by {name}(): {error}; give its arguments by "
+            "partial(...), or default values and `parameters` of the stream"
+        ) from error
+    if not isinstance(process, KeyedProcess):
+        raise DeclarationError(
+            f"run_process: {name}() makes a {type(process).__name__} and not a process"
+        )
+    return process

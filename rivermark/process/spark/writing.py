@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 from rivermark.model.errors import DeclarationError
 from rivermark.process.api.side_outputs import Outputs
 from rivermark.process.errors import DeadLetter, Misuse, shorten
+from rivermark.process.evolution.shapes import RECORDS
 from rivermark.process.evolution.storable import classes_of
 from rivermark.process.spark.buckets import ROWS
 from rivermark.process.spark.wire import Converter, fields_of, write_as, writing
@@ -238,6 +239,11 @@ def _fits(
         ]
     storable = declared.out if tag == MAIN else declared.sides[tag].row
     assert storable is not None  # noqa: S101  # a tag has rows
+    if not isinstance(storable.info, RECORDS):
+        raise DeclarationError(
+            f"process '{declared.name}': rows of table '{table.name}' are {storable.shape}; make "
+            "them a msgspec.Struct or a dataclass, whose fields are its columns"
+        )
     fields = {each.name: each for each in fields_of(storable.of)}
     fits = []
     for column in table.schema.fields:

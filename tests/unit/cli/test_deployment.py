@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from rivermark import expect
 from rivermark.cli import deployment
 from rivermark.cli.deployment import settings_for, topology
 from rivermark.cli.main import Commands
@@ -41,6 +42,10 @@ def test_commands_are_imported_without_what_only_queries_need() -> None:
     ("entries", "complaint"),
     [
         ([], "no package declares its streams"),
+        (
+            [Entry("default", AttributeError("expect has no 'betwen'", name="betwen", obj=expect))],
+            "cannot be imported: expect has no 'betwen'; did you mean 'between'?",
+        ),
         ([Entry("default", ImportError("no module named 'shop'"))], "cannot be imported: no modul"),
         ([Entry("default", {"shop": 1})], "is not a Topology but dict"),
         ([Entry("default", RivermarkError("two streams are named 'a/b'"))], "two streams are"),
