@@ -78,7 +78,7 @@ lint: setup ## Only the linters, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@# Each of the two on a core of its own.
-	$(BIN)/mypy $(CODE) & $(BIN)/lint-imports; kept=$$?; wait $$! && exit $$kept
+	$(BIN)/mypy -n 2 $(CODE) & $(BIN)/lint-imports; kept=$$?; wait $$! && exit $$kept
 
 unit: setup ## Only the tests that need no JVM (without the long ones: see stories)
 	$(PYTHON) -m pytest tests/unit -m "not long" $(WORKERS) $(PYTEST_OPTIONS)

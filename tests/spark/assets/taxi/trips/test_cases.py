@@ -5,11 +5,15 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+import pytest
+
 from assets.taxi.trips.trips import TRIPS
 from assets.taxi.trips.zone_hours import ZONE_HOURS
 from tests.spark.assets.taxi.trips.made_files import FEBRUARY, JANUARY, YELLOW
 from tests.spark.assets.taxi.trips.published import Published
 from tests.spark.helpers.recomputing import recompute_days
+
+pytestmark = pytest.mark.long
 
 MARCH = (date(2019, 3, 1), date(2019, 3, 31))
 

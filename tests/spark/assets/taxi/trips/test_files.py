@@ -8,9 +8,12 @@ from decimal import Decimal
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pytest
 
 from tests.spark.assets.taxi.trips.made_files import GREEN, SAMPLES, YELLOW
 from tests.spark.assets.taxi.trips.published import Published, Row
+
+pytestmark = pytest.mark.long
 
 DOUBLES = "green/green_tripdata_2024-01_double_codes.parquet"
 

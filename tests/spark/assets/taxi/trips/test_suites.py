@@ -19,6 +19,8 @@ from tests.spark.assets.taxi.trips.conftest import OF_RECORDS, OTHERS
 from tests.spark.assets.taxi.trips.made_files import FEBRUARY, JANUARY, YELLOW
 from tests.spark.assets.taxi.trips.published import Published
 
+pytestmark = pytest.mark.long
+
 NO_JUMP = "no rule's share jumps from month to month"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from pyspark.sql import SparkSession
 
 from assets.taxi.trips.local_days import LOCAL_DAYS
@@ -13,6 +14,8 @@ from tests.oracles import trips as oracle
 from tests.oracles.trip_records import NEW_YORK, Record
 from tests.spark.assets.taxi.trips.published import Published, agree, keyed
 from tests.spark.helpers.recomputing import recompute_days
+
+pytestmark = pytest.mark.long
 
 
 def test_each_record_is_there_once_with_its_marks_and_flags(
