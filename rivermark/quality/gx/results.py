@@ -31,6 +31,9 @@ from rivermark.quality.result import (
 LONGEST_EXAMPLE: Final = 200
 """Characters of a value that are shown; a payload of megabytes would make a page unusable."""
 
+WITHHELD: Final = "withheld: the table has personal columns"
+"""What is shown in place of a value or a message."""
+
 SPARK_ERROR_CLASS: Final = re.compile(r"\[[A-Z][A-Z0-9_.]+\]")
 
 
@@ -45,7 +48,7 @@ def crash_of(
         message = str(caught.get("exception_message") or "no message")
         if withhold:
             named = SPARK_ERROR_CLASS.search(message)
-            message = f"{named[0] if named else 'message'} withheld: the table has personal columns"
+            message = f"{named[0] if named else 'message'} {WITHHELD}"
         return CheckCrashed(_first_line(message), rule=rule.name)
     return None
 
@@ -68,13 +71,19 @@ def read_result(rule: SuiteRule, *, passed: bool, numbers: Mapping[str, Any]) ->
             return result_of_row_count(rule, numbers["observed_value"], passed=passed)
         case NoRowsWhere() | NoRowsFrom() | UsualRows():
             return result_of_search(rule, numbers["observed_value"], passed=passed)
-        case OfGreatExpectations() if "unexpected_count" not in numbers:
+        case OfGreatExpectations() if "element_count" not in numbers:
             observed = numbers.get("observed_value", "no number")
             return result_as_observed(rule, str(observed)[:LONGEST_EXAMPLE], passed=passed)
         case _:
             evaluated = numbers["element_count"] - numbers.get("missing_count", 0)
             unexpected = numbers["unexpected_count"]
             return result_of_rows(rule, evaluated=evaluated, unexpected=unexpected, passed=passed)
+
+
+def without_values(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """The counts and shares of a result of Great Expectations, without what it observed."""
+    counts = {n: v for n, v in numbers.items() if isinstance(v, int | float)}
+    return counts | ({"observed_value": WITHHELD} if "observed_value" in numbers else {})
 
 
 def read_examples(

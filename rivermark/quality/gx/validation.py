@@ -34,6 +34,7 @@ from rivermark.quality.gx.results import (
     read_examples,
     read_result,
     shown_on_pages,
+    without_values,
 )
 from rivermark.quality.gx.translation import stand_in, translate
 from rivermark.quality.imported_suite import RULE_KEY
@@ -118,12 +119,23 @@ class _Validator:
             fitting = [rule for rule in fitting if rule not in crashed]
             of_suite = self._validate(fitting)
         _append(of_suite, alone)
+        hidden = {rule.name for rule in rules if self._may_show_personal(rule)}
+        for result in of_suite.results:
+            if _rule_of(result) in hidden:
+                result.result = without_values(result.result)
         self.stored = with_errors(of_suite, self._suite, self.crashed)
         return {
             _rule_of(result): result
             for result in of_suite.results
             if _rule_of(result) not in self.crashed
         }
+
+    def _may_show_personal(self, rule: SuiteRule) -> bool:
+        """Whether what Great Expectations observes itself may be values of personal columns."""
+        if not (self._personal and isinstance(rule.question, OfGreatExpectations)):
+            return False
+        named = rule.question.columns
+        return not named or not self._personal.isdisjoint(named)
 
     def _fits(self, rule: SuiteRule) -> bool:
         try:

@@ -69,6 +69,35 @@ def test_a_suite_that_a_team_has_is_evaluated_as_it_is(spark: SparkSession, tmp_
     assert "on the globe" in result.docs_path.read_text()
 
 
+def test_what_great_expectations_observes_of_personal_columns_reaches_no_result_and_no_page(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    frame = spark.createDataFrame(
+        [("Ada Lovelace", 1.5), ("Bob Dylan", 2.5)], "name string, miles double"
+    )
+    theirs = [
+        expectation("expect_column_distinct_values_to_be_in_set", column="name", value_set=["Eve"]),
+        expectation(
+            "unexpected_rows_expectation",
+            unexpected_rows_query="SELECT *, pi() FROM {batch} WHERE miles > 2",
+        ),
+        expectation("expect_column_values_to_match_regex", column="name", regex="^X"),
+        expectation("expect_column_max_to_be_between", column="miles", max_value=2),
+    ]
+    known = from_great_expectations({"name": "known", "expectations": theirs})
+
+    result = SparkEvaluator(
+        frame=frame, table="test/people", version=0, docs_root=tmp_path, personal=("name",)
+    ).evaluate(Suite("test/people", known))
+
+    distinct, rows, regex, highest = (each for each in result.results if not each.passed)
+    assert distinct.observed == rows.observed == "withheld: the table has personal columns"
+    assert (regex.unexpected_count, highest.observed) == (2, "2.5")
+    stored = [path.read_text() for path in tmp_path.rglob("*") if path.suffix in (".json", ".html")]
+    assert len(stored) > 2
+    assert not any(name in text for text in stored for name in ("Ada ", "Bob "))
+
+
 @pytest.mark.long
 def test_our_suites_have_the_same_results_in_great_expectations_alone(
     spark: SparkSession, tmp_path: Path
