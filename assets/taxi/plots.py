@@ -26,6 +26,20 @@ TAXI_PLOTS: Final = (
         unit="recorded trips",
     ),
     Plot(
+        title="Trips by borough of the pickup",
+        table=ZONE_HOURS.tables[0],
+        x="borough",
+        y="trips",
+        unit="recorded trips",
+    ),
+    Plot(
+        title="Zone activity: zones, by their TLC number, where most trips began",
+        table=ZONE_ACTIVITY.tables[0],
+        x="zone",
+        y="starts",
+        unit="replayed trips",
+    ),
+    Plot(
         title="Zone activity: trips that began",
         table=ZONE_ACTIVITY.tables[0],
         x="window_start",
