@@ -18,20 +18,17 @@ import ast
 import hashlib
 import importlib
 import importlib.util
-import inspect
-import linecache
 import logging
 import re
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import _lru_cache_wrapper, cache, cached_property, partial
-from itertools import chain
 from operator import attrgetter, itemgetter, methodcaller
 from pathlib import Path, PurePath
 from types import FunctionType, MethodType, ModuleType
@@ -41,6 +38,15 @@ from uuid import UUID
 import msgspec
 
 from rivermark.process.code_names import names_in
+from rivermark.process.evolution.source_files import (
+    assigned,
+    assigned_in,
+    file_of,
+    imported_from,
+    imported_within,
+    source_of,
+)
+from rivermark.process.evolution.syntax import Named, shape
 
 PLAIN: Final = (str, bytes, int, float, bool, Decimal, timedelta, datetime, date, time, type(None))
 SPELLED: Final = (
@@ -55,18 +61,6 @@ SAID_OTHERWISE: Final = frozenset(
 """Attributes of a class that its schema says already, or that change no meaning of its state."""
 SHORT: Final = 60
 """Characters up to which the text of an expression is kept as it is."""
-IGNORED: Final = frozenset({"annotation", "returns", "ctx", "type_comment", "kind", "type_params"})
-"""Fields of a syntax tree that change nothing of what the code does."""
-FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-CAPTURES: Final[dict[type[ast.AST], str]] = {
-    ast.FunctionDef: "name",
-    ast.AsyncFunctionDef: "name",
-    ast.ExceptHandler: "name",
-    ast.MatchAs: "name",
-    ast.MatchStar: "name",
-    ast.MatchMapping: "rest",
-}
-"""Nodes that set a variable without an `ast.Name`, with the field that says which."""
 MADE: Final = "<string>"
 """The file of methods that were made of a class's fields, as those of dataclasses."""
 FIELD: Final = "field "
@@ -79,9 +73,6 @@ TOKEN: Final = re.compile("\0(\\d+)\0")
 ROUNDS: Final = 8
 """How many calls deep two functions of equal code are told apart by what they call; the code of
 each function counts by itself, however deep it lies."""
-
-Named = Callable[[str], str | None]
-"""What stands for a dotted name of a module in its place; None for the name itself."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +164,7 @@ class _Collector:
                     self.of_function(member)
                 elif isinstance(member, type) and not issubclass(member, msgspec.Struct):
                     self.of_class(member)
-            for name, expression in _assigned(owner):
+            for name, expression in assigned(owner):
                 if not name.startswith("__") and name not in SAID_OTHERWISE:
                     fact = f"{kind}{owner.__name__}.{name}"
                     self._of_expression(fact, [expression], owner.__module__)
@@ -186,14 +177,14 @@ class _Collector:
         if function.__code__.co_filename == MADE:
             return
         name, module = function.__qualname__, function.__module__
-        source = _source_of(function, self._named_in(function.__globals__))
+        source = source_of(function, self._named_in(function.__globals__))
         self.note(
             f"code of {name}",
             # A method is called by its name, which nothing here can follow.
             f"{name if _is_method(function) else ''} {source}",
             module,
             of=function,
-            said=_digest(_source_of(function)),
+            said=_digest(source_of(function)),
         )
         for variable, cell in zip(
             function.__code__.co_freevars, function.__closure__ or (), strict=True
@@ -210,7 +201,7 @@ class _Collector:
             self.note(f"defaults of {name}", self.canonical(defaults), module, of=function)
         names = names_in(function.__code__)
         self._of_globals(names, function.__globals__)
-        for imported in _imported_within(function):
+        for imported in imported_within(function):
             if self._is_own(imported):
                 self._of_globals(names, vars(importlib.import_module(imported)))
 
@@ -245,9 +236,9 @@ class _Collector:
         and a collection may be filled while the process runs.
         """
         text = "; ".join(map(ast.unparse, written))
-        said = text if len(text) <= SHORT else _digest(_shape(written))
+        said = text if len(text) <= SHORT else _digest(shape(written))
         scope = getattr(sys.modules.get(module), "__dict__", {})
-        self.note(fact, _shape(written, self._named_in(scope)), module, said=said)
+        self.note(fact, shape(written, self._named_in(scope)), module, said=said)
         names = (n.id for each in written for n in ast.walk(each) if isinstance(n, ast.Name))
         self._of_globals(names, scope)
 
@@ -276,14 +267,14 @@ class _Collector:
     def _of_object_at(self, name: str, module: str) -> None:
         """A global that is an object or a collection: by the statements of its module."""
         for _ in range(MOST_IMPORTS):
-            file = _file_of(sys.modules.get(module))
-            written = [value for target, value in _assigned_in(file) if target == name]
+            file = file_of(sys.modules.get(module))
+            written = [value for target, value in assigned_in(file) if target == name]
             if written:
                 if (module, name) not in self._objects:
                     self._objects.add((module, name))
                     self._of_expression(f"constant {name}", written, module)
                 return
-            origin = _imported_from(file, name, module)
+            origin = imported_from(file, name, module)
             if origin is None or not self._is_own(origin[0]):
                 return
             module, name = origin
@@ -391,195 +382,5 @@ def _is_constant(name: str, value: object) -> bool:
     return name.isupper() and isinstance(value, (tuple, frozenset, list, dict, set))
 
 
-def _assigned(cls: type) -> Iterator[tuple[str, ast.expr]]:
-    """The values that the body of a class gives to names."""
-    nodes = [
-        node
-        for node in _nodes(_file_of(cls))
-        if isinstance(node, ast.ClassDef) and node.name == cls.__name__
-    ]
-    for statement in nodes[-1].body if nodes else ():
-        yield from _assigned_by(statement)
-
-
-def _assigned_in(file: str) -> Iterator[tuple[str, ast.expr]]:
-    """The values that the statements at the top of a module give to names, or to their items."""
-    for statement in _tree(file).body:
-        yield from _assigned_by(statement)
-
-
-def _assigned_by(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
-    match statement:
-        case ast.Assign(targets=targets, value=value):
-            for name in chain.from_iterable(map(_changed, targets)):
-                yield name, value
-        case (
-            ast.AnnAssign(target=target, value=ast.expr() as value)
-            | ast.AugAssign(target=target, value=value)
-        ):
-            for name in _changed(target):
-                yield name, value
-
-
-def _changed(target: ast.expr) -> Iterator[str]:
-    """The variables that an assignment to that target changes, or of which it changes an item."""
-    match target:
-        case ast.Name(id=name):
-            yield name
-        case ast.Subscript(value=value) | ast.Attribute(value=value) | ast.Starred(value=value):
-            yield from _changed(value)
-        case ast.Tuple(elts=places) | ast.List(elts=places):
-            for place in places:
-                yield from _changed(place)
-
-
-def _imported_from(file: str, name: str, module: str) -> tuple[str, str] | None:
-    """From which module, and as what there, the top of a module imports a name."""
-    for statement in _tree(file).body:
-        if isinstance(statement, ast.ImportFrom):
-            for alias in statement.names:
-                if (alias.asname or alias.name) == name:
-                    package = getattr(sys.modules.get(module), "__package__", None) or ""
-                    parts = package.split(".")
-                    above = parts[: len(parts) - statement.level + 1] if statement.level else []
-                    named = [statement.module] if statement.module else []
-                    return ".".join([*above, *named]), alias.name
-    return None
-
-
-def _imported_within(function: FunctionType) -> Iterator[str]:
-    """The modules that a function imports when it runs."""
-    package = str(function.__globals__.get("__package__") or "")
-    for node in _nodes_of(function):
-        for each in ast.walk(node):
-            if isinstance(each, ast.Import):
-                yield from (alias.name for alias in each.names)
-            elif isinstance(each, ast.ImportFrom):
-                yield importlib.util.resolve_name("." * each.level + (each.module or ""), package)
-
-
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def _source_of(function: FunctionType, named: Named | None = None) -> str:
-    """The syntax trees at the function's place; without its own name."""
-    return "; ".join(_shape(node, named) for node in _nodes_of(function)) or "unknown"
-
-
-def _nodes_of(function: FunctionType) -> list[ast.AST]:
-    """The syntax trees at the function's place; of lambdas all that begin in its line."""
-    code = function.__code__
-    return [
-        node
-        for node in _nodes(_file_of(function))
-        if not isinstance(node, ast.ClassDef)
-        and _begins(node) == code.co_firstlineno
-        and getattr(node, "name", "<lambda>") == code.co_name
-    ]
-
-
-def _file_of(value: Any) -> str:
-    """The file that defines it; empty for what was typed in, of which nothing can be compared."""
-    try:
-        return inspect.getsourcefile(value) or ""
-    except (TypeError, OSError):
-        return ""
-
-
-@cache
-def _tree(file: str) -> ast.Module:
-    """A file as it was at the first call: that of the code that runs."""
-    try:
-        return ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:
-        return ast.Module([], [])
-
-
-@cache
-def _nodes(file: str) -> list[ast.AST]:
-    """Functions and classes of a file."""
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-    return [node for node in ast.walk(_tree(file)) if isinstance(node, kinds)]
-
-
-def _begins(node: Any) -> int:
-    first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
-    return int(first)
-
-
-def _shape(node: object, named: Named | None = None) -> str:
-    """A syntax tree as text, the same in every version of Python and for all names of variables.
-
-    `named` says what stands for names of the module around it; a function's own name is left out.
-    """
-    if not isinstance(node, FUNCTIONS):
-        return _Shape(frozenset(), named).text(node)
-    return _Shape(_bound_in(node), named).text(node, without=("name",))
-
-
-def _bound_in(function: ast.AST) -> frozenset[str]:
-    """The variables of a function, and of those within it, that nothing outside can name."""
-    bound: set[str] = set()
-    shared: set[str] = set()
-    for node in ast.walk(function):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                bound.add(name)
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                shared.update(names)
-            case ast.arg(arg=name):
-                shared.add(name)  # A caller may name it.
-            case _ if type(node) in CAPTURES and node is not function:
-                bound.add(getattr(node, CAPTURES[type(node)]))
-    return frozenset(bound - shared)
-
-
-class _Shape:
-    """Writes a syntax tree as text, with variables numbered in the order in which they occur."""
-
-    def __init__(self, local: frozenset[str], named: Named | None) -> None:
-        self._local = local
-        self._named = named
-        self._numbers: dict[str, int] = {}
-
-    def text(self, node: object, without: tuple[str, ...] = ()) -> str:
-        """A node without some of its fields."""
-        if isinstance(node, list):
-            return "[" + ",".join(self.text(each) for each in node if not _says_nothing(each)) + "]"
-        if isinstance(node, ast.Name) and node.id in self._local:
-            return f"#{self._numbers.setdefault(node.id, len(self._numbers))}"
-        if not isinstance(node, ast.AST):
-            return repr(node)
-        if self._named is not None and (dotted := _dotted(node)) is not None:
-            variable = dotted.partition(".")[0] in self._local
-            if not variable and (stands := self._named(dotted)) is not None:
-                return stands
-        if isinstance(node, ast.AnnAssign) and node.value is not None:
-            node = ast.Assign([node.target], node.value)
-        captures = CAPTURES.get(type(node))
-        parts = [
-            f"{name}={self.text(ast.Name(value) if name == captures else value)}"
-            for name, value in ast.iter_fields(node)
-            if name not in IGNORED and name not in without and value is not None and value != []
-        ]
-        return f"{type(node).__name__}({','.join(parts)})"
-
-
-def _dotted(node: ast.AST) -> str | None:
-    """The name that an expression reads, with those of the modules before it."""
-    match node:
-        case ast.Name(id=name, ctx=ast.Load()):
-            return name
-        case ast.Attribute(value=value, attr=name, ctx=ast.Load()):
-            before = _dotted(value)
-            return None if before is None else f"{before}.{name}"
-    return None
-
-
-def _says_nothing(node: object) -> bool:
-    """Whether a statement is a docstring, an ellipsis, `pass`, or an annotation alone."""
-    match node:
-        case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.AnnAssign(value=None):
-            return True
-    return False
