@@ -35,6 +35,8 @@ from rivermark.model.errors import TableDamaged
 
 CUT_TEXT: Final = 32
 """Characters of a text from which on its bounds may be cut."""
+MATERIALIZED: Final = "delta.rowTracking.materialized"
+"""How the properties begin that name columns of row tracking."""
 ROUNDED: Final = timedelta(milliseconds=1)
 RESTORE: Final = "Put the file back from a copy of the lake"
 
@@ -189,17 +191,18 @@ def data_files(table_path: str) -> list[DataFile]:
     added = {name: _values(actions[name]) for name in actions.column_names}
     none = [None] * actions.num_rows
     # With column mapping files have other names than the table.
-    mapped = "delta.columnMapping.mode" in table.metadata().configuration
-    names = {column.name for column in table.schema().fields} - {
-        *table.metadata().partition_columns
-    }
+    metadata = table.metadata()
+    mapped = "delta.columnMapping.mode" in metadata.configuration
+    # Row tracking keeps ids in columns of the files that the table does not have.
+    tracked = {v for k, v in metadata.configuration.items() if k.startswith(MATERIALIZED)}
+    names = {column.name for column in table.schema().fields} - {*metadata.partition_columns}
     return [
         DataFile(
             # Files of a shallow clone lie elsewhere.
             root / unquote(path).removeprefix("file:"),
             added["size_bytes"][n],
             added.get("num_records", none)[n],
-            None if mapped else frozenset(names),
+            None if mapped else frozenset(names | tracked),
             {
                 name: (added.get(f"min.{name}", none)[n], added.get(f"max.{name}", none)[n])
                 for name in (() if mapped else names)
