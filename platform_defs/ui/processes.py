@@ -13,29 +13,30 @@ from types import FrameType
 
 import psutil
 
-from rivermark.runtime.supervision.live_process import Began, began_at, live_process
+from rivermark.runtime.supervision.live_process import live_process, start_of
 
 Handler = Callable[[int, FrameType | None], None] | signal.Handlers
 
 
 @dataclass(frozen=True)
 class Living:
-    """A process by its number and its start: numbers are used again."""
+    """A process by its number and its start (`began`: seconds since 1970)."""
 
     pid: int
-    began: Began
+    began: float
+    start: str | None = None
 
     @classmethod
     def of(cls, pid: int) -> Living:
         """The process that has the number now; one that ended at once counts as not living."""
         try:
-            return cls(pid, began_at(pid))
+            return cls(pid, psutil.Process(pid).create_time(), start_of(pid))
         except psutil.NoSuchProcess:
             return cls(pid, 0.0)
 
     def runs(self) -> bool:
         """Whether it is still there."""
-        return live_process(self.pid, self.began) is not None
+        return live_process(self.pid, self.began, self.start) is not None
 
     def end(self, signal_number: int) -> None:
         """Send it a signal, if it is still there."""

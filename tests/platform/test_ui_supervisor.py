@@ -176,7 +176,7 @@ def test_a_process_is_known_by_its_start_too() -> None:
     own = Living.of(os.getpid())
 
     assert own.runs()
-    assert not Living(own.pid, "another boot/1").runs()
+    assert not Living(own.pid, own.began, "another boot/1").runs()
     assert not Living(99_999_999, time.time()).runs()
 
 

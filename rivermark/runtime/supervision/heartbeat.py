@@ -12,7 +12,7 @@ from typing import Final, Literal
 import psutil
 
 from rivermark.runtime.supervision import state_file
-from rivermark.runtime.supervision.live_process import Began, live_process
+from rivermark.runtime.supervision.live_process import start_of
 from rivermark.runtime.supervision.state_file import UnreadableState
 
 State = Literal["starting", "running", "idle", "stopping", "stopped", "failed"]
@@ -37,7 +37,7 @@ ENDED: Final = frozenset({"stopped", "failed"})
 class Heartbeat:
     """The last reported status of one stream. All times are UTC.
 
-    `pid` is the Python process that hosts the stream, which began at `began`, and `jvm_pid` its
+    `pid` is the Python process that hosts the stream, which began at `start`, and `jvm_pid` its
     Spark session, both on `host`. `error` is the last failure, until a batch is finished: in state
     `starting` the run starts the stream again, in state `failed` it has given the stream up.
     `restartable` is False where another start would fail the same way (lost data, an incompatible
@@ -50,7 +50,7 @@ class Heartbeat:
     run_id: str
     pid: int
     host: str = field(default_factory=gethostname)
-    began: Began | None = None
+    start: str | None = None
     jvm_pid: int | None = None
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
     state: State = "starting"
@@ -124,11 +124,11 @@ def host_alive(heartbeat: Heartbeat) -> bool | None:
     if heartbeat.host != gethostname():
         return None
     try:
-        if heartbeat.began is not None:
-            return live_process(heartbeat.pid, heartbeat.began) is not None
         process = psutil.Process(heartbeat.pid)
         if process.status() == psutil.STATUS_ZOMBIE:
             return False
+        if heartbeat.start is not None:
+            return start_of(heartbeat.pid) == heartbeat.start
         started = datetime.fromtimestamp(process.create_time(), UTC)
     except psutil.NoSuchProcess:
         return False

@@ -17,7 +17,7 @@ from rivermark.lake.full_disk import is_disk_full
 from rivermark.model.errors import LeaseLost, RivermarkError, StreamAlreadyRunning
 from rivermark.runtime.supervision import state_file
 from rivermark.runtime.supervision.heartbeat import ENDED, Heartbeat, HeartbeatStore
-from rivermark.runtime.supervision.live_process import Began, began_at, live_process
+from rivermark.runtime.supervision.live_process import live_process, start_of
 from rivermark.runtime.supervision.state_file import UnreadableState
 
 LOG = logging.getLogger("rivermark")
@@ -35,18 +35,22 @@ FAR_SILENCE: Final = timedelta(minutes=2)
 class Owner:
     """Who holds, or last held, a lease; processes are identified by number and start.
 
+    `pid_start` and `jvm_start` are those of `start_of`, the others seconds since 1970.
+
     `token` is larger than that of every owner before it.
     """
 
     run_id: str
     pid: int
-    pid_began: Began
+    pid_began: float
     host: str
     at: datetime
     jvm_pid: int | None = None
-    jvm_began: Began | None = None
+    jvm_began: float | None = None
     released: bool = False
     token: int = 0
+    pid_start: str | None = None
+    jvm_start: str | None = None
 
 
 class Lease:
@@ -114,7 +118,8 @@ class Lease:
                     token=token,
                     run_id=run_id,
                     pid=os.getpid(),
-                    pid_began=began_at(os.getpid()),
+                    pid_began=psutil.Process().create_time(),
+                    pid_start=start_of(os.getpid()),
                     host=gethostname(),
                     at=datetime.now(UTC),
                 )
@@ -157,7 +162,9 @@ class Lease:
         if self._owner is None:
             raise RuntimeError(f"the lease of stream '{self.stream}' is not held")
         self.check()
-        self._write(replace(self._owner, jvm_pid=jvm_pid, jvm_began=began_at(jvm_pid)))
+        began = psutil.Process(jvm_pid).create_time()
+        start = start_of(jvm_pid)
+        self._write(replace(self._owner, jvm_pid=jvm_pid, jvm_began=began, jvm_start=start))
 
     def release(self) -> None:
         """Give the lease back; without effect when it is not held, or was lost."""
@@ -248,11 +255,11 @@ class Lease:
             alive = beat.at if beat and beat.run_id == owner.run_id else owner.at
             self._check_silence(alive, owner)
             return
-        if live_process(owner.pid, owner.pid_began) is not None:
+        if live_process(owner.pid, owner.pid_began, owner.pid_start) is not None:
             if owner.pid == os.getpid():
                 return
             raise StreamAlreadyRunning(self._held_by(owner))
-        jvm = live_process(owner.jvm_pid, owner.jvm_began)
+        jvm = live_process(owner.jvm_pid, owner.jvm_began, owner.jvm_start)
         if jvm is None:
             return
         try:

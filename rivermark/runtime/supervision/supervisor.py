@@ -34,7 +34,7 @@ from rivermark.runtime.supervision.heartbeat import (
     HeartbeatStore,
 )
 from rivermark.runtime.supervision.lease import Lease
-from rivermark.runtime.supervision.live_process import began_at
+from rivermark.runtime.supervision.live_process import start_of
 from rivermark.runtime.supervision.progress_log import ProgressLog
 from rivermark.runtime.supervision.reset import tables_of
 from rivermark.runtime.supervision.stream_run import StreamRun
@@ -82,7 +82,7 @@ class Supervisor:
         self._progressed: dict[str, datetime] = {}
         self._last_beat = self._last_flush = 0.0
         self._jvm = jvm_pid_of(spark)
-        self._began = began_at(os.getpid())
+        self._started = start_of(os.getpid())
 
     def __enter__(self) -> Self:
         """Take every lease, all or none (StreamAlreadyRunning), then open every host."""
@@ -301,7 +301,7 @@ class Supervisor:
             group=run.stream.group,
             run_id=self.run_id,
             pid=os.getpid(),
-            began=self._began,
+            start=self._started,
             jvm_pid=self._jvm,
             state=run.state,
             batch_id=summary.batches or None,

@@ -18,7 +18,7 @@ from rivermark.model.errors import LeaseLost, RivermarkError, StreamAlreadyRunni
 from rivermark.runtime.supervision import state_file
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore, host_alive
 from rivermark.runtime.supervision.lease import Lease, Owner
-from rivermark.runtime.supervision.live_process import Began, began_at, live_process
+from rivermark.runtime.supervision.live_process import live_process, start_of
 
 RIDES = "taxi/rides"
 
@@ -257,7 +257,7 @@ def test_a_step_of_the_clock_makes_no_other_process_of_an_owner_or_its_engine(
     """psutil adds the moment of the boot to a process's start, which moves with the clock."""
     with another_run(tmp_path) as (run, engine):
         beat = Heartbeat(
-            stream=RIDES, group="taxi", run_id="run-1", pid=run.pid, began=began_at(run.pid)
+            stream=RIDES, group="taxi", run_id="run-1", pid=run.pid, start=start_of(run.pid)
         )
         boot = psutil.boot_time()
         monkeypatch.setattr(psutil._psplatform, "boot_time", lambda: boot + 3600)
@@ -273,11 +273,14 @@ def test_a_step_of_the_clock_makes_no_other_process_of_an_owner_or_its_engine(
 
 
 def test_a_process_that_got_the_number_of_another_one_is_not_that_one() -> None:
-    boot, _, ticks = str(began_at(os.getpid())).partition("/")
-    assert live_process(os.getpid(), f"{boot}/{ticks}") is not None
-    for other in (f"{boot}/{int(ticks) + 1}", f"before/{ticks}", 0.0):
-        assert live_process(os.getpid(), other) is None
-        beat = Heartbeat(stream=RIDES, group="taxi", run_id="r", pid=os.getpid(), began=other)
+    began = psutil.Process().create_time()
+    boot, _, ticks = str(start_of(os.getpid())).partition("/")
+    assert live_process(os.getpid(), 0.0, f"{boot}/{ticks}") is not None
+    assert live_process(os.getpid(), began) is not None
+    assert live_process(os.getpid(), began - 60) is None
+    for other in (f"{boot}/{int(ticks) + 1}", f"before/{ticks}"):
+        assert live_process(os.getpid(), began, other) is None
+        beat = Heartbeat(stream=RIDES, group="taxi", run_id="r", pid=os.getpid(), start=other)
         assert host_alive(beat) is False
 
 
@@ -332,7 +335,7 @@ def write_owner(
     host: str | None = None,
     pid: int = 1,
     jvm_pid: int | None = None,
-    jvm_began: Began | None = None,
+    jvm_began: float | None = None,
 ) -> None:
     """What a run that died on the way leaves behind."""
     Lease(state_root, RIDES).acquire("run-1").release()
@@ -345,9 +348,11 @@ def write_owner(
             left,
             pid=pid,
             pid_began=0.0,
+            pid_start=None,
             host=host or left.host,
             jvm_pid=jvm_pid,
             jvm_began=jvm_began,
+            jvm_start=None,
             released=False,
         ),
     )
