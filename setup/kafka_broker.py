@@ -50,6 +50,7 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
 log.cleaner.dedupe.buffer.size=8388608
+log.cleaner.backoff.ms=1000
 """
 """Topics are made on purpose: one that a misspelled name makes hides the mistake. They keep what
 they hold, whatever its age: messages replayed from the past are older than the usual week."""

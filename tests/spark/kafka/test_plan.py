@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from rivermark import ConsumerGroup, RivermarkError
 from rivermark.ingest.plan import open_source
@@ -17,7 +20,15 @@ from rivermark.monitor.lag import keeps_up, lag_of
 from rivermark.monitor.status import status_of
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.settings import Settings
-from tests.spark.helpers.kafka import Topics, deploy, millis, poll, source_of
+from rivermark.testing import wait_until
+from tests.spark.helpers.kafka import (
+    Topics,
+    committed_messages,
+    deploy,
+    millis,
+    poll,
+    source_of,
+)
 from tests.spark.helpers.source_contract import event
 
 
@@ -136,3 +147,37 @@ def test_what_is_unread_is_shown_and_checked_by_partition(
     assert status.lag is not None
     assert "no Kafka broker answers at 127.0.0.1:1" in status.lag.sentence(now)
     assert not keeps_up(settings, silent, now).passed
+
+
+@pytest.mark.long
+def test_a_planned_range_is_read_without_what_compaction_has_taken_meanwhile(
+    tmp_path: Path, topics: Topics
+) -> None:
+    soon = {"segment.ms": "50", "max.compaction.lag.ms": "100", "delete.retention.ms": "0"}
+    topic = topics.make("", 1, **{"cleanup.policy": "compact", **soon})
+
+    def send(first: int, last: int, **options: Any) -> None:
+        # Only a segment that is closed is compacted, which the next message behind its time does.
+        for number in range(first, last):
+            topics.send(topic, [event(number)], **options)
+            time.sleep(0.06)
+
+    send(0, 12, key="a")
+    send(12, 24, key="b")
+    deployment = deploy(None, tmp_path, topics, topic, max_messages=10)
+    assert sum(end - start for start, end in poll(deployment)[f"{topic}/0"]) == 24
+    topics.send(topic, [None], key="a")
+
+    def offsets() -> list[int | None]:
+        send(99, 100, key="c")
+        return [m.offset() for m in committed_messages(topics, topic) if (m.offset() or 0) < 24]
+
+    wait_until(lambda: offsets() == [23], reason="the topic is compacted")
+    source = open_source(deployment.lake, "", deployment.ingest)
+    rows = []
+    for split in deployment.plan():
+        records = source.read(cast(SparkSession, None), [split], small=True).rows
+        assert isinstance(records, pa.Table)
+        rows += records["_row"].to_pylist()
+    source.close()
+    assert rows == [23]
