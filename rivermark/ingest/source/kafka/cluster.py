@@ -38,7 +38,7 @@ PASSING: Final = (
 
 
 class BrokersUnreachable(RivermarkError):
-    """No broker answers."""
+    """No broker answers, or not the one that leads a partition."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,12 @@ class Cluster:
         for name, future in futures.items():
             described = self._result(future)
             if described is not None:
+                for partition in described.partitions:
+                    if partition.leader is None or partition.leader.id < 0:
+                        raise BrokersUnreachable(
+                            f"partition {partition.id} of topic '{name}' has no leader: the broker "
+                            f"that holds it is away ({self._servers})"
+                        )
                 numbers = sorted(partition.id for partition in described.partitions)
                 known[name] = Topic(
                     str(described.topic_id), tuple(Partition(name, n) for n in numbers)
