@@ -244,9 +244,11 @@ class SecondBroker(Broker):
 def test_a_partition_without_a_leader_is_waited_for_and_named(
     broker: Broker, where: SinkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    topics = Topics(broker.address)
+    # The topics of transactions and groups are made with the first use, and are to stay.
+    write_until_done(KafkaSink(topic=topics.make(), brokers=topics.brokers), where, 0)
     second = SecondBroker(tmp_path / "second", free_port(), dies_with_parent=True, first=broker)
     second.start()
-    topics = Topics(broker.address)
     assignment = [[1], [2]]
     new = NEW.NewTopic("two", 2, replica_assignment=assignment)
     wait_until(lambda: len(topics.admin.list_topics(timeout=10).brokers) == 2, reason="both")
@@ -260,6 +262,10 @@ def test_a_partition_without_a_leader_is_waited_for_and_named(
     kill(second)
     cluster = Cluster({"bootstrap.servers": topics.brokers}, "read_committed")
     wait_until(lambda: not leads(topics, 1), reason="partition 1 has no leader")
+    # A client that knew the broker may first wait for an answer of it.
+    assert len(source.discover().waiting) == 1
+    source.close()
+    source = KafkaSource(brokers=topics.brokers, topics="two").open("")
     [waiting] = source.discover().waiting
     assert waiting.reason.startswith("partition 1 of topic 'two' has no leader: ")
     monkeypatch.setattr(kafka_writers, "PATIENCE_SECONDS", 5.0)
@@ -271,8 +277,6 @@ def test_a_partition_without_a_leader_is_waited_for_and_named(
     wait_until(lambda: leads(topics, 1), reason="partition 1 has a leader")
     write_until_done(sink, where, 1)
     assert sent(topics, "two") == [*range(100)]
-    source.close()
-    source = KafkaSource(brokers=topics.brokers, topics="two").open("")
     ranges = [Range.of_split(split) for split in source.discover().ready]
     ends = cluster.ends([Partition("two", 0), Partition("two", 1)])
     assert {r.of: r.end for r in ranges} == {p: e.behind for p, e in ends.items()}

@@ -43,10 +43,11 @@ class BrokersUnreachable(RivermarkError):
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic as it is now: the broker's id for it, and its partitions."""
+    """A topic as it is now: the broker's id for it, its partitions, and those without a leader."""
 
     id: str
     partitions: tuple[Partition, ...]
+    leaderless: tuple[Partition, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,17 +98,25 @@ class Cluster:
         for name, future in futures.items():
             described = self._result(future)
             if described is not None:
-                for partition in described.partitions:
-                    if partition.leader is None or partition.leader.id < 0:
-                        raise BrokersUnreachable(
-                            f"partition {partition.id} of topic '{name}' has no leader: the broker "
-                            f"that holds it is away ({self._servers})"
-                        )
-                numbers = sorted(partition.id for partition in described.partitions)
+                partitions = sorted(
+                    (Partition(name, p.id), p.leader is not None and p.leader.id >= 0)
+                    for p in described.partitions
+                )
                 known[name] = Topic(
-                    str(described.topic_id), tuple(Partition(name, n) for n in numbers)
+                    str(described.topic_id),
+                    tuple(partition for partition, _ in partitions),
+                    tuple(partition for partition, led in partitions if not led),
                 )
         return known
+
+    def ends_of(self, topics: Collection[Topic]) -> dict[Partition, Ends]:
+        """The ends of all partitions of topics."""
+        for partition in (p for topic in topics for p in topic.leaderless):
+            raise BrokersUnreachable(
+                f"partition {partition.number} of topic '{partition.topic}' has no leader: the "
+                f"broker that holds it is away ({self._servers})"
+            )
+        return self.ends([p for topic in topics for p in topic.partitions])
 
     def ends(self, partitions: Collection[Partition]) -> dict[Partition, Ends]:
         """The ends of partitions; those that have gone meanwhile are left out."""

@@ -127,8 +127,7 @@ class KafkaReader(SourceReader):
             self._names = frozenset(named)
         planned = {partition.topic for partition in self._positions}
         topics = self._cluster.topics({*self._source.names, *self._names, *planned})
-        ends = self._cluster.ends([p for topic in topics.values() for p in topic.partitions])
-        return topics, ends
+        return topics, self._cluster.ends_of(topics.values())
 
     def _open_ends(self) -> list[Range]:
         """The position of each partition, as a range without a known end."""
