@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from rivermark.model.limit import Limit
 
 Item = str | int | bool
+_CONDITION_COLUMN: Final = re.compile(r"""col\(["']([^"'.`]+)["']\)""")
+"""A column in a condition on rows, as Great Expectations writes it; fields are left to it."""
 
 
 @dataclass(frozen=True)
@@ -124,10 +127,11 @@ class OfGreatExpectations:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the arguments name as such."""
+        """The columns that the arguments name as such, and those of a `row_condition`."""
         kwargs = self.kwargs
         single = [kwargs[key] for key in ("column", "column_A", "column_B") if key in kwargs]
-        return (*single, *kwargs.get("column_list", ()))
+        of_rows = _CONDITION_COLUMN.findall(str(kwargs.get("row_condition")))
+        return (*single, *kwargs.get("column_list", ()), *of_rows)
 
 
 TableQuestion = Columns | RowCount

@@ -1,22 +1,33 @@
-"""The expressions of a contract, each tried alone: which of them Spark cannot make a plan of."""
+"""The expressions of declarations, each tried alone: which of them Spark cannot make a plan of."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final, NamedTuple
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, NullType, StructType
+from pyspark.sql.types import BooleanType, DataType, DateType, NullType, StructType
 
-from rivermark.model.contract import RAW_SCHEMA, Contract, Field, Rule
+from rivermark.model.contract import RAW_SCHEMA, Contract
 from rivermark.model.declared import place_of
 from rivermark.model.errors import DeclarationError, RivermarkError
-from rivermark.model.place import raised_at
+from rivermark.model.place import Place, raised_at
 from rivermark.model.plan_errors import plan_fault, plan_place
 
-CONDITIONS: Final = (BooleanType, NullType)
+
+class Expected(NamedTuple):
+    """Of which types an expression must be, and what is said of another one."""
+
+    word: str
+    values: str
+    types: tuple[type[DataType], ...]
+
+
+CONDITION: Final = Expected("condition", "true or false", (BooleanType, NullType))
+DAY: Final = Expected("day", "a date", (DateType,))
 
 
 def expression_faults(
@@ -26,42 +37,44 @@ def expression_faults(
     columns = [*contract.columns(), *RAW_SCHEMA]
     rows = spark.createDataFrame([], StructType(columns))
     for rule in contract.rules:
-        fault = _fault(rows, f"stream '{stream}': rule '{rule.name}'", rule)
-        if fault is not None:
+        what = f"stream '{stream}': rule '{rule.name}'"
+        if fault := expression_fault(rows, what, rule.broken, place_of(rule), CONDITION):
             yield fault
     for field in contract.fields:
         if field.read is not None:
-            fault = _fault(rows, f"stream '{stream}': the reader of field '{field.name}'", field)
-            if fault is not None:
+            what = f"stream '{stream}': the reader of field '{field.name}'"
+            read = partial(field.read, F.lit("text"))
+            if fault := expression_fault(rows, what, read, place_of(field)):
                 yield fault
 
 
-def _fault(rows: DataFrame, what: str, declared: Rule | Field) -> DeclarationError | None:
+def expression_fault(
+    rows: DataFrame,
+    what: str,
+    make: Callable[[], object],
+    place: Place | None,
+    expected: Expected | None = None,
+) -> DeclarationError | None:
+    """Why what `make` returns cannot be computed of the rows, or is not what is expected.
+
+    `place` is where it was declared, for errors that have no line of their own.
+    """
     try:
-        made = _expression(declared)
+        made = make()
         if not isinstance(made, Column):
             kind = type(made).__name__
-            return DeclarationError(f"{what} returns a {kind} and not a Column").at(
-                place_of(declared)
-            )
+            return DeclarationError(f"{what} returns a {kind} and not a Column").at(place)
         of_type = rows.select(made.alias("made")).schema["made"].dataType
     except AnalysisException as error:
-        place = plan_place(error) or place_of(declared)
-        return DeclarationError(f"{what}: {plan_fault(error)}").at(place)
+        return DeclarationError(f"{what}: {plan_fault(error)}").at(plan_place(error) or place)
     except RivermarkError as error:
-        return DeclarationError(f"{what}: {error}").at(place_of(declared))
+        return DeclarationError(f"{what}: {error}").at(place)
     except Exception as error:
         text = f"{what} raises {type(error).__name__}: {error}"
-        return DeclarationError(text).at(raised_at(error) or place_of(declared))
-    if isinstance(declared, Rule) and not isinstance(of_type, CONDITIONS):
+        return DeclarationError(text).at(raised_at(error) or place)
+    if expected is not None and not isinstance(of_type, expected.types):
         return DeclarationError(
-            f"{what} is no condition: it is {of_type.simpleString()}, and must be true or false"
-        ).at(place_of(declared))
+            f"{what} is no {expected.word}: it is {of_type.simpleString()}, and must be "
+            f"{expected.values}"
+        ).at(place)
     return None
-
-
-def _expression(declared: Rule | Field) -> object:
-    if isinstance(declared, Rule):
-        return declared.broken()
-    assert declared.read is not None  # noqa: S101 - only fields with a reader are tried
-    return declared.read(F.lit("text"))

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from rivermark.ingest.parse.expressions import CONDITION, DAY, expression_fault
 from rivermark.model.declared import place_of
 from rivermark.model.errors import DeclarationError
 from rivermark.model.place import Place
-from rivermark.model.plan_errors import plan_fault, plan_place
 from rivermark.model.stream import Output, Stream, table_of
 from rivermark.model.table import Table
 from rivermark.operators.reach import BuildReach, collecting
@@ -38,19 +37,21 @@ class EmptyInputs:
         """What the build of a stream is called with."""
         by_stream = stream.kind == "append" and not isinstance(stream.build, ProcessBuild)
         reads = map(table_of, stream.reads)
-        frames = [self._read(stream, t) if by_stream else self._whole(t.schema) for t in reads]
-        return [*frames, *(self._whole(table_of(each).schema) for each in stream.static)]
+        frames = [self._read(stream, t) if by_stream else self.whole(t.schema) for t in reads]
+        return [*frames, *(self.whole(table_of(each).schema) for each in stream.static)]
 
     def _read(self, stream: Stream, table: Table) -> DataFrame:
         rows = self.spark.readStream.schema(table.schema).parquet(str(self.folder))
         return with_watermark(stream, table, rows)
 
-    def _whole(self, schema: StructType) -> DataFrame:
+    def whole(self, schema: StructType) -> DataFrame:
+        """A table with these columns."""
         return self.spark.createDataFrame([], schema)
 
 
 def build_faults(stream: Stream, inputs: EmptyInputs) -> Iterator[DeclarationError]:
     """What is wrong with the build of a stream and the rows that it makes."""
+    yield from _touches_faults(stream, inputs)
     try:
         frames = inputs.of(stream)
         with collecting(BuildReach()) as reach:
@@ -70,15 +71,20 @@ def build_faults(stream: Stream, inputs: EmptyInputs) -> Iterator[DeclarationErr
         yield error.at(place_of(stream))
 
 
+def _touches_faults(stream: Stream, inputs: EmptyInputs) -> Iterator[DeclarationError]:
+    if stream.touches is not None:
+        rows = inputs.whole(table_of(stream.reads[0]).schema)
+        what = f"stream '{stream.name}': `touches`"
+        if wrong := expression_fault(rows, what, stream.touches, place_of(stream), DAY):
+            yield wrong
+
+
 def _output_faults(stream: Stream, output: Output, built: DataFrame) -> Iterator[DeclarationError]:
-    try:
-        rows = built if output.where is None else built.where(output.where())
-        yield from column_faults(stream.name, output.table, rows.schema, exact=True)
-    except AnalysisException as error:
-        yield DeclarationError(
-            f"stream '{stream.name}': the condition of table '{output.table.name}': "
-            f"{plan_fault(error)}"
-        ).at(plan_place(error))
+    if output.where is not None:
+        what = f"stream '{stream.name}': the condition of table '{output.table.name}'"
+        if wrong := expression_fault(built, what, output.where, place_of(output), CONDITION):
+            yield wrong
+    yield from column_faults(stream.name, output.table, built.schema, exact=True)
 
 
 def place_of_build(stream: Stream) -> Place | None:

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from assets.topology import TOPOLOGY
-from rivermark import Daily, Ingest, Rule, Stream, Suite, Table, Topology, expect
+from rivermark import Daily, Ingest, Output, Rule, Stream, Suite, Table, Topology, expect
 from rivermark.model.errors import StreamFailed
 from rivermark.model.stream import AnyStream
 from rivermark.operators import TumblingWindow, per_window
@@ -28,7 +28,7 @@ from rivermark.runtime.spark.session import open_session
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
 from rivermark.testing.landing.writer import land
-from tests.oracles.cafe import contract, orders, sales, sales_per_quarter
+from tests.oracles.cafe import contract, orders, sales, sales_per_quarter, sales_table
 from tests.unit.docs.test_mistakes import AT, PAGE, rows_of
 
 QUARTER = timedelta(minutes=15)
@@ -95,6 +95,11 @@ CHECKED: dict[str, Callable[[], AnyStream]] = {
         build=lambda rows: sales_per_quarter(rows).withColumn("sales", F.col("sales") * 1.0)
     ),
     "`build` returns nothing": lambda: sales(build=lambda rows: None),
+    "a condition of a table": lambda: sales(writes=(Output(sales_table(), lambda: True),)),  # type: ignore[arg-type,return-value]
+    "a column in the condition of a table": lambda: sales(
+        writes=(Output(sales_table(), lambda: F.col("salse") > 0),)
+    ),
+    "the day that rows touch": lambda: sales(kind="refresh", touches=lambda: F.col("at")),
     "a timer without `margin`": forgotten,
     "a column in a suite's SQL": lambda: sales(
         suite=Suite(expectations=(expect.no_rows_where("sale < 0", name="no refunds"),))

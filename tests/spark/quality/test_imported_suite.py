@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from rivermark import Stream, Table
 from rivermark.model.suite import Suite
 from rivermark.quality.exported_suite import to_great_expectations
 from rivermark.quality.gx.evaluator import SparkEvaluator
 from rivermark.quality.gx.main_module import main_module_with_a_file
 from rivermark.quality.imported_suite import from_great_expectations
+from rivermark.runtime.preflight.suites import suite_faults
 from tests.spark.quality.test_evaluators_agree import EVERYTHING, evaluators, suites
 from tests.unit.quality.planted import faulty_rows
 from tests.unit.quality.test_imported_suite import expectation
@@ -38,9 +41,13 @@ def test_a_suite_that_a_team_has_is_evaluated_as_it_is(spark: SparkSession, tmp_
         ],
     }
     unknown = {"type": "expect_nobody_knows", "kwargs": {"column": "name"}}
+    misspelt = {"type": "expect_miles_on_the_glob", "kwargs": {"column": "name"}}
     wrong = {"type": "expect_column_mean_to_be_between", "kwargs": {"column": "name", "floor": 1}}
     more = from_great_expectations({"name": "more", "expectations": [unknown, wrong]})
     known = from_great_expectations(theirs, module="tests.spark.helpers.team_expectations")
+    near = from_great_expectations(
+        {"name": "near", "expectations": [misspelt]}, module="tests.spark.helpers.team_expectations"
+    )
     suite = Suite("test/everything", (*known, *more))
     rows = faulty_rows(EVERYTHING.schema, 200)
     frame = spark.createDataFrame(rows, EVERYTHING.schema)
@@ -67,6 +74,22 @@ def test_a_suite_that_a_team_has_is_evaluated_as_it_is(spark: SparkSession, tmp_
     assert "does not take" in refused.observed
     assert result.docs_path is not None
     assert "on the globe" in result.docs_path.read_text()
+    # `rivermark check` says the same before any run.
+    read = Table(name="test/read", schema="at timestamp", description="Read.", event_time="at")
+    stream = Stream(
+        reads=(read,),
+        build=lambda rows: rows,
+        writes=EVERYTHING,
+        group="test",
+        lateness=timedelta(0),
+        suite=Suite("test/everything", (*known, *more, *near)),
+    )
+    faults = [str(fault) for fault in suite_faults(stream)]
+    assert len(faults) == 3
+    assert "knows no 'expect_nobody_knows'; give the module" in faults[0]
+    assert "does not take" in faults[1]
+    assert "did you mean 'expect_miles_on_the_globe'?" in faults[2]
+    assert all("test_imported_suite.py, line " in fault for fault in faults)
 
 
 def test_what_great_expectations_observes_of_personal_columns_reaches_no_result_and_no_page(

@@ -168,8 +168,13 @@ def test_what_only_great_expectations_evaluates_is_left_out_without_spark() -> N
     }
 
 
-def test_a_column_that_the_table_lacks_is_told_when_it_is_declared() -> None:
-    mean = expectation("expect_column_mean_to_be_between", column="fair", max_value=2)
+@pytest.mark.parametrize(
+    "arguments", [{"column": "fair"}, {"column": "fare", "row_condition": 'col("fair").notNull()'}]
+)
+def test_a_column_that_the_table_lacks_is_told_when_it_is_declared(
+    arguments: dict[str, str],
+) -> None:
+    mean = expectation("expect_column_mean_to_be_between", **arguments, max_value=2)
     suite = Suite("test/fares", from_great_expectations({"name": "f", "expectations": [mean]}))
 
     with pytest.raises(DeclarationError, match="no column 'fair'; did you mean 'fare'"):
