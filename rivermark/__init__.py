@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rivermark.model.suite import Suite
     from rivermark.model.table import Daily, Table
     from rivermark.model.topology import Topology
+    from rivermark.model.watermark import PerProducer
     from rivermark.sinks.console import ConsoleSink
     from rivermark.sinks.delta_append import DeltaAppend
     from rivermark.sinks.delta_upsert import DeltaUpsert
@@ -74,6 +75,7 @@ __all__ = [
     "Marks",
     "NoRestart",
     "Output",
+    "PerProducer",
     "Plot",
     "PostgresAppend",
     "PostgresSource",
@@ -127,6 +129,7 @@ _MODULES: Final = {
     "Marks": "model.plot",
     "NoRestart": "model.restart_strategy",
     "Output": "model.stream",
+    "PerProducer": "model.watermark",
     "Plot": "model.plot",
     "Protobuf": "ingest.source.kafka.formats",
     "PostgresAppend": "sinks.postgres.declaration",

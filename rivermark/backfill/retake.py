@@ -172,7 +172,11 @@ def _decide(
 ) -> SplitOutcome:
     """Mark the rows that run ahead of the stream; none is late."""
     bounds, _ = evaluate_splits(
-        [split], read.statistics, read.rows, admission.progress, replace(ingest, lateness=None)
+        [split],
+        read.statistics,
+        read.rows,
+        admission.progress,
+        replace(ingest, lateness=None, watermark=None),
     )
     statistics = read.statistics.get(split.name)
     marked = read.rows.mark({n: b for n, b in bounds.items() if may_exceed(statistics, b)})

@@ -11,8 +11,11 @@ from rivermark.cli.arguments import Groups, Home, Json, Streams
 from rivermark.cli.console import ago, coloured, grid, moment, number, out, plain, print_json
 from rivermark.cli.deployment import selected, settings_for, topology
 from rivermark.lake.snapshot import snapshot
+from rivermark.model.printable import printable
 from rivermark.model.stream import AnyStream, Stream
+from rivermark.monitor.late_statistics import span
 from rivermark.monitor.status import StreamStatus, desired_states, status_of
+from rivermark.monitor.watermarks import ProducerProgress
 
 NUMERIC: Final = ("rows in", "admitted", "late", "quarantined", "rows")
 
@@ -22,14 +25,15 @@ def status(
 ) -> None:
     """Show each stream: rows in, admitted, late, quarantined, watermark, state, last batch.
 
-    Without names all streams. Below a group are the counters of its process functions, and what is
-    unread of topics, by partition.
+    Without names all streams. Below a group are the counters of its process functions, what is
+    unread of topics, by partition, and how far producers have come that have a watermark each.
 
     JSON:
         lake, groups (group, state, by, at, reason, problem),
         streams (stream, group, state, alive, rows_in, admitted, late, quarantined, rows, rows_day,
         rows_per_second, restarts, watermark, last_batch_at, error, metrics,
-        lag (records, oldest, parts (name, records, newest, oldest), problem), set_aside),
+        lag (records, oldest, parts (name, records, newest, oldest), problem),
+        producers (name, newest, heard, ahead_seconds), set_aside),
         sinks (table, sink)
 
     Examples:
@@ -84,6 +88,17 @@ def print_statuses(statuses: Sequence[StreamStatus], title: str, now: datetime) 
             out().print(plain(f" {each.stream} counts {metrics}"))
         if each.lag:
             out().print(plain(f" {each.stream}: {each.lag.sentence(now)}"))
+        for producer in each.producers:
+            out().print(plain(f" {each.stream}: {producer_line(producer)}"))
+
+
+def producer_line(producer: ProducerProgress) -> str:
+    """How far a producer has come, in words."""
+    if producer.newest is None:
+        return f"{printable(producer.name)} brought no row yet"
+    ahead = producer.ahead_seconds
+    state = "idle" if ahead is None else f"{span(1000 * ahead)} ahead" if ahead else "the slowest"
+    return f"{printable(producer.name)} has come to {moment(producer.newest)}: {state}"
 
 
 def sinks_of(streams: Iterable[AnyStream]) -> Iterator[tuple[str, str]]:

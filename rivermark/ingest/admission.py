@@ -282,6 +282,7 @@ class Admission:
         """Write each row to the table that the decision sends it to, and count."""
         rows, statistics = read.rows, read.statistics
         bounds = decision.bounds
+        rows.carry(bounds)
         marked = rows.mark({n: b for n, b in bounds.items() if may_exceed(statistics.get(n), b)})
         outcomes = [
             SplitOutcome(split, reason=decision.unreadable[split.name])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any, Protocol
@@ -54,7 +54,7 @@ class Decision:
 
 
 class InBatch(Protocol):
-    """A split by its name and the number of its planned batch."""
+    """A split by its name, the number of its planned batch, and its time (UTC)."""
 
     @property
     def name(self) -> str:
@@ -63,6 +63,10 @@ class InBatch(Protocol):
     @property
     def batch(self) -> int:
         """The planned batch."""
+
+    @property
+    def modified_at(self) -> datetime:
+        """When it was written, by the plan."""
 
 
 @dataclass(frozen=True)
@@ -96,30 +100,75 @@ def evaluate_splits(
     """The bounds of each split, by name, and the progress after the last one.
 
     Splits are evaluated in their order, each by the progress that the one before left; those of a
-    source whose batches come together by the progress that the planned batch before left.
+    source whose batches come together by the progress that the planned batch before left. With a
+    watermark per producer what runs ahead does so of its own producer, and what is late of all.
     """
-    jump = ingest.contract.max_jump
     bounds: dict[str, Bounds] = {}
     for group in _side_by_side(splits, together=ingest.source.together):
-        reached = []
-        for name in group:
-            figures = statistics.get(name, SplitStatistics())
-            below = figures.newest
-            ceiling = progress.newest + jump if progress.newest and jump else None
-            if ceiling and figures.newest and figures.newest > ceiling:
-                below = rows.newest_until(name, ceiling)
-            bounds[name], after = evaluate_split(
-                progress, figures.oldest, below, figures.newest, ingest.lateness, jump
-            )
-            reached.append(after)
-        progress = furthest(progress, reached)
+        if ingest.watermark is None:
+            evaluated = [_evaluate(s.name, statistics, rows, progress, ingest) for s in group]
+            bounds |= zip((s.name for s in group), (own for own, _ in evaluated), strict=True)
+            progress = furthest(progress, [after for _, after in evaluated])
+        else:
+            own, progress = _by_producer(group, statistics, rows, progress, ingest)
+            bounds |= own
     return bounds, progress
 
 
-def _side_by_side(splits: Sequence[InBatch], *, together: bool) -> Iterator[list[str]]:
-    """The names of the splits that are evaluated by the same progress."""
+def _evaluate(
+    name: str,
+    statistics: Mapping[str, SplitStatistics],
+    rows: ParsedBatch,
+    progress: Progress,
+    ingest: Ingest,
+) -> tuple[Bounds, Progress]:
+    """The bounds of a split after that progress, and the progress that it leaves."""
+    jump = ingest.contract.max_jump
+    figures = statistics.get(name, SplitStatistics())
+    below = figures.newest
+    ceiling = progress.newest + jump if progress.newest and jump else None
+    if ceiling and figures.newest and figures.newest > ceiling:
+        below = rows.newest_until(name, ceiling)
+    return evaluate_split(progress, figures.oldest, below, figures.newest, ingest.lateness, jump)
+
+
+def _by_producer(
+    group: Sequence[InBatch],
+    statistics: Mapping[str, SplitStatistics],
+    rows: ParsedBatch,
+    progress: Progress,
+    ingest: Ingest,
+) -> tuple[dict[str, Bounds], Progress]:
+    """The bounds of splits side by side, each by its producer's progress and one watermark."""
+    assert ingest.watermark is not None  # noqa: S101 - the caller's case
+    assert ingest.lateness is not None  # noqa: S101 - checked by the declaration
+    watermark = progress.watermark(ingest.lateness)
+    bounds: dict[str, Bounds] = {}
+    heard: dict[str, Progress] = {}
+
+    def producer_of(split: InBatch) -> str:
+        return ingest.source.producer(split.name)
+
+    for producer, splits in groupby(sorted(group, key=producer_of), key=producer_of):
+        known = progress.of(producer)
+        before, reached = known or Progress(), []
+        for split in splits:
+            own, after = _evaluate(split.name, statistics, rows, before, ingest)
+            bounds[split.name] = replace(own, watermark=watermark)
+            reached.append(after)
+        moved = furthest(before, reached)
+        if known is None or moved is not before:
+            heard[producer] = moved
+    at = max(split.modified_at for split in group)
+    progress = progress.after(heard, at, ingest.watermark, ingest.lateness)
+    left = progress.watermark(ingest.lateness)
+    return {name: replace(own, after=left) for name, own in bounds.items()}, progress
+
+
+def _side_by_side(splits: Sequence[InBatch], *, together: bool) -> Iterator[list[InBatch]]:
+    """The splits that are evaluated by the same progress."""
     if not together:
-        yield from ([split.name] for split in splits)
+        yield from ([split] for split in splits)
         return
     for _, group in groupby(splits, key=lambda split: split.batch):
-        yield [split.name for split in group]
+        yield [*group]

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from rivermark.ingest.split_outcomes import files_read, splits_read_again
+from rivermark.ingest.watermark import Progress
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.delta import dataset_of, delta_table, read_batches, read_rows
 from rivermark.lake.lake import Lake
@@ -136,14 +137,15 @@ class Poll:
     """The result of one poll of a source.
 
     `planned` counts new splits of the plan, `held` those that are ready and wait for the batches
-    before them. `waiting` are not ready; `changed` have changed since they were read, which the
-    tables do not show.
+    before them, `aligned` names the producers that are held back. `waiting` are not ready;
+    `changed` have changed since they were read, which the tables do not show.
     """
 
     planned: int = 0
     held: int = 0
     waiting: list[Waiting] = field(default_factory=list)
     changed: list[Waiting] = field(default_factory=list)
+    aligned: frozenset[str] = frozenset()
 
 
 class BatchPlanner:
@@ -168,27 +170,44 @@ class BatchPlanner:
         self.source.start()
         newest = pc.max(read_rows(dataset, columns=["arrival"])["arrival"]).as_py()
         self._newest: int = -1 if newest is None else newest
+        self._waiting: set[str] = set()
+        """The producers of what was ready and not planned."""
 
     @property
     def newest(self) -> int:
         """The newest planned batch's number; -1 before the first."""
         return self._newest
 
-    def poll(self, *, most: int | None = None, full: bool = True) -> Poll:
+    def poll(
+        self, *, most: int | None = None, full: bool = True, progress: Progress | None = None
+    ) -> Poll:
         """Plan what is ready, as `most` batches at most; a poll that is not full sees no changes.
 
         Not full polls are cheaper: files are listed by name, and only new ones are opened.
+        By the `progress` of event time producers that run ahead of the others are held back.
         """
+        held = self._ahead(progress)
+        self.source.hold_back(held)
         try:
             discovery = self.source.discover(full=full)
         except RecordsLost as error:
             raise error.of_stream(self.ingest.name) from error
-        groups = [*self.source.batches(discovery.ready)]
+        producer = self.ingest.source.producer
+        ready = [s for s in discovery.ready if not held or producer(s.name) not in held]
         planned = 0
-        for group in groups[:most]:
+        for group in [*self.source.batches(ready)][:most]:
             self._commit(group)
             planned += len(group)
-        return Poll(planned, len(discovery.ready) - planned, discovery.waiting, discovery.changed)
+        if self.ingest.watermark is not None:
+            self._waiting = {producer(split.name) for split in ready[planned:]}
+        waiting = len(discovery.ready) - planned
+        return Poll(planned, waiting, discovery.waiting, discovery.changed, held)
+
+    def _ahead(self, progress: Progress | None) -> frozenset[str]:
+        rule = self.ingest.watermark
+        if rule is None or progress is None or progress.producers is None:
+            return frozenset()
+        return progress.producers.ahead(self._waiting, datetime.now(UTC), rule)
 
     def accept_loss(self) -> Sequence[Split]:
         """Plan what is gone from the source as lost, as one batch, so that reading can go on."""

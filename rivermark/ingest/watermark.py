@@ -2,16 +2,19 @@
 
 The rows of a split (a file) are evaluated by the newest event time of *earlier* splits, so whether
 a row is late is a function of the order of splits alone: it is the same however splits are grouped
-into batches.
+into batches. Where an ingest has a watermark per producer, it is also one of their planned times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from typing import Any
+
+from rivermark.ingest.producers import Producer, Producers
+from rivermark.model.watermark import PerProducer
 
 
 @dataclass(frozen=True)
@@ -19,21 +22,54 @@ class Progress:
     """The newest admitted event time so far (UTC), or None before the first.
 
     `doubted` remembers that the split before ran ahead by more than the contract's `max_jump`.
+    `producers` are those of an ingest with a watermark for each, from the first split on.
     """
 
     newest: datetime | None = None
     doubted: bool = False
+    producers: Producers | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As it is kept in the metadata of a raw commit."""
         newest = self.newest.isoformat() if self.newest else None
-        return {"newest": newest, "doubted": self.doubted}
+        producers = {"producers": self.producers.to_json()} if self.producers else {}
+        return {"newest": newest, "doubted": self.doubted} | producers
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Progress:
         """As `to_json` wrote it."""
         newest = datetime.fromisoformat(values["newest"]) if values.get("newest") else None
-        return cls(newest, bool(values.get("doubted")))
+        producers = Producers.from_json(values["producers"]) if values.get("producers") else None
+        return cls(newest, bool(values.get("doubted")), producers)
+
+    def watermark(self, lateness: timedelta | None) -> datetime | None:
+        """The watermark (UTC): rows at or before it are late. None before the first, or of dumps.
+
+        What producers have reached is kept, whatever the lateness is now.
+        """
+        if lateness is None:
+            return None
+        if self.producers is not None:
+            return self.producers.watermark
+        return self.newest - lateness if self.newest else None
+
+    def of(self, producer: str) -> Progress | None:
+        """The progress of one producer; None where it was not heard yet."""
+        known = self.producers.known.get(producer) if self.producers else None
+        return Progress(known.newest, known.doubted) if known else None
+
+    def after(
+        self, heard: Mapping[str, Progress], at: datetime, rule: PerProducer, lateness: timedelta
+    ) -> Progress:
+        """The progress after splits of the time `at`; `heard` is that of their producers.
+
+        A stream that had one watermark goes on from it.
+        """
+        before = self.producers or Producers(at, at, self.watermark(lateness))
+        now = max(before.now, at)
+        producers = {n: Producer(now, each.newest, each.doubted) for n, each in heard.items()}
+        newest = reduce(later, [each.newest for each in heard.values()], self.newest)
+        return Progress(newest, producers=before.after(producers, now, rule, lateness))
 
 
 @dataclass(frozen=True)
@@ -41,21 +77,23 @@ class Bounds:
     """The bounds that the event times of one split's rows are compared with; None: no bound.
 
     Rows at or before `watermark` are late. Rows after `ceiling` run ahead of the stream and are
-    quarantined. Both are instants in UTC.
+    quarantined. `after` is the watermark that the split left, where its admitted rows carry it. All
+    are instants in UTC.
     """
 
     watermark: datetime | None = None
     ceiling: datetime | None = None
+    after: datetime | None = None
 
     def to_json(self) -> list[str | None]:
         """As it is kept in the metadata of a raw commit."""
-        return [t.isoformat() if t else None for t in (self.watermark, self.ceiling)]
+        moments = (self.watermark, self.ceiling, *([self.after] if self.after else []))
+        return [t.isoformat() if t else None for t in moments]
 
     @classmethod
     def from_json(cls, values: list[str | None]) -> Bounds:
         """As `to_json` wrote it."""
-        watermark, ceiling = (datetime.fromisoformat(t) if t else None for t in values)
-        return cls(watermark, ceiling)
+        return cls(*(datetime.fromisoformat(t) if t else None for t in values))
 
 
 def evaluate_split(
@@ -72,7 +110,7 @@ def evaluate_split(
     not beyond `progress.newest + max_jump`. Where even the oldest row is beyond, the whole split
     jumps: the first such split is doubted and quarantined, the second in a row is believed.
     """
-    watermark = progress.newest - lateness if progress.newest and lateness is not None else None
+    watermark = progress.watermark(lateness)
     if newest is None:
         return Bounds(watermark), progress
     if max_jump is None or progress.newest is None:

@@ -11,16 +11,18 @@ from rivermark.lake.statistics import largest
 from rivermark.model.stream import Ingest
 
 
-def recover_watermark(lake: Lake, ingest: Ingest, before: int | None = None) -> Progress:
-    """The progress that the newest raw commit left (or the newest before batch `before`).
+def recover_watermark(lake: Lake, ingest: Ingest, before: str | None = None) -> Progress:
+    """The progress that the newest raw commit left (or the newest before that of split `before`).
 
     It is recorded in the commit's metadata. Where the log no longer shows one, the newest event
     time is that of the admitted table's statistics.
     """
+    passed = before is None
     for commit in CommitLog(lake.path(ingest.raw)).history():
         kept = commit.metadata
-        if "clock" in kept and (before is None or int(kept["batch"]) < before):
+        if "clock" in kept and passed:
             return Progress.from_json(kept["clock"])
+        passed = passed or before in kept.get("verdicts", ())
     newest = largest(lake, ingest.versions, ingest.contract.event_time)
     return Progress(newest if isinstance(newest, datetime) else None)
 
@@ -31,5 +33,5 @@ def admission_watermark(lake: Lake, ingest: Ingest) -> datetime | None:
     None before the first admitted row. It holds from the commit on that brought the rows, whatever
     process was killed since.
     """
-    newest = recover_watermark(lake, ingest).newest
-    return newest.astimezone(UTC) - (ingest.lateness or timedelta(0)) if newest else None
+    watermark = recover_watermark(lake, ingest).watermark(ingest.lateness or timedelta(0))
+    return watermark.astimezone(UTC) if watermark else None

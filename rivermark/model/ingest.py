@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, Literal
 
-from pyspark.sql.types import DecimalType, TimestampType
+from pyspark.sql.types import DecimalType, StructType, TimestampType
 
 from rivermark.model.bounds import check_above_zero, check_share
 from rivermark.model.contract import (
@@ -23,6 +23,7 @@ from rivermark.model.restart_strategy import RestartStrategy
 from rivermark.model.source import Source
 from rivermark.model.suite import Suite, check_columns
 from rivermark.model.table import Daily, Table
+from rivermark.model.watermark import WATERMARK_AFTER, PerProducer
 
 MILLI: Final = timedelta(milliseconds=1)
 UNDECLARED: Final = timedelta.min
@@ -45,9 +46,10 @@ class Ingest:
 
     `lateness` is how far an event's time may lie behind the newest admitted in earlier files before
     the event counts as late; None is for dumps (a month's file is complete in itself and nothing in
-    it is late). `late_below` and `quarantine_below` are the highest shares of late and quarantined
-    rows that the checks let pass. `money` names a decimal field whose sum says how much is at stake
-    in late rows. `personal` columns never appear as samples on pages.
+    it is late). `watermark=PerProducer(...)` is for sources with several producers, of which the
+    slowest counts then. `late_below` and `quarantine_below` are the highest shares of late and
+    quarantined rows that the checks let pass. `money` names a decimal field whose sum says how much
+    is at stake in late rows. `personal` columns never appear as samples on pages.
 
     `kind`:
     - `events`: each admitted row is an event of its own.
@@ -60,14 +62,16 @@ class Ingest:
     Raises:
         DeclarationError: The name is no table's name, the lateness is below one millisecond or
             finer than that, the contract begins before 1970 although there is a lateness, `money`
-            is no decimal field of the contract, the keys of a lookup are no required fields, or
-            it declares what only events have.
+            is no decimal field of the contract, the keys of a lookup are no required fields,
+            it declares what only events have, or a watermark per producer without a lateness or of
+            a source that does not tell producers apart.
     """
 
     name: str
     source: Source
     contract: Contract
     lateness: timedelta | None = UNDECLARED
+    watermark: PerProducer | None = None
     description: str
     group: str
     kind: Literal["events", "lookup"] = "events"
@@ -113,6 +117,15 @@ class Ingest:
             raise DeclarationError(
                 f"stream '{self.name}': no watermark lies before {FIRST_WATERMARK:%Y}, so earlier "
                 "events would be dropped as late; give a later `earliest`, or no lateness"
+            )
+        if self.watermark is not None and self.lateness is None:
+            raise DeclarationError(
+                f"stream '{self.name}': no row of it is late, so it has no watermark per producer"
+            )
+        if self.watermark is not None and not self.source.tells_producers:
+            raise DeclarationError(
+                f"stream '{self.name}': its source does not tell producers apart, so one watermark "
+                "is that of all; for files, name them by FileSource(producers=...)"
             )
         amounts = {f.name for f in self.contract.fields if isinstance(f.type, DecimalType)}
         if self.money is not None and self.money not in amounts:
@@ -163,6 +176,10 @@ class Ingest:
                     f"lookup '{self.name}': `{what}` are of events, not of a lookup; leave them out"
                 )
 
+    def _carrying(self, schema: StructType) -> StructType:
+        """The columns of rows that carry the watermark, where there is one per producer."""
+        return StructType([*schema.fields, WATERMARK_AFTER]) if self.watermark else schema
+
     @property
     def raw(self) -> Table:
         """Every row as it came, as text: the log from which everything else can be rebuilt."""
@@ -178,7 +195,7 @@ class Ingest:
         """The typed events that were admitted, in commit order; of a lookup the newest by key."""
         return Table(
             name=self.name,
-            schema=self.contract.admitted_schema(),
+            schema=self._carrying(self.contract.admitted_schema()),
             description=self.description,
             event_time=self.contract.event_time,
             keys=self.keys or self.contract.keys,
@@ -193,7 +210,7 @@ class Ingest:
             return self.admitted
         return Table(
             name=f"{self.name}_versions",
-            schema=self.contract.admitted_schema(),
+            schema=self._carrying(self.contract.admitted_schema()),
             description=f"Every version of each row of '{self.name}', as they came.",
             event_time=self.contract.event_time,
             personal=self.personal,
@@ -204,7 +221,7 @@ class Ingest:
         """Valid events that came too late, with the watermark they missed."""
         return Table(
             name=f"{self.name}_late",
-            schema=self.contract.late_schema(),
+            schema=self._carrying(self.contract.late_schema()),
             description=f"Events of '{self.name}' behind the watermark when they arrived.",
             event_time=self.contract.event_time,
             personal=self.personal,

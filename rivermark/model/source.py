@@ -190,6 +190,12 @@ class SourceReader(ABC):
     def planned(self, splits: Sequence[Split]) -> None:
         """Continue behind these splits: they are in the plan now."""
 
+    def hold_back(self, producers: Collection[str]) -> None:  # noqa: B027 - few cut splits
+        """Cut no further splits of these producers, until called again without them.
+
+        Splits of theirs that are discovered nevertheless are not planned.
+        """
+
     @abstractmethod
     def discover(self, *, full: bool = True) -> Discovery:
         """Find what can be planned. Without `full`, changes of planned splits may be left out.
@@ -280,8 +286,13 @@ class Source(ABC):
     def open(self, landing_root: str) -> SourceReader:
         """Open the source for a run; relative places lie below the landing root."""
 
-    def producer(self, split: Split) -> str:
-        """Name the producer of a split's rows; rows of one producer share a watermark."""
+    @property
+    def tells_producers(self) -> bool:
+        """Whether its rows come from several producers that `producer` tells apart."""
+        return False
+
+    def producer(self, split: str) -> str:
+        """The producer of the rows of the split of that name, such as a partition."""
         return self.name
 
 

@@ -22,6 +22,7 @@ from rivermark.model.restart_strategy import RestartStrategy
 from rivermark.model.sink import Sink
 from rivermark.model.suite import Suite, check_columns
 from rivermark.model.table import Daily, Table
+from rivermark.model.watermark import WATERMARK_AFTER
 
 Build = Callable[..., DataFrame]
 Condition = Callable[[], Column]
@@ -241,6 +242,12 @@ class Stream:
             raise DeclarationError(
                 f"stream '{self.name}' reads '{table_of(read).name}', which has no event time"
             )
+        if isinstance(read, Stream) and loses_watermark(read):
+            raise DeclarationError(
+                f"stream '{self.name}' reads '{table_of(read).name}', whose events come from a "
+                "source with a watermark per producer and no longer carry it: pass on the column "
+                f"{WATERMARK_AFTER.name} timestamp in '{read.name}'"
+            )
         dump = isinstance(read, Ingest) and read.lateness is None
         replaced = isinstance(read, Stream) and read.kind == "refresh"
         if dump or replaced:
@@ -299,6 +306,15 @@ def needed_lateness(stream: Stream) -> timedelta:
 def passes_on(stream: Stream) -> bool:
     """Whether a stream writes events as they came, so that its readers need the same lateness."""
     return stream.volume == "events"
+
+
+def loses_watermark(stream: Stream) -> bool:
+    """Whether its inputs carry a watermark that the events it writes no longer carry."""
+    inputs = [table_of(read) for read in stream.reads]
+    carried = any(WATERMARK_AFTER.name in table.schema.names for table in inputs)
+    return (
+        passes_on(stream) and carried and WATERMARK_AFTER.name not in table_of(stream).schema.names
+    )
 
 
 def inputs_of(stream: AnyStream) -> tuple[Table, ...]:

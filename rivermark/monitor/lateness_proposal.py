@@ -11,6 +11,7 @@ from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query, quoted
 from rivermark.model.ingest import MILLI, Ingest
+from rivermark.model.watermark import WATERMARK_AFTER
 from rivermark.monitor.late_statistics import span
 from rivermark.settings import Settings
 
@@ -24,10 +25,11 @@ LATE_AT_MOST: Final = 0.001
 
 # A row's delay is how far it lies behind the newest row of the splits before its own, which is what
 # admission compares it with. For a late row that is the lateness of then plus what it missed by.
+# With a watermark per producer a row carries what later ones are compared with, less the lateness.
 # GROUPS: of splits that are equal in the order, as those of a topic's batch, none precedes another.
 DELAYS: Final = """
 WITH newest AS (
-    SELECT _ingest_batch AS batch, _file AS file, max({time}) AS newest FROM {admitted}
+    SELECT _ingest_batch AS batch, _file AS file, max({reached}) AS newest FROM {admitted}
     GROUP BY 1, 2
 ),
 files AS (
@@ -104,10 +106,13 @@ def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
     counts = ", ".join(
         f"count(*) FILTER (ms >= {step // MILLI}) AS late_{n}" for n, step in enumerate(steps)
     )
+    time = quoted(ingest.contract.event_time)
+    delay = f"INTERVAL {ingest.lateness // MILLI} MILLISECOND"
     [counted] = query(
         # A declared column, quoted, and numbers.
         DELAYS.format(
-            time=quoted(ingest.contract.event_time),
+            time=time,
+            reached=f"{WATERMARK_AFTER.name} + {delay}" if ingest.watermark else time,
             counts=counts,
             admitted=ADMITTED_ON_TIME,
             order=BY_BATCH if ingest.source.together else BY_SPLIT,

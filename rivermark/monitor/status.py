@@ -15,7 +15,7 @@ from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.table import Table
 from rivermark.monitor.lag import Lag, lags_of
 from rivermark.monitor.process_metrics import metrics_of_streams
-from rivermark.monitor.watermarks import watermarks_of
+from rivermark.monitor.watermarks import ProducerProgress, producers_of, watermarks_of
 from rivermark.runtime.supervision.desired_state import Desired, DesiredStore
 from rivermark.runtime.supervision.heartbeat import ENDED, Heartbeat, HeartbeatStore, host_alive
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
@@ -49,7 +49,8 @@ class StreamStatus:
     `admitted`, `late` and `quarantined` are an ingest's; `rows` counts the rows in a derived
     stream's tables. `rows_day` came in the last 24 hours, `restarts` happened in the last 7 days.
     `alive` is None where nothing should be alive or it cannot be determined. `metrics` are the
-    counters and gauges of a process function. `lag` is that of an ingest whose source has parts.
+    counters and gauges of a process function. `lag` is that of an ingest whose source has parts,
+    `producers` are those of one with a watermark for each.
     """
 
     stream: str
@@ -69,6 +70,7 @@ class StreamStatus:
     error: str | None = None
     metrics: Mapping[str, int | float] = field(default_factory=dict)
     lag: Lag | None = None
+    producers: tuple[ProducerProgress, ...] = ()
 
 
 def status_of(
@@ -114,6 +116,7 @@ def status_of(
                 error=beat.error if beat else None,
                 metrics=metrics.get(stream.name, {}),
                 lag=lags.get(stream.name),
+                producers=producers_of(lake, stream) if isinstance(stream, Ingest) else (),
             )
         )
     return statuses

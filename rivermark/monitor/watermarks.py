@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from rivermark.ingest.watermark_recovery import admission_watermark
+from rivermark.ingest.watermark_recovery import admission_watermark, recover_watermark
 from rivermark.lake.lake import Lake
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import AnyStream, Ingest, table_of
@@ -41,6 +41,33 @@ def _watermark(lake: Lake, stream: AnyStream) -> datetime | None:
         return last_reached(lake, stream)
     except CheckpointIncompatible:
         return None  # An interrupted reset: nothing of it counts.
+
+
+@dataclass(frozen=True)
+class ProducerProgress:
+    """How far a producer of an ingest has come (UTC), and how far ahead of the slowest that is.
+
+    `heard` is when it brought its last valid row. `ahead_seconds` is None while nothing waits for
+    it: it is idle, or brought no row yet.
+    """
+
+    name: str
+    newest: datetime | None
+    heard: datetime
+    ahead_seconds: float | None
+
+
+def producers_of(lake: Lake, ingest: Ingest) -> tuple[ProducerProgress, ...]:
+    """The producers of an ingest with a watermark for each; without Spark."""
+    rule = ingest.watermark
+    producers = recover_watermark(lake, ingest).producers if rule else None
+    if rule is None or producers is None:
+        return ()
+    skew = {name: ahead.total_seconds() for name, ahead in producers.skew(rule.idle).items()}
+    return tuple(
+        ProducerProgress(name, each.newest, each.heard, skew.get(name))
+        for name, each in sorted(producers.known.items())
+    )
 
 
 def sources_of(topology: Topology, stream: AnyStream) -> tuple[Ingest, ...]:

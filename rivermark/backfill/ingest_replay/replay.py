@@ -25,6 +25,7 @@ from rivermark.ingest.late_rows import may_exceed
 from rivermark.ingest.parse.parser import Parser
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.ingest.watermark import Progress
+from rivermark.ingest.watermark_recovery import recover_watermark
 from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.delta import dataset_of, delta_table, read_delta
 from rivermark.lake.lake import Lake
@@ -65,10 +66,11 @@ class Replayed:
 
 @dataclass(frozen=True)
 class _File:
-    """A file that was read: its name, batch, and rows."""
+    """A file that was read: its name, batch, time (UTC), and rows."""
 
     name: str
     batch: int
+    modified_at: datetime
     rows: int
 
 
@@ -89,7 +91,7 @@ def replay(context: BackfillContext, ingest: Ingest, first: date, last: date) ->
     raw = read_delta(context.spark(), lake.path(ingest.raw))
     lines = raw.where(F.col("_ingest_batch").between(*batches))
     parser = Parser(ingest.contract, ingest.source.delimiter)
-    progress, rows = _progress_before(lake, ingest, batches[0]), 0
+    progress, rows = _progress_before(lake, ingest, files), 0
     for part in _parts(files):
         lines_of_part = lines.where(F.col("_ingest_batch").between(part[0].batch, part[-1].batch))
         parsed = _parsed(parser, lines_of_part)
@@ -129,13 +131,16 @@ def batches_of_days(
 def _files(lake: Lake, ingest: Ingest, first: int, last: int) -> list[_File]:
     """The files that were read, in the order in which admission decided about them."""
     rows = query(
-        "SELECT file, ingest_batch, max(rows) AS rows FROM outcomes WHERE stream = $stream"
-        " AND status = 'read' AND ingest_batch BETWEEN $first AND $last"
+        "SELECT file, ingest_batch, modified_at, max(rows) AS rows FROM outcomes"
+        " WHERE stream = $stream AND status = 'read' AND ingest_batch BETWEEN $first AND $last"
         " GROUP BY file, ingest_batch, modified_at, path ORDER BY ingest_batch, modified_at, path",
         {"outcomes": dataset_of(delta_table(lake.path(INGEST_FILES)))},
         {"stream": ingest.name, "first": first, "last": last},
     )
-    return [_File(row["file"], row["ingest_batch"], row["rows"]) for row in rows]
+    return [
+        _File(r["file"], r["ingest_batch"], r["modified_at"].astimezone(UTC), r["rows"])
+        for r in rows
+    ]
 
 
 def _parts(files: Sequence[_File]) -> Iterator[list[_File]]:
@@ -152,13 +157,18 @@ def _parts(files: Sequence[_File]) -> Iterator[list[_File]]:
         yield part
 
 
-def _progress_before(lake: Lake, ingest: Ingest, batch: int) -> Progress:
-    """The progress of event time when a batch came, by the rows admitted before it."""
+def _progress_before(lake: Lake, ingest: Ingest, files: Sequence[_File]) -> Progress:
+    """The progress of event time when the first file came, by the rows admitted before it.
+
+    That of producers is as admission recorded it.
+    """
+    if ingest.watermark is not None and files:
+        return recover_watermark(lake, ingest, before=files[0].name)
     time = quoted(ingest.contract.event_time)
     newest = query(
         f"SELECT max({time}) AS newest FROM rows WHERE _ingest_batch < ?",  # noqa: S608 - declared
         {"rows": dataset_of(delta_table(lake.path(ingest.versions)))},
-        [batch],
+        [files[0].batch if files else 0],
     )[0]["newest"]
     return Progress(newest.astimezone(UTC) if newest else None)
 
@@ -180,6 +190,7 @@ def _decide(
     batch = ArrowBatch(parsed, ingest)
     statistics = batch.statistics()
     bounds, after = evaluate_splits(files, statistics, batch, progress, ingest)
+    batch.carry(bounds)
     batch.mark({n: b for n, b in bounds.items() if may_exceed(statistics.get(n), b)})
     metadata: dict[str, Any] = {"readmission": ingest.name, "run": context.run_id}
     for table, rows in (

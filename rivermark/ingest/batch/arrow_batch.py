@@ -20,6 +20,7 @@ from rivermark.ingest.parse.parser import DETAILS, PROBLEMS
 from rivermark.ingest.split_statistics import SplitStatistics
 from rivermark.ingest.watermark import Bounds
 from rivermark.model.stream import Ingest
+from rivermark.model.watermark import WATERMARK_AFTER
 
 Mask = npt.NDArray[np.bool_]
 Micros = npt.NDArray[np.int64]
@@ -109,17 +110,25 @@ class ArrowBatch(ParsedBatch):
 
     def admitted(self) -> pa.Table:
         """Good, and neither late nor ahead."""
-        mask = self._good & ~self._late & ~self._ahead
-        return self._rows.filter(pa.array(mask)).select(list(self.admitted_columns))
+        return self._selected(self._good & ~self._late & ~self._ahead)
 
     def late(self) -> pa.Table:
         """Late, with the watermark they missed."""
         mask = self._late
         watermark = self._watermark[mask]
         by = watermark // 1000 - self._micros[mask] // 1000
-        rows = self._rows.filter(pa.array(mask)).select(list(self.admitted_columns))
+        rows = self._selected(mask)
         times = pa.array(watermark, pa.int64()).cast(pa.timestamp("us", "UTC"))
         return rows.append_column("_watermark", times).append_column("_late_by_ms", pa.array(by))
+
+    def _selected(self, mask: Mask) -> pa.Table:
+        """These rows by the columns of the admitted table."""
+        rows = self._rows.filter(pa.array(mask)).select(list(self.admitted_columns))
+        if not self.carries:
+            return rows
+        left = [self.after.get(name) for name in self._splits]
+        after = pa.array(left, pa.timestamp("us", "UTC")).take(pa.array(self._code[mask]))
+        return rows.append_column(WATERMARK_AFTER.name, after)
 
     def quarantined(self) -> pa.Table:
         """With a problem, or ahead."""

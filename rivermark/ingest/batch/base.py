@@ -14,6 +14,7 @@ from rivermark.ingest.split_statistics import SplitStatistics
 from rivermark.ingest.watermark import Bounds
 from rivermark.model.contract import META, RAW_SCHEMA
 from rivermark.model.stream import Ingest
+from rivermark.model.watermark import WATERMARK_AFTER
 
 Rows: TypeAlias = "pa.Table | DataFrame"
 
@@ -32,7 +33,15 @@ class ParsedBatch(ABC):
 
     def __init__(self, ingest: Ingest) -> None:
         self.time = ingest.contract.event_time
-        self.admitted_columns = tuple(ingest.admitted.schema.fieldNames())
+        columns = ingest.admitted.schema.fieldNames()
+        self.carries = WATERMARK_AFTER.name in columns
+        self.admitted_columns = tuple(name for name in columns if name != WATERMARK_AFTER.name)
+        self.after: Mapping[str, datetime] = {}
+        """The watermark that each split left, by its name, where rows carry it."""
+
+    def carry(self, bounds: Mapping[str, Bounds]) -> None:
+        """Let admitted and late rows carry the watermark that their split left."""
+        self.after = {name: own.after for name, own in bounds.items() if own.after}
 
     @abstractmethod
     def statistics(self) -> dict[str, SplitStatistics]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from rivermark.ingest.batch.base import AHEAD, META_COLUMNS, RAW_COLUMNS, ParsedBatch
-from rivermark.ingest.late_rows import count_marked, mark_rows
+from rivermark.ingest.late_rows import count_marked, lookup, mark_rows
 from rivermark.ingest.parse.parser import DETAILS, PROBLEMS
 from rivermark.ingest.split_statistics import SplitStatistics, gather, line_numbers
 from rivermark.ingest.watermark import Bounds, utc
 from rivermark.model.stream import Ingest
+from rivermark.model.watermark import WATERMARK_AFTER
 
 
 class SparkBatch(ParsedBatch):
@@ -52,12 +53,17 @@ class SparkBatch(ParsedBatch):
     def admitted(self) -> DataFrame:
         """Good, and neither late nor ahead."""
         good = (F.size(PROBLEMS) == 0) & ~F.col("_ahead") & ~F.col("_is_late")
-        return self._marked.where(good).select(*self.admitted_columns)
+        return self._marked.where(good).select(*self._selected())
 
     def late(self) -> DataFrame:
         """Late, with the watermark they missed."""
         by = (F.unix_millis("_watermark") - F.unix_millis(self.time)).alias("_late_by_ms")
-        return self._marked.where("_is_late").select(*self.admitted_columns, "_watermark", by)
+        return self._marked.where("_is_late").select(*self._selected(), "_watermark", by)
+
+    def _selected(self) -> list[str | Column]:
+        """The columns of the admitted table."""
+        after = lookup(self.after).alias(WATERMARK_AFTER.name)
+        return [*self.admitted_columns, *([after] if self.carries else [])]
 
     def quarantined(self) -> DataFrame:
         """With a problem, or ahead."""

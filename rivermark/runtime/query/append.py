@@ -15,8 +15,9 @@ from rivermark.lake.schema import create_table
 from rivermark.lake.statistics import largest
 from rivermark.model.ingest import MILLI
 from rivermark.model.sink import owned
-from rivermark.model.stream import Stream, lateness_of, table_of
+from rivermark.model.stream import Stream, lateness_of, needed_lateness, table_of
 from rivermark.model.table import Table
+from rivermark.model.watermark import WATERMARK_AFTER
 from rivermark.operators.reach import BuildReach, collecting
 from rivermark.quality.publish_gate import audit
 from rivermark.quality.publish_staging import staged
@@ -29,6 +30,7 @@ from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.query.columns import check_columns
 from rivermark.runtime.query.finality import check_margin
 from rivermark.runtime.query.static_tables import StaticTables
+from rivermark.runtime.spark.carried_watermark import with_carried_watermark
 from rivermark.runtime.spark.input_size import DRIVER_BYTES, fits_driver
 from rivermark.runtime.spark.join_null_keys import keep_null_keys_apart
 from rivermark.runtime.spark.join_state_check import check_joins, check_watermarks, has_join
@@ -69,7 +71,7 @@ class StreamWatermark(Watermark):
         tables = [table_of(read) for read in self._stream.reads]
         if len(tables) < 2:
             return {}
-        newest = {t.name: largest(self._lake, t, t.event_time) for t in tables if t.event_time}
+        newest = {t.name: largest(self._lake, t, moving(t)) for t in tables}
         return {name: at for name, at in newest.items() if isinstance(at, datetime)}
 
 
@@ -213,8 +215,22 @@ class AppendHost(QueryHost):
         return not fits_driver(frame)
 
 
-def with_watermark(stream: Stream, table: Table, rows: DataFrame) -> DataFrame:
-    """Rows of a table that the stream reads, with its watermark on their event time."""
+def moving(table: Table) -> str:
+    """The column of a table by which streams that read it come on in event time."""
     assert table.event_time is not None  # noqa: S101 - checked by the declaration
-    delay = f"{lateness_of(stream) // MILLI} milliseconds"
-    return rows.withWatermark(table.event_time, delay)
+    carried = WATERMARK_AFTER.name in table.schema.names
+    return WATERMARK_AFTER.name if carried else table.event_time
+
+
+def with_watermark(stream: Stream, table: Table, rows: DataFrame) -> DataFrame:
+    """Rows of a table that the stream reads, with its watermark on their event time.
+
+    It is the one that the rows carry, where they do, else the newest event time less the lateness:
+    of a table that was not written yet since its rows are to carry one, too.
+    """
+    assert table.event_time is not None  # noqa: S101 - checked by the declaration
+    lateness = lateness_of(stream)
+    if WATERMARK_AFTER.name in rows.columns:
+        own = lateness - needed_lateness(stream)
+        return with_carried_watermark(rows, table.event_time, lateness, own)
+    return rows.withWatermark(table.event_time, f"{lateness // MILLI} milliseconds")

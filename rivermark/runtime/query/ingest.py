@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rivermark.ingest.admission import Admission
 from rivermark.ingest.plan import BatchPlanner, Poll, planned_split
+from rivermark.ingest.watermark import Progress
 from rivermark.lake.delta import delta_stream
 from rivermark.lake.log import CommitLog
 from rivermark.model.errors import RivermarkError
@@ -34,10 +35,14 @@ FULL_POLL_SECONDS: Final = 30.0
 
 
 class SourceBacklog:
-    """What a source holds beyond the plan: `poll` plans what is ready."""
+    """What a source holds beyond the plan: `poll` plans what is ready.
 
-    def __init__(self, planner: BatchPlanner) -> None:
+    `progress` is how far admission has come in event time.
+    """
+
+    def __init__(self, planner: BatchPlanner, progress: Callable[[], Progress] = Progress) -> None:
         self.planner = planner
+        self._progress = progress
         self.running = False
         self.read = planner.newest
         """The newest planned batch that was read."""
@@ -53,7 +58,7 @@ class SourceBacklog:
             return self._last.planned
         full = time.monotonic() - self._full_poll >= FULL_POLL_SECONDS
         room = max(PLANNED_AHEAD - (self.planner.newest - self.read), 0)
-        poll = self.planner.poll(most=room, full=full)
+        poll = self.planner.poll(most=room, full=full, progress=self._progress())
         if full:
             self._full_poll = time.monotonic()
             self._measure()
@@ -86,11 +91,32 @@ class SourceBacklog:
         """Splits that are not planned, or have changed since they were read."""
         held, unit = self._last.held, self.planner.ingest.source.unit
         lines = [f"{held} {unit}s are ready and wait for the batches before them"] if held else []
+        if self._last.aligned:
+            ahead = ", ".join(sorted(self._last.aligned))
+            lines.append(f"held back until slower producers have followed: {ahead}")
         listed = (*self._last.waiting, *self._last.changed)
         return [*lines, *(f"{unit} {w.path}: {w.reason}" for w in listed)]
 
     def numbers(self) -> dict[str, int | float]:
-        """Records beyond the plan, and how long the oldest has waited, as of the last full poll."""
+        """Records beyond the plan, and how long the oldest has waited, as of the last full poll.
+
+        And how far the fastest producer is ahead of the slowest, where each has a watermark.
+        """
+        return self._unread() | self._skew()
+
+    def _skew(self) -> dict[str, int | float]:
+        rule, producers = self.planner.ingest.watermark, self._progress().producers
+        if rule is None or producers is None:
+            return {}
+        skew = producers.skew(rule.idle)
+        return {
+            "producers": len(skew),
+            "idle_producers": sum(producers.is_idle(name, rule.idle) for name in producers.known),
+            "held_back": len(self._last.aligned),
+            "skew_seconds": max((each.total_seconds() for each in skew.values()), default=0.0),
+        }
+
+    def _unread(self) -> dict[str, int | float]:
         if not self._parts:
             return {}
         now = datetime.now(UTC)
@@ -100,15 +126,15 @@ class SourceBacklog:
 
 
 class IngestWatermark(Watermark):
-    """The newest event time that was admitted, less the lateness."""
+    """That of the newest event times that were admitted, less the lateness."""
 
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
 
     def reached(self) -> datetime | None:
         """The watermark now."""
-        newest, lateness = self._admission.progress.newest, self._admission.ingest.lateness
-        return newest - lateness if newest and lateness is not None else newest
+        progress, lateness = self._admission.progress, self._admission.ingest.lateness
+        return progress.newest if lateness is None else progress.watermark(lateness)
 
 
 class IngestHost(QueryHost):
@@ -126,7 +152,7 @@ class IngestHost(QueryHost):
         planner = BatchPlanner(self.lake, settings.landing_root, stream, run_id, check)
         self.admission = Admission(spark, self.lake, stream, planner.source, self.origin)
         self._plan = self.lake.path(planner.table)
-        self.backlog = self._source = SourceBacklog(planner)
+        self.backlog = self._source = SourceBacklog(planner, lambda: self.admission.progress)
         self.watermark = IngestWatermark(self.admission)
         # Sooner than others: every stream waits for admission, and its batches cost little.
         interval = min(INGEST_SECONDS, settings.trigger_seconds)

@@ -17,6 +17,8 @@ from rivermark.model.errors import DeclarationError
 CLEANUP: Final = re.compile(r"state cleanup \[ left = (.*), right = (.*?) \]")
 WATERMARK: Final = "spark.watermarkDelayMs"
 """Key of a column's metadata by which Spark knows its watermark."""
+CARRIED: Final = "_watermark_of_"
+"""Prefix of the column that moves the watermark of an event time in its place."""
 
 
 def check_joins(spark: SparkSession, stream: str) -> None:
@@ -49,7 +51,8 @@ def check_watermarks(built: DataFrame, stream: str) -> None:
         if condition.isDefined() and _has_watermarked_key(condition.get()):
             continue
         for side, plan in (("left", node.left()), ("right", node.right())):
-            times = [n.eventTime().name() for n in nodes(plan) if "Watermark" in n.nodeName()]
+            moving = (n.eventTime().name() for n in nodes(plan) if "Watermark" in n.nodeName())
+            times = [name.removeprefix(CARRIED) for name in moving]
             if times and not any(map(_watermarked, each(plan.output()))):
                 column = times[0]
                 raise DeclarationError(

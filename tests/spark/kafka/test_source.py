@@ -49,6 +49,9 @@ class TestKafka(SourceContract):
         for n in numbers:
             self.topics.send(self.topic, [event(n)], partition=n % 3)
 
+    def producers(self, source: Source) -> set[str]:
+        return {f"{self.topic}/{n}" for n in range(3)}
+
 
 def test_b062_offsets_that_retention_deletes_unread_stop_the_stream_until_that_is_accepted(
     spark: SparkSession, tmp_path: Path, topics: Topics

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
@@ -28,6 +29,7 @@ class FileOptions:
     max_files: int = 200
     max_bytes: int = 8 << 20
     archive: str | None = None
+    producers: str | None = None
 
     def __post_init__(self) -> None:
         for what, folder in (("landing", self.folder), ("archive", self.archive)):
@@ -51,6 +53,14 @@ class FileOptions:
             settle=self.settle,
             unterminated_settle=self.unterminated_settle,
         )
+        try:
+            groups = re.compile(self.producers or "()").groups
+        except re.error as error:
+            raise DeclarationError(f"producers {self.producers!r}: {error}") from error
+        if groups != 1:
+            raise DeclarationError(
+                f"producers {self.producers!r}: needs one group, which is the producer's name"
+            )
         if self.max_files < 1 or self.max_bytes < 1:
             raise DeclarationError("max_files, max_bytes: at least 1")
 

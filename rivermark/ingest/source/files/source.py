@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -31,8 +32,13 @@ class FileSource(FileOptions, Source):
     `archive` names a folder below the landing root. A file that was read is moved there once its
     rows are in the tables; files that were quarantined as a whole stay where they are.
 
+    `producers` is a regular expression that is searched in a file's path below the folder: its one
+    group is the producer of the file's rows, as in r"^([^/]+)/" for a folder each. Files in which
+    it is not found have one producer together. See `PerProducer`.
+
     Raises:
-        DeclarationError: for folders outside the landing root, and limits below 1.
+        DeclarationError: for folders outside the landing root, limits below 1, and `producers`
+            without exactly one group.
     """
 
     kind: ClassVar[str] = "file"
@@ -52,6 +58,16 @@ class FileSource(FileOptions, Source):
     def description(self) -> str:
         """Which files land where."""
         return f"Files `{self.pattern}` that land in `{self.folder}`."
+
+    @property
+    def tells_producers(self) -> bool:
+        """Where it was said how."""
+        return self.producers is not None
+
+    def producer(self, split: str) -> str:
+        """What `producers` finds in the file's path; the folder where it finds nothing."""
+        match = re.search(self.producers, split) if self.producers else None
+        return (match and match[1]) or self.folder
 
     def open(self, landing_root: str) -> SourceReader:
         """Open the folder, which need not exist yet."""

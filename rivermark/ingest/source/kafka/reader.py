@@ -59,6 +59,8 @@ class KafkaReader(SourceReader):
         self._round = 0
         self._ahead: list[Split] = []
         """What was cut and is not planned yet."""
+        self._held: frozenset[str] = frozenset()
+        """The names of partitions that are not read any further."""
         self._names: frozenset[str] = frozenset()
         self._message_bytes: dict[str, float] = {}
 
@@ -92,6 +94,11 @@ class KafkaReader(SourceReader):
             if each.lost:
                 self._gaps.add(each)
                 self._ahead = []
+
+    def hold_back(self, producers: Collection[str]) -> None:
+        """Cut no ranges of these partitions; what was cut and not planned is cut again."""
+        if self._held != frozenset(producers):
+            self._held, self._ahead = frozenset(producers), []
 
     def discover(self, *, full: bool = True) -> Discovery:
         """Cut what is readable into rounds; brokers that do not answer are waited for."""
@@ -160,7 +167,9 @@ class KafkaReader(SourceReader):
         if self._positions:
             for partition in new:
                 LOG.info("partition %s is new: read from offset %d", partition, start[partition])
-        end = {p: max(ends[p].behind, start[p]) for p in start}
+        end = {
+            p: start[p] if str(p) in self._held else max(ends[p].behind, start[p]) for p in start
+        }
         self._measure({p: start[p] for p in start if end[p] > start[p]})
         now, number = datetime.now(UTC), self._round
         millis = (now - EPOCH) // timedelta(milliseconds=1)
@@ -169,7 +178,8 @@ class KafkaReader(SourceReader):
             return self._cluster.offsets_at(start.keys(), moment)
 
         cuts = [*rounds(start, end, self._source.max_messages, at, millis)]
-        for cut in cuts or ([start] if new else []):
+        for cut, moment in cuts or ([(start, millis)] if new else []):
+            came = EPOCH + timedelta(milliseconds=moment)
             for partition in sorted(cut):
                 if cut[partition] > start[partition] or partition in new:
                     position = self._positions.get(partition, Position(0, 0, None))
@@ -182,7 +192,7 @@ class KafkaReader(SourceReader):
                         topic_id=topics[partition.topic].id,
                         generation=position.generation,
                     )
-                    yield self._split(read, now)
+                    yield self._split(read, came)
             start, new, number = dict(cut), set(), number + 1
 
     def _starts(self, ends: Mapping[Partition, Ends]) -> dict[Partition, int]:
@@ -225,13 +235,13 @@ class KafkaReader(SourceReader):
             )
         return offsets
 
-    def _split(self, read: Range, now: datetime) -> Split:
+    def _split(self, read: Range, came: datetime) -> Split:
         each = self._message_bytes.get(read.topic, MESSAGE_BYTES)
         return Split(
             name=read.name,
             path=read.path,
             size=max(int((read.end - read.start) * each), 1),
-            modified_at=now,
+            modified_at=came,
             format="json",
             status=LOST if read.lost else "ready",
             reason=read.lost,

@@ -14,8 +14,12 @@ ENOUGH: Final = 0.5
 """A round that is so full is not filled any further: each try asks the brokers."""
 
 
-def rounds(start: Offsets, end: Offsets, most: int, at: OffsetsAt, now: int) -> Iterator[Offsets]:
-    """The ends of rounds of at most so many messages, up to `end`.
+def rounds(
+    start: Offsets, end: Offsets, most: int, at: OffsetsAt, now: int
+) -> Iterator[tuple[Offsets, int]]:
+    """The ends of rounds of at most so many messages, up to `end`, each with its time.
+
+    All messages before that time (milliseconds) are read then; that of the last round is `now`.
 
     All partitions advance by the same message timestamps, so that none of them runs ahead while
     the others' messages of that time still wait. Where more than a round's messages have one
@@ -26,10 +30,10 @@ def rounds(start: Offsets, end: Offsets, most: int, at: OffsetsAt, now: int) -> 
         since, cut = _upto(reached, end, most, at, since, now)
         if not count(reached, cut):
             cut = _shares(reached, end, most)
-        yield cut
+        yield cut, since
         reached = dict(cut)
     if count(reached, end):
-        yield dict(end)
+        yield dict(end), now
 
 
 def count(start: Offsets, end: Offsets) -> int:

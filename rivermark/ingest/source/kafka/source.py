@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rivermark.ingest.source.kafka.options import KafkaOptions
+from rivermark.ingest.source.kafka.position import Partition
 from rivermark.model.client_settings import require_kafka_client
 from rivermark.model.declared import declared
 from rivermark.model.source import Source, SourceReader
@@ -63,6 +64,16 @@ class KafkaSource(KafkaOptions, Source):
             return f"Kafka topics like `{self.pattern}` of {self.brokers}."
         topics = ", ".join(f"`{topic}`" for topic in self.names)
         return f"Kafka topic{'s' if len(self.names) > 1 else ''} {topics} of {self.brokers}."
+
+    @property
+    def tells_producers(self) -> bool:
+        """By partition."""
+        return True
+
+    def producer(self, split: str) -> str:
+        """The partition, also of a topic that was made again."""
+        topic, number, *_ = split.split("/")
+        return str(Partition(topic.partition("~")[0], int(number)))
 
     def open(self, landing_root: str) -> SourceReader:
         """Open a reader; it connects when it is first used."""

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from rivermark import FileSource, RivermarkError, SocketSource, Source
+from rivermark import FileSource, PerProducer, RivermarkError, SocketSource, Source
 from rivermark.ingest.plan import BatchPlanner
+from rivermark.ingest.producers import Producer, Producers
+from rivermark.ingest.watermark import Progress
 from rivermark.model.source import Part
 from rivermark.runtime.query.ingest import SourceBacklog
 from rivermark.settings import Settings
-from tests.unit.cli.conftest import ORDERS
+from tests.unit.cli.conftest import NOON, ORDERS
 
 
 def opened(settings: Settings, source: Source) -> SourceBacklog:
@@ -37,6 +39,33 @@ def test_files_that_wait_are_listed_as_files(tmp_path: Path) -> None:
     assert held == "2 files are ready and wait for the batches before them"
     assert half.startswith("file ")
     assert half.endswith("half.json: looks unfinished: no line end")
+
+
+def test_producers_that_run_ahead_are_named_and_counted(tmp_path: Path) -> None:
+    settings, now = Settings(home=tmp_path), datetime.now(UTC)
+    idle, drift = timedelta(minutes=1), timedelta(hours=1)
+    source = FileSource(folder="orders", settle=timedelta(0), producers="^(.)")
+    rule = PerProducer(idle=idle, drift=drift)
+    ingest = replace(ORDERS, source=source, watermark=rule)
+    (Path(settings.landing_root) / "orders").mkdir(parents=True)
+    known = {
+        "a": Producer(now, NOON),
+        "b": Producer(now, NOON + 2 * drift),
+        "c": Producer(now - 2 * idle, NOON + 9 * drift),
+    }
+    progress = Progress(producers=Producers(NOON, now, NOON, known))
+    planner = BatchPlanner(settings.lake(), settings.landing_root, ingest, "run")
+    backlog = SourceBacklog(planner, lambda: progress)
+    backlog.running = True
+    backlog.poll()
+
+    assert backlog.describe() == ["held back until slower producers have followed: b, c"]
+    assert backlog.numbers() == {
+        "producers": 2,
+        "idle_producers": 1,
+        "held_back": 2,
+        "skew_seconds": 7200.0,
+    }
 
 
 def test_a_source_without_files_waits_by_its_own_word(tmp_path: Path) -> None:

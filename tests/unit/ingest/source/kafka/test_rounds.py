@@ -24,7 +24,7 @@ def cuts_of(times: Mapping[int, list[int]], most: int) -> list[dict[Partition, i
 
     start = dict.fromkeys(parts, 0)
     end = {p: len(own) for p, own in parts.items()}
-    return [dict(cut) for cut in rounds(start, end, most, at, NOW)]
+    return [dict(cut) for cut, _ in rounds(start, end, most, at, NOW)]
 
 
 @given(

@@ -1,0 +1,40 @@
+"""How the watermark of an ingest is made where its rows come from several producers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from pyspark.sql.types import StructField, TimestampType
+
+from rivermark.model.declared import declared
+from rivermark.model.errors import DeclarationError
+
+WATERMARK_AFTER: Final = StructField("_watermark_after", TimestampType(), True)
+"""The watermark (UTC) that the split of a row left behind it. By it streams that read the table
+advance, because the newest event time says nothing of the slower producers."""
+
+
+@declared("watermark")
+@dataclass(frozen=True, kw_only=True)
+class PerProducer:
+    """A watermark for each producer; that of the stream is their minimum.
+
+    Producers are partitions of a topic, or what `FileSource(producers=...)` names. One that has
+    brought no valid row for `idle` is left out of the minimum until it brings one; by the times of
+    the plan (those of files, or of messages), so that a replay decides the same. For `idle` from
+    the first split on there is no watermark, so that each producer can be heard. `drift` is how far
+    the event time of a producer may run ahead of the slowest one before it is held back: a live run
+    does not read it any further until the others have followed, or are idle. None holds none back.
+
+    Raises:
+        DeclarationError: `idle` or `drift` is not above zero.
+    """
+
+    idle: timedelta
+    drift: timedelta | None = None
+
+    def __post_init__(self) -> None:
+        if self.idle <= timedelta(0) or (self.drift is not None and self.drift <= timedelta(0)):
+            raise DeclarationError("a watermark per producer: idle and drift are above zero")

@@ -1,0 +1,286 @@
+"""A watermark per producer: the slowest counts, silent ones do not, and no cut changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rivermark import DeclarationError, FileSource, KafkaSource, PerProducer
+from rivermark.cli.status import producer_line
+from rivermark.ingest.decision import evaluate_splits
+from rivermark.ingest.plan import BatchPlanner, planned_names
+from rivermark.ingest.producers import REMEMBERED, Producer, Producers
+from rivermark.ingest.split_statistics import SplitStatistics
+from rivermark.ingest.watermark import Bounds, Progress
+from rivermark.ingest.watermark_recovery import admission_watermark
+from rivermark.lake.batch_writer import TableWriter
+from rivermark.lake.lake import Lake
+from rivermark.lake.schema import create_table
+from rivermark.lake.system_tables import rows_of
+from rivermark.model.sink import Origin
+from rivermark.monitor.watermarks import producers_of
+from tests.unit.model.declared import ingest
+
+TEN = datetime(2024, 3, 1, 10, tzinfo=UTC)
+MINUTE, SECOND = timedelta(minutes=1), timedelta(seconds=1)
+RULE = PerProducer(idle=3 * SECOND, drift=10 * MINUTE)
+BY_FOLDER = FileSource(folder="taxi", producers=r"^([^/]+)/")
+RIDES = ingest(source=BY_FOLDER, watermark=RULE, lateness=MINUTE)
+TOPIC = replace(RIDES, source=KafkaSource(topics="rides"))
+
+
+def at(minutes: float) -> datetime:
+    return TEN + minutes * MINUTE
+
+
+@dataclass(frozen=True)
+class File:
+    """A split with the minutes of its oldest and newest event, read `second` after ten."""
+
+    name: str
+    second: int
+    oldest: float | None = None
+    newest: float | None = None
+    batch: int = 0
+
+    @property
+    def modified_at(self) -> datetime:
+        return TEN + self.second * SECOND
+
+
+def evaluated(
+    files: Sequence[File], progress: Progress | None = None, rides: Any = RIDES
+) -> tuple[dict[str, Bounds], Progress]:
+    statistics = {
+        f.name: SplitStatistics(rows=1, oldest=at(f.oldest or f.newest), newest=at(f.newest))
+        for f in files
+        if f.newest is not None
+    }
+    return evaluate_splits(files, statistics, cast(Any, None), progress or Progress(), rides)
+
+
+def through_json(progress: Progress) -> Progress:
+    """As the next batch gets it back from the commit."""
+    return Progress.from_json(progress.to_json())
+
+
+def test_the_slowest_producer_counts_and_one_far_ahead_makes_nothing_late() -> None:
+    bounds, progress = evaluated(
+        [
+            File("a/1", 0, newest=0),
+            File("b/1", 1, newest=600),
+            File("a/2", 4, newest=2),
+            File("b/2", 4, newest=601),
+            File("a/3", 5, newest=3),
+        ]
+    )
+
+    assert [b.watermark for b in bounds.values()] == [None, None, None, at(1), at(1)]
+    assert [b.after for b in bounds.values()] == [None, None, at(1), at(1), at(2)]
+    assert progress.newest == at(601)
+    assert progress.watermark(MINUTE) == at(2)
+
+
+def test_a_producer_that_is_silent_for_too_long_is_waited_for_no_longer() -> None:
+    files = [File("a/1", 0, newest=0), File("b/1", 1, newest=0)]
+    files += [File(f"a/{n}", n, newest=n) for n in range(2, 7)]
+    bounds, progress = evaluated(files)
+    assert bounds["a/4"].after == at(-1)
+    assert bounds["a/5"].after == at(4)
+
+    back, progress = evaluated([File("b/7", 7, oldest=4, newest=8)], progress)
+    assert back["b/7"] == Bounds(watermark=at(5), after=at(5))
+    # It counts again, and never sets the watermark back.
+    slow, progress = evaluated([File("b/8", 8, newest=3)], progress)
+    assert slow["b/8"].after == at(5)
+    assert evaluated([File("a/9", 9, newest=90)], progress)[1].watermark(MINUTE) == at(7)
+
+
+def test_no_watermark_moves_until_each_producer_had_the_time_to_be_heard() -> None:
+    files = [File("a/1", 0, newest=60), File("a/2", 2, newest=61), File("b/1", 3, newest=0)]
+    bounds, progress = evaluated(files)
+    assert {b.watermark for b in bounds.values()} == {None}
+    assert evaluated([File("b/2", 4, newest=1)], progress)[1].watermark(MINUTE) == at(0)
+
+
+def test_a_stream_that_had_one_watermark_never_goes_behind_it() -> None:
+    before = Progress(at(30))
+    bounds, progress = evaluated([File("a/1", 0, newest=10), File("a/2", 5, newest=11)], before)
+    assert [b.watermark for b in bounds.values()] == [at(29), at(29)]
+    assert progress.watermark(MINUTE) == at(29)
+
+
+def test_partitions_of_a_round_are_side_by_side_and_empty_ones_hold_back() -> None:
+    first = [
+        File("rides/0/000-010", 0, newest=9),
+        File("rides/1/000-000", 0),
+        File("rides~1/2/000-010", 0, newest=5),
+    ]
+    second = [File("rides/0/010-020", 2, oldest=1, newest=30, batch=1)]
+    third = [
+        File("rides/0/020-030", 5, newest=40, batch=2),
+        File("rides/2/010-020", 5, oldest=1, newest=20, batch=2),
+    ]
+    bounds, progress = evaluated([*first, *second, *third], rides=TOPIC)
+
+    assert {b.watermark for b in bounds.values()} == {None}
+    assert progress.producers is not None
+    assert [*progress.producers.known] == ["rides/0", "rides/1", "rides/2"]
+    # The partition that never had a message is idle by now.
+    assert bounds["rides/2/010-020"].after == bounds["rides/0/020-030"].after == at(19)
+
+
+def test_what_runs_ahead_does_so_of_its_own_producer() -> None:
+    careful = replace(RIDES, contract=replace(RIDES.contract, max_jump=timedelta(hours=1)))
+    files = [File("a/1", 0, newest=0), File("b/1", 0, newest=600), File("b/2", 1, newest=601)]
+    bounds, progress = evaluated(files, rides=careful)
+    assert bounds["b/2"].ceiling == at(660)
+    doubted, _ = evaluated([File("c/1", 2, newest=0), File("a/2", 2, newest=1)], progress, careful)
+    assert doubted["c/1"].ceiling is None
+    assert doubted["a/2"].ceiling == at(60)
+
+
+FILES = st.lists(
+    st.tuples(st.sampled_from("abc"), st.integers(0, 4), st.integers(0, 60)), max_size=25
+)
+
+
+def in_order(drawn: Sequence[tuple[str, int, int]]) -> list[File]:
+    files, second = [], 0
+    for number, (producer, pause, minute) in enumerate(drawn):
+        second += pause
+        files.append(File(f"{producer}/{number}", second, newest=minute))
+    return files
+
+
+def by_the_rule(files: Sequence[File]) -> list[datetime | None]:
+    """The watermark after each file, from the words of the rule alone."""
+    watermarks: list[datetime | None] = []
+    for n, last in enumerate(files):
+        past, watermark = files[: n + 1], watermarks[-1] if watermarks else None
+        active = {f.name[0] for f in past if last.second - f.second <= RULE.idle.total_seconds()}
+        newest = [max(f.newest or 0 for f in past if f.name[0] == name) for name in active]
+        if last.second - files[0].second > RULE.idle.total_seconds():
+            moments = [at(min(newest)) - MINUTE, *([watermark] if watermark else [])]
+            watermark = max(moments)
+        watermarks.append(watermark)
+    return watermarks
+
+
+@given(FILES, st.sets(st.integers(0, 24)))
+def test_however_files_are_cut_into_batches_the_watermarks_are_those_of_the_rule(
+    drawn: list[tuple[str, int, int]], cuts: set[int]
+) -> None:
+    files = in_order(drawn)
+    bounds: dict[str, Bounds] = {}
+    progress, first = Progress(), 0
+    for end in sorted({*cuts, len(files)}):
+        own, progress = evaluated(files[first:end], progress)
+        bounds |= own
+        progress, first = through_json(progress), max(first, end)
+
+    after = by_the_rule(files)
+    assert [bounds[f.name].after for f in files] == after
+    assert [bounds[f.name].watermark for f in files] == [None, *after][: len(files)]
+    assert all(Bounds.from_json(b.to_json()) == b for b in bounds.values())
+
+
+def known(**minutes: float) -> Producers:
+    heard = TEN + 10 * SECOND
+    return Producers(TEN, heard, at(0), {n: Producer(heard, at(m)) for n, m in minutes.items()})
+
+
+def test_the_fastest_is_held_back_while_a_slower_one_is_worth_waiting_for() -> None:
+    producers = known(a=0, b=10, c=10.5)
+    soon, later = TEN + 12 * SECOND, TEN + 14 * SECOND
+
+    assert producers.ahead({"b", "c"}, soon, RULE) == {"c"}
+    # Nothing of the slower ones waits, and they have been silent: whatever there is, is read.
+    assert producers.ahead((), later, RULE) == frozenset()
+    assert producers.ahead({"c"}, later, RULE) == frozenset()
+    assert producers.ahead({"a", "c"}, later, RULE) == {"c"}
+    assert producers.ahead({"a"}, soon, replace(RULE, drift=None)) == frozenset()
+
+
+def test_the_skew_is_that_of_producers_that_count() -> None:
+    producers = known(a=0, b=10)
+    silent = replace(producers, known={**producers.known, "c": Producer(TEN, at(-60))})
+    assert silent.skew(RULE.idle) == {"a": 0 * MINUTE, "b": 10 * MINUTE}
+
+
+def test_files_of_a_producer_that_runs_ahead_wait_in_a_live_run(tmp_path: Path) -> None:
+    lake, landing = Lake(str(tmp_path / "lake")), tmp_path / "landing"
+    source = replace(BY_FOLDER, settle=timedelta(0))
+    planner = BatchPlanner(lake, str(landing), replace(RIDES, source=source), "run")
+    for name in ("a/1.json", "b/1.json", "b/2.json"):
+        path = landing / "taxi" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}\n")
+
+    now = datetime.now(UTC)
+    known = {name: Producer(now, at(minute)) for name, minute in (("a", 0), ("b", 11))}
+    ahead = Progress(producers=Producers(now, now, None, known))
+    poll = planner.poll(most=1, progress=ahead)
+    assert (poll.planned, poll.held, poll.aligned) == (1, 2, frozenset({"b"}))
+    assert planned_names(lake, RIDES) == ["a/1.json"]
+
+    # A bounded run knows no event times yet.
+    assert planner.poll().planned == 2
+
+
+def test_how_far_producers_have_come_is_shown_without_spark(tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path))
+    create_table(lake, RIDES.raw)
+    files = [File("a/1", 0, newest=0), File("b/1", 0, newest=9), File("c/1", 3), File("b/2", 4)]
+    progress = evaluated([*files, File("a/2", 4, newest=1), File("b/3", 4, newest=9)])[1]
+    writer = TableWriter(lake, RIDES.raw, Origin(RIDES.name, 0, TEN, "run"))
+    writer.append_once(rows_of(RIDES.raw, []), 0, metadata={"clock": progress.to_json()})
+
+    shown = producers_of(lake, RIDES)
+    assert [(p.name, p.newest, p.ahead_seconds) for p in shown] == [
+        ("a", at(1), 0.0),
+        ("b", at(9), 480.0),
+        ("c", None, None),
+    ]
+    assert [producer_line(p).split(": ")[-1] for p in shown] == [
+        "the slowest",
+        "8 min ahead",
+        "c brought no row yet",
+    ]
+    # One that never brought a row is waited for until it is idle, and then no longer.
+    assert admission_watermark(lake, RIDES) is None
+    assert evaluated([File("a/3", 7, newest=1), File("b/4", 7, newest=9)], progress)[1].watermark(
+        MINUTE
+    ) == at(0)
+
+
+def test_of_many_idle_producers_those_are_remembered_that_were_heard_last() -> None:
+    progress = Progress()
+    for n in range(REMEMBERED + 10):
+        progress = evaluated([File(f"{n:04}/1", n, newest=n)], progress)[1]
+    assert progress.producers is not None
+    assert [*progress.producers.known] == [f"{n:04}" for n in range(10, REMEMBERED + 10)]
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(DeclarationError, match="does not tell producers apart"):
+        ingest(watermark=RULE, lateness=MINUTE)
+    with pytest.raises(DeclarationError, match="no row of it is late"):
+        ingest(source=BY_FOLDER, watermark=RULE, lateness=None)
+    with pytest.raises(DeclarationError, match="above zero"):
+        PerProducer(idle=timedelta(0))
+    for pattern in ("[", "no group", "(two)(groups)"):
+        with pytest.raises(DeclarationError, match="producers"):
+            FileSource(folder="taxi", producers=pattern)
+
+
+def test_files_in_which_no_producer_is_found_have_one_together() -> None:
+    assert BY_FOLDER.producer("truck_1/2024/x.json") == "truck_1"
+    assert BY_FOLDER.producer("x.json") == "taxi"
