@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -17,7 +19,7 @@ from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.delta import dataset_of, delta_table, read_all, read_rows
 from rivermark.lake.integrity.data_file_check import NAMED, check_added
 from rivermark.lake.integrity.sidecar import agrees, end_agrees, sidecar_of, write_sidecar
-from rivermark.lake.integrity.table_walk import data_file_problem, data_files
+from rivermark.lake.integrity.table_walk import DataFile, data_file_problem, data_files
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.sql import query
 from rivermark.model.errors import TableDamaged
@@ -157,3 +159,55 @@ def test_the_end_of_a_file_is_compared_by_its_chunks(tmp_path: Path, size: int, 
     assert end_agrees(path, start) is False
     sidecar_of(path).unlink()
     assert end_agrees(path, start) is None
+
+
+def edited(folder: Path, edit: Callable[[dict[str, Any]], None]) -> DataFile:
+    """The one file of a table, whose log says something else of it."""
+    write_deltalake(folder, ROWS)
+    entry = folder / "_delta_log" / f"{0:020d}.json"
+    actions = [json.loads(line) for line in entry.read_text().splitlines()]
+    for action in actions:
+        edit(action)
+    entry.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+    (file,) = data_files(str(folder))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("delta.rowTracking.materializedRowIdColumnName", "name", None),
+        ("delta.appendOnly", "false", "holds a column 'name', which the table does not have there"),
+    ],
+)
+def test_columns_of_files_that_the_table_does_not_have_are_those_of_row_tracking_or_strange(
+    tmp_path: Path, key: str, value: str, said: str | None
+) -> None:
+    def without_a_column(action: dict[str, Any]) -> None:
+        if "metaData" in action:
+            schema = json.loads(action["metaData"]["schemaString"])
+            del schema["fields"][1]
+            action["metaData"]["schemaString"] = json.dumps(schema)
+            action["metaData"]["configuration"][key] = value
+
+    assert data_file_problem(edited(tmp_path, without_a_column)) == said
+
+
+@pytest.mark.parametrize(
+    ("bound", "value", "said"),
+    [
+        ("minValues", 1, "holds id 0, the log says 1 at least"),
+        ("maxValues", 58, "holds id 59, the log says 58 at most"),
+        ("minValues", -5, None),
+    ],
+)
+def test_bounds_by_which_a_file_would_be_skipped_are_compared_with_it(
+    tmp_path: Path, bound: str, value: int, said: str | None
+) -> None:
+    def bounded(action: dict[str, Any]) -> None:
+        if "add" in action:
+            stats = json.loads(action["add"]["stats"])
+            stats[bound]["id"] = value
+            action["add"]["stats"] = json.dumps(stats)
+
+    assert data_file_problem(edited(tmp_path, bounded), quick=True) == said
