@@ -111,6 +111,7 @@ def sent(topics: Topics, topic: str) -> list[int]:
     return sorted(json.loads(message.value() or b"")["ride"] for message in messages)
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_killed_within_a_transaction_has_each_row_once_when_it_is_back(
     broker: Broker, where: SinkContext
 ) -> None:
@@ -134,10 +135,10 @@ def test_a_broker_that_does_not_come_back_between_rows_and_commit_is_named(
     topics = Topics(broker.address)
     sink = KafkaSink(topic=topics.make(partitions=2), brokers=topics.brokers)
     write_until_done(sink, where, 0)
-    monkeypatch.setattr(kafka_writers, "PATIENCE_SECONDS", 5.0)
-    monkeypatch.setattr(kafka_writers, "ABORT_SECONDS", 2.0)
     writer = sink.open(where)
     writer.last()
+    monkeypatch.setattr(kafka_writers, "PATIENCE_SECONDS", 5.0)
+    monkeypatch.setattr(kafka_writers, "ABORT_SECONDS", 2.0)
     bind = kafka_writers.retried
 
     def gone(action: Callable[[], object]) -> object:
