@@ -1,5 +1,6 @@
 """What the pages show of the tables."""
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -275,3 +276,12 @@ def test_a_lookup_has_no_days_and_is_made_from_its_versions(tmp_path: Path) -> N
     checks = {key.name for key in graph.asset_check_keys if key.asset_key.path[1] == "known"}
     assert "rows_are_unique" in checks
     assert not checks & {"days_are_complete", "few_rows_are_late", "late_rows_are_known"}
+
+
+def test_the_tour_explains_every_check(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "operations" / "ui-tour.md").read_text()
+    explained = set(re.findall(r"`(\w+)`", page.split("| check | fails when |")[1]))
+
+    graph = definitions_in(TOPOLOGY, tmp_path).resolve_asset_graph()
+
+    assert {key.name for key in graph.asset_check_keys} <= explained
