@@ -170,6 +170,10 @@ class Stream:
                     "after they were read. Join it by static=(...)"
                 )
         if self.kind == "append":
+            if self.touches is not None:
+                raise DeclarationError(
+                    f"stream '{self.name}': `touches` is that of kind='refresh'; leave it out"
+                )
             self._check_watermark()
         elif any(table.days is None for table in self.tables):
             raise DeclarationError(f"stream '{self.name}': a refreshed table needs its days")

@@ -152,6 +152,11 @@ class Table:
             raise DeclarationError(f"table '{self.name}': `promise` is called `retention` now")
         check_name("table", self.name, like="taxi/hourly_tips")
         types = {f.name: f.dataType for f in self.schema.fields}
+        if len({name.lower() for name in self.schema.names}) < len(self.schema.names):
+            raise DeclarationError(
+                f"table '{self.name}' has two columns of one name, whatever the letter case: "
+                f"{', '.join(self.schema.names)}"
+            )
         for column in (self.event_time, *self.keys, *self.personal):
             if column is not None and column not in types:
                 raise DeclarationError(

@@ -15,6 +15,7 @@ from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
 from rivermark.cli.main import app
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
+from rivermark.runtime.supervision.lineage_record import recorded_lineage
 from rivermark.settings import Settings
 from simulator.taxi.demo import SCENE
 
@@ -72,6 +73,8 @@ def test_the_demo_shows_streams_checks_winners_charts_and_what_to_try(
     charts = sorted(f.name for f in (rivermark.settings.home / "charts").iterdir())
     assert charts == ["published_results.svg", "rows_per_hour.svg"]
     assert demo.stdout.count("rivermark show taxi/zone_hours") == 1
+    lineage = recorded_lineage(rivermark.settings.state, DRIVER_TIPS)
+    assert lineage["tips"] == [(CLEAN_FARES.name, "tip")]
 
 
 @pytest.mark.long

@@ -122,6 +122,9 @@ NEVER: list[tuple[Callable[..., object], dict[str, Any]]] = [
     (Stream, {"fresh_within": -MINUTE}),
     (Stream, {"margin": -MINUTE}),
     (Stream, {"restart": int}),
+    (Stream, {"touches": lambda: None}),
+    (Table, {"schema": "at timestamp, At timestamp"}),
+    (KafkaSource, {"topics": (), "pattern": "("}),
     (Topology, {"plots": [TABLE]}),
     (Topology, {"streams": "a/i"}),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -43,6 +44,12 @@ class KafkaOptions:
     def __post_init__(self) -> None:
         if bool(self.names) == bool(self.pattern):
             raise DeclarationError("either topics or a pattern of their names")
+        try:
+            re.compile(self.pattern or "")
+        except re.error as error:
+            raise DeclarationError(
+                f"pattern {self.pattern!r} is no regular expression: {error}"
+            ) from None
         if isinstance(self.start, datetime) and self.start.tzinfo is None:
             raise DeclarationError(f"start {self.start} has no time zone")
         if self.max_messages < 1:
