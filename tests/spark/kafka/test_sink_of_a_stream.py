@@ -21,7 +21,7 @@ pytestmark = pytest.mark.spark
 
 DAY_IN_MINUTES = 24 * 60
 TABLE = windows().tables[0]
-STEPS = (0, 2, 7, 8, 9)
+STEPS = (0, 2, 8, 9, 10)
 """Behind the table's commit; then before a transaction is begun, bound to its batch and committed,
 and behind that."""
 
