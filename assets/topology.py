@@ -4,7 +4,9 @@ from typing import Final
 
 from assets.ads.streams import ADS_STREAMS
 from assets.fraud.streams import FRAUD_STREAMS
+from assets.readings.alerts.limits import limit_streams
 from assets.readings.alerts.streams import ALERT_STREAMS
+from assets.readings.ingest import HAVE_BROKERS
 from assets.readings.plots import READING_PLOTS
 from assets.readings.streams import READING_STREAMS
 from assets.taxi.plots import TAXI_PLOTS
@@ -19,6 +21,7 @@ TOPOLOGY: Final = Topology(
         *TRIP_STREAMS,
         *READING_STREAMS,
         *ALERT_STREAMS,
+        *(limit_streams() if HAVE_BROKERS else ()),
         *WEB_STREAMS,
         *FRAUD_STREAMS,
         *ADS_STREAMS,

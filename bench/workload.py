@@ -17,7 +17,7 @@ import json
 import sys
 import threading
 import time
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +28,7 @@ from rivermark.backfill.recompute import Order, replace
 from rivermark.model.stream import Stream
 from rivermark.model.topology import Topology
 from rivermark.runtime.spark.session import open_session
+from rivermark.runtime.supervision.hosting import Hosting
 from rivermark.runtime.supervision.report import Report
 from rivermark.runtime.supervision.run import run_bounded, run_continuous
 from rivermark.settings import Settings
@@ -74,16 +75,19 @@ def reprocessed(home: Path, name: str, day: date) -> None:
 def live(home: Path, names: list[str]) -> None:
     """Run streams until the process is ended."""
     settings = Settings(home=home, driver_memory="4g")
-    spark = open_session(settings, "long")
-    run_continuous(
-        spark,
-        settings,
-        TOPOLOGY,
-        [TOPOLOGY.named(name) for name in names],
+    hosting = Hosting(
+        settings=settings,
+        topology=TOPOLOGY,
+        streams=[TOPOLOGY.named(name) for name in names],
         run_id="bench",
-        stop=threading.Event(),
+        continuous=True,
+    )
+    hosting.run(
+        open_session(settings, hosting.session_kind(), hosting.real_time_slots()),
+        threading.Event(),
         on_report=say_report,
         report_every=timedelta(seconds=10),
+        paused_since=datetime.now(UTC),
     )
 
 

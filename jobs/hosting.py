@@ -60,7 +60,7 @@ class Host:
                 run_id=context.run.run_id,
                 continuous=config.mode is Mode.continuous,
             )
-            session = spark.for_run(hosting.session_kind())
+            session = spark.for_run(hosting.session_kind(), hosting.real_time_slots())
             if hosting.continuous:
                 self._continue(context, config, hosting, session)
             else:

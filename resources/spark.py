@@ -24,17 +24,21 @@ class SparkResource(LazyPySparkResource):
     platform: dg.ResourceDependency[SettingsResource]
     spark_config: dict[str, Any] = Field(default={})
     _kind: Kind = PrivateAttr(default="short")
+    _slots: int = PrivateAttr(default=0)
 
-    def for_run(self, kind: Kind) -> Self:
-        """This resource, whose engine will be one for such a run where none has begun yet."""
-        self._kind = kind
+    def for_run(self, kind: Kind, slots: int = 0) -> Self:
+        """This resource, whose engine will be one for such a run where none has begun yet.
+
+        `slots` are those that queries in real time occupy.
+        """
+        self._kind, self._slots = kind, slots
         return self
 
     def _init_session(self) -> None:
         if self._spark_session is None:
             settings = self.platform.settings()
             prepare_workers(settings)
-            ours = spark_conf(settings, self._kind)
+            ours = spark_conf(settings, self._kind, self._slots)
             config = ours | self.spark_config
             self._spark_session = spark_session_from_config(config)  # type: ignore[no-untyped-call]
             remember_classes(self._spark_session)

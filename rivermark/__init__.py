@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from rivermark.sinks.files import FileSink
     from rivermark.sinks.kafka import KafkaSink
     from rivermark.sinks.postgres.declaration import PostgresAppend, PostgresUpsert
+    from rivermark.sinks.real_time import RealTimeSink
     from rivermark.sinks.webhook import WebhookSink
 
 __all__ = [
@@ -83,6 +84,7 @@ __all__ = [
     "Protobuf",
     "PythonDataSource",
     "RateSource",
+    "RealTimeSink",
     "RivermarkError",
     "Rule",
     "Sink",
@@ -137,6 +139,7 @@ _MODULES: Final = {
     "PostgresUpsert": "sinks.postgres.declaration",
     "PythonDataSource": "ingest.source.python_data_source",
     "RateSource": "ingest.source.generator",
+    "RealTimeSink": "sinks.real_time",
     "RivermarkError": "model.errors",
     "Rule": "model.contract",
     "Sink": "model.sink",

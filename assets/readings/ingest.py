@@ -1,7 +1,11 @@
-"""Readings come in: a live stream of JSON lines, and recorded series as published."""
+"""Readings come in: a live stream of JSON lines, and recorded series as published.
+
+Where the environment names Kafka brokers as READINGS_KAFKA, the live stream comes from a topic.
+"""
 
 from __future__ import annotations
 
+import os
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Final
@@ -12,7 +16,7 @@ from assets.readings.library_messages import LIBRARY_COLUMNS, LIBRARY_MESSAGE
 from assets.readings.recorded import RECORDED_TEMPERATURE
 from assets.readings.room import OCCUPANCY_COLUMNS, ROOM_READING
 from assets.readings.sensors import SENSOR_READING
-from rivermark import Domain, FileSource, Suite, expect
+from rivermark import Domain, FileSource, KafkaSource, Source, Suite, expect
 
 OWNERS: Final = ("team:readings",)
 FIRST_DAY: Final = date(2013, 1, 1)
@@ -29,9 +33,21 @@ COLDEST: Final = -60
 HOTTEST: Final = 250
 """Degrees Fahrenheit beyond which no sensor here has been; the machine's reached 108."""
 
+BROKERS: Final = "READINGS_KAFKA"
+"""The variable of the environment that names the brokers of the topic, where there is one."""
+HAVE_BROKERS: Final = bool(os.environ.get(BROKERS))
+
+
+def sensors() -> Source:
+    """The topic of readings, or the files of a folder."""
+    if HAVE_BROKERS:
+        return KafkaSource(brokers=f"${BROKERS}", topics="readings.sensors")
+    return FileSource(folder="readings/sensors", pattern="*.json,*.json.gz")
+
+
 SENSOR_READINGS: Final = READINGS.ingest(
     name="readings/sensor_readings",
-    source=FileSource(folder="readings/sensors", pattern="*.json,*.json.gz"),
+    source=sensors(),
     contract=SENSOR_READING,
     lateness=LATENESS,
     description="Temperatures of many sensors as they came, repeats among them.",

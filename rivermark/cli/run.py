@@ -74,7 +74,8 @@ def run(
     )
     # A pause from before is not obeyed: who types this command wants the streams to run.
     now = datetime.now(UTC)
-    with engine(settings, hosting.session_kind()) as spark, stop_on_signals() as stop:
+    needed = hosting.session_kind(), hosting.real_time_slots()
+    with engine(settings, *needed) as spark, stop_on_signals() as stop:
         if continuous:
             err().print(plain(f"{len(chosen)} streams run as {hosting.run_id}; Ctrl-C stops them"))
             summaries = hosting.run(

@@ -27,17 +27,19 @@ class JavaMissing(RivermarkError):
 
 
 @contextmanager
-def engine(settings: Settings, kind: Kind) -> Iterator[SparkSession]:
+def engine(settings: Settings, kind: Kind, slots: int = 0) -> Iterator[SparkSession]:
     """A Spark session for a short command or for long-lived streams, stopped at the end.
+
+    `slots` are those that queries in real time occupy.
 
     Raises JavaMissing and JarsMissing before anything is started.
     """
-    launch = launcher(settings, kind)
+    launch = launcher(settings, kind, slots)
     from rivermark.runtime.spark.session import open_session
 
     with err().status("Starting Spark"):
         launch()
-        spark = open_session(settings, kind)
+        spark = open_session(settings, kind, slots)
     try:
         yield spark
     finally:
@@ -46,12 +48,12 @@ def engine(settings: Settings, kind: Kind) -> Iterator[SparkSession]:
             spark.stop()
 
 
-def launch_ahead(settings: Settings, kind: Kind) -> None:
+def launch_ahead(settings: Settings, kind: Kind, slots: int = 0) -> None:
     """Start the JVM of an `engine` that is entered soon, while this process does something else.
 
     Raises JavaMissing and JarsMissing before anything is started.
     """
-    launch = launcher(settings, kind)
+    launch = launcher(settings, kind, slots)
 
     def try_launch() -> None:
         # Who enters the engine tries again, and is told why it failed.
@@ -61,15 +63,14 @@ def launch_ahead(settings: Settings, kind: Kind) -> None:
     threading.Thread(target=try_launch, name="launch", daemon=True).start()
 
 
-def launcher(settings: Settings, kind: Kind) -> Callable[[], None]:
+def launcher(settings: Settings, kind: Kind, slots: int) -> Callable[[], None]:
     """What starts the JVM; raises where it could not be."""
     # Here, because commands without Spark must not wait for its modules.
-    from rivermark.runtime.spark.jvm import driver_options
-    from rivermark.runtime.spark.session import launch_jvm
+    from rivermark.runtime.spark.session import launch_jvm, spark_conf
 
     check_java()
-    driver_options(kind, heap=settings.driver_memory)
-    return partial(launch_jvm, settings, kind, settings.home / "logs" / "spark.log")
+    spark_conf(settings, kind, slots)
+    return partial(launch_jvm, settings, kind, settings.home / "logs" / "spark.log", slots)
 
 
 def check_java() -> None:

@@ -138,6 +138,8 @@ class Sink(ABC):
     """Whether it writes the output's own table in the lake, of which there is one such sink."""
     updates_rows: ClassVar[bool] = False
     """Whether it changes rows that were written before, so that no stream can follow the table."""
+    real_time: ClassVar[bool] = False
+    """Whether a query of the stream's host sends the rows, message by message, and not batches."""
 
     @abstractmethod
     def open(self, context: SinkContext) -> SinkWriter:

@@ -182,6 +182,8 @@ class Stream:
                 f"stream '{self.name}': a refreshed table is replaced by whole days, so its rows "
                 "cannot be updated by key as well; leave the sink out, or use kind='append'"
             )
+        if any(sink.real_time for output in self.outputs for sink in output.sinks):
+            self._check_real_time()
         self._complete("build", self._bound_build())
 
     def _complete(self, attribute: str, value: Any) -> None:
@@ -218,6 +220,19 @@ class Stream:
                 f"stream '{self.name}': its build is {name}{taken}, and is called with "
                 f"{inputs_in_words}, `reads` then `static`: {', '.join(inputs)}"
             ) from None
+
+    def _check_real_time(self) -> None:
+        """Refuse to send in real time what is not made of each message alone."""
+        reads = self.reads[0]
+        if len(self.reads) > 1 or not isinstance(reads, Ingest) or reads.source.kind != "kafka":
+            raise DeclarationError(
+                f"stream '{self.name}': in real time it reads one input, an ingest of a KafkaSource"
+            )
+        if self.kind != "append" or isinstance(self.build, BindableBuild):
+            raise DeclarationError(
+                f"stream '{self.name}': in real time no state is kept: neither a refresh nor a "
+                "process function can be sent so; use a KafkaSink"
+            )
 
     def _check_watermark(self) -> None:
         """Refuse inputs without a usable watermark, and a lateness that would drop their rows."""

@@ -13,8 +13,10 @@ from rivermark.runtime.query.append import AppendHost
 from rivermark.runtime.query.base import QueryHost
 from rivermark.runtime.query.ingest import IngestHost
 from rivermark.runtime.query.process import ProcessHost
+from rivermark.runtime.query.real_time import RealTimeHost
 from rivermark.runtime.query.refresh import RefreshHost
 from rivermark.settings import Settings
+from rivermark.sinks.real_time import real_time_of
 
 
 def host_for(
@@ -34,4 +36,6 @@ def host_for(
         return RefreshHost(spark, settings, stream, run_id, check)
     if isinstance(stream.build, ProcessBuild):
         return ProcessHost(spark, settings, stream, run_id, check)
+    if (real_time := real_time_of(stream)) is not None:
+        return RealTimeHost(spark, settings, stream, run_id, check, real_time=real_time)
     return AppendHost(spark, settings, stream, run_id, check)

@@ -92,8 +92,9 @@ def jar_set(name: str) -> tuple[Path, ...]:
     folder = cache_folder() / "jars" / name
     jars = tuple(sorted(folder.glob("*.jar")))
     if not jars:
+        command = "make setup" if name == "delta" else f"python -m setup.jars {name}"
         raise JarsMissing(
-            f"no JARs of set {name!r} in {folder}: run `make setup`, "
+            f"no JARs of set {name!r} in {folder}: run `{command}`, "
             "or let RIVERMARK_CACHE name the folder that holds jars/"
         )
     return jars

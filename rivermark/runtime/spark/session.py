@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -28,14 +29,16 @@ CONTEXT_LOGGERS: Final = ("DataFrameQueryContextLogger", "SQLQueryContextLogger"
 WORKER_PYTHON: Final = Path(__file__).with_name("worker_python")
 
 
-def spark_conf(settings: Settings, kind: Kind = "short") -> dict[str, str]:
+def spark_conf(settings: Settings, kind: Kind = "short", slots: int = 0) -> dict[str, str]:
     """Spark settings of a run: `short` for minutes (CI, backfills), `long` for streams.
 
-    The session zone is UTC, always: readers, windows and days depend on it.
+    The session zone is UTC, always: readers, windows and days depend on it. With `slots`, those of
+    tasks that queries in real time occupy, it has Spark's connector for Kafka, and on this machine
+    so many slots more: such tasks mostly wait.
     """
     conf = {
         "spark.app.name": "rivermark",
-        "spark.master": settings.master,
+        "spark.master": with_slots(settings.master, slots),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -72,7 +75,9 @@ def spark_conf(settings: Settings, kind: Kind = "short") -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # Pages carry checksums, Spark's own files too; unasked, a flipped bit is other rows.
         "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
-        **driver_options(kind, heap=settings.driver_memory),
+        **driver_options(
+            kind, heap=settings.driver_memory, connectors=("spark-kafka",) if slots else ()
+        ),
     }
     if kind == "short":
         # Generating code for whole stages, and compiling it, costs more than it saves there.
@@ -91,7 +96,16 @@ def spark_conf(settings: Settings, kind: Kind = "short") -> dict[str, str]:
     return conf
 
 
-def launch_jvm(settings: Settings, kind: Kind, log: Path) -> None:
+def with_slots(master: str, slots: int) -> str:
+    """A master with so many slots for tasks more, where it is this machine."""
+    local = re.fullmatch(r"local(?:\[(\d+|\*)(.*)\])?", master)
+    if local is None or not slots:
+        return master
+    own = os.cpu_count() or 1 if local[1] == "*" else int(local[1] or 1)
+    return f"local[{own + slots}{local[2] or ''}]"
+
+
+def launch_jvm(settings: Settings, kind: Kind, log: Path, slots: int = 0) -> None:
     """Start the driver's JVM where this process has none; `open_session` waits for it.
 
     May run in a thread, beside other work. What Java and Spark print goes to the log, from their
@@ -102,7 +116,9 @@ def launch_jvm(settings: Settings, kind: Kind, log: Path) -> None:
     # Spark's own lock: who opens the session meanwhile finds this JVM.
     with context._lock:
         if context._gateway is None:
-            conf = SparkConf(loadDefaults=False).setAll([*spark_conf(settings, kind).items()])
+            conf = SparkConf(loadDefaults=False).setAll(
+                [*spark_conf(settings, kind, slots).items()]
+            )
             log.parent.mkdir(parents=True, exist_ok=True)
             with log.open("ab") as file:
                 output = {"stdout": file, "stderr": file}
@@ -120,10 +136,10 @@ def prepare_workers(settings: Settings) -> None:
         os.environ.setdefault("PYSPARK_PYTHON", str(python))
 
 
-def open_session(settings: Settings, kind: Kind = "short") -> SparkSession:
+def open_session(settings: Settings, kind: Kind = "short", slots: int = 0) -> SparkSession:
     """The session of this process; JVM settings count only when the first one is opened."""
     prepare_workers(settings)
-    builder = SparkSession.builder.config(map={**spark_conf(settings, kind)})
+    builder = SparkSession.builder.config(map={**spark_conf(settings, kind, slots)})
     session: SparkSession = builder.getOrCreate()
     for name in CONTEXT_LOGGERS:
         PySparkLogger.getLogger(name).disabled = True

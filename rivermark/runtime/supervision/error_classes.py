@@ -91,6 +91,11 @@ MEANINGS: Final = (
         needs_new_run=True,
     ),
     Meaning(
+        ("STREAMING_REAL_TIME_MODE",),
+        "Spark's real-time mode cannot run its build, which must be made of Spark's own "
+        "expressions and keep no state: take its RealTimeSink out, or use a KafkaSink",
+    ),
+    Meaning(
         (SLOW_WORKER,),
         "its Python process did not answer in the ten seconds that Spark gives it, in several "
         "starts: this machine is too busy. Run fewer things beside it, or give it more cores",

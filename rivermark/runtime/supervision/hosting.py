@@ -17,6 +17,7 @@ from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.desired_state import Desired, DesiredStore
 from rivermark.settings import Settings
+from rivermark.sinks.real_time import real_time_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,6 +50,19 @@ class Hosting:
         from rivermark.runtime.query.backlog import kind_of_run
 
         return "long" if self.continuous else kind_of_run(self.settings, self.streams)
+
+    def real_time_slots(self) -> int:
+        """The slots for tasks that queries in real time occupy: one a partition that they read.
+
+        Asks the brokers; BrokersUnreachable where none of them answers.
+        """
+        sent = [each for stream in self.streams if (each := real_time_of(stream)) is not None]
+        if not sent:
+            return 0
+        from rivermark.ingest.source.kafka.source import KafkaSource
+
+        sources = [each.ingest.source for each in sent]
+        return sum(s.partition_count() for s in sources if isinstance(s, KafkaSource))
 
     def run(
         self,

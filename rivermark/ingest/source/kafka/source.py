@@ -75,6 +75,14 @@ class KafkaSource(KafkaOptions, Source):
         topic, number, *_ = split.split("/")
         return str(Partition(topic.partition("~")[0], int(number)))
 
+    def partition_count(self) -> int:
+        """How many partitions its topics have; asks the brokers."""
+        from rivermark.ingest.source.kafka.cluster import Cluster
+
+        cluster = Cluster(self.client_settings(), self.isolation)
+        names = self.names or [n for n in cluster.names() if re.fullmatch(self.pattern or "", n)]
+        return sum(len(topic.partitions) for topic in cluster.topics(names).values())
+
     def open(self, landing_root: str) -> SourceReader:
         """Open a reader; it connects when it is first used."""
         require_kafka_client(f"reading {self.description.rstrip('.')}")

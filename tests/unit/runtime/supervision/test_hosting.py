@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -12,13 +13,14 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 
-from rivermark import Topology
+from rivermark import AnyStream, KafkaSource, Topology
 from rivermark.runtime.supervision import hosting as module
 from rivermark.runtime.supervision import run as runs
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.hosting import Hosting, stop_on_signals
 from rivermark.settings import Settings
 from tests.unit.model.test_topology import BEST, CLEAN, HOURS, RIDES
+from tests.unit.sinks.test_real_time import stream as real_time_stream
 
 DEADLINE_SECONDS = 10
 SPARK = cast(SparkSession, object())
@@ -45,6 +47,19 @@ def hosted(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[threading.Eve
         return played
 
     return play
+
+
+def test_queries_in_real_time_take_a_slot_for_each_partition(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KafkaSource, "partition_count", lambda _: 3)
+    declared = real_time_stream()
+    streams: list[AnyStream] = [RIDES, declared, replace(declared, name="test/more")]
+    hosted = Hosting(
+        settings=settings, topology=Topology([]), streams=streams, run_id="r", continuous=True
+    )
+    assert hosted.real_time_slots() == 6
+    assert replace(hosted, streams=[RIDES]).real_time_slots() == 0
 
 
 def hosting(settings: Settings, *, continuous: bool) -> Hosting:

@@ -1,0 +1,175 @@
+"""Event in a topic to alert in a topic: how long after it was due a consumer sees it.
+
+    python -m bench real_time [--rate 5000] [--seconds 180] [--out FILE]
+
+Four processes that do not wait for each other: a broker; the streams `readings/sensor_readings`,
+`readings/limits` and `readings/beyond_limits`; a generator, which sends readings to two partitions
+by a schedule fixed beforehand, one in ten beyond its limit; and this one, a consumer of the alerts.
+A sample is the moment at which an alert is seen less the moment at which its reading was due. So a
+generator that is behind counts against the stream. The first `--warm` seconds are reported apart.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from bench.figures import ROOT, load, options_of, report
+from bench.latency import percentiles, started
+from bench.process_tree import TreeMeter, end_tree
+from rivermark.settings import Settings
+from rivermark.testing.landing.json_lines import json_line
+from rivermark.testing.landing.writer import land
+from setup.kafka_broker import Broker
+from setup.local_server import free_port
+
+STREAMS: Final = ("readings/sensor_readings", "readings/limits", "readings/beyond_limits")
+READINGS: Final = "readings.sensors"
+ALERTS: Final = "readings.alerts"
+PARTITIONS: Final = 2
+SENSORS: Final = 100
+BEYOND: Final = 10
+"""Of so many readings one is beyond its limit."""
+HOT: Final = 90
+
+
+def generate(brokers: str, rate: int, began: float, seconds: float) -> None:
+    """Send each reading when it is due, late where it must be, but never put off."""
+    producer = Producer({"bootstrap.servers": brokers, "linger.ms": 0, "log_level": 0})
+    for n in range(round(rate * seconds)):
+        due = began + n / rate
+        if (wait := due - time.time()) > 0:
+            producer.poll(0)
+            time.sleep(wait)
+        sensor = f"s{n // BEYOND % SENSORS}"
+        line = json_line(
+            {
+                "sensor_id": sensor,
+                "event_time": datetime.fromtimestamp(due, UTC),
+                "temperature": HOT + 5 if n % BEYOND == 0 else HOT - 20,
+                "sequence": n,
+            }
+        )
+        producer.produce(READINGS, line, key=sensor.encode())
+    producer.flush()
+
+
+def consumer_of(brokers: str) -> Consumer:
+    """A consumer of the alerts from the first one on."""
+    settings = {"group.id": "bench", "auto.offset.reset": "earliest", "fetch.wait.max.ms": 50}
+    consumer = Consumer({"bootstrap.servers": brokers, "log_level": 0, **settings})
+    consumer.subscribe([ALERTS])
+    return consumer
+
+
+def follow(consumer: Consumer, samples: list[tuple[float, int, float]], until: float) -> None:
+    """Add each alert that comes: when it was seen, its reading, and when that was due."""
+    while (left := until - time.time()) > 0:
+        message = consumer.poll(min(left, 0.1))
+        if message is None or message.error() is not None:
+            continue
+        alert = json.loads(message.value() or b"")
+        due = datetime.fromisoformat(alert["event_time"]).timestamp()
+        samples.append((time.time(), alert["sequence"], due))
+
+
+def measure(home: Path, brokers: str, options: Any) -> dict[str, float]:
+    """Start the streams, send readings, and follow the alerts."""
+    admin = AdminClient({"bootstrap.servers": brokers})
+    topics = [NewTopic(READINGS, PARTITIONS, 1), NewTopic(ALERTS, 1, 1)]
+    for future in admin.create_topics(topics).values():
+        future.result(30)
+    limits = [
+        json_line({"rule": rule, "since": datetime(2026, 1, 1, tzinfo=UTC), "degrees": degrees})
+        for rule, degrees in (("hot", HOT), ("freezing", 32))
+    ]
+    land(Path(Settings(home=home).landing_root) / "readings" / "limits" / "limits.json", limits)
+    with (home / "workload.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bench.workload", "live", str(home), *STREAMS],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "READINGS_KAFKA": brokers},
+        )
+    meter = TreeMeter(psutil.Process(process.pid))
+    samples: list[tuple[float, int, float]] = []
+    try:
+        started(process, meter, options.start)
+        consumer = consumer_of(brokers)
+        began = time.time() + 3
+        whole = options.warm + options.seconds
+        arguments = [brokers, str(options.rate), str(began), str(whole)]
+        generator = subprocess.Popen(
+            [sys.executable, "-m", "bench.real_time", "--generate", *arguments]
+        )
+        follow(consumer, samples, began + options.warm)
+        before = meter.sample().cpu
+        follow(consumer, samples, began + whole)
+        cpu = meter.sample().cpu - before
+        follow(consumer, samples, began + whole + options.patience)
+        generator.wait()
+        consumer.close()
+        if process.poll() is not None:
+            raise SystemExit(f"ended early:\n{(home / 'workload.log').read_text()[-3000:]}")
+    finally:
+        meter.stop()
+        end_tree(process)
+    first: dict[int, tuple[float, float]] = {}
+    for seen, sequence, due in samples:
+        first.setdefault(sequence, (seen, due))
+    warm = began + options.warm
+    expected = -(-round(options.rate * whole) // BEYOND)
+    return {
+        "rate_per_s": options.rate,
+        "loaded_cores": round(cpu / options.seconds, 3),
+        "alerts": len(first),
+        "sent_again": len(samples) - len(first),
+        "never_seen": expected - len(first),
+        **percentiles([seen - due for seen, due in first.values() if due >= warm], "latency"),
+        **percentiles([seen - due for seen, due in first.values() if due < warm], "warming"),
+        "peak_rss_mb": round(meter.cost.peak_rss / 1e6),
+        "load_after": load(),
+    }
+
+
+def main() -> None:
+    """Measure and report."""
+    if sys.argv[1:2] == ["--generate"]:
+        brokers, rate, began, seconds = sys.argv[2:]
+        generate(brokers, int(rate), float(began), float(seconds))
+        return
+    parser = options_of(__doc__)
+    parser.add_argument("--rate", type=int, default=5_000, help="readings a second")
+    parser.add_argument("--start", type=float, default=120, help="longest wait for quiet")
+    parser.add_argument("--warm", type=float, default=60, help="seconds of load reported apart")
+    parser.add_argument("--seconds", type=float, default=180)
+    parser.add_argument("--patience", type=float, default=10, help="wait for the last alerts")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "home"
+        home.mkdir()
+        broker = Broker(Path(folder) / "kafka", free_port(), dies_with_parent=True)
+        broker.start()
+        try:
+            figures = measure(home, broker.address, options)
+        finally:
+            broker.stop()
+    report("real_time", figures, options.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Where reading in real time begins, and what it does not read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from rivermark import ConsumerGroup, DeclarationError, KafkaSource
+from rivermark.ingest.real_time import real_time_rows
+from tests.unit.sinks.test_real_time import RIDES
+
+
+class Options(Exception):
+    """The options of Spark's reader, instead of its rows."""
+
+
+class Reader:
+    """Stands for a session's reader, also that of a format."""
+
+    def format(self, _: str) -> Reader:
+        return self
+
+    def options(self, **options: str) -> Any:
+        raise Options(options)
+
+
+def options_of(**source: Any) -> dict[str, str]:
+    ingest = replace(RIDES, source=KafkaSource(topics=("rides", "more"), **source))
+    session = SimpleNamespace(readStream=Reader())
+    with pytest.raises(Options) as raised:
+        real_time_rows(cast(SparkSession, session), ingest, {"security.protocol": "SSL"})
+    return cast(dict[str, str], raised.value.args[0])
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        ("earliest", {"startingOffsets": "earliest"}),
+        ({"rides": {0: 7}}, {"startingOffsets": '{"rides": {"0": 7}}'}),
+        (
+            datetime(2026, 1, 1, tzinfo=UTC),
+            {
+                "startingTimestamp": "1767225600000",
+                "startingOffsetsByTimestampStrategy": "latest",
+            },
+        ),
+    ],
+)
+def test_reading_starts_where_the_ingest_does(start: Any, expected: dict[str, str]) -> None:
+    assert options_of(start=start) == {
+        "subscribe": "rides,more",
+        **expected,
+        "includeHeaders": "true",
+        "kafka.isolation.level": "read_committed",
+        "kafka.security.protocol": "SSL",
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (KafkaSource(topics="rides", format="text"), "only JSON messages of a KafkaSource"),
+        (
+            KafkaSource(topics="rides", start=ConsumerGroup("old")),
+            "and not that of the consumer group 'old'",
+        ),
+    ],
+)
+def test_what_spark_cannot_read_so_is_refused(source: KafkaSource, message: str) -> None:
+    with pytest.raises(DeclarationError, match=message):
+        real_time_rows(cast(SparkSession, None), replace(RIDES, source=source), {})

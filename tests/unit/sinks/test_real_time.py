@@ -1,0 +1,87 @@
+"""Declarations of a sink in real time: what is refused, without a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame
+
+from rivermark import (
+    Contract,
+    DeclarationError,
+    Field,
+    FileSource,
+    Ingest,
+    KafkaSource,
+    Output,
+    RealTimeSink,
+    Stream,
+)
+from rivermark.sinks.real_time import real_time_of
+from tests.unit.sinks.conftest import FARES
+
+SINK = RealTimeSink(topic="fares")
+RIDES = Ingest(
+    name="test/rides",
+    source=KafkaSource(topics="rides"),
+    contract=Contract(fields=(Field("at", "timestamp", required=True),), event_time="at"),
+    lateness=timedelta(seconds=1),
+    description="Rides.",
+    group="test",
+)
+
+
+def build(rides: DataFrame) -> DataFrame:
+    return rides
+
+
+def stream(**values: Any) -> Stream:
+    declared: Mapping[str, Any] = {
+        "reads": (RIDES,),
+        "build": build,
+        "writes": (Output(FARES, sinks=(SINK,)),),
+        "group": "test",
+    }
+    return Stream(**{**declared, **values})
+
+
+def test_a_sink_in_real_time_says_what_it_guarantees_and_is_found() -> None:
+    assert SINK.described() == (
+        "Kafka topic fares of 127.0.0.1:9092 in real time: at least once, before the table has "
+        "it; after a kill again, with the same key; a recompute skips"
+    )
+    declared = stream()
+    assert real_time_of(declared) == (RIDES, declared.outputs[0], SINK)
+    assert real_time_of(RIDES) is None
+    assert real_time_of(stream(writes=FARES)) is None
+
+
+def test_batches_shorter_than_sparks_and_keys_that_are_none_are_refused() -> None:
+    with pytest.raises(DeclarationError, match=r"every 0:00:04: at least 0:00:05"):
+        RealTimeSink(topic="fares", every=timedelta(seconds=4))
+    with pytest.raises(DeclarationError, match="no column 'moment'"):
+        RealTimeSink(topic="fares", key=("moment",)).check(FARES)
+    with pytest.raises(DeclarationError, match="give the table keys, or the sink a key"):
+        SINK.check(replace(FARES, keys=()))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"reads": (replace(RIDES, source=FileSource(folder="rides")),)},
+        {"reads": (RIDES, replace(RIDES, name="test/more")), "build": lambda a, b: a},
+        {"reads": (RIDES.admitted,), "lateness": timedelta(seconds=1)},
+    ],
+)
+def test_a_stream_is_refused_that_does_not_read_one_topic(values: Mapping[str, Any]) -> None:
+    with pytest.raises(DeclarationError, match="in real time it reads one input, an ingest of a"):
+        stream(**values)
+
+
+def test_a_refresh_is_refused() -> None:
+    with pytest.raises(DeclarationError, match="in real time no state is kept"):
+        stream(kind="refresh")
