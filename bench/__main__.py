@@ -20,7 +20,7 @@ MEASUREMENTS = {
     "peers": "ours, Flink, Pathway, Spark and others in turn on the same files, outputs compared",
     "process_core": "process functions without Spark: events per CPU second, bytes per key",
     "process_spark": "process functions on Spark: state over a week, 1 M live keys",
-    "real_time": "event in a topic to alert in a topic in real-time mode, beside micro-batches",
+    "real_time": "event in a topic to alert in a topic, in Spark's real-time mode",
     "warm_batch": "CPU of one warm micro-batch by stream and rows, beside Spark's own Delta sink",
 }
 

@@ -249,7 +249,12 @@ class KafkaWriter(SinkWriter):
         """Do something with the brokers; their errors name topic and stream."""
         try:
             return action()
-        except KafkaException as error:
+        except (KafkaException, SystemError) as raised:
+            # The client raises a fatal error while deliveries are still reported, whose report then
+            # fails in Python itself.
+            error = raised.__cause__ if isinstance(raised, SystemError) else raised
+            if not isinstance(error, KafkaException):
+                raise
             cause = error.args[0]
             row = error.row if isinstance(error, RowRefused) else ""
             raise RivermarkError(

@@ -24,7 +24,7 @@ def test_the_rows_of_the_page_are_admitted_or_late_as_it_says(
     rows = ROW.findall(PAGE.read_text())
     assert len(rows) == 8
     page: dict[str, Any] = {}
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    code, *_ = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     exec(compile(code, str(PAGE), "exec"), page)  # noqa: S102 - our own page
     ingest = page["READINGS"]
     folder = Path(settings.landing_root) / ingest.source.name

@@ -9,7 +9,7 @@ import pytest
 
 from rivermark import DeclarationError, KafkaSink, RivermarkError
 from rivermark.lake.lake import Lake
-from tests.unit.sinks.conftest import FARES, context
+from tests.unit.sinks.conftest import FARES, context, fares
 
 
 def test_columns_that_the_table_does_not_have_or_that_hold_no_time_are_refused() -> None:
@@ -44,3 +44,20 @@ def test_writing_without_the_client_says_what_to_install(
         RivermarkError, match=r"writing to Kafka topic fares .*'rivermark\[kafka\]'"
     ):
         sink.open(where)
+
+
+def test_a_fatal_error_amidst_reports_of_deliveries_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kafka = pytest.importorskip("confluent_kafka")
+    where = context(Lake(str(tmp_path)))
+    writer = KafkaSink(topic="fares").open(where)
+    monkeypatch.setattr(writer, "last", lambda: None)
+
+    def report(*_: object) -> None:
+        fenced = kafka.KafkaException(kafka.KafkaError(kafka.KafkaError._FENCED))
+        raise SystemError("code returned a result with an exception set") from fenced
+
+    monkeypatch.setattr(writer, "_send", report)
+    with pytest.raises(RivermarkError, match=r"'fares'.*another run of this stream"):
+        writer.write(fares((1, 1.0)), where.origin.batch(0))
