@@ -55,6 +55,10 @@ def talking(talk: Talk, tls: ssl.SSLContext | None = None) -> Iterator[str]:
             connected = client if tls is None else tls.wrap_socket(client, server_side=True)
             connected.recv(65_536)
             talk(connected)
+            # A socket that closes with something unread resets the connection: no end is seen.
+            connected.shutdown(socket.SHUT_WR)
+            while connected.recv(65_536):
+                pass
 
     Thread(target=serve, daemon=True).start()
     yield f"127.0.0.1:{server.getsockname()[1]}"
