@@ -101,6 +101,7 @@ def hours(settings: Settings) -> dict[datetime, int]:
     }
 
 
+@pytest.mark.long
 def test_files_become_tables_with_days_and_checks_once_however_often_drained_or_computed(
     defs: dg.Definitions, instance: dg.DagsterInstance, settings: Settings
 ) -> None:

@@ -71,6 +71,7 @@ def test_b001_a_time_ahead_of_the_clock_on_the_wall_is_set_aside_too(
     assert rows(spark, settings, READINGS.quarantine)[0]["reasons"] == ["event_time_ahead"]
 
 
+@pytest.mark.long
 def test_b002_fifty_late_rows_are_fifty_and_every_row_is_accounted_for(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:

@@ -238,6 +238,7 @@ def test_b060_an_input_that_was_made_anew_under_its_path_is_refused(
     assert counts(spark, settings) == two_windows
 
 
+@pytest.mark.long
 def test_b051_input_that_was_cleaned_away_unread_is_told_and_nothing_is_skipped(
     spark: SparkSession, settings: Settings, two_windows: list[int]
 ) -> None:

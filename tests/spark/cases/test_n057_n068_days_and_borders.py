@@ -185,6 +185,7 @@ def test_n067_with_that_margin_the_repeat_stays_out(
     assert rows(spark, settings, stream.tables[0], "at", "note") == before
 
 
+@pytest.mark.long
 def test_n068_a_chain_of_repeats_is_refused_and_nothing_is_changed(
     spark: SparkSession, settings: Settings
 ) -> None:

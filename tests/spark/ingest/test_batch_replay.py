@@ -58,6 +58,7 @@ def test_a_crash_at_any_commit_of_the_door_changes_nothing(
     assert files == {f"{hour}{letter}.json": 1 for hour in range(len(points)) for letter in "abc"}
 
 
+@pytest.mark.long
 def test_b021_a_crash_before_the_checkpoint_hears_of_the_batch_changes_nothing(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:

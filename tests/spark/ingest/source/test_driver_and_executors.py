@@ -40,7 +40,7 @@ in_the_driver = pytest.mark.parametrize(
     ("where", "encoding"),
     [
         ("driver", "ISO-8859-1"),
-        ("executors", "Shift-JIS"),
+        pytest.param("executors", "Shift-JIS", marks=pytest.mark.long),
         pytest.param("driver", "Shift-JIS", marks=pytest.mark.long),
         pytest.param("executors", "ISO-8859-1", marks=pytest.mark.long),
     ],
