@@ -182,8 +182,8 @@ class Stream:
                 f"stream '{self.name}': a refreshed table is replaced by whole days, so its rows "
                 "cannot be updated by key as well; leave the sink out, or use kind='append'"
             )
-        if any(sink.real_time for output in self.outputs for sink in output.sinks):
-            self._check_real_time()
+        if in_real_time := sum(s.real_time for output in self.outputs for s in output.sinks):
+            self._check_real_time(in_real_time)
         self._complete("build", self._bound_build())
 
     def _complete(self, attribute: str, value: Any) -> None:
@@ -221,8 +221,13 @@ class Stream:
                 f"{inputs_in_words}, `reads` then `static`: {', '.join(inputs)}"
             ) from None
 
-    def _check_real_time(self) -> None:
-        """Refuse to send in real time what is not made of each message alone."""
+    def _check_real_time(self, sinks: int) -> None:
+        """Refuse to send in real time what one query cannot make of each message alone."""
+        if sinks > 1:
+            raise DeclarationError(
+                f"stream '{self.name}' has {sinks} sinks in real time, and one query of it sends "
+                "so: declare a stream for each of them"
+            )
         reads = self.reads[0]
         if len(self.reads) > 1 or not isinstance(reads, Ingest) or reads.source.kind != "kafka":
             raise DeclarationError(

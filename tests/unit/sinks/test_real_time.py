@@ -82,6 +82,23 @@ def test_a_stream_is_refused_that_does_not_read_one_topic(values: Mapping[str, A
         stream(**values)
 
 
+@pytest.mark.parametrize(
+    "writes",
+    [
+        (Output(FARES, sinks=(SINK, replace(SINK, topic="more"))),),
+        (
+            Output(FARES, sinks=(SINK,)),
+            Output(replace(FARES, name="test/more"), sinks=(replace(SINK, topic="more"),)),
+        ),
+    ],
+)
+def test_a_second_sink_in_real_time_is_refused_as_no_query_would_send_its_rows(
+    writes: tuple[Output, ...],
+) -> None:
+    with pytest.raises(DeclarationError, match="has 2 sinks in real time, and one query"):
+        stream(writes=writes)
+
+
 def test_a_refresh_is_refused() -> None:
     with pytest.raises(DeclarationError, match="in real time no state is kept"):
         stream(kind="refresh")
