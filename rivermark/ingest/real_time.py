@@ -1,4 +1,4 @@
-"""Messages of topics as typed rows within milliseconds, read and cut by Spark itself.
+"""Messages of topics as typed rows, one by one and without batches, read and cut by Spark itself.
 
 Admission cuts messages in Python, which Spark's real-time mode does not run. Here Spark's Kafka
 source reads them and `from_json` cuts them. The readers, bounds and rules of the contract are those

@@ -1,4 +1,4 @@
-"""Rows as messages of a Kafka topic within milliseconds: the declaration of the sink."""
+"""Rows as messages of a Kafka topic that wait for no batch: the declaration of the sink."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHORTEST: Final = timedelta(seconds=5)
 @declared("sink", lambda values: values.get("topic"))
 @dataclass(frozen=True, kw_only=True)
 class RealTimeSink(Sink):
-    """Sends each row as a JSON object within milliseconds, before the table has it.
+    """Sends each row as a JSON object without waiting for a batch, so before the table has it.
 
     While the stream is live, a second query in Spark's real-time mode reads the topic of the
     stream's one input, an ingest of JSON messages from a `KafkaSource`, and applies the contract
@@ -47,7 +47,7 @@ class RealTimeSink(Sink):
 
     Raises:
         DeclarationError: `every` is below 5 seconds; a column of `key` is not in the table; or the
-            stream has several inputs, another source, or keeps state.
+            stream has several inputs or such sinks, another source, or keeps state.
     """
 
     topic: str

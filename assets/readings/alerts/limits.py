@@ -1,7 +1,7 @@
 """Readings beyond limits: too hot, or freezing. Nothing is remembered from one to the next.
 
 Limits are a lookup: what lands in its folder counts from its own time on, without a restart. Where
-readings come from a topic, the alerts go to one too, within milliseconds.
+readings come from a topic, the alerts go to one too, and wait for no batch there.
 """
 
 from __future__ import annotations
