@@ -2,7 +2,8 @@
 
 Nothing that is published is touched: the rows go to tables of their own. Files are read of all
 batches that brought a row of the days; the watermark at the first of them is that of the admitted
-table as it is, so rules that were different all along change only what comes after.
+table as it is, or the one that was recorded of producers, so rules that were different all along
+change only what comes after.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from rivermark.ingest.late_rows import may_exceed
 from rivermark.ingest.parse.parser import Parser
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.ingest.watermark import Progress
-from rivermark.ingest.watermark_recovery import recover_watermark
+from rivermark.ingest.watermark_recovery import progress_before
 from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.delta import dataset_of, delta_table, read_delta
 from rivermark.lake.lake import Lake
@@ -77,12 +78,15 @@ class _File:
 def replay(context: BackfillContext, ingest: Ingest, first: date, last: date) -> Replayed:
     """Decide about the raw rows of the files in which rows of these days came, into side tables.
 
-    Raises RivermarkError where no row of the days has come, or where raw rows are missing.
+    Raises RivermarkError where no row of the days has come, where raw rows are missing, or where it
+    is not known how far producers had come before.
     """
     lake = context.lake
     batches = batches_of_days(lake, ingest, *bounds(first, last, ingest.days))
     if batches is None:
         raise RivermarkError(f"'{ingest.name}' has no row of {first} to {last}: nothing to replay")
+    first_batch, progress = start_of(lake, ingest, batches[0])
+    batches = (first_batch, batches[1])
     files = _files(lake, ingest, *batches)
     side = SideTables.of(ingest)
     for table in (side.admitted, side.late, side.quarantine):
@@ -91,7 +95,7 @@ def replay(context: BackfillContext, ingest: Ingest, first: date, last: date) ->
     raw = read_delta(context.spark(), lake.path(ingest.raw))
     lines = raw.where(F.col("_ingest_batch").between(*batches))
     parser = Parser(ingest.contract, ingest.source.delimiter)
-    progress, rows = _progress_before(lake, ingest, files), 0
+    rows = 0
     for part in _parts(files):
         lines_of_part = lines.where(F.col("_ingest_batch").between(part[0].batch, part[-1].batch))
         parsed = _parsed(parser, lines_of_part)
@@ -157,20 +161,33 @@ def _parts(files: Sequence[_File]) -> Iterator[list[_File]]:
         yield part
 
 
-def _progress_before(lake: Lake, ingest: Ingest, files: Sequence[_File]) -> Progress:
-    """The progress of event time when the first file came, by the rows admitted before it.
+def start_of(lake: Lake, ingest: Ingest, first: int) -> tuple[int, Progress]:
+    """The batch with which a replay of batch `first` begins, and the progress before it.
 
-    That of producers is as admission recorded it.
+    That is by the rows admitted before. That of producers is as admission recorded it with each of
+    its commits, which may have several batches: the replay begins with the first one of those.
+
+    Raises:
+        RivermarkError: The log no longer shows how far producers had come.
     """
-    if ingest.watermark is not None and files:
-        return recover_watermark(lake, ingest, before=files[0].name)
+    if ingest.watermark is not None:
+        splits = {file.name for file in _files(lake, ingest, first, first)}
+        recorded, beside = progress_before(lake, ingest, splits)
+        first = min([first, *(f.batch for f in _files(lake, ingest, 0, first) if f.name in beside)])
+        if recorded is not None:
+            return first, recorded
     time = quoted(ingest.contract.event_time)
     newest = query(
         f"SELECT max({time}) AS newest FROM rows WHERE _ingest_batch < ?",  # noqa: S608 - declared
         {"rows": dataset_of(delta_table(lake.path(ingest.versions)))},
-        [files[0].batch if files else 0],
+        [first],
     )[0]["newest"]
-    return Progress(newest.astimezone(UTC) if newest else None)
+    if newest and ingest.watermark is not None:
+        raise RivermarkError(
+            f"the log of table '{ingest.raw.name}' no longer shows how far the producers of "
+            f"'{ingest.name}' had come before batch {first}, so it cannot be replayed"
+        )
+    return first, Progress(newest.astimezone(UTC) if newest else None)
 
 
 def _parsed(parser: Parser, lines: DataFrame) -> pa.Table:
