@@ -22,7 +22,7 @@ import logging
 import re
 import sys
 import sysconfig
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
@@ -177,7 +177,8 @@ class _Collector:
         if function.__code__.co_filename == MADE:
             return
         name, module = function.__qualname__, function.__module__
-        source = source_of(function, self._named_in(function.__globals__))
+        replaced: set[str] = set()
+        source = source_of(function, self._named_in(function.__globals__, replaced))
         self.note(
             f"code of {name}",
             # A method is called by its name, which nothing here can follow.
@@ -200,13 +201,15 @@ class _Collector:
         if defaults:
             self.note(f"defaults of {name}", self.canonical(defaults), module, of=function)
         names = names_in(function.__code__)
-        self._of_globals(names, function.__globals__)
-        for imported in imported_within(function):
-            if self._is_own(imported):
-                self._of_globals(names, vars(importlib.import_module(imported)))
+        self._of_globals(names, function.__globals__, replaced)
+        for imported in filter(self._is_own, imported_within(function)):
+            self._of_globals(names, _globals_of(imported), replaced)
 
-    def _named_in(self, scope: Mapping[str, Any]) -> Named:
-        """What stands in the digest for names of a module's own functions and constants."""
+    def _named_in(self, scope: Mapping[str, Any], replaced: set[str]) -> Named:
+        """What stands in the digest for names of a module's own functions and constants.
+
+        Adds the names of those constants to the ones that are `replaced`.
+        """
 
         def named(dotted: str) -> str | None:
             first, *rest = dotted.split(".")
@@ -219,6 +222,7 @@ class _Collector:
             if isinstance(value, FunctionType):
                 return self._token(value) if self._is_own(value.__module__) else None
             if isinstance(value, (*PLAIN, Enum)) and value is not None:
+                replaced.add(dotted.rpartition(".")[2])
                 return self.canonical(value)
             return None
 
@@ -238,17 +242,21 @@ class _Collector:
         text = "; ".join(map(ast.unparse, written))
         said = text if len(text) <= SHORT else _digest(shape(written))
         scope = getattr(sys.modules.get(module), "__dict__", {})
-        self.note(fact, shape(written, self._named_in(scope)), module, said=said)
+        replaced: set[str] = set()
+        self.note(fact, shape(written, self._named_in(scope, replaced)), module, said=said)
         names = (n.id for each in written for n in ast.walk(each) if isinstance(n, ast.Name))
-        self._of_globals(names, scope)
+        self._of_globals(names, scope, replaced)
 
-    def _of_globals(self, names: Iterable[str], scope: Mapping[str, Any]) -> None:
+    def _of_globals(
+        self, names: Iterable[str], scope: Mapping[str, Any], replaced: Collection[str]
+    ) -> None:
+        """Globals of a module; constants by name, but for those that are `replaced` in the code."""
         chosen, module = set(names), str(scope.get("__name__"))
         for name in sorted(chosen):
             value = _unwrapped(scope.get(name))
             if isinstance(value, ModuleType):
                 if self._is_own(value.__name__):
-                    self._of_globals(chosen - {name}, vars(value))
+                    self._of_globals(chosen - {name}, vars(value), replaced)
             elif isinstance(value, type) and self._is_own(value.__module__):
                 self.of_class(value)
             elif isinstance(value, FunctionType) and self._is_own(value.__module__):
@@ -256,11 +264,11 @@ class _Collector:
             elif name not in scope or isinstance(value, logging.Logger):
                 continue
             elif isinstance(value, (*PLAIN, Enum)) or _is_constant(name, value):
-                plain = isinstance(value, (*PLAIN, Enum))
-                self.note(f"constant {name}", self.canonical(value), module, named=not plain)
-            elif (named := _name_of(value)) is not None:
-                if named != name:  # A function of others under a name of one's own.
-                    self.note(f"constant {name}", named, module)
+                named = name not in replaced
+                self.note(f"constant {name}", self.canonical(value), module, named=named)
+            elif (called := _name_of(value)) is not None:
+                if called != name:  # A function of others under a name of one's own.
+                    self.note(f"constant {name}", called, module)
             elif self._is_own(module):
                 self._of_object_at(name, module)
 
@@ -344,6 +352,14 @@ def _is_installed(root: str) -> bool:
     return not paths or any(
         INSTALLED.intersection(path.parts) or path.is_relative_to(library) for path in paths
     )
+
+
+def _globals_of(module: str) -> Mapping[str, Any]:
+    """What is in a module; nothing where it is none, or cannot be imported here."""
+    try:
+        return vars(importlib.import_module(module))
+    except Exception:
+        return {}
 
 
 def _is_method(function: FunctionType) -> bool:

@@ -73,14 +73,16 @@ def imported_from(file: str, name: str, module: str) -> tuple[str, str] | None:
 
 
 def imported_within(function: FunctionType) -> Iterator[str]:
-    """The modules that a function imports when it runs."""
+    """The names of modules that a function imports when it runs, and of what may be one."""
     package = str(function.__globals__.get("__package__") or "")
     for node in _nodes_of(function):
         for each in ast.walk(node):
             if isinstance(each, ast.Import):
                 yield from (alias.name for alias in each.names)
             elif isinstance(each, ast.ImportFrom):
-                yield importlib.util.resolve_name("." * each.level + (each.module or ""), package)
+                name = importlib.util.resolve_name("." * each.level + (each.module or ""), package)
+                yield from (f"{name}.{alias.name}" for alias in each.names)
+                yield name
 
 
 def source_of(function: FunctionType, named: Named | None = None) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from itertools import chain
 from typing import Final
 
 IGNORED: Final = frozenset({"annotation", "returns", "ctx", "type_comment", "kind", "type_params"})
@@ -32,33 +33,40 @@ def shape(node: object, named: Named | None = None) -> str:
 
     `named` says what stands for names of the module around it; a function's own name is left out.
     """
+    bound, arguments = _bound_in(node)
     if not isinstance(node, FUNCTIONS):
-        return _Writer(frozenset(), named).text(node)
-    return _Writer(_bound_in(node), named).text(node, without=("name",))
+        return _Writer(frozenset(), bound | arguments, named).text(node)
+    return _Writer(bound - arguments, bound | arguments, named).text(node, without=("name",))
 
 
-def _bound_in(function: ast.AST) -> frozenset[str]:
-    """The variables of a function, and of those within it, that nothing outside can name."""
+def _bound_in(top: object) -> tuple[frozenset[str], frozenset[str]]:
+    """The variables of functions and expressions that no module has; then their arguments alone.
+
+    A caller may name an argument; nothing outside can name the others.
+    """
     bound: set[str] = set()
     shared: set[str] = set()
-    for node in ast.walk(function):
+    arguments: set[str] = set()
+    nodes = top if isinstance(top, list) else [top]
+    for node in chain.from_iterable(map(ast.walk, nodes)):
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 bound.add(name)
             case ast.Global(names=names) | ast.Nonlocal(names=names):
                 shared.update(names)
             case ast.arg(arg=name):
-                shared.add(name)  # A caller may name it.
-            case _ if type(node) in CAPTURES and node is not function:
+                arguments.add(name)
+            case _ if type(node) in CAPTURES and node is not top:
                 bound.add(getattr(node, CAPTURES[type(node)]))
-    return frozenset(bound - shared)
+    return frozenset(bound - shared), frozenset(arguments)
 
 
 class _Writer:
     """Writes a syntax tree as text, with variables numbered in the order in which they occur."""
 
-    def __init__(self, local: frozenset[str], named: Named | None) -> None:
+    def __init__(self, local: frozenset[str], bound: frozenset[str], named: Named | None) -> None:
         self._local = local
+        self._bound = bound
         self._named = named
         self._numbers: dict[str, int] = {}
 
@@ -71,7 +79,7 @@ class _Writer:
         if not isinstance(node, ast.AST):
             return repr(node)
         if self._named is not None and (dotted := _dotted(node)) is not None:
-            variable = dotted.partition(".")[0] in self._local
+            variable = dotted.partition(".")[0] in self._bound
             if not variable and (stands := self._named(dotted)) is not None:
                 return stands
         if isinstance(node, ast.AnnAssign) and node.value is not None:

@@ -489,6 +489,56 @@ def test_what_helpers_do_counts_in_other_packages_too(
     assert changes_between(before.facts, after.facts)
 
 
+WITHIN = """
+shadowed = width = 5
+
+def rule(value, shadowed, width):
+    from the_rules import limits
+    from the_rules.limits import LOW, HIGH
+    try:
+        from the_rules.broken import nothing
+    except ImportError:
+        pass
+    return (shadowed - width) * limits.STEP + LOW - HIGH - limits.clip(value)
+"""
+LIMITS = """
+LOW, HIGH, STEP = 1, 2, 3
+
+def clip(value):
+    return value // 4
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("shadowed - width", "width - shadowed"),
+        ("LOW, HIGH, STEP = 1, 2", "LOW, HIGH, STEP = 2, 1"),
+        ("STEP = 1, 2, 3", "STEP = 1, 2, 4"),
+        ("value // 4", "value // 5"),
+    ],
+)
+def test_what_a_function_imports_when_it_runs_and_names_of_its_own_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: tuple[str, str]
+) -> None:
+    def digest(name: str, was: str = "", now: str = "") -> str:
+        folder = tmp_path / name / "the_rules"
+        folder.mkdir(parents=True)
+        for module, text in {"rule": WITHIN, "limits": LIMITS, "broken": "import no_such"}.items():
+            (folder / f"{module}.py").write_text(text.replace(was, now) if was else text)
+        (folder / "__init__.py").touch()
+        for each in [n for n in sys.modules if n.startswith("the_rules")]:
+            monkeypatch.delitem(sys.modules, each)
+        with monkeypatch.context() as path:
+            path.syspath_prepend(folder.parent)
+            return meaning_of_function(importlib.import_module("the_rules.rule").rule).digest
+
+    before = digest("before")
+
+    assert digest("same") == before
+    assert digest("after", *change) != before
+
+
 def test_two_helpers_whose_names_are_swapped_are_another_rule(
     helped: Callable[..., Meaning],
 ) -> None:
