@@ -290,8 +290,10 @@ def _beyond(less: Any, more: Any) -> bool:
         return False
     if isinstance(less, str) and max(len(less), len(more)) >= CUT_TEXT:
         return False
-    # Milliseconds in the log, microseconds in the file.
-    return bool((less + ROUNDED if isinstance(less, datetime) else less) < more)
+    if isinstance(less, datetime):
+        # Milliseconds in the log, microseconds in the file; no sum, which may lie beyond all time.
+        return bool(more - less > ROUNDED)
+    return bool(less < more)
 
 
 def _read_all(path: Path) -> None:

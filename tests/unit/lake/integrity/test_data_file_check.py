@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +212,14 @@ def test_bounds_by_which_a_file_would_be_skipped_are_compared_with_it(
             action["add"]["stats"] = json.dumps(stats)
 
     assert data_file_problem(edited(tmp_path, bounded), quick=True) == said
+
+
+@pytest.mark.parametrize(
+    "moment", [datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)]
+)
+def test_bounds_at_the_ends_of_time_are_compared_too(tmp_path: Path, moment: datetime) -> None:
+    rows = pa.table({"at": pa.array([moment], pa.timestamp("us", "UTC"))})
+    write_deltalake(tmp_path, rows)
+    (file,) = data_files(str(tmp_path))
+
+    assert data_file_problem(file) is None
