@@ -108,17 +108,20 @@ def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
     )
     time = quoted(ingest.contract.event_time)
     delay = f"INTERVAL {ingest.lateness // MILLI} MILLISECOND"
+    admitted = open_table(lake, ingest.admitted)
+    # The next run adds the column where the ingest has turned to producers since the last one.
+    carried = WATERMARK_AFTER.name in admitted.schema.names
     [counted] = query(
         # A declared column, quoted, and numbers.
         DELAYS.format(
             time=time,
-            reached=f"{WATERMARK_AFTER.name} + {delay}" if ingest.watermark else time,
+            reached=f"{WATERMARK_AFTER.name} + {delay}" if carried else time,
             counts=counts,
             admitted=ADMITTED_ON_TIME,
             order=BY_BATCH if ingest.source.together else BY_SPLIT,
         ),
         {
-            "admitted_rows": open_table(lake, ingest.admitted),
+            "admitted_rows": admitted,
             "late_rows": open_table(lake, ingest.late),
             "outcomes": open_table(lake, INGEST_FILES),
         },

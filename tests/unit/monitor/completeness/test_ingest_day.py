@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from rivermark import KafkaSource
+from rivermark import FileSource, KafkaSource, PerProducer
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.errors import DeclarationError
 from rivermark.model.ingest import Ingest
@@ -225,6 +225,19 @@ def test_a_proposal_keeps_a_lateness_that_fits(settings: Settings) -> None:
     assert propose_lateness(settings, ORDERS).proposed == timedelta(seconds=1)
     assert propose_lateness(settings, PAYMENTS).proposed is None
     assert "no rows to learn from" in propose_lateness(settings, PAYMENTS).sentence
+
+
+def test_a_lateness_is_proposed_before_rows_carry_the_watermark_of_producers(
+    settings: Settings,
+) -> None:
+    write(settings, ORDERS, sent(1, late_from=99))
+    turned = replace(
+        ORDERS,
+        source=FileSource(folder="orders", producers=r"^([^/]+)/"),
+        watermark=PerProducer(idle=HOUR),
+    )
+
+    assert propose_lateness(settings, turned) == propose_lateness(settings, ORDERS)
 
 
 def test_rows_of_a_topic_are_compared_with_the_batches_before_theirs(settings: Settings) -> None:
