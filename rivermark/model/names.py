@@ -14,6 +14,8 @@ NAME: Final = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)+")
 """A table's or stream's name: a domain, then one or more parts, in lower case."""
 GROUP: Final = re.compile(r"[A-Za-z0-9_]+(/[A-Za-z0-9_]+)*")
 MAIL: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._%+-]*@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}")
+TOPIC: Final = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._-]{1,249}")
+"""A topic's name, as Kafka's brokers take it."""
 
 
 def check_name(kind: str, name: str, *, like: str) -> None:
@@ -41,6 +43,15 @@ def check_owners(stream: str, owners: Iterable[str]) -> None:
                 f"stream '{stream}': owner {owner!r} is neither an e-mail address nor a team such "
                 "as 'team:taxi'"
             )
+
+
+def check_topic(declaration: str, topic: str) -> None:
+    """Refuse what no Kafka broker takes for the name of a topic."""
+    if not TOPIC.fullmatch(topic):
+        raise DeclarationError(
+            f"{declaration}: {topic!r} cannot be the name of a topic in Kafka; write letters, "
+            "digits, '.', '_' and '-', at most 249 of them"
+        )
 
 
 def check_zone(declaration: str, zone: str) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from rivermark.model.names import check_topic
+
 DEDUPLICATION_KEY: Final = "deduplication_key"
 """The header by which consumers recognise a message that was sent again."""
 
@@ -21,3 +23,6 @@ class KafkaSinkOptions:
     guarantee: Literal["exactly once", "at least once"] = "exactly once"
     owner: str = "rivermark"
     settings: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_topic("sink", self.topic)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
+from rivermark.model.names import check_topic
 from rivermark.model.sink import (
     BatchIdentity,
     Delivery,
@@ -63,6 +64,7 @@ class RealTimeSink(Sink):
     real_time: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        check_topic("sink", self.topic)
         if self.every < SHORTEST:
             raise DeclarationError(f"every {self.every}: at least {SHORTEST}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, get_origin
 
 from rivermark.model.errors import DeclarationError
 from rivermark.process.evolution.storable import Storable
@@ -24,19 +24,26 @@ class SideOutput(Generic[R]):
         SideOutput('late_fares', int)
 
     Raises:
-        DeclarationError: The tag is not a name in lower case, such as 'late_fares'.
+        DeclarationError: The tag is not a name in lower case, such as 'late_fares', or `row` is no
+            class.
     """
 
     __slots__ = ("row", "tag")
 
     def __init__(self, tag: str, row: type[R]) -> None:
-        if not _TAG.fullmatch(tag):
-            raise DeclarationError(f"side output {tag!r}: expected a name like 'late_fares'")
+        _check(tag, row)
         self.tag = tag
         self.row = row
 
     def __repr__(self) -> str:
         return f"SideOutput({self.tag!r}, {getattr(self.row, '__name__', self.row)})"
+
+
+def _check(tag: object, row: object) -> None:
+    if not isinstance(tag, str) or not _TAG.fullmatch(tag):
+        raise DeclarationError(f"side output {tag!r}: expected a name like 'late_fares'")
+    if not isinstance(row, type) and get_origin(row) is None:
+        raise DeclarationError(f"side output '{tag}': {row!r} is no class of rows")
 
 
 class Outputs:

@@ -12,6 +12,7 @@ from rivermark.ingest.source.kafka.formats import Format
 from rivermark.model.client_settings import kafka_settings
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
+from rivermark.model.names import check_topic
 
 
 @declared("consumer group")
@@ -44,6 +45,8 @@ class KafkaOptions:
     def __post_init__(self) -> None:
         if bool(self.names) == bool(self.pattern):
             raise DeclarationError("either topics or a pattern of their names")
+        for topic in self.names:
+            check_topic("source", topic)
         try:
             re.compile(self.pattern or "")
         except re.error as error:
