@@ -81,10 +81,13 @@ class _Request:
         self._lock = Lock()
         self._client: LookupClient | None = None
         self._until = 0.0
+        self._is_ended = False
 
     def get(self, client: LookupClient, timeout: timedelta) -> dict[Key, Outcome]:
         """One attempt; raises LookupFailed."""
         with self._lock:
+            if self._is_ended:
+                raise LookupFailed("its batch has ended", passes=False)
             self._client = client
             self._until = time.monotonic() + timeout.total_seconds()
         try:
@@ -104,6 +107,13 @@ class _Request:
         """End the attempt if it takes too long."""
         with self._lock:
             if self._client is not None and time.monotonic() > self._until:
+                self._client.abort()
+
+    def end(self) -> None:
+        """End the attempt, which is the last one."""
+        with self._lock:
+            self._is_ended = True
+            if self._client is not None:
                 self._client.abort()
 
 
@@ -167,8 +177,11 @@ class Pool:
                         keys_of = pending.pop(future).keys
                         yield dict.fromkeys(keys_of, Outcome("failed", error=reason, passes=True))
         finally:
-            for future in pending:
-                future.cancel()
+            for future, request in pending.items():
+                if not future.cancel():
+                    # A batch that failed looks for overdue requests no more: one could hold its
+                    # thread for as long as the service hangs.
+                    request.end()
 
     def _run(self, request: _Request) -> dict[Key, Outcome]:
         """Look keys up, again where that may help."""

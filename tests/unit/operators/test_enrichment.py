@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from traceback import format_exception
@@ -16,7 +17,7 @@ import psutil
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StringType, StructField
+from pyspark.sql.types import StringType, StructField, StructType
 
 from rivermark.model.errors import DeclarationError, RivermarkError, TableSchemaMismatch
 from rivermark.operators import (
@@ -27,6 +28,7 @@ from rivermark.operators import (
     ServiceUnavailable,
 )
 from rivermark.operators.enrichment.enrich import ERROR, STATUS, Enrichment, enrich
+from rivermark.operators.enrichment.lookup import Key, LookupClient
 from rivermark.operators.enrichment.pool import Cache, Outcome, Terms
 from rivermark.runtime.supervision.error_classes import Fault, explain
 from rivermark.testing import wait_until
@@ -287,6 +289,52 @@ def test_a_service_that_hangs_is_given_up_and_no_row_is_lost() -> None:
         assert (status, count > 40) == ("failed", True)
         assert reason.startswith("not looked up: ")
         assert len(service.requests) < 20
+
+
+class Waiting(LookupClient):
+    """Refuses `bad` while `slow` is under way, never answers that, and the others two at a time."""
+
+    under_way = threading.Event()
+    two = threading.Barrier(2)
+
+    def __init__(self) -> None:
+        self._aborted = threading.Event()
+
+    def get(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Any]]:
+        [(ad,)] = keys
+        if ad == "bad":
+            self.under_way.wait(60)
+            raise LookupFailed("no", passes=False)
+        if ad == "slow":
+            self.under_way.set()
+            self._aborted.wait(60)
+            raise LookupFailed("aborted", passes=True)
+        self.two.wait(30)
+        return {key: ["x"] for key in keys}
+
+    def abort(self) -> None:
+        self._aborted.set()
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class WaitingService(Lookup):
+    name = "waiting"
+    schema = StructType([StructField("campaign", StringType())])
+
+    def open(self, on: Sequence[str], timeout: timedelta) -> LookupClient:
+        return Waiting()
+
+
+def test_a_batch_that_fails_leaves_no_request_under_way() -> None:
+    terms = replace(TERMS, in_flight=2, timeout=timedelta(hours=1))
+    made = step(WaitingService(), terms, fails=True)
+    with pytest.raises(LookupFailed, match="looked up for ad_id='bad': no"):
+        enriched(made, clicks("slow", "bad"))
+    # Both threads of the worker are free for the next batch.
+    assert [row["campaign"] for row in enriched(made, clicks("1", "2"))] == ["x", "x"]
 
 
 def test_a_request_that_is_ended_is_not_sent_again_by_itself() -> None:
