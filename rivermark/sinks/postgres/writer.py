@@ -19,6 +19,7 @@ from rivermark.lake.day_predicates import days_of, is_date, ranges
 from rivermark.lake.schema import arrow_schema
 from rivermark.lake.sql import connection as duckdb_connection
 from rivermark.model.errors import RivermarkError
+from rivermark.model.json_numbers import with_json_numbers
 from rivermark.model.postgres import Database, Session
 from rivermark.model.sink import BatchIdentity, Rows, SinkContext, SinkWriter
 from rivermark.sinks.delta_upsert import check_keys, in_memory, is_deletion
@@ -127,7 +128,8 @@ class Writer(SinkWriter):
         for start in range(0, rows.num_rows, AT_ONCE):
             for row in rows.slice(start, AT_ONCE).to_pylist():
                 for name in nested:
-                    row[name] = None if row[name] is None else encode(row[name]).decode()
+                    if row[name] is not None:
+                        row[name] = encode(with_json_numbers(row[name])).decode()
                 yield list(row.values())
 
     def replace(

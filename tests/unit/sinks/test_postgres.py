@@ -158,7 +158,7 @@ def test_identifiers_of_any_kind_and_types_of_any_column_arrive(where: SinkConte
     others = columns(
         "big decimal(38,10), whole bigint, small tinyint, x double, f float, b binary, d date, "
         "t timestamp, tags array<string>, m map<string,int>, "
-        "s struct<a:int,b:string>"
+        "s struct<a:int,b:string>, odd struct<listed:array<double>>"
     )
     schema = StructType([StructField(key, StringType()), *others.fields])
     table = Table(name="test/every", schema=schema, description="Every type.")
@@ -178,6 +178,7 @@ def test_identifiers_of_any_kind_and_types_of_any_column_arrive(where: SinkConte
             "tags": ["a", None],
             "m": {"a": 1},
             "s": {"a": 1, "b": "x"},
+            "odd": {"listed": [1.5, math.nan, -math.inf, None]},
         },
         {key: "", "big": Decimal("1E-10"), "x": -math.inf, "t": last, "d": last.date()},
         {key: None, "x": 5e-324},
@@ -189,7 +190,7 @@ def test_identifiers_of_any_kind_and_types_of_any_column_arrive(where: SinkConte
     sink.open(where).close()
 
     texts = ", ".join(
-        f'"{name}"' for name in ("big", "whole", "small", "x", "f", "b", "tags", "m", "s")
+        f'"{name}"' for name in ("big", "whole", "small", "x", "f", "b", "tags", "m", "s", "odd")
     )
     quoted_key = '"' + key.replace('"', '""') + '"'
     [none, empty, full] = sorted(
@@ -200,7 +201,9 @@ def test_identifiers_of_any_kind_and_types_of_any_column_arrive(where: SinkConte
     assert full[1:3] == (date(1, 1, 1), "0001-01-01 00:00:00+00")
     assert full[3:6] == (rows[0]["big"], -(2**63), -128)
     assert math.isnan(full[6])
-    assert full[7:] == (math.inf, b"\0\xff\\x", ["a", None], [["a", 1]], {"a": 1, "b": "x"})
+    assert full[7:12] == (math.inf, b"\0\xff\\x", ["a", None], [["a", 1]], {"a": 1, "b": "x"})
+    # JSON lacks them; null would be another value.
+    assert full[12:] == ({"listed": [1.5, "NaN", "-Infinity", None]},)
     assert (empty[0], empty[2], empty[3], empty[6]) == (
         *("", "9999-12-31 23:59:59.999999+00", Decimal("1E-10"), -math.inf),
     )
