@@ -46,13 +46,17 @@ def real_time_rows(spark: SparkSession, ingest: Ingest, settings: Mapping[str, s
     no other letter case. `settings` are those of Kafka's Java client.
 
     Raises:
-        DeclarationError: the source is no `KafkaSource` of JSON, or starts at the offsets of a
-            consumer group.
+        DeclarationError: the source is no `KafkaSource` of JSON, makes rows of tombstones, or
+            starts at the offsets of a consumer group.
     """
     source = ingest.source
     if not isinstance(source, KafkaSource) or source.format != "json":
         raise DeclarationError(
             f"stream '{ingest.name}': only JSON messages of a KafkaSource are read in real time"
+        )
+    if source.tombstones == "rows":
+        raise DeclarationError(
+            f"stream '{ingest.name}': in real time tombstones are skipped, and not read as rows"
         )
     topics = (
         {"subscribePattern": source.pattern}

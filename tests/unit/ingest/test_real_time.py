@@ -65,6 +65,7 @@ def test_reading_starts_where_the_ingest_does(start: Any, expected: dict[str, st
     ("source", "message"),
     [
         (KafkaSource(topics="rides", format="text"), "only JSON messages of a KafkaSource"),
+        (KafkaSource(topics="rides", tombstones="rows"), "tombstones are skipped, and not read"),
         (
             KafkaSource(topics="rides", start=ConsumerGroup("old")),
             "and not that of the consumer group 'old'",
