@@ -97,6 +97,8 @@ def serving(answer: Callable[[Request], Reply]) -> Iterator[WebService]:
     server = Server(("127.0.0.1", 0), Handler)
     service.url = f"http://127.0.0.1:{server.server_port}"
     Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-    yield service
-    server.shutdown()
-    server.server_close()
+    try:
+        yield service
+    finally:
+        server.shutdown()
+        server.server_close()

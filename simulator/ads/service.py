@@ -44,5 +44,7 @@ def campaign_service(world: AdWorld, port: int = 0) -> Iterator[str]:
 
     with Server((HOST, port), Handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://{HOST}:{server.server_port}"
-        server.shutdown()
+        try:
+            yield f"http://{HOST}:{server.server_port}"
+        finally:
+            server.shutdown()
