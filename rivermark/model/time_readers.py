@@ -26,7 +26,12 @@ _OFFSET: Final = r"[+-][0-9]{1,2}(?::?[0-9]{2}){0,2}"
 _ZONE: Final = (
     rf" ?(?:[Zz]|(?:UTC|UT|GMT)?{_OFFSET}|UTC|UT|GMT|EST|MST|HST|[A-Z][A-Za-z]+/[A-Za-z0-9_+/-]+)"
 )
-_IS_OFFSET: Final = re.compile(rf"(?:UTC|UT|GMT)?{_OFFSET}")
+_SPARK_ZONE: Final = re.compile(
+    rf"Z|UT|(?:UTC|UT|GMT)?{_OFFSET}"
+    "|ACT|AET|AGT|ART|AST|BET|BST|CAT|CNT|CST|CTT|EAT|ECT|IET|IST|JST|MIT|NET|NST|PLT|PNT|PRT|PST"
+    "|SST|VST"
+)
+"""Zones that Spark knows and the time zone database does not: java.time.ZoneId.SHORT_IDS, too."""
 _WALL_TIME: Final = _WALL + r"\z"
 _INSTANT: Final = _WALL + _ZONE + r"\z"
 _ZONE_LETTERS: Final = re.compile(r"[VzOXxZ]")
@@ -59,7 +64,7 @@ def local_timestamp(zone: str, *formats: str) -> Reader:
         DeclarationError: a zone that is none, or a format whose zone is optional, so that its times
             are of two kinds.
     """
-    if not _IS_OFFSET.fullmatch(zone):
+    if not _SPARK_ZONE.fullmatch(zone):
         check_zone("local_timestamp", zone)
     zoned = [_is_zoned(pattern) for pattern in formats]
 
