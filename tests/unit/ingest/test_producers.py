@@ -218,7 +218,9 @@ def test_the_skew_is_that_of_producers_that_count() -> None:
 def test_files_of_a_producer_that_runs_ahead_wait_in_a_live_run(tmp_path: Path) -> None:
     lake, landing = Lake(str(tmp_path / "lake")), tmp_path / "landing"
     source = replace(BY_FOLDER, settle=timedelta(0))
-    planner = BatchPlanner(lake, str(landing), replace(RIDES, source=source), "run")
+    patient = replace(RULE, idle=60 * MINUTE)
+    rides = replace(RIDES, source=source, watermark=patient)
+    planner = BatchPlanner(lake, str(landing), rides, "run")
     for name in ("a/1.json", "b/1.json", "b/2.json"):
         path = landing / "taxi" / name
         path.parent.mkdir(parents=True, exist_ok=True)
