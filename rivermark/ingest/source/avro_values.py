@@ -7,7 +7,7 @@ never had, and keep the last of equal keys.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any, Final
@@ -18,6 +18,7 @@ from fastavro.read import LOGICAL_READERS
 
 OWN: Final = "rivermark-"
 """Before the names of logical types in a marked schema. Others in this process keep fastavro's."""
+ENDLESS: Final = "endless"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 DAY: Final = timedelta(days=1)
 
@@ -31,6 +32,28 @@ class RepeatedKey(str):
     __slots__ = ()
     __hash__ = object.__hash__
     __eq__ = object.__eq__
+
+
+def is_endless(schema: Any) -> bool:
+    """Whether a record of a parsed schema may hold another one of its type, without end.
+
+    fastavro's reader in C follows those until its stack ends, and the process with it.
+    """
+    return ENDLESS in _kinds_of(schema)
+
+
+def _kinds_of(schema: Any, around: frozenset[str] = frozenset()) -> Iterator[str]:
+    """The types in a schema; `ENDLESS` for the name of a type that the place is within."""
+    if isinstance(schema, list):
+        for each in schema:
+            yield from _kinds_of(each, around)
+    elif isinstance(schema, dict):
+        inside = around | {schema["name"]} if "name" in schema else around
+        parts = [schema[part] for part in ("type", "items", "values") if part in schema]
+        for part in (*parts, *(field["type"] for field in schema.get("fields", ()))):
+            yield from _kinds_of(part, inside)
+    else:
+        yield ENDLESS if schema in around else schema
 
 
 def mark(schema: Any) -> Any:

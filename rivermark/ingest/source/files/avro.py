@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import fastavro
 import pyarrow as pa
+from fastavro._read_py import reader as careful_reader
 
-from rivermark.ingest.source.avro_values import mark
+from rivermark.ingest.source.avro_values import is_endless, mark
 from rivermark.ingest.source.files.stored_file import open_stored
 from rivermark.ingest.source.json_words import decoded
 from rivermark.ingest.source.payload import json_payload
@@ -26,11 +27,14 @@ def avro_payloads(path: str, wanted: Collection[str] | None) -> Iterator[pa.Stri
     size = 0
     with open_stored(files, inside) as file:
         # A text that is no UTF-8 has half characters, which cost its row and not its file.
-        records = fastavro.reader(file, handle_unicode_errors="surrogateescape")
+        records: Any = fastavro.reader(file, handle_unicode_errors="surrogateescape")
+        if is_endless(records.writer_schema):
+            file.seek(0)
+            records = careful_reader(file, handle_unicode_errors="surrogateescape")
         mark(records.writer_schema)
         for record in records:
             # The probe lets in only files whose items are records.
-            payloads.append(json_payload(_with_texts(cast(dict[str, Any], record), wanted)))
+            payloads.append(json_payload(_with_texts(record, wanted)))
             size += len(payloads[-1])
             if len(payloads) == ROWS or size > MOST_CHARACTERS:
                 yield pa.array(payloads, pa.string())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
@@ -14,12 +13,11 @@ import fastavro
 import msgspec
 from fastavro._read_py import schemaless_reader as careful_reader
 
-from rivermark.ingest.source.avro_values import mark
+from rivermark.ingest.source.avro_values import is_endless, mark
 from rivermark.ingest.source.kafka.formats import Avro, Format, Protobuf
 from rivermark.model.errors import RivermarkError
 from rivermark.model.json_numbers import with_json_numbers
 
-ENDLESS: Final = "endless"
 HEADER: Final = 5
 """Bytes of a schema registry's header: a zero, and the number of the schema."""
 
@@ -154,22 +152,8 @@ def _avro_schema(path: Path) -> _Schema:
         schema = fastavro.parse_schema(msgspec.json.decode(path.read_bytes()))
     except Exception as error:
         raise RivermarkError(f"the Avro schema {path} cannot be read: {error}") from error
-    endless = ENDLESS in _kinds_of(schema)
+    endless = is_endless(schema)
     return _Schema(mark(schema), endless)
-
-
-def _kinds_of(schema: Any, around: frozenset[str] = frozenset()) -> Iterator[str]:
-    """The types in a schema; `ENDLESS` for the name of a type that the place is within."""
-    if isinstance(schema, list):
-        for each in schema:
-            yield from _kinds_of(each, around)
-    elif isinstance(schema, dict):
-        inside = around | {schema["name"]} if "name" in schema else around
-        parts = [schema[part] for part in ("type", "items", "values") if part in schema]
-        for part in (*parts, *(field["type"] for field in schema.get("fields", ()))):
-            yield from _kinds_of(part, inside)
-    else:
-        yield ENDLESS if schema in around else schema
 
 
 @cache

@@ -18,6 +18,7 @@ import pytest
 from rivermark.ingest.parse.cutter import MALFORMED, UNDECODABLE, Cutter, Spelled
 from rivermark.ingest.source.avro_values import RepeatedKey
 from rivermark.ingest.source.files.avro import avro_payloads
+from rivermark.ingest.source.files.corrupt_files import decoding_fault
 
 MILLIS = {"type": "long", "logicalType": "timestamp-millis"}
 FIXED = {"type": "fixed", "name": "four", "size": 4}
@@ -221,3 +222,24 @@ def test_other_readers_of_avro_in_the_process_keep_their_values(tmp_path: Path) 
     assert payloads(tmp_path, {"at": MILLIS}, [{"at": 0}]) == [{"at": "1970-01-01T00:00:00+00:00"}]
     with (tmp_path / "a.avro").open("rb") as file:
         assert [*fastavro.reader(file)] == [{"at": datetime(1970, 1, 1, tzinfo=UTC)}]
+
+
+def test_records_within_records_cost_their_file_and_not_the_process(tmp_path: Path) -> None:
+    fields = [{"name": "next", "type": ["null", "Node"]}, {"name": "at", "type": MILLIS}]
+    node = {"type": "record", "name": "Node", "fields": fields}
+    sink = io.BytesIO()
+    fastavro.writer(sink, node, [{"next": {"next": None, "at": 0}, "at": 0}])
+    path = tmp_path / "a.avro"
+    path.write_bytes(sink.getvalue())
+    (texts,) = [part.to_pylist() for part in avro_payloads(str(path), None)]
+    at = "1970-01-01T00:00:00+00:00"
+    assert [json.loads(text) for text in texts] == [{"next": {"next": None, "at": at}, "at": at}]
+
+    depth, mark = 100_000, sink.getvalue()[-16:]
+    record = b"\2" * depth + b"\0" * (depth + 2)
+    block = io.BytesIO()
+    for number in (1, len(record)):
+        fastavro.schemaless_writer(block, "long", number)
+    header = sink.getvalue().partition(mark)[0]
+    path.write_bytes(header + mark + block.getvalue() + record + mark)
+    assert "RecursionError" in str(decoding_fault(avro_payloads(str(path), None)))
