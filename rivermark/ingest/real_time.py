@@ -131,11 +131,11 @@ def _cells(contract: Contract) -> Column:
 
 
 def _text(name: str) -> Column:
-    """The text of one spelling: a member of the object, or what the broker says."""
+    """The text of one spelling: what the broker says, as for admission, or a member."""
     member = F.col("_json")[name]
     if name in KNOWN:
-        return F.coalesce(member, KNOWN[name]())
+        return F.coalesce(KNOWN[name](), member)
     if name.startswith(HEADER):
         own = F.filter("headers", lambda header: header["key"] == name.removeprefix(HEADER))
-        return F.coalesce(member, F.try_element_at(own, F.lit(-1))["value"].cast("string"))
+        return F.coalesce(F.try_element_at(own, F.lit(-1))["value"].cast("string"), member)
     return member

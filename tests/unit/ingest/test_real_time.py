@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 from pyspark.sql import SparkSession
 
 from rivermark import ConsumerGroup, DeclarationError, KafkaSource
+from rivermark.ingest import real_time
 from rivermark.ingest.real_time import real_time_rows
 from tests.unit.sinks.test_real_time import RIDES
 
@@ -59,6 +60,27 @@ def test_reading_starts_where_the_ingest_does(start: Any, expected: dict[str, st
         "kafka.isolation.level": "read_committed",
         "kafka.security.protocol": "SSL",
     }
+
+
+class Values:
+    """Stands for Spark's functions: columns are the values of one message."""
+
+    columns: ClassVar[dict[str, Any]] = {"_json": {"_topic": "said", "fare": "1"}, "topic": "rides"}
+
+    @classmethod
+    def col(cls, name: str) -> Any:
+        return cls.columns[name]
+
+    @staticmethod
+    def coalesce(*values: Any) -> Any:
+        return next((value for value in values if value is not None), None)
+
+
+def test_what_the_broker_says_counts_before_a_member_of_that_name_as_for_admission(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(real_time, "F", Values)
+    assert [real_time._text(name) for name in ("_topic", "fare")] == ["rides", "1"]
 
 
 @pytest.mark.parametrize(
