@@ -200,7 +200,7 @@ class BatchPlanner:
             planned += len(group)
         if self.ingest.watermark is not None:
             self._waiting = {producer(split.name) for split in ready[planned:]}
-        waiting = len(discovery.ready) - planned
+        waiting = len(ready) - planned
         return Poll(planned, waiting, discovery.waiting, discovery.changed, held)
 
     def _ahead(self, progress: Progress | None) -> frozenset[str]:

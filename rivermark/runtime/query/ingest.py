@@ -84,7 +84,7 @@ class SourceBacklog:
             time.sleep(0.2)
 
     def waiting(self) -> int:
-        """How many splits are known and not planned."""
+        """How many splits are known and not planned, but for those that alignment holds back."""
         return len(self._last.waiting) + self._last.held
 
     def describe(self) -> list[str]:

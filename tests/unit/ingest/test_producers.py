@@ -230,7 +230,8 @@ def test_files_of_a_producer_that_runs_ahead_wait_in_a_live_run(tmp_path: Path) 
     known = {name: Producer(now, at(minute)) for name, minute in (("a", 0), ("b", 11))}
     ahead = Progress(producers=Producers(now, now, None, known))
     poll = planner.poll(most=1, progress=ahead)
-    assert (poll.planned, poll.held, poll.aligned) == (1, 2, frozenset({"b"}))
+    # No batch before them holds its files, so that the stream does not stand still.
+    assert (poll.planned, poll.held, poll.aligned) == (1, 0, frozenset({"b"}))
     assert planned_names(lake, RIDES) == ["a/1.json"]
 
     # A bounded run knows no event times yet.

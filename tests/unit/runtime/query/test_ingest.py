@@ -47,7 +47,9 @@ def test_producers_that_run_ahead_are_named_and_counted(tmp_path: Path) -> None:
     source = FileSource(folder="orders", settle=timedelta(0), producers="^(.)")
     rule = PerProducer(idle=idle, drift=drift)
     ingest = replace(ORDERS, source=source, watermark=rule)
-    (Path(settings.landing_root) / "orders").mkdir(parents=True)
+    landing = Path(settings.landing_root) / "orders"
+    landing.mkdir(parents=True)
+    (landing / "b.json").write_text("{}\n")
     known = {
         "a": Producer(now, NOON),
         "b": Producer(now, NOON + 2 * drift),
@@ -60,6 +62,7 @@ def test_producers_that_run_ahead_are_named_and_counted(tmp_path: Path) -> None:
     backlog.poll()
 
     assert backlog.describe() == ["held back until slower producers have followed: b, c"]
+    assert backlog.waiting() == 0
     assert backlog.numbers() == {
         "producers": 2,
         "idle_producers": 1,
