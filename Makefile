@@ -72,7 +72,10 @@ postgres-stop: ## Stop the server of `make postgres`; its tables stay
 check: setup ## What is wrong in the declarations, before anything runs: a sentence each
 	@$(BIN)/rivermark check
 
-test: check lint unit spark platform ## Declarations, linters, types, import contracts, all tests but the stories
+test: setup ## Declarations, linters, types, import contracts, all tests but the stories
+	@# Neither of these two keeps both cores busy; of the tests each suite does.
+	@$(MAKE) --no-print-directory -j 2 check lint
+	@$(MAKE) --no-print-directory -j 1 unit spark platform
 
 lint: setup ## Only the linters, types and import contracts
 	$(BIN)/ruff check .
