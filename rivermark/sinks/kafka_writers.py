@@ -178,6 +178,9 @@ class KafkaWriter(SinkWriter):
         if self._refused:
             raise self._worst()
         if unsent:
+            with suppress(KafkaException):
+                # The client waits for a topic that was deleted as for brokers that are away.
+                self._check_topic(ABORT_SECONDS)
             raise self._too_slow(f"{unsent} messages were not taken")
 
     def _too_slow(self, what: str) -> KafkaException:
@@ -220,9 +223,9 @@ class KafkaWriter(SinkWriter):
         text = self._encoder.encode(values[0])
         return msgspec.json.decode(text).encode() if text.startswith(b'"') else text
 
-    def _check_topic(self) -> None:
+    def _check_topic(self, patience: float = PATIENCE_SECONDS) -> None:
         """Refuse a topic that is missing, which would be waited for; name its empty partitions."""
-        topics = self._consumer.list_topics(timeout=PATIENCE_SECONDS).topics
+        topics = self._consumer.list_topics(timeout=patience).topics
         if self._sink.topic not in topics:
             raise RivermarkError(
                 f"stream '{self._origin.stream}': there is no topic '{self._sink.topic}' at Kafka "
@@ -232,7 +235,7 @@ class KafkaWriter(SinkWriter):
         if len(numbers) < 2:
             return
         places = [TopicPartition(self._sink.topic, number) for number in numbers]
-        ends = [self._consumer.get_watermark_offsets(p, PATIENCE_SECONDS)[1] for p in places]
+        ends = [self._consumer.get_watermark_offsets(p, patience)[1] for p in places]
         empty = [str(number) for number, end in zip(numbers, ends, strict=True) if not end]
         if empty and sum(ends) >= MESSAGES_ENOUGH:
             LOG.warning(
