@@ -72,15 +72,12 @@ postgres-stop: ## Stop the server of `make postgres`; its tables stay
 check: setup ## What is wrong in the declarations, before anything runs: a sentence each
 	@$(BIN)/rivermark check
 
-test: setup ## Declarations, linters, types, import contracts, all tests but the stories
-	@# Neither of these two keeps both cores busy; of the tests each suite does.
-	@$(MAKE) --no-print-directory -j 2 check lint
-	@$(MAKE) --no-print-directory -j 1 unit spark platform
+test: check lint unit spark platform ## Declarations, linters, types, import contracts, all tests but the stories
 
 lint: setup ## Only the linters, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@# Each of the two on a core of its own.
+	@# Types on both cores, and the import contracts beside them.
 	$(BIN)/mypy -n 2 $(CODE) & $(BIN)/lint-imports; kept=$$?; wait $$! && exit $$kept
 
 unit: setup ## Only the tests that need no JVM (without the long ones: see stories)
