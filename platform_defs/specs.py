@@ -39,11 +39,14 @@ COMMON_COLUMNS: Final = {
     "_columns": "The columns of its file.",
     "_watermark": "The watermark that the row missed (UTC).",
     "_late_by_ms": "How far it lay behind that watermark (ms).",
+    "_watermark_after": "The watermark that its file, or round of messages, left (UTC).",
     "payload": "The row as it came, as text.",
     "reasons": "Why the row was quarantined.",
     "details": "Which fields the reasons are about.",
     "window_start": "Start of the window, within it (UTC).",
     "window_end": "End of the window, no longer within it (UTC).",
+    "lookup_status": "What became of the lookup: found, absent, failed or timed out.",
+    "lookup_error": "Why the lookup failed or timed out.",
 }
 """What columns are that the platform adds, and those that have one name wherever they are."""
 

@@ -35,7 +35,11 @@ CLICK: Final = "user_id string, number long, ad_id string, event_time timestamp"
 
 CAMPAIGN_CLICKS: Final = Table(
     name="ads/campaign_clicks",
-    schema=f"{CLICK}, campaign_id string, advertiser string, price {PRICE}",
+    schema=(
+        f"{CLICK}, campaign_id string COMMENT 'The campaign of the ad, or unknown.', "
+        "advertiser string COMMENT 'Who pays for the clicks.', "
+        f"price {PRICE} COMMENT 'What a click costs (USD).'"
+    ),
     description="Each click once, with the campaign of its ad and what it costs (USD).",
     event_time="event_time",
     keys=AD_CLICK.keys,
@@ -54,8 +58,9 @@ FAILED_CLICKS: Final = Table(
 CAMPAIGN_COUNTS: Final = Table(
     name="ads/campaign_counts",
     schema=(
-        "campaign_id string, window_start timestamp, window_end timestamp, clicks long, "
-        "spent decimal(18,4)"
+        "campaign_id string, window_start timestamp, window_end timestamp, "
+        "clicks long COMMENT 'How many clicks.', "
+        "spent decimal(18,4) COMMENT 'What they cost (USD).'"
     ),
     description="Clicks of each campaign in ten seconds, and what they cost (USD).",
     event_time="window_end",
