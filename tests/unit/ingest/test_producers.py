@@ -279,7 +279,7 @@ def test_what_cannot_be_is_refused() -> None:
         ingest(source=BY_FOLDER, watermark=RULE, lateness=None)
     with pytest.raises(DeclarationError, match="above zero"):
         PerProducer(idle=timedelta(0))
-    for pattern in ("[", "no group", "(two)(groups)"):
+    for pattern in ("[", "", "no group", "(two)(groups)"):
         with pytest.raises(DeclarationError, match="producers"):
             FileSource(folder="taxi", producers=pattern)
 

@@ -53,16 +53,21 @@ class FileOptions:
             settle=self.settle,
             unterminated_settle=self.unterminated_settle,
         )
-        try:
-            groups = re.compile(self.producers or "()").groups
-        except re.error as error:
-            raise DeclarationError(f"producers {self.producers!r}: {error}") from error
-        if groups != 1:
-            raise DeclarationError(
-                f"producers {self.producers!r}: needs one group, which is the producer's name"
-            )
+        if self.producers is not None:
+            self._check_producers(self.producers)
         if self.max_files < 1 or self.max_bytes < 1:
             raise DeclarationError("max_files, max_bytes: at least 1")
+
+    def _check_producers(self, pattern: str) -> None:
+        """Refuse what is no regular expression, or names no one group."""
+        try:
+            groups = re.compile(pattern).groups
+        except re.error as error:
+            raise DeclarationError(f"producers {pattern!r}: {error}") from error
+        if groups != 1:
+            raise DeclarationError(
+                f"producers {pattern!r}: needs one group, which is the producer's name"
+            )
 
 
 def is_below(folder: str) -> bool:

@@ -66,7 +66,7 @@ class FileSource(FileOptions, Source):
 
     def producer(self, split: str) -> str:
         """What `producers` finds in the file's path; the folder where it finds nothing."""
-        match = re.search(self.producers, split) if self.producers else None
+        match = re.search(self.producers, split) if self.producers is not None else None
         return (match and match[1]) or self.folder
 
     def open(self, landing_root: str) -> SourceReader:
