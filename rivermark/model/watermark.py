@@ -8,8 +8,8 @@ from typing import Final
 
 from pyspark.sql.types import StructField, TimestampType
 
+from rivermark.model.bounds import check_above_zero
 from rivermark.model.declared import declared
-from rivermark.model.errors import DeclarationError
 
 WATERMARK_AFTER: Final = StructField("_watermark_after", TimestampType(), True)
 """The watermark (UTC) that the split of a row left behind it. By it streams that read the table
@@ -36,5 +36,4 @@ class PerProducer:
     drift: timedelta | None = None
 
     def __post_init__(self) -> None:
-        if self.idle <= timedelta(0) or (self.drift is not None and self.drift <= timedelta(0)):
-            raise DeclarationError("a watermark per producer: idle and drift are above zero")
+        check_above_zero("a watermark per producer", idle=self.idle, drift=self.drift)

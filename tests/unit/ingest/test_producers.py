@@ -277,8 +277,10 @@ def test_what_cannot_be_is_refused() -> None:
         ingest(watermark=RULE, lateness=MINUTE)
     with pytest.raises(DeclarationError, match="no row of it is late"):
         ingest(source=BY_FOLDER, watermark=RULE, lateness=None)
-    with pytest.raises(DeclarationError, match="above zero"):
+    with pytest.raises(DeclarationError, match="per producer: `idle` must be above zero, got 0:"):
         PerProducer(idle=timedelta(0))
+    with pytest.raises(DeclarationError, match="per producer: `drift` must be above zero, got -1 "):
+        PerProducer(idle=SECOND, drift=-SECOND)
     for pattern in ("[", "", "no group", "(two)(groups)"):
         with pytest.raises(DeclarationError, match="producers"):
             FileSource(folder="taxi", producers=pattern)
