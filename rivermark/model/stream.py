@@ -238,6 +238,13 @@ class Stream:
                 f"stream '{self.name}': in real time no state is kept: neither a refresh nor a "
                 "process function can be sent so; use a KafkaSink"
             )
+        for table in self.tables:
+            if WATERMARK_AFTER.name in table.schema.names:
+                raise DeclarationError(
+                    f"stream '{self.name}': in real time no message carries "
+                    f"{WATERMARK_AFTER.name}, a column of '{table.name}': give the sink to a "
+                    "stream of its own, whose table lacks it"
+                )
 
     def _check_watermark(self) -> None:
         """Refuse inputs without a usable watermark, and a lateness that would drop their rows."""

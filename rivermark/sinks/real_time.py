@@ -48,7 +48,8 @@ class RealTimeSink(Sink):
 
     Raises:
         DeclarationError: `every` is below 5 seconds; a column of `key` is not in the table; or the
-            stream has several inputs or such sinks, another source, or keeps state.
+            stream has several inputs or such sinks, another source, a table whose rows carry
+            their watermark, or keeps state.
     """
 
     topic: str

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from rivermark import (
     Contract,
@@ -18,9 +19,11 @@ from rivermark import (
     Ingest,
     KafkaSource,
     Output,
+    PerProducer,
     RealTimeSink,
     Stream,
 )
+from rivermark.model.watermark import WATERMARK_AFTER
 from rivermark.sinks.real_time import real_time_of
 from tests.unit.sinks.conftest import FARES
 
@@ -97,6 +100,16 @@ def test_a_second_sink_in_real_time_is_refused_as_no_query_would_send_its_rows(
 ) -> None:
     with pytest.raises(DeclarationError, match="has 2 sinks in real time, and one query"):
         stream(writes=writes)
+
+
+def test_a_table_whose_rows_carry_their_watermark_is_refused_as_no_message_does() -> None:
+    rides = replace(RIDES, watermark=PerProducer(idle=timedelta(minutes=1)))
+    assert real_time_of(stream(reads=(rides,))) is not None
+    carrying = replace(FARES, schema=StructType([*FARES.schema.fields, WATERMARK_AFTER]))
+    with pytest.raises(
+        DeclarationError, match=f"no message carries _watermark_after, a column of '{FARES.name}'"
+    ):
+        stream(reads=(rides,), writes=(Output(carrying, sinks=(SINK,)),))
 
 
 def test_a_refresh_is_refused() -> None:
