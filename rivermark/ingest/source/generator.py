@@ -48,7 +48,7 @@ class RateSource(Source):
     what appeared meanwhile.
 
     Raises:
-        DeclarationError: The rate is not above 0, or `start` has no time zone.
+        DeclarationError: The rate is no finite number above 0, or `start` has no time zone.
     """
 
     rows_per_second: float = 1.0
@@ -59,7 +59,9 @@ class RateSource(Source):
 
     def __post_init__(self) -> None:
         if not 0 < self.rows_per_second < inf:
-            raise DeclarationError(f"rows_per_second must be above 0, got {self.rows_per_second}")
+            raise DeclarationError(
+                f"rows_per_second must be a finite number above 0, got {self.rows_per_second}"
+            )
         if self.start is not None and self.start.tzinfo is None:
             raise DeclarationError(f"start {self.start} has no time zone")
 
