@@ -151,7 +151,7 @@ class RealTimeHost(AppendHost):
     ) -> None:
         super().__init__(spark, settings, stream, run_id, check)
         self.backlog = self._real_time = RealTimeQuery(
-            spark, stream, real_time, StaticTables(self.lake, stream), self.checkpoint
+            spark, stream, real_time, self._static, self.checkpoint
         )
 
     def start(self, *, bounded: bool) -> StreamingQuery:
