@@ -106,9 +106,13 @@ def evaluate_splits(
     bounds: dict[str, Bounds] = {}
     for group in _side_by_side(splits, together=ingest.source.together):
         if ingest.watermark is None:
-            evaluated = [_evaluate(s.name, statistics, rows, progress, ingest) for s in group]
-            bounds |= zip((s.name for s in group), (own for own, _ in evaluated), strict=True)
-            progress = furthest(progress, [after for _, after in evaluated])
+            reached = []
+            for split in group:
+                bounds[split.name], after = _evaluate(
+                    split.name, statistics, rows, progress, ingest
+                )
+                reached.append(after)
+            progress = furthest(progress, reached)
         else:
             own, progress = _by_producer(group, statistics, rows, progress, ingest)
             bounds |= own

@@ -62,8 +62,10 @@ class SparkBatch(ParsedBatch):
 
     def _selected(self) -> list[str | Column]:
         """The columns of the admitted table."""
-        after = lookup(self.after).alias(WATERMARK_AFTER.name)
-        return [*self.admitted_columns, *([after] if self.carries else [])]
+        columns: list[str | Column] = [*self.admitted_columns]
+        if self.carries:
+            columns.append(lookup(self.after).alias(WATERMARK_AFTER.name))
+        return columns
 
     def quarantined(self) -> DataFrame:
         """With a problem, or ahead."""

@@ -126,7 +126,7 @@ class SourceBacklog:
 
 
 class IngestWatermark(Watermark):
-    """That of the newest event times that were admitted, less the lateness."""
+    """The watermark that the next rows are compared with; of dumps their newest event time."""
 
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
