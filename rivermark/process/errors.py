@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from rivermark.model.errors import RivermarkError
+from rivermark.process.event_json import to_json
 
 _ENGINE: Final = str(Path(__file__).parent)
 _LONGEST_EVENT: Final = 400
@@ -86,8 +87,8 @@ class DeadLetter(msgspec.Struct, frozen=True):
         )
 
     def payload(self) -> str:
-        """The event as JSON, for a table of dead letters."""
-        return msgspec.json.encode(self.event).decode()
+        """The event as JSON, for a table of dead letters; NaN and the infinities are texts."""
+        return to_json(self.event)
 
 
 def line_of(trace: TracebackType | None) -> str:

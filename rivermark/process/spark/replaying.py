@@ -25,6 +25,7 @@ from rivermark.process.api.inputs import Arrivals, key_getter
 from rivermark.process.engine.engine import Timer
 from rivermark.process.engine.keying import arrivals_of
 from rivermark.process.errors import DeadLetter, Misuse, ProcessError
+from rivermark.process.event_json import of_json
 from rivermark.process.evolution.storable import Storable
 from rivermark.process.spark.buckets import bucket_of
 from rivermark.process.spark.reading import InputReader
@@ -67,7 +68,7 @@ def again(reader: InputReader, payloads: Iterable[bytes]) -> tuple[Arrivals, lis
     dead = []
     for payload in payloads:
         try:
-            events.append(msgspec.json.decode(payload, type=spec.event.of))
+            events.append(of_json(payload, spec.event.of))
         except msgspec.DecodeError as error:
             problem = Misuse(f"it is no event of input '{spec.name}': {error}")
             failure = ProcessError(reader.process, None, msgspec.Raw(payload), 0, problem)
@@ -93,7 +94,7 @@ def set_again(
     for payload in payloads:
         timer = msgspec.json.decode(payload, type=SetAgain)
         try:
-            key = msgspec.json.decode(timer.key_json, type=declared.key.of)
+            key = of_json(timer.key_json, declared.key.of)
         except msgspec.DecodeError as error:
             problem = Misuse(f"{timer.key_json} is no key of the process: {error}")
             failure = ProcessError(declared.name, timer.key_json, None, timer.at, problem)
@@ -114,7 +115,7 @@ class _KeyByPython:
 
     def __call__(self, text: str) -> int:
         try:
-            return bucket_of(msgspec.json.decode(text, type=self.key.of), self.buckets)
+            return bucket_of(of_json(text, self.key.of), self.buckets)
         except msgspec.DecodeError:
             return 0
 
@@ -197,7 +198,7 @@ class _ByPython:
         spec = self.reader.spec
         assert spec.key is not None  # noqa: S101  # keyed inputs only
         try:
-            event = msgspec.json.decode(text, type=spec.event.of)
+            event = of_json(text, spec.event.of)
             return bucket_of(key_getter(spec.key)(event), self.buckets)
         except Exception:  # no event, or user code; reported where it is handled
             return 0

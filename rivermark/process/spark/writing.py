@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 from rivermark.model.errors import DeclarationError
 from rivermark.process.api.side_outputs import Outputs
 from rivermark.process.errors import DeadLetter, Misuse, shorten
+from rivermark.process.event_json import to_json
 from rivermark.process.evolution.shapes import RECORDS
 from rivermark.process.evolution.storable import classes_of
 from rivermark.process.spark.buckets import ROWS
@@ -52,8 +53,9 @@ DEAD_LETTER_SCHEMA: Final = StructType(
     ]
 )
 """An event whose handling failed, with the error. `event_json` can be fed to the input again:
-`msgspec.json.decode(event_json, type=Event)`. Of a timer `input` is empty, and `event_json` tells
-the kind of time: `{"timer":"event"}`."""
+`msgspec.json.decode(event_json, type=Event)`; NaN and the infinities, which JSON lacks, are texts
+there, and numbers again in a replay. Of a timer `input` is empty, and `event_json` tells the kind
+of time: `{"timer":"event"}`."""
 
 _LAST_MICRO: Final = 253_402_300_799_999_999
 """The end of the year 9999: later instants are no timestamps."""
@@ -149,7 +151,7 @@ def timer_json(kind: str) -> str:
 def _json(value: Any) -> str:
     """A key or event as JSON; what has none, such as a key of a wrong type, as its text."""
     try:
-        return msgspec.json.encode(value).decode()
+        return to_json(value)
     except (TypeError, ValueError):
         return msgspec.json.encode(repr(value)).decode()
 

@@ -8,7 +8,6 @@ from datetime import date
 from functools import cached_property
 from typing import Any, Final
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import Connection
@@ -19,7 +18,7 @@ from rivermark.lake.day_predicates import days_of, is_date, ranges
 from rivermark.lake.schema import arrow_schema
 from rivermark.lake.sql import connection as duckdb_connection
 from rivermark.model.errors import RivermarkError
-from rivermark.model.json_numbers import with_json_numbers
+from rivermark.model.json_numbers import json_text
 from rivermark.model.postgres import Database, Session
 from rivermark.model.sink import BatchIdentity, Rows, SinkContext, SinkWriter
 from rivermark.sinks.delta_upsert import check_keys, in_memory, is_deletion
@@ -123,13 +122,12 @@ class Writer(SinkWriter):
 
     def _values(self, rows: pa.Table) -> Iterator[list[Any]]:
         schema = self._target.output.schema
-        encode = msgspec.json.Encoder().encode
         nested = [name for name in self._schema.names if is_nested(schema[name].dataType)]
         for start in range(0, rows.num_rows, AT_ONCE):
             for row in rows.slice(start, AT_ONCE).to_pylist():
                 for name in nested:
                     if row[name] is not None:
-                        row[name] = encode(with_json_numbers(row[name])).decode()
+                        row[name] = json_text(row[name]).decode()
                 yield list(row.values())
 
     def replace(

@@ -16,7 +16,7 @@ from fastavro._read_py import schemaless_reader as careful_reader
 from rivermark.ingest.source.avro_values import is_endless, mark
 from rivermark.ingest.source.kafka.formats import Avro, Format, Protobuf
 from rivermark.model.errors import RivermarkError
-from rivermark.model.json_numbers import with_json_numbers
+from rivermark.model.json_numbers import json_text
 
 HEADER: Final = 5
 """Bytes of a schema registry's header: a zero, and the number of the schema."""
@@ -71,10 +71,7 @@ def _json_of_avro(value: bytes, kind: Avro) -> str:
     content = BytesIO(value)
     try:
         record: Any = read(content, written.parsed, expected.parsed if expected else None)
-        text = msgspec.json.encode(record)
-        if b"null" in text:
-            # It writes so what is no number too, which would be no value.
-            text = msgspec.json.encode(with_json_numbers(record))
+        text = json_text(record)
     except Exception as error:
         raise UnreadableValue(f"no Avro record: {type(error).__name__} {error}") from error
     if not isinstance(record, dict) or content.read(1):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from datetime import date
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -23,6 +24,7 @@ from rivermark.process import (
 from rivermark.process.spark.core import Core
 from rivermark.process.spark.reading import InputReader
 from rivermark.process.spark.replaying import _ByPython, again, set_again
+from rivermark.process.spark.writing import dead_letter_values
 from tests.unit.process.spark.test_packets import (
     LABELS,
     NOON,
@@ -97,6 +99,19 @@ def test_a_key_function_that_raises_sets_only_its_event_aside() -> None:
 
     with pytest.raises(ProcessError, match=r"process 'Strict' failed .*tags=\[\].*IndexError"):
         handled(Strict, row(2, tags=[]))
+
+
+@pytest.mark.parametrize("share", [math.nan, math.inf, -math.inf])
+def test_a_number_that_json_lacks_is_the_same_when_a_dead_letter_is_replayed(share: float) -> None:
+    _, (dead,) = handled(ByGroup, row(1, share=share, tags=[]))
+    payload = dead.payload()
+    assert json.loads(payload)["share"] == {math.inf: "Infinity", -math.inf: "-Infinity"}.get(
+        share, "NaN"
+    )
+    assert payload in dead_letter_values(dead)
+
+    _, (repeated,) = again(reader(ByGroup), [payload.encode()])
+    assert (repeated.error, repr(repeated.event)) == ("IndexError", repr(dead.event))
 
 
 def test_a_time_function_that_raises_sets_only_its_event_aside() -> None:
