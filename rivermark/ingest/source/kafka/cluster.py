@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -79,13 +80,15 @@ class Cluster:
     def _note(self, error: KafkaError) -> None:
         self._problem = error.str()
 
-    def names(self) -> list[str]:
-        """The names of all topics but Kafka's own."""
+    def matching(self, pattern: str) -> frozenset[str]:
+        """The topics, none of Kafka's own, whose whole names a regular expression matches."""
         try:
             topics = self._admin.list_topics(timeout=PATIENCE_SECONDS).topics
         except KafkaException as error:
             raise self._explained(error) from error
-        return sorted(name for name in topics if not name.startswith("__"))
+        return frozenset(
+            name for name in topics if not name.startswith("__") and re.fullmatch(pattern, name)
+        )
 
     def topics(self, names: Collection[str]) -> dict[str, Topic]:
         """Those of the named topics that are there."""

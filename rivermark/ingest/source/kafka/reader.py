@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -130,8 +129,7 @@ class KafkaReader(SourceReader):
         """The topics that are read, as they are, and the ends of their partitions."""
         pattern = self._source.pattern
         if pattern and (full or not self._names):
-            named = (name for name in self._cluster.names() if re.fullmatch(pattern, name))
-            self._names = frozenset(named)
+            self._names = self._cluster.matching(pattern)
         planned = {partition.topic for partition in self._positions}
         topics = self._cluster.topics({*self._source.names, *self._names, *planned})
         return topics, self._cluster.ends_of(topics.values())

@@ -80,7 +80,7 @@ class KafkaSource(KafkaOptions, Source):
         from rivermark.ingest.source.kafka.cluster import Cluster
 
         cluster = Cluster(self.client_settings(), self.isolation)
-        names = self.names or [n for n in cluster.names() if re.fullmatch(self.pattern or "", n)]
+        names = cluster.matching(self.pattern) if self.pattern else self.names
         return sum(len(topic.partitions) for topic in cluster.topics(names).values())
 
     def open(self, landing_root: str) -> SourceReader:
