@@ -124,7 +124,7 @@ class KafkaWriter(SinkWriter):
         if last is not None and last.batch >= identity.batch:
             return 0
         table = rows if isinstance(rows, pa.Table) else rows.toArrow()
-        self._refused = []
+        self._refused, self._problem = [], ""
         self._try("write", lambda: self._send(table.select(self._columns), identity))
         self._last = identity
         return int(table.num_rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -61,3 +62,25 @@ def test_a_fatal_error_amidst_reports_of_deliveries_is_named(
     monkeypatch.setattr(writer, "_send", report)
     with pytest.raises(RivermarkError, match=r"'fares'.*another run of this stream"):
         writer.write(fares((1, 1.0)), where.origin.batch(0))
+
+
+def test_an_error_of_the_brokers_is_named_for_its_own_batch_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kafka = pytest.importorskip("confluent_kafka")
+    where = context(Lake(str(tmp_path)))
+    writer = cast(Any, KafkaSink(topic="fares").open(where))
+    monkeypatch.setattr(writer, "last", lambda: None)
+    away = kafka.KafkaError(kafka.KafkaError._ALL_BROKERS_DOWN, "all brokers are away")
+
+    def time_out(*_: object) -> None:
+        raise writer._too_slow("5 messages were not taken")
+
+    def lose_brokers(*_: object) -> None:
+        writer._note(away)
+        time_out()
+
+    for send, cause in ((lose_brokers, ": all brokers are away"), (time_out, "")):
+        monkeypatch.setattr(writer, "_send", send)
+        with pytest.raises(RivermarkError, match=f"not taken within 60 s{cause}$"):
+            writer.write(fares((1, 1.0)), where.origin.batch(0))
