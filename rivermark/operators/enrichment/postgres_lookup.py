@@ -109,7 +109,7 @@ class _Client(LookupClient):
     ) -> None:
         from psycopg.sql import SQL, Identifier
 
-        self._subject = f"{lookup.name} cannot"
+        self._refusal = f"{lookup.name} cannot be looked up in"
         self._columns = {field.name: field.dataType for field in lookup.schema.fields}
         self._settings = {
             **database.connection_settings("rivermark lookup"),
@@ -147,7 +147,7 @@ class _Client(LookupClient):
             said = error.diag.message_primary or str(error).strip()
             if isinstance(error, psycopg.ProgrammingError):
                 # Of the declaration, or of the account's rights, whichever key it is.
-                raise RivermarkError(f"{self._subject} be looked up in: {said}") from None
+                raise RivermarkError(f"{self._refusal}: {said}") from None
             passes = isinstance(error, psycopg.OperationalError)
             raise LookupFailed(said, passes=passes) from None
         width = len(self._on)
@@ -157,8 +157,8 @@ class _Client(LookupClient):
         if strange := values.keys() - set(keys):
             # They would all count as absent.
             raise RivermarkError(
-                f"{self._subject} be looked up in: for a key ({', '.join(self._on)}) it "
-                f"has {min(strange, key=repr)}, which is of another type or form"
+                f"{self._refusal}: for a key ({', '.join(self._on)}) it has "
+                f"{min(strange, key=repr)}, which is of another type or form"
             )
         return values
 
@@ -196,8 +196,7 @@ class _Client(LookupClient):
                 )
         if wrong:
             raise TableSchemaMismatch(
-                f"{self._subject} be looked up in: "
-                f"{'; '.join(wrong) if existing else 'it does not exist'}"
+                f"{self._refusal}: {'; '.join(wrong) if existing else 'it does not exist'}"
             )
 
     @property
