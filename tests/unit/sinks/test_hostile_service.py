@@ -110,7 +110,7 @@ def flood(first: bytes) -> Talk:
     "talk",
     [
         pytest.param(drip(HEADERS + b"Content-Length: 100000\r\n\r\n", b"x"), id="body"),
-        pytest.param(drip(CHUNKED + b"", b"1\r\nx\r\n"), id="chunks"),
+        pytest.param(drip(CHUNKED, b"1\r\nx\r\n"), id="chunks"),
         pytest.param(drip(HEADERS + b"X-Header: ", b"x"), id="headers"),
         pytest.param(drip(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), id="interim answers"),
     ],
@@ -142,8 +142,8 @@ def test_an_answer_that_is_none_is_named_and_bounded(
     where: SinkContext, talk: Talk, reason: str
 ) -> None:
     with talking(talk) as address:
-        told = reasons(where, WebhookSink(url=f"http://{address}/", attempts=2))
-    assert all(re.search(reason, each) for each in told), told
+        shown = reasons(where, WebhookSink(url=f"http://{address}/", attempts=2))
+    assert all(re.search(reason, each) for each in shown), shown
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -35,7 +36,7 @@ pytestmark = [
 
 
 @pytest.fixture
-def where(tmp_path: pytest.TempPathFactory) -> SinkContext:
+def where(tmp_path: Path) -> SinkContext:
     return context(Lake(str(tmp_path)))
 
 
