@@ -1,8 +1,9 @@
 """Declarations that are checked when they are made, and know where that was.
 
-The annotations of a dataclass say which values it takes; `declared` compares them with what a user
+The annotations of a class say which values it takes; `declared` compares them with what a user
 wrote, before anything is derived from it. What else a declaration needs stays in its
-`__post_init__`. Every error names the declaration, and ends with its file and line.
+`__post_init__`. Every error names the declaration, and ends with its file and line. `checked` does
+the same for functions.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import InitVar
-from functools import cached_property, wraps
+from functools import cache, cached_property, wraps
 from inspect import Parameter, signature
-from typing import Any, Final, TypeVar, get_type_hints
+from types import GenericAlias
+from typing import Any, Final, ParamSpec, TypeVar, get_type_hints
 
 from rivermark.model.errors import DeclarationError
 from rivermark.model.nearest import did_you_mean
@@ -21,6 +23,8 @@ from rivermark.model.place import Place, caller
 from rivermark.model.type_check import Fits, fault_of, fitting
 
 Class = TypeVar("Class", bound=type)
+P = ParamSpec("P")
+R = TypeVar("R")
 Named = Callable[[Mapping[str, Any]], object]
 
 PLACE: Final = "_declared_at"
@@ -35,7 +39,7 @@ def own_name(values: Mapping[str, Any]) -> object:
 
 
 def declared(word: str, name: Named = own_name) -> Callable[[Class], Class]:
-    """Check the arguments of a dataclass when an object of it is made; raises DeclarationError.
+    """Check the arguments of a class when an object of it is made; raises DeclarationError.
 
     `word` is what its objects are called in errors, and `name` takes the name of one from its
     arguments. A list is taken for a tuple.
@@ -68,6 +72,33 @@ def declared(word: str, name: Named = own_name) -> Callable[[Class], Class]:
         return cls
 
     return decorate
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Check the arguments of a function that declares something; raises DeclarationError."""
+    form = signature(function)
+
+    @cache
+    def expected() -> dict[str, tuple[Any, Fits]]:
+        hints = get_type_hints(function)
+        for name, parameter in form.parameters.items():
+            if parameter.kind is Parameter.VAR_POSITIONAL:
+                hints[name] = GenericAlias(tuple, (hints[name], ...))
+        return {name: (hint, fitting(hint)) for name, hint in hints.items()}
+
+    @wraps(function)
+    def check(*args: P.args, **named: P.kwargs) -> R:
+        try:
+            for name, value in form.bind(*args, **named).arguments.items():
+                hint, fits = expected()[name]
+                if not fits(value):
+                    raise DeclarationError(f"{function.__name__}: {fault_of(name, value, hint)}")
+            return function(*args, **named)
+        except DeclarationError as error:
+            error.at(caller())
+            raise
+
+    return check
 
 
 def place_of(declaration: object) -> Place | None:
@@ -107,7 +138,7 @@ def _keep(declaration: object, values: Mapping[str, Any]) -> None:
 
 
 class _Form:
-    """What a dataclass takes: the names of its arguments, and their types."""
+    """What a class takes: the names of its arguments, and their types."""
 
     def __init__(self, cls: type, make: Callable[..., None], word: str, name: Named) -> None:
         self._cls = cls

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from pyspark.sql.types import StructType
 
 from rivermark.model.check import Severity
+from rivermark.model.declared import checked
 from rivermark.model.errors import DeclarationError
 from rivermark.model.limit import Limit, as_limit, in_words, refuse_disorder
 from rivermark.model.question import (
@@ -28,10 +30,8 @@ from rivermark.model.question import (
 )
 from rivermark.model.rule import Expectation, SuiteRule
 
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
 
-
+@checked
 def columns_match(*columns: str | StructType, severity: Severity = "critical") -> Expectation:
     """The table has exactly these columns, by name (types are the lake's own business)."""
     names = tuple(
@@ -44,6 +44,7 @@ def columns_match(*columns: str | StructType, severity: Severity = "critical") -
     )
 
 
+@checked
 def row_count_between(
     low: int | None = None,
     high: int | None = None,
@@ -56,6 +57,7 @@ def row_count_between(
     return (SuiteRule(name=name, question=RowCount(low, high), severity=severity),)
 
 
+@checked
 def not_null(column: str, *, mostly: float = 1.0, severity: Severity = "critical") -> Expectation:
     """The column has a value in at least the share `mostly` of the rows."""
     return (
@@ -65,6 +67,7 @@ def not_null(column: str, *, mostly: float = 1.0, severity: Severity = "critical
     )
 
 
+@checked
 def unique(
     columns: str | Sequence[str],
     *,
@@ -81,6 +84,7 @@ def unique(
     return (rule, *_not_null(names, allow_null_share, severity))
 
 
+@checked
 def between(
     column: str,
     low: Limit | str | None = None,
@@ -106,6 +110,7 @@ def between(
     return (rule, *_not_null((column,), allow_null_share, severity))
 
 
+@checked
 def in_set(
     column: str,
     values: Sequence[Item],
@@ -115,8 +120,6 @@ def in_set(
     severity: Severity = "critical",
 ) -> Expectation:
     """The given values are among these."""
-    if isinstance(values, str):
-        raise DeclarationError(f"in_set('{column}'): give a list of values, not one text")
     question = OneOf(column, tuple(values))
     types = {type(v) for v in question.values}
     if len(types) != 1 or not types <= {str, int, bool}:
@@ -129,6 +132,7 @@ def in_set(
     return (rule, *_not_null((column,), allow_null_share, severity))
 
 
+@checked
 def matches_regex(
     column: str,
     pattern: str,
@@ -148,6 +152,7 @@ def matches_regex(
     return (rule, *_not_null((column,), allow_null_share, severity))
 
 
+@checked
 def pair_ordered(
     first: str,
     second: str,
@@ -167,6 +172,7 @@ def pair_ordered(
     return (rule, *_not_null((first, second), allow_null_share, severity))
 
 
+@checked
 def no_rows_where(
     condition: str, *, name: str, at_most: int = 0, severity: Severity = "critical"
 ) -> Expectation:
@@ -178,6 +184,7 @@ def no_rows_where(
     return (SuiteRule(name=name, question=NoRowsWhere(condition, at_most), severity=severity),)
 
 
+@checked
 def no_rows_from(query: str, *, name: str, severity: Severity = "critical") -> Expectation:
     """A query finds nothing; it reads the table as `{batch}` and may use windows and joins.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rivermark.model.check import HARDEST_FIRST, Check
+from rivermark.model.check import Check
 from rivermark.model.errors import DeclarationError
 from rivermark.model.question import (
     Columns,
@@ -26,15 +26,10 @@ class SuiteRule(Check):
     at_least: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse a share outside 0 to 1, and an unknown severity."""
+        """Refuse a share outside 0 to 1."""
         if not 0.0 <= self.at_least <= 1.0:
             raise DeclarationError(
                 f"rule '{self.name}': at_least must be between 0 and 1, got {self.at_least}"
-            )
-        if self.severity not in HARDEST_FIRST:
-            raise DeclarationError(
-                f"rule '{self.name}': severity must be one of {', '.join(HARDEST_FIRST)}, "
-                f"got {self.severity!r}"
             )
 
     @property

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, TypeGuard, Union, get_args, get_origin
 
 from rivermark.model.nearest import did_you_mean
 
@@ -36,9 +36,9 @@ def fitting(hint: Any) -> Fits:
         return fitting(arguments[0])
     if origin is Literal:
         return lambda value: any(type(value) is type(each) and value == each for each in arguments)
-    if origin is tuple:
+    if origin in (tuple, Sequence):
         item = fitting(arguments[0])
-        return lambda value: isinstance(value, tuple) and all(map(item, value))
+        return lambda value: _lists(value, origin) and all(map(item, value))
     if origin is CALLABLE:
         return lambda value: callable(value) and not isinstance(value, type)
     if origin is type:
@@ -68,6 +68,13 @@ def _fitting_class(hint: Any) -> Fits:
     return lambda value: isinstance(value, hint)
 
 
+def _lists(value: object, kind: Any) -> TypeGuard[Collection[object]]:
+    """Whether a value is a tuple, or for a sequence any collection, but no text."""
+    if kind is tuple:
+        return isinstance(value, tuple)
+    return isinstance(value, Collection) and not isinstance(value, str | bytes)
+
+
 def _is_protocol(hint: type) -> bool:
     return bool(getattr(hint, "_is_protocol", False))
 
@@ -83,11 +90,11 @@ def misfit(value: object, hint: Any) -> str:
     """What follows the name of a value that does not fit: what it is, and what is expected."""
     options = [each for each in _options(hint) if each is not NoneType]
     for each in options:
-        if get_origin(each) is tuple:
+        if (origin := get_origin(each)) in (tuple, Sequence):
             [item, *_] = get_args(each)
-            if isinstance(value, tuple):
-                place = next(n for n, v in enumerate(value) if not fitting(item)(v))
-                return f"[{place}]{misfit(value[place], item)}"
+            if _lists(value, origin):
+                place, wrong = next((n, v) for n, v in enumerate(value) if not fitting(item)(v))
+                return f"[{place}]{misfit(wrong, item)}"
             if fitting(item)(value):
                 one = "one text" if isinstance(value, str) else f"one {type(value).__name__}"
                 return f" is {one} and not a tuple; write a comma behind it, as in (..., )"
@@ -147,9 +154,9 @@ def _words(hint: Any) -> str:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Literal:
         return ""
-    if origin is tuple:
+    if origin in (tuple, Sequence):
         items = _joined([_words(each) for each in _options(arguments[0])])
-        return f"a tuple of {items}"
+        return f"a {'tuple' if origin is tuple else 'list'} of {items}"
     if origin is CALLABLE:
         return "a function"
     name = getattr(origin or hint, "__name__", str(hint))

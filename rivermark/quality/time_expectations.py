@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from rivermark.model.check import Severity
+from rivermark.model.declared import checked
 from rivermark.model.expectations import no_rows_from
 from rivermark.model.question import UsualRows
 from rivermark.model.rule import Expectation, SuiteRule
@@ -17,6 +18,7 @@ from rivermark.model.table import Daily
 USUAL: str = "each day has about its usual number of rows"
 
 
+@checked
 def usual_rows(daily: Daily, *, severity: Severity = "warning") -> Expectation:
     """Each finished day has about as many rows as its weekday had before.
 
@@ -25,6 +27,7 @@ def usual_rows(daily: Daily, *, severity: Severity = "warning") -> Expectation:
     return (SuiteRule(name=USUAL, question=UsualRows(daily.column, daily.zone), severity=severity),)
 
 
+@checked
 def no_overlap(
     keys: str | Sequence[str],
     *,
@@ -48,6 +51,7 @@ def no_overlap(
     return no_rows_from(query, name=name, severity=severity)
 
 
+@checked
 def not_ahead(
     event_time: str,
     arrived: str,

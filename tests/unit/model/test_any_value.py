@@ -48,6 +48,7 @@ from rivermark import (
     expect,
 )
 from rivermark.operators import SessionWindow, SlidingWindow, TumblingWindow
+from rivermark.quality import no_overlap, not_ahead, usual_rows
 
 MINUTE = timedelta(minutes=1)
 AT = Field("at", "timestamp", required=True)
@@ -98,6 +99,18 @@ RIGHT: dict[Callable[..., object], dict[str, Any]] = {
     Topology: {"streams": (INGEST,)},
     TumblingWindow: {"size": MINUTE},
     WebhookSink: {"url": "https://hooks.example/a"},
+    expect.between: {"column": "v", "low": 0},
+    expect.in_set: {"column": "v", "values": (1, 2)},
+    expect.matches_regex: {"column": "v", "pattern": "a+"},
+    expect.no_rows_from: {"query": "SELECT * FROM {batch}", "name": "none"},
+    expect.no_rows_where: {"condition": "v < 0", "name": "none"},
+    expect.not_null: {"column": "v"},
+    expect.pair_ordered: {"first": "at", "second": "v"},
+    expect.row_count_between: {"low": 1},
+    expect.unique: {"columns": ("at", "v")},
+    no_overlap: {"keys": "v"},
+    not_ahead: {"event_time": "at", "arrived": "landed", "most": MINUTE},
+    usual_rows: {"daily": Daily("at", date(2020, 1, 1))},
 }
 VALUES: list[Any] = [
     *(0, -1, 1.5, float("nan"), 10**30, Decimal(1), True, None, b"x", object(), int, print),
@@ -133,6 +146,14 @@ NEVER: list[tuple[Callable[..., object], dict[str, Any]]] = [
     (KafkaSource, {"topics": (), "pattern": "("}),
     (Topology, {"plots": [TABLE]}),
     (Topology, {"streams": "a/i"}),
+    (expect.between, {"column": 5}),
+    (expect.in_set, {"values": 5}),
+    (expect.in_set, {"values": "NESW"}),
+    (expect.no_rows_where, {"condition": 5}),
+    (expect.not_null, {"column": 5}),
+    (expect.row_count_between, {"low": "a"}),
+    (expect.unique, {"columns": 5}),
+    (expect.unique, {"columns": ["at", 5]}),
 ]
 
 

@@ -185,4 +185,6 @@ def test_a_column_with_a_dot_or_a_value_of_another_type_is_refused() -> None:
     assert "column 'a.b'" in refusal(expect.between("a.b", 0))
     assert "column 'a.b'" in refusal(expect.matches_regex("a.b", "x", allow_null_share=1.0))
     with pytest.raises(DeclarationError, match="texts, whole numbers or booleans"):
+        expect.in_set("v", [1, "a"])
+    with pytest.raises(DeclarationError, match=r"is 1\.5; expected a text, a whole number or True"):
         expect.in_set("v", [1.5])  # type: ignore[list-item]

@@ -55,7 +55,10 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: build(process(), prepare="rides"), "`prepare` takes functions"),
     (lambda: Pattern.begin("small", "amount < 1"), "its condition is 'amount < 1'"),  # type: ignore[arg-type]
     (lambda: readers.local_timestamp("Europe/Berlinn"), "did you mean 'Europe/Berlin'?"),
-    (lambda: expect.in_set("region", "NESW"), "a list of values, not one text"),
+    (lambda: expect.in_set("region", "NESW"), "in_set: `values` is one text and not a tuple"),
+    (lambda: expect.in_set("region", ["N", 5.0]), "in_set: `values[1]` is 5.0; expected a text"),  # type: ignore[list-item]
+    (lambda: expect.columns_match(5), "columns_match: `columns[0]` is 5"),  # type: ignore[arg-type]
+    (lambda: expect.unique(5), "unique: `columns` is 5; expected a text or a list"),  # type: ignore[arg-type]
     (lambda: expect.unique(()), "name the columns"),
 ]
 
