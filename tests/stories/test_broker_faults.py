@@ -6,7 +6,6 @@ Whatever happens: the error names it, and in the end each row is there once. Nee
 from __future__ import annotations
 
 import json
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -26,6 +25,7 @@ from rivermark.sinks import kafka_writers
 from rivermark.testing import wait_until
 from setup.kafka_broker import Broker
 from setup.local_server import HOST, free_port
+from tests.small_disk import small_disk
 from tests.spark.conftest import broker_jars  # noqa: F401 - a fixture
 from tests.spark.helpers.kafka import NEW, Topics, committed_messages, done
 from tests.unit.sinks.conftest import context, fares
@@ -47,16 +47,9 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", str(folder)]
-    try:
-        subprocess.run(mount, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("no disk can be mounted here")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path, "48m") as folder:
+        yield folder
 
 
 def process_of(broker: Broker) -> psutil.Process:
@@ -175,15 +168,15 @@ def test_a_broker_that_is_halted_for_seconds_is_waited_for(
 
 @pytest.mark.slow
 def test_a_broker_whose_disk_is_full_is_named_and_goes_on_when_there_is_room(
-    small_disk: Path, where: SinkContext, monkeypatch: pytest.MonkeyPatch
+    disk: Path, where: SinkContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broker = Broker(small_disk / "kafka", free_port(), dies_with_parent=True)
+    broker = Broker(disk / "kafka", free_port(), dies_with_parent=True)
     broker.start()
     topics = Topics(broker.address)
     sink = KafkaSink(topic=topics.make(), brokers=topics.brokers)
     writer = sink.open(where)
     writer.write(rows(0), where.origin.batch(0))
-    filler = small_disk / "filler"
+    filler = disk / "filler"
     monkeypatch.setattr(kafka_writers, "PATIENCE_SECONDS", 5.0)
 
     written = 1

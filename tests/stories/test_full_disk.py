@@ -16,6 +16,7 @@ from deltalake import DeltaTable
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.settings import Settings
 from rivermark.testing import wait_until
+from tests.small_disk import small_disk
 
 RIVERMARK = str(Path(sys.executable).with_name("rivermark"))
 STREAM = "web/page_views"
@@ -23,15 +24,8 @@ STREAM = "web/page_views"
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    try:
-        mount = ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(folder)]
-        subprocess.run(mount, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("no disk can be mounted here")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    with small_disk(tmp_path, "64m") as folder:
+        yield folder
 
 
 @pytest.mark.story

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import random
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,6 +20,7 @@ from rivermark.lake.full_disk import full_path, is_disk_full, naming
 from rivermark.lake.integrity.sidecar import write_sidecar
 from rivermark.runtime.supervision.error_classes import explain
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
+from tests.small_disk import small_disk
 
 FULL = OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28] No space left")
 JAVA = RuntimeError("org.apache.spark.SparkException: Job aborted\nNo space left on device")
@@ -59,18 +59,8 @@ def test_the_sentence_has_the_path_that_was_written(tmp_path: Path) -> None:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of half a megabyte, where this machine lets one be mounted."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(folder)]
-    try:
-        mounted = subprocess.run(mount, check=False, capture_output=True).returncode == 0
-    except OSError:
-        mounted = False
-    if not mounted:
-        pytest.skip("no disk can be mounted here")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    with small_disk(tmp_path, "512k") as folder:
+        yield folder
 
 
 def fill(disk: Path, *, but: int = 0) -> Path:
