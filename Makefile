@@ -85,7 +85,7 @@ unit: setup ## Only the tests that need no JVM (without the long ones: see stori
 
 # Of a broker's JARs: where they cannot be fetched, its tests are skipped, and say so.
 spark: setup ## Only the tests on a shared Spark session (without the long ones: see stories)
-	-@$(PYTHON) -m setup.jars kafka spark-kafka
+	-@$(PYTHON) -m setup.jars kafka
 	$(PYTHON) -m pytest tests/spark -m "not long" $(WORKERS) $(PYTEST_OPTIONS)
 
 platform: setup ## Only the tests with Dagster in process (without the long ones: see stories)
