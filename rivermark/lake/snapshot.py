@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rivermark.lake.delta import dataset_of, delta_table, read_all
 from rivermark.lake.lake import Lake
+from rivermark.lake.statistics import recorded_rows
 from rivermark.model.table import Table
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ def open_whole(lake: Lake, table: Table) -> dataset.Dataset | pa.Table:
     A small one is read at once: Arrow's datasets import pandas, which takes longer than that.
     """
     newest = _newest(lake, table)
-    rows: list[int | None] = [*newest.get_add_actions()["num_records"].to_pylist()]
-    if sum(n or 0 for n in rows) > READ_AT_ONCE:
+    if recorded_rows(newest) > READ_AT_ONCE:
         return open_table(lake, table)
     return once_per_snapshot(("rows", lake.path(table)), lambda: read_all(newest))
 

@@ -86,8 +86,12 @@ def row_count(lake: Lake, table: Table, version: int | None = None) -> int:
     """Rows of a table at a version (default: the newest), by its statistics; 0 without a table."""
     if not lake.exists(table):
         return 0
-    files = delta_table(lake.path(table), version=version).get_add_actions()
-    rows: list[int | None] = [*files["num_records"].to_pylist()]
+    return recorded_rows(delta_table(lake.path(table), version=version))
+
+
+def recorded_rows(table: DeltaTable) -> int:
+    """Rows of an opened version, by its statistics."""
+    rows: list[int | None] = [*table.get_add_actions()["num_records"].to_pylist()]
     return sum(n or 0 for n in rows)
 
 

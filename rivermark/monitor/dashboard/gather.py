@@ -13,12 +13,11 @@ from itertools import islice
 from typing import Final
 from urllib.parse import quote
 
-import pyarrow as pa
-
 from rivermark.backfill.registry import newest_records
 from rivermark.html.chart import Chart, Ranking
 from rivermark.lake.delta import delta_table
 from rivermark.lake.log import CommitLog
+from rivermark.lake.statistics import file_sizes, recorded_rows
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
@@ -173,13 +172,13 @@ def size_of(settings: Settings, table: Table) -> TableSize:
     """Rows, files and bytes of a table, from its log."""
     path = settings.lake().path(table)
     newest = delta_table(path)
-    files = pa.table(newest.get_add_actions(flatten=True))
+    sizes = file_sizes(newest)
     versions = CommitLog(path).versions()
     return TableSize(
         name=table.name,
-        rows=sum(n or 0 for n in files["num_records"].to_pylist()),
-        files=files.num_rows,
-        bytes=sum(n or 0 for n in files["size_bytes"].to_pylist()),
+        rows=recorded_rows(newest),
+        files=len(sizes),
+        bytes=sum(sizes),
         version=newest.version(),
         since=versions[0] if versions else newest.version(),
     )
