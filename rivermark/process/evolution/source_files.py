@@ -64,11 +64,8 @@ def imported_from(file: str, name: str, module: str) -> tuple[str, str] | None:
         if isinstance(statement, ast.ImportFrom):
             for alias in statement.names:
                 if (alias.asname or alias.name) == name:
-                    package = getattr(sys.modules.get(module), "__package__", None) or ""
-                    parts = package.split(".")
-                    above = parts[: len(parts) - statement.level + 1] if statement.level else []
-                    named = [statement.module] if statement.module else []
-                    return ".".join([*above, *named]), alias.name
+                    package = getattr(sys.modules.get(module), "__package__", None)
+                    return _module_of(statement, package or ""), alias.name
     return None
 
 
@@ -80,9 +77,14 @@ def imported_within(function: FunctionType) -> Iterator[str]:
             if isinstance(each, ast.Import):
                 yield from (alias.name for alias in each.names)
             elif isinstance(each, ast.ImportFrom):
-                name = importlib.util.resolve_name("." * each.level + (each.module or ""), package)
+                name = _module_of(each, package)
                 yield from (f"{name}.{alias.name}" for alias in each.names)
                 yield name
+
+
+def _module_of(imported: ast.ImportFrom, package: str) -> str:
+    """The module from which a module of a package imports."""
+    return importlib.util.resolve_name("." * imported.level + (imported.module or ""), package)
 
 
 def source_of(function: FunctionType, named: Named | None = None) -> str:
