@@ -122,8 +122,8 @@ def _planned(spark: SparkSession, stream: Stream, columns: dict[str, list[str]])
     for i, (name, function) in enumerate(functions, 1):
         meanings[f"function {i} '{name}': "] = meaning_of_function(function)
         nameless = re.sub(rf"\b{re.escape(name)}\(", f"function {i}(", nameless)
-    by_number = dict(enumerate(meanings.values()))
-    digest = _digest({PLAN: nameless}, {str(n): each for n, each in by_number.items()})
+    by_number = {str(n): each for n, each in enumerate(meanings.values())}
+    digest = _digest({PLAN: nameless}, by_number)
     return Identity(facts | _named(meanings), None, spark.version, columns, EDITION, digest)
 
 
