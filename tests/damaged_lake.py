@@ -6,6 +6,7 @@ writers; Spark's part, reading the files of new commits, is delta-rs's here.
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -69,6 +70,13 @@ NOON: Final = datetime(2026, 3, 2, 12, tzinfo=UTC)
 FEED: Final = Origin("test/feed:rides", 0, datetime(2020, 1, 1, tzinfo=UTC), "feed")
 ROWS: Final = 40
 """Rows of a commit: enough for a page of more than a few bytes."""
+
+
+def flip(path: Path, dice: random.Random) -> None:
+    """One bit is another one."""
+    content = bytearray(path.read_bytes())
+    content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
+    path.write_bytes(bytes(content))
 
 
 class DamagedLake:

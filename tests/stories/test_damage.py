@@ -18,7 +18,7 @@ import pytest
 
 from rivermark.model.table import Table
 from rivermark.monitor.fsck import fsck
-from tests.damaged_lake import LONG, RIDES, TOPOLOGY, DamagedLake
+from tests.damaged_lake import LONG, RIDES, TOPOLOGY, DamagedLake, flip
 
 pytestmark = pytest.mark.story
 
@@ -26,13 +26,6 @@ SEED: Final = 20261129
 COMMITS: Final = 11
 
 Mutation = Callable[[Path, random.Random], None]
-
-
-def flip(path: Path, dice: random.Random) -> None:
-    """One bit is another one."""
-    content = bytearray(path.read_bytes())
-    content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
-    path.write_bytes(bytes(content))
 
 
 def cut(path: Path, dice: random.Random) -> None:

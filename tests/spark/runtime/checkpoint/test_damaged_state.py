@@ -16,6 +16,7 @@ from rivermark.lake.integrity.sidecar import sidecar_of
 from rivermark.model.errors import StreamFailed
 from rivermark.monitor.fsck import fsck
 from rivermark.settings import Settings
+from tests.damaged_lake import flip
 from tests.spark.helpers.sensors import READINGS, admit, reading, rows, run, windows
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
@@ -25,12 +26,6 @@ KINDS: Final = {
     "heap": ("*.delta", "*.snapshot", "_metadata/*"),
     "rocksdb": ("*.changelog", "*.zip", "SSTs/*.sst", "_metadata/*"),
 }
-
-
-def flip(path: Path, dice: random.Random) -> None:
-    content = bytearray(path.read_bytes())
-    content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
-    path.write_bytes(bytes(content))
 
 
 def cut(path: Path, dice: random.Random) -> None:

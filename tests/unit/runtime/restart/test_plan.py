@@ -16,7 +16,7 @@ from rivermark.model.restart_strategy import (
 )
 from rivermark.runtime.restart.history import RestartHistory
 from rivermark.runtime.restart.liveness import LaunchedRun
-from rivermark.runtime.restart.plan import Group, Plan, plan_restarts
+from rivermark.runtime.restart.plan import Group, Plan, Start, plan_restarts
 from rivermark.runtime.supervision.desired_state import Desired
 from rivermark.runtime.supervision.heartbeat import FAILURES, GIVEN_UP, WAITING, Beats, Heartbeat
 
@@ -42,6 +42,17 @@ def a_run(group: str = "taxi", **changes: Any) -> LaunchedRun:
         **changes,
     }
     return LaunchedRun(**given)
+
+
+def failed_at_once(start: Start, now: datetime) -> LaunchedRun:
+    """The run of a start, which failed as it began."""
+    return a_run(
+        run_id=start.run_key,
+        status="failure",
+        created_at=now + SECOND,
+        ended_at=now + 3 * SECOND,
+        incarnation=start.number,
+    )
 
 
 def a_beat(stream: str = "taxi/rides", **changes: Any) -> Heartbeat:
@@ -352,15 +363,7 @@ def test_a_group_gives_up_after_its_attempts_with_one_alert_until_asked_again() 
         alerts += [a.incident for a in plan.alerts]
         for start in plan.requests:
             starts.append(start.run_key)
-            runs.append(
-                a_run(
-                    run_id=start.run_key,
-                    status="failure",
-                    created_at=now + SECOND,
-                    ended_at=now + 3 * SECOND,
-                    incarnation=start.number,
-                )
-            )
+            runs.append(failed_at_once(start, now))
         now += 15 * SECOND
 
     assert starts == ["taxi:1", "taxi:2"]
@@ -648,15 +651,7 @@ def test_a_clock_that_was_set_back_behind_the_request_makes_no_storm() -> None:
         alerts += [alert.incident for alert in plan.alerts]
         for start in plan.requests:
             starts.append(now)
-            runs.append(
-                a_run(
-                    run_id=start.run_key,
-                    status="failure",
-                    created_at=now + SECOND,
-                    ended_at=now + 3 * SECOND,
-                    incarnation=start.number,
-                )
-            )
+            runs.append(failed_at_once(start, now))
 
     assert len(starts) == 6
     assert alerts == ["given_up:taxi"]
