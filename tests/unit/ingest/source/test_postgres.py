@@ -85,6 +85,7 @@ def test_no_value_of_a_column_stops_the_stream_or_is_changed(shop: Connection) -
     )
 
     [row] = records(reader, *poll(reader))
+    reader.close()
     assert row == {
         "id": 1,
         "until": "infinity",
