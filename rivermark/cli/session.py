@@ -48,12 +48,12 @@ def engine(settings: Settings, kind: Kind, slots: int = 0) -> Iterator[SparkSess
             spark.stop()
 
 
-def launch_ahead(settings: Settings, kind: Kind, slots: int = 0) -> None:
+def launch_ahead(settings: Settings, kind: Kind) -> None:
     """Start the JVM of an `engine` that is entered soon, while this process does something else.
 
     Raises JavaMissing and JarsMissing before anything is started.
     """
-    launch = launcher(settings, kind, slots)
+    launch = launcher(settings, kind)
 
     def try_launch() -> None:
         # Who enters the engine tries again, and is told why it failed.
@@ -63,7 +63,7 @@ def launch_ahead(settings: Settings, kind: Kind, slots: int = 0) -> None:
     threading.Thread(target=try_launch, name="launch", daemon=True).start()
 
 
-def launcher(settings: Settings, kind: Kind, slots: int) -> Callable[[], None]:
+def launcher(settings: Settings, kind: Kind, slots: int = 0) -> Callable[[], None]:
     """What starts the JVM; raises where it could not be."""
     # Here, because commands without Spark must not wait for its modules.
     from rivermark.runtime.spark.session import launch_jvm, spark_conf
