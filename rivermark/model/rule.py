@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rivermark.model.bounds import check_share
 from rivermark.model.check import Check
-from rivermark.model.errors import DeclarationError
 from rivermark.model.question import (
     Columns,
     NoRowsFrom,
@@ -27,10 +27,7 @@ class SuiteRule(Check):
 
     def __post_init__(self) -> None:
         """Refuse a share outside 0 to 1."""
-        if not 0.0 <= self.at_least <= 1.0:
-            raise DeclarationError(
-                f"rule '{self.name}': at_least must be between 0 and 1, got {self.at_least}"
-            )
+        check_share(f"rule '{self.name}'", at_least=self.at_least)
 
     @property
     def bound(self) -> str:
