@@ -77,8 +77,8 @@ test: check lint unit spark platform ## Declarations, linters, types, import con
 lint: setup ## Only the linters, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@# Types on both cores, and the import contracts beside them.
-	$(BIN)/mypy -n 2 $(CODE) & $(BIN)/lint-imports; kept=$$?; wait $$! && exit $$kept
+	@# Each of the two on a core of its own.
+	$(BIN)/mypy $(CODE) & $(BIN)/lint-imports; kept=$$?; wait $$! && exit $$kept
 
 unit: setup ## Only the tests that need no JVM (without the long ones: see stories)
 	$(PYTHON) -m pytest tests/unit -m "not long" $(WORKERS) $(PYTEST_OPTIONS)
