@@ -94,7 +94,7 @@ def run_continuous(
         reporter = Reporter(supervisor, on_report)
         schedule = Schedule.of(topology, streams)
         order = schedule.order
-        _start_all(supervisor, schedule)
+        _start_all(supervisor, schedule, stop)
         supervisor.beat(force=True)
         due = time.monotonic() + report_every.total_seconds()
         while not stop.is_set() and not all(run.ended for run in supervisor.runs.values()):
@@ -115,8 +115,8 @@ def run_continuous(
     return supervisor.summaries
 
 
-def _start_all(supervisor: Supervisor, schedule: Schedule) -> None:
-    """Start every query.
+def _start_all(supervisor: Supervisor, schedule: Schedule, stop: threading.Event) -> None:
+    """Start every query, unless the run is stopped meanwhile.
 
     Those first that read no stream of the run: beside the starts of ten others their first batch,
     for which all wait, takes 6 s instead of 2. Then those whose first batch has to be alone, one
@@ -125,19 +125,17 @@ def _start_all(supervisor: Supervisor, schedule: Schedule) -> None:
     hosts = supervisor.hosts
     alone = [n for n in schedule.order if n in hosts and hosts[n].trigger.first_batch_alone]
     first = [n for n in schedule.order if not schedule.upstream[n] and n not in alone]
-    supervisor.start(*first)
-    _wait_for_first_batches(supervisor, first, FIRST_BATCH_SECONDS)
-    for name in alone:
-        supervisor.start(name)
-        _wait_for_first_batches(supervisor, [name], FIRST_TRIGGER_SECONDS)
-    supervisor.start(*(name for name in schedule.order if name not in {*first, *alone}))
-
-
-def _wait_for_first_batches(supervisor: Supervisor, names: Sequence[str], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    hosts = [supervisor.hosts[name] for name in names if name in supervisor.hosts]
-    while not all(host.has_looked() for host in hosts) and time.monotonic() < deadline:
-        _step(supervisor, STEP_SECONDS)
+    others = [n for n in schedule.order if n not in {*first, *alone}]
+    waits = [(first, FIRST_BATCH_SECONDS), *(([name], FIRST_TRIGGER_SECONDS) for name in alone)]
+    for names, seconds in waits:
+        supervisor.start(*names)
+        deadline = time.monotonic() + seconds
+        started = [hosts[name] for name in names if name in hosts]
+        while not all(host.has_looked() for host in started) and time.monotonic() < deadline:
+            if stop.is_set():
+                return
+            _step(supervisor, STEP_SECONDS)
+    supervisor.start(*others)
 
 
 def _step(supervisor: Supervisor, pause: float) -> None:

@@ -363,6 +363,24 @@ def test_the_first_batch_of_what_takes_rows_in_is_waited_for_before_others_are_s
     assert sorted(queries.starts) == sorted(NAMES)
 
 
+def test_a_stop_is_heard_while_first_batches_are_waited_for(
+    queries: FakeQueries, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in NAMES:
+        queries.script[name] = ["go on"]
+    stop = threading.Event()
+
+    def has_looked(_: FakeHost) -> bool:
+        stop.set()
+        return False
+
+    monkeypatch.setattr(FakeHost, "has_looked", has_looked)
+    run_continuous(SPARK, settings, TOPOLOGY, TOPOLOGY.streams, run_id="run", stop=stop)
+
+    assert queries.starts == [s.name for s in TOPOLOGY.streams if not TOPOLOGY.upstreams(s)]
+    assert states(settings) == dict.fromkeys(NAMES, "stopped")
+
+
 def test_between_two_reports_the_streams_beat_and_a_stop_is_heard(
     queries: FakeQueries, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
