@@ -90,20 +90,26 @@ def static_rows_unique(settings: Settings, stream: Stream) -> CheckResult:
     lookups = {
         r.admitted.name for r in stream.static if isinstance(r, Ingest) and r.kind == "lookup"
     }
-    empty = any(
-        t.name in lookups and not r.numbers["rows"] for t, r in zip(tables, results, strict=True)
-    )
+    empty = {
+        t.name
+        for t, r in zip(tables, results, strict=True)
+        if t.name in lookups and not r.numbers["rows"]
+    }
     return CheckResult(
         name=STATIC_UNIQUE,
         severity="critical" if repeated else "warning",
         passed=not repeated and not empty,
         observed="; ".join(
-            f"{table.name}: {result.observed}"
+            f"{table.name}: {_never_filled(table) if table.name in empty else result.observed}"
             for table, result in zip(tables, results, strict=True)
         ),
         numbers={name: sum(r.numbers[name] for r in results) for name in ("rows", "rows_surplus")},
         examples=tuple(example for r in results for example in r.examples)[:EXAMPLES],
     )
+
+
+def _never_filled(lookup: Table) -> str:
+    return f"no row, so every join with it finds nothing; fill it: rivermark run {lookup.name}"
 
 
 def rows_have_days(settings: Settings, stream: str) -> CheckResult:

@@ -20,6 +20,7 @@ from assets.topology import TOPOLOGY
 from rivermark import Daily, Ingest, Output, Rule, Stream, Suite, Table, Topology, expect
 from rivermark.model.errors import StreamFailed
 from rivermark.model.stream import AnyStream
+from rivermark.monitor.checks.row_checks import static_rows_unique
 from rivermark.operators import TumblingWindow, per_window
 from rivermark.process import Context, KeyedProcess, Millis
 from rivermark.process.spark import run_process
@@ -164,7 +165,7 @@ def test_the_streams_of_this_deployment_have_no_fault(spark: SparkSession, tmp_p
     assert faults == []
 
 
-def test_a_run_says_the_same_and_what_lines_that_are_no_objects_seem_to_be(
+def test_a_run_says_the_same_and_what_is_wrong_with_each_line(
     spark: SparkSession, settings: Settings
 ) -> None:
     folder = Path(settings.landing_root) / "cafe" / "orders"
@@ -174,6 +175,8 @@ def test_a_run_says_the_same_and_what_lines_that_are_no_objects_seem_to_be(
     land(folder / "pretty.json", ["{", '  "order_id": 1,', '  "region": "N"', "}"])
     land(folder / "values.json", ["order_id,at,region,total", "1,2026-11-20T10:00:00Z,N,1"])
     land(folder / "broken.json", [order[:-1] + ", }"])
+    land(folder / "millis.json", [order.replace('"2026-11-20T10:00:00Z"', "1795500600000")])
+    land(folder / "comma.json", [order.replace('"total": 1', '"total": "5,50"')])
     wrong = CHECKED["a column in `build`"]()
     cafe = Topology([orders(), wrong])
 
@@ -190,9 +193,15 @@ def test_a_run_says_the_same_and_what_lines_that_are_no_objects_seem_to_be(
         ("JSON over several lines", "pretty.json", (1, 2, 3, 4)),
         ("CSV for JSON", "values.json", (1, 2)),
         ("broken JSON", "broken.json", (1,)),
+        ("milliseconds since 1970 for a timestamp (`unreadable_at`)", "millis.json", (1,)),
+        ("a decimal comma (`unreadable_total`)", "comma.json", (1,)),
     ):
         assert {details[file, row] for row in rows} == {shown[mistake]}
-    assert len(details) == 10
+    assert len(details) == 12
+    stores = orders(name="cafe/stores", kind="lookup", keys=("order_id",), lateness=None)
+    joined = sales(static=(stores,), build=lambda rows, stores: rows)
+    never_ran = "a lookup whose ingest never ran (`joined_tables_have_one_row_a_key`)"
+    assert static_rows_unique(settings, joined).observed == shown[never_ran]
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,7 +19,9 @@ from typing import Any
 import msgspec
 import pytest
 from pyspark.sql import functions as F
+from pyspark.sql.classic.column import Column
 from pyspark.sql.types import LongType
+from typer.testing import CliRunner
 
 from rivermark import (
     Contract,
@@ -39,10 +41,15 @@ from rivermark import (
 from rivermark.backfill.as_of import parse_day
 from rivermark.cli import deployment
 from rivermark.cli.deployment import settings_for
+from rivermark.cli.main import app
 from rivermark.cli.session import check_java
+from rivermark.lake.lake import Lake
 from rivermark.model.errors import RivermarkError
 from rivermark.operators import TumblingWindow
 from rivermark.process import Context, KeyedProcess
+from rivermark.runtime.query import recompute
+from rivermark.runtime.query.recompute import check_closed
+from rivermark.runtime.spark.jvm import jar_set
 from tests.oracles.cafe import contract, orders, sales, sales_table
 from tests.unit.cli.conftest import Entry
 
@@ -116,6 +123,7 @@ DECLARED: dict[str, Callable[[], object]] = {
     "a lookup in `reads`": lookup_read_by_stream,
     "a dump in `reads`": lambda: sales(reads=(orders(lateness=None),)),
     "a rule's action": lambda: rule(action="drop"),
+    "a rule as a column": lambda: rule(broken=Column(None)),
     "a rule as text": lambda: rule(broken="total <= 0"),
     "a `kind` that is none": lambda: sales(kind="batch"),
     "a misspelt argument": lambda: sales(margins=AHEAD),
@@ -178,11 +186,35 @@ def column_before_spark() -> object:
         return deployment.topology()
 
 
-def without_java() -> object:
+def without_java(home: str | None = None) -> object:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("JAVA_HOME", raising=False)
+        if home is not None:
+            patch.setenv("JAVA_HOME", home)
         patch.setenv("PATH", "")
         check_java()
+        return None
+
+
+def without_jars() -> object:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RIVERMARK_CACHE", "/opt/none")
+        return jar_set("delta")
+
+
+def without_a_home() -> object:
+    """Pause a group in a home that cannot be there; root may write everywhere else."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RIVERMARK_HOME", "/dev/null")
+        patch.setattr(deployment, "entry_points", lambda **_: [Entry("default", CAFE)])
+        ended = CliRunner().invoke(app, ["pause", "cafe"])
+    raise RivermarkError(ended.stderr.removeprefix("rivermark: ").strip())
+
+
+def day_still_open() -> object:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recompute, "last_reached", lambda *_: datetime(2026, 11, 23, 12, tzinfo=UTC))
+        check_closed(Lake("lake"), sales(), date(2026, 11, 23))
         return None
 
 
@@ -194,12 +226,16 @@ CONSOLE: dict[str, Callable[[], object]] = {
     "`--group cafe/sales`, a stream": lambda: CAFE.group("cafe/sales"),
     "a table's name": lambda: CAFE.table("cafe/order_late"),
     "a day": lambda: parse_day("20/11/2026"),
+    "a day that is still open": day_still_open,
     "a column made when a module is imported": column_before_spark,
     "`RIVERMARK_DRIVER_MEMORY=2GB`": with_variable("RIVERMARK_DRIVER_MEMORY", "2GB"),
     "`RIVERMARK_MASTER=locl[2]`": with_variable("RIVERMARK_MASTER", "locl[2]"),
     "`RIVERMARK_DRIVER_MEMROY=4g`": with_variable("RIVERMARK_DRIVER_MEMROY", "4g"),
     "`RIVERMARK_LAKE_ROOT=s4://lake`": with_variable("RIVERMARK_LAKE_ROOT", "s4://lake"),
     "Java missing": without_java,
+    "`JAVA_HOME=/opt/none`": lambda: without_java("/opt/none"),
+    "no JARs": without_jars,
+    "`RIVERMARK_HOME` where no folder can be made": without_a_home,
 }
 
 

@@ -254,6 +254,10 @@ def test_a_table_joined_whole_must_have_one_row_a_key_and_a_lookup_any(
 
     empty = static_rows_unique(settings, joined)
     assert (empty.passed, empty.severity) == (False, "warning")
+    assert empty.observed == (
+        "taxi/drivers: no row, so every join with it finds nothing; "
+        "fill it: rivermark run taxi/drivers"
+    )
     put(drivers.admitted, {"driver_id": 7}, {"driver_id": 8})
     assert static_rows_unique(settings, joined).passed
 
