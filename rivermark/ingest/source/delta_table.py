@@ -203,12 +203,13 @@ class _DeltaReader(SourceReader):
         store, folder = filesystem(f"{self._table}/_delta_log")
         actions = read_entry(store, folder, version)
         info: dict[str, Any] = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
+        millis = int(info.get("inCommitTimestamp") or info.get("timestamp", 0))
         adds = [a["add"] for a in actions if "add" in a and a["add"]["dataChange"]]
         removes = [a["remove"] for a in actions if "remove" in a and a["remove"]["dataChange"]]
         changes = [a["cdc"] for a in actions if "cdc" in a]
         return _Commit(
             operation=str(info.get("operation", "unknown")),
-            at=datetime.fromtimestamp(int(info.get("timestamp", 0)) / 1000, UTC),
+            at=datetime.fromtimestamp(millis / 1000, UTC),
             added=tuple(unquote(add["path"]) for add in adds),
             removes_rows=bool(removes),
             size=sum(f.get("size") or 0 for f in (changes or [*adds, *removes])),
@@ -233,8 +234,8 @@ class _DeltaReader(SourceReader):
             changes = delta_table(self._table).load_cdf(version, version)
             rows = pa.RecordBatchReader.from_stream(changes).read_all()
             at = rows.schema.get_field_index(CHANGE[2])
-            # Without its zone here, and with it on Spark.
-            rows = rows.set_column(at, CHANGE[2], rows[at].cast(pa.timestamp("us", "UTC")))
+            when = pa.scalar(split.modified_at, pa.timestamp("us", "UTC"))
+            rows = rows.set_column(at, CHANGE[2], pa.repeat(when, rows.num_rows))
         else:
             dataset = dataset_of(delta_table(self._table, version=version))
             if any(ELSEWHERE.match(name) for name in dataset.files):
@@ -266,7 +267,8 @@ class _DeltaReader(SourceReader):
             check_log(self._table)
             reader = spark.read.format("delta").option("readChangeFeed", "true")
             reader = reader.option("startingVersion", version).option("endingVersion", version)
-            frame = reader.load(self._table)
+            # Spark takes the time of the log's file, which differs when the table is copied.
+            frame = reader.load(self._table).withColumn(CHANGE[2], F.lit(split.modified_at))
         else:
             frame = read_delta(spark, self._table, version)
         if not self._feed and not is_snapshot(split.name):
