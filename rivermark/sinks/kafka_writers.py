@@ -160,6 +160,11 @@ class KafkaWriter(SinkWriter):
             except BufferError:
                 self._producer.poll(1)
             except KafkaException as error:
+                if error.args[0].code() == KafkaError._STATE:
+                    # A row that was sent before has ended the transaction: its report says why.
+                    self._producer.poll(ABORT_SECONDS)
+                    if self._refused:
+                        raise self._worst() from error
                 raise RowRefused(error.args[0], key, len(value)) from error
             else:
                 self._producer.poll(0)

@@ -159,9 +159,10 @@ def test_a_topic_that_is_deleted_between_two_batches_is_named_and_goes_on_once_i
         with pytest.raises(RivermarkError, match=rf"'{topic}'.*(Unknown|make it, with the part)"):
             again.write(fares((2, 2.0)), where.origin.batch(1))
     topics.make(topic, 1, **{"max.message.bytes": "5000"})
-    many = fares(*((n, 2.0) for n in range(1_000)))
+    # So many that the first are refused while others are still handed over.
     with pytest.raises(RivermarkError, match=r"too large.*\"batch\.size\""):
-        writer.write(many, where.origin.batch(1))
+        writer.write(fares(*((n, 2.0) for n in range(50_000))), where.origin.batch(1))
+    many = fares(*((n, 2.0) for n in range(1_000)))
     small = replace(sink, settings={"batch.size": "3000"}).open(where)
     small.write(many, where.origin.batch(1))
     assert rides(topics, topic) == [*range(1_000)]
