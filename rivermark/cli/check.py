@@ -61,8 +61,11 @@ def declared_streams(
         try:
             declared = topology()
         except RivermarkError as error:
-            # What was kept although it is not right may lead to errors of any kind.
-            return [], [*faults] or [error]
+            # What was kept although it is not right may lead to errors of any kind; one that has
+            # nothing to do with it must be told as well.
+            if faults:
+                error = RivermarkError(f"{error}; it may follow from the faults before it")
+            return [], [*faults, error]
     if faults:
         return [], [*faults]
     return selected(declared, names, groups), []

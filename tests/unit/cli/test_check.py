@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,6 +59,25 @@ def test_all_declarations_that_are_refused_are_reported(
     assert result.stderr == ""
 
 
+def test_an_error_that_ends_the_import_is_told_beside_the_faults_before_it(
+    rivermark: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Ending(Entry):
+        def load(self) -> object:
+            orders(lateness=300)
+            raise ImportError("no module named 'beans'")
+
+    monkeypatch.setattr(deployment, "entry_points", lambda **_: [Ending("default", None)])
+
+    result = rivermark("check")
+
+    assert result.exit_code == 1
+    fault, ended = result.stdout.splitlines()
+    assert fault.startswith("stream 'cafe/orders': `lateness` is 300;")
+    assert "shop.default:FOUND cannot be imported: no module named 'beans' (" in ended
+    assert ended.endswith("; it may follow from the faults before it")
+
+
 def test_what_only_great_expectations_evaluates_is_no_fault_and_has_no_rows_to_show(
     rivermark: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,6 +115,17 @@ def test_what_great_expectations_does_not_know_is_reported_with_its_suite(
         "no 'expect_good_coffee' is known ("
     )
     assert "test_check.py, line " in fault
+
+
+def test_make_test_and_every_workflow_begin_with_it() -> None:
+    root = Path(__file__).parents[3]
+    make = (root / "Makefile").read_text()
+    workflows = [path.read_text() for path in (root / ".github" / "workflows").glob("*.yml")]
+
+    assert "\ntest: check " in make
+    assert "$(BIN)/rivermark check\n" in make
+    assert workflows
+    assert all("run: make check\n" in text for text in workflows)
 
 
 def test_what_spark_finds_is_reported_once_and_ends_with_one(
