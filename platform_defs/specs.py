@@ -11,12 +11,13 @@ from pyspark.sql.types import StructType
 
 from jobs.dashboard import dashboard_link
 from jobs.names import by_days, progress_key, table_key
+from platform_defs.column_lineage import known_lineage, lineage_metadata, origin
 from platform_defs.days import mapping, partitions_of
 from platform_defs.source_links import code_references
 from rivermark.model.stream import AnyStream, Ingest, Output, Stream, table_of
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
-from rivermark.runtime.supervision.lineage_record import Lineage, recorded_lineage
+from rivermark.runtime.supervision.lineage_record import Lineage
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.sinks.output import sinks_of
 
@@ -53,7 +54,7 @@ COMMON_COLUMNS: Final = {
 
 def table_spec(topology: Topology, stream: AnyStream, table: Table, state: Path) -> dg.AssetSpec:
     """The asset of a table that a stream writes; `state` holds what runs recorded of it."""
-    recorded = recorded_lineage(state, stream)
+    known = known_lineage(stream, table, state)
     return dg.AssetSpec(
         key=table_key(table),
         deps=lineage(topology, stream, table),
@@ -66,13 +67,13 @@ def table_spec(topology: Topology, stream: AnyStream, table: Table, state: Path)
         # A run hosts some streams, and a batch without late rows writes no late table.
         skippable=True,
         metadata={
-            "dagster/column_schema": column_schema(topology, stream, table, recorded),
+            "dagster/column_schema": column_schema(topology, stream, table, known),
             "dagster/table_name": table.name,
             "dagster/storage_kind": "delta",
             "stream": stream.name,
             "dashboard": dashboard_link(stream),
             "days": f"days of {table.days.zone} by {table.days.column}" if table.days else "none",
-            **column_lineage(table, recorded),
+            **lineage_metadata(stream, table, known),
             **sinks(stream, table),
             **code_references(stream),
         },
@@ -155,18 +156,8 @@ def _dep(topology: Topology, stream: AnyStream, table: Table, read: Table) -> dg
     return dg.AssetDep(table_key(read))
 
 
-def column_lineage(table: Table, recorded: Lineage) -> dict[str, dg.TableColumnLineage]:
-    """From which columns of other assets those of the table come, where that is known."""
-    deps = {
-        column: [dg.TableColumnDep(table_key(name), source) for name, source in sources]
-        for column, sources in recorded.items()
-        if column in table.schema.names
-    }
-    return {"dagster/column_lineage": dg.TableColumnLineage(deps)} if deps else {}
-
-
 def column_schema(
-    topology: Topology, stream: AnyStream, table: Table, recorded: Lineage
+    topology: Topology, stream: AnyStream, table: Table, known: Lineage
 ) -> dg.TableSchema:
     """The columns with their Spark types, what the declarations say of them, and their lineage.
 
@@ -174,9 +165,8 @@ def column_schema(
     """
     described = descriptions(topology, stream)
     described |= {c.name: text for c in table.schema if (text := c.metadata.get("comment"))}
-    for column, sources in recorded.items():
-        origin = ", ".join(f"{source} of {name}" for name, source in sources)
-        described[column] = f"{described.get(column, '')} From {origin}.".lstrip()
+    for column in known:
+        described[column] = f"{described.get(column, '')} {origin(stream, column, known)}".lstrip()
     return _columns(table, described)
 
 

@@ -1,9 +1,11 @@
 """What the pages show of the tables."""
 
 import re
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -18,6 +20,7 @@ from platform_defs.specs import (
     column_schema,
     freshness,
     landing_spec,
+    table_spec,
 )
 from rivermark import (
     DeltaSource,
@@ -88,7 +91,9 @@ def test_a_table_shows_its_columns_owners_group_and_name(defs: dg.Definitions) -
     assert rides.metadata["dagster/table_name"] == "taxi/rides"
     columns = {c.name: c for c in rides.metadata["dagster/column_schema"].columns}
     assert columns["ride_id"].type == "bigint"
-    assert columns["ride_id"].description == "Identifies the ride."
+    assert columns["ride_id"].description == (
+        "Identifies the ride. From payload of taxi/rides_raw."
+    )
     assert dict(columns["driver"].tags) == {"personal": ""}
 
 
@@ -107,6 +112,15 @@ def test_what_comes_before_admission_is_a_group_of_its_own(defs: dg.Definitions)
     # The dashboard shows all of them: an arrow from each would say nothing.
     assert graph.get(dg.AssetKey(["ops", "dashboard"])).parent_keys == set()
     assert graph.get(dg.AssetKey(["ops", "lateness_proposals"])).parent_keys == set()
+
+
+def test_no_two_nodes_of_a_group_have_one_name(tmp_path: Path) -> None:
+    """The lineage shows the last part of a key."""
+    graph = definitions_in(TOPOLOGY, tmp_path).resolve_asset_graph()
+    nodes = Counter((graph.get(key).group_name, key.path[-1]) for key in graph.get_all_asset_keys())
+
+    assert [node for node, times in nodes.items() if times > 1] == []
+    assert max(len(name) for _, name in nodes) <= 32
 
 
 def test_every_published_table_is_fresh_for_as_long_as_its_rows_may_take(
@@ -176,9 +190,44 @@ def test_columns_show_from_which_they_come_as_the_last_run_recorded_it(tmp_path:
     described = {c.name: c.description for c in hourly["dagster/column_schema"].columns}
     assert described["rides"] == "From ride_id of taxi/rides."
     assert described["window_end"] == COMMON_COLUMNS["window_end"]
-    for other in ("daily", "rides"):
+    for other in ("daily", "rides_raw"):
         shown = graph.get(dg.AssetKey(["taxi", other])).metadata
         assert "dagster/column_lineage" not in shown
+
+
+def test_columns_of_an_ingest_come_from_its_raw_rows_as_it_is_declared(tmp_path: Path) -> None:
+    [rides] = [stream for stream in SMALL.streams if isinstance(stream, Ingest)]
+    ride = replace(rides.contract.fields[0], names=("rideId",))
+    contract = replace(rides.contract, fields=(ride, *rides.contract.fields[1:]))
+    named = replace(rides, contract=contract)
+
+    spec = table_spec(Topology([named]), named, named.late, tmp_path)
+
+    columns = {column.name: column for column in spec.metadata["dagster/column_schema"].columns}
+    assert columns["ride_id"].description == (
+        "Identifies the ride. From payload of taxi/rides_raw, where it is called ride_id or rideId."
+    )
+    deps = spec.metadata["dagster/column_lineage"].deps_by_column
+    raw = dg.AssetKey(["taxi", "rides_raw"])
+    assert deps["ride_id"] == [dg.TableColumnDep(raw, "payload")]
+    assert deps["_file"] == [dg.TableColumnDep(raw, "_file")]
+    assert "_watermark" not in deps
+
+
+def test_a_table_of_a_process_shows_what_the_process_reads(tmp_path: Path) -> None:
+    def shown(name: str) -> dict[str, Any]:
+        table = TOPOLOGY.table(name)
+        writer = TOPOLOGY.writer(table)
+        assert writer is not None
+        return dict(table_spec(TOPOLOGY, writer, table, tmp_path).metadata)
+
+    rides = shown("taxi/long_rides")
+    assert rides["computed_by"] == (
+        "process LongRides, of ride_id, is_start, event_time, taxi_id, driver_id"
+        " of taxi/clean_rides"
+    )
+    assert "dagster/column_lineage" not in rides
+    assert "computed_by" not in shown("taxi/hourly_winners")
 
 
 def test_a_table_links_to_the_code_that_computes_it(defs: dg.Definitions) -> None:

@@ -43,7 +43,7 @@ class Broadcast(Generic[E]):
 
 
 def on(name: str) -> Callable[[H], H]:
-    """FiringMark a method as the handler of the input `name`; `on_<name>` needs no mark."""
+    """Mark a method as the handler of the input `name`; `on_<name>` needs no mark."""
 
     def mark(handler: H) -> H:
         handler.__dict__["handles"] = name

@@ -237,7 +237,7 @@ def run_process(
     `make` is the class, or a function that gives the process, such as `partial(Jumps, 1.7)`; it
     must be importable by Spark's workers. `inputs` names the process's inputs in the order of the
     stream's `reads`, where there are several. Fields of events are filled from columns of their
-    name; `prepare` (for the only input, or by input) converters a DataFrame into one that has them.
+    name; `prepare` (for the only input, or by input) turns a DataFrame into one that has them.
     Tables of the stream take rows by `main_rows`, `side_rows(tag)` and `dead_letters`. With `clock`
     timers in processing time fire without input: in a live run within about a second of their
     moment, and those past due with the first batch of a run. The watermark waits

@@ -43,7 +43,7 @@ def recorded_lineage(state: Path, stream: AnyStream) -> Lineage:
 def record_lineage(spark: SparkSession, state: Path, streams: Iterable[AnyStream]) -> None:
     """Analyze the streams whose code or inputs have changed since.
 
-    Ingests read no table, and a process function may compute a column of all.
+    Those of ingests are declared, and a process function may compute a column of all.
     """
     for stream in streams:
         if isinstance(stream, Stream) and not isinstance(stream.build, BindableBuild):
