@@ -14,6 +14,9 @@ from platform_defs.ui.processes import on_interrupt
 from platform_defs.ui.record import Record, RecordFile
 from platform_defs.ui.services import DOCUMENTS, PAGE, is_free
 from platform_defs.ui.supervisor import ServiceSupervisor
+from rivermark.cli.deployment import settings_for
+from rivermark.cli.group import sentence_of
+from rivermark.model.errors import RivermarkError
 from rivermark.runtime.supervision.heartbeat import ENDED, HeartbeatStore, host_alive
 from rivermark.settings import Settings
 
@@ -21,7 +24,22 @@ TAKE_SECONDS: Final = 5.0
 
 
 def main() -> int:
-    """Supervise the services until a signal ends this process; returns its exit code."""
+    """Supervise the services until a signal ends this process; returns its exit code.
+
+    A setting that cannot be, or a home that cannot be written, ends it with a sentence.
+    """
+    try:
+        return supervise()
+    except (RivermarkError, OSError) as error:
+        sentence = sentence_of(error)
+        if sentence is None:
+            raise
+        print(f"rivermark: {sentence}")  # noqa: T201
+        return 1
+
+
+def supervise() -> int:
+    """Supervise the services until a signal; returns the exit code."""
     parser = argparse.ArgumentParser(description="The platform in the browser.")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=3000)
@@ -32,7 +50,7 @@ def main() -> int:
         ending.set()
 
     on_interrupt(end)
-    settings = Settings()
+    settings = settings_for(None)
     record = RecordFile(settings.state)
     if not record.take(TAKE_SECONDS):
         other = record.read()

@@ -114,14 +114,12 @@ class CommandGroup(TyperGroup):
         """Run the command."""
         try:
             return super().invoke(ctx)
-        except RivermarkError as error:
-            wrong_use = isinstance(error, WrongUse)
-            code = ExitCode.WRONG_USE if wrong_use else ExitCode.FAULT
-            raise _exit(str(error), code) from error
         except Exception as error:
-            if isinstance(error, OSError) and error.errno in UNWRITABLE:
-                text = f"{error.filename or 'a file'}: {error.strerror}. {UNWRITABLE_ADVICE}"
-                raise _exit(text, ExitCode.FAULT) from error
+            sentence = sentence_of(error)
+            if sentence is not None:
+                wrong_use = isinstance(error, WrongUse)
+                code = ExitCode.WRONG_USE if wrong_use else ExitCode.FAULT
+                raise _exit(sentence, code) from error
             # Printed by Python (a fault of the program) or by Typer (wrong use): as safe as ours.
             if isinstance(getattr(error, "message", None), str):
                 vars(error)["message"] = printable(vars(error)["message"], lines=True)
@@ -130,6 +128,17 @@ class CommandGroup(TyperGroup):
                 for each in error.args
             )
             raise
+
+
+def sentence_of(error: Exception) -> str | None:
+    """What a person is told of an error; None of one that is a fault of the program."""
+    if isinstance(error, RivermarkError):
+        return str(error)
+    if isinstance(error, OSError) and error.errno in UNWRITABLE:
+        # Arrow's errors have no name beside their text.
+        file = f"{error.filename}: " if error.filename else ""
+        return f"{file}{error.strerror}. {UNWRITABLE_ADVICE}"
+    return None
 
 
 def _exit(sentence: str, code: ExitCode) -> typer.Exit:

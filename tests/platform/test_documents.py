@@ -19,6 +19,7 @@ from rivermark.settings import Settings
 from tests.platform.small_topology import HOURLY
 
 Get = Callable[..., HTTPResponse]
+PAGES_PORT = "RIVERMARK_PAGES_PORT"
 
 
 @pytest.fixture
@@ -165,21 +166,53 @@ def test_links_are_made_for_the_address_that_is_set(tmp_path: Path) -> None:
     assert not (settings.state / TOKEN_FILE).exists(), "no token is made by a link"
 
 
+def start_ui(monkeypatch: pytest.MonkeyPatch, home: Path, *words: str, **settings: str) -> int:
+    """The exit code of `make ui` in a home, where it ends before it starts anything."""
+
+    def started(*_: object) -> None:
+        raise AssertionError("it was started")
+
+    with monkeypatch.context() as patch:
+        for name, value in {"RIVERMARK_HOME": str(home), **settings}.items():
+            patch.setenv(name, value)
+        patch.setattr(ui, "on_interrupt", lambda _: None)
+        patch.setattr(ui, "ServiceSupervisor", started)
+        patch.setattr("sys.argv", ["ui", *words])
+        return ui.main()
+
+
+@pytest.mark.parametrize("of_page", [True, False])
 def test_a_port_in_use_ends_the_ui_with_one_line(
+    of_page: bool,
     server: DocumentServer,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    port = server.server_port
-    assert not is_free("127.0.0.1", port)
-    monkeypatch.setenv("RIVERMARK_HOME", str(tmp_path / "other"))
-    monkeypatch.setenv("RIVERMARK_PAGES_PORT", str(port))
-    monkeypatch.setattr(ui, "on_interrupt", lambda _: None)
-    monkeypatch.setattr("sys.argv", ["ui", "--port", "0"])
+    port = str(server.server_port)
+    assert not is_free("127.0.0.1", server.server_port)
+    words, settings = (["--port", port], {}) if of_page else (["--port", "0"], {PAGES_PORT: port})
 
-    assert ui.main() == 1
+    assert start_ui(monkeypatch, tmp_path / "other", *words, **settings) == 1
+    other = "make ui UI_PORT=..." if of_page else "RIVERMARK_PAGES_PORT=... make ui"
     assert capsys.readouterr().out == (
         f"rivermark: port {port} of 127.0.0.1 is taken by another program; end it, or choose "
-        "another port: RIVERMARK_PAGES_PORT=... make ui\n"
+        f"another port: {other}\n"
     )
+
+
+def test_what_the_ui_cannot_start_with_is_said_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+
+    assert start_ui(monkeypatch, file / "home") == 1
+    assert start_ui(monkeypatch, tmp_path, RIVERMARK_PAGES_PORT="0") == 1
+    assert start_ui(monkeypatch, tmp_path, RIVERMARK_PAGE_PORT="1") == 1
+
+    unwritable, odd, misspelt = capsys.readouterr().out.splitlines()
+    assert unwritable.startswith(f"rivermark: {file}")
+    assert unwritable.endswith("(RIVERMARK_HOME, --home), or change who owns it")
+    assert odd.startswith("rivermark: setting pages_port (RIVERMARK_PAGES_PORT): ")
+    assert misspelt.startswith("rivermark: RIVERMARK_PAGE_PORT in the environment is no setting; ")

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import dagster as dg
 import pytest
 
 import jobs.table_reports
 from jobs.names import GROUP_TAG, progress_key, table_key
+from jobs.table_reports import TableReporter
 from resources.settings import SettingsResource
 from rivermark import Table
 from rivermark.lake.lake import Lake
@@ -91,6 +93,21 @@ def test_what_is_known_is_not_reported_again(tick: Tick, instance: dg.DagsterIns
     tick(None)
 
     assert {key: events(instance, key) for key in instance.get_asset_keys()} == before
+
+
+def test_another_instance_is_told_all_that_the_first_one_knows(
+    tick: Tick, settings: Settings, tmp_path: Path
+) -> None:
+    """What was reported is kept by each instance, and not beside the tables."""
+    tick(None)
+    with dg.DagsterInstance.ephemeral(str(tmp_path)) as other:
+        assert other.get_materialized_partitions(KEY) == set()
+
+        reporter = TableReporter(other, settings, SHOP, hosted=(), seen={})
+        reporter.report()
+
+        assert other.get_materialized_partitions(KEY) == DAYS
+        assert events(other, table_key(ORDERS.admitted)) == [None]
 
 
 def test_an_asset_that_was_wiped_is_reported_again(

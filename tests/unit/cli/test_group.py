@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 import typer
 
@@ -57,6 +59,23 @@ def test_an_error_of_the_platform_is_one_sentence(
     assert sentence in result.stderr
     assert result.stderr.count("\n") == 1
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("command", ["pause shop", "dashboard", "status"])
+def test_a_home_that_cannot_be_written_ends_a_command_with_one_sentence(
+    rivermark: Run, shop: Topology, command: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+
+    result = rivermark(*command.split(), "--home", str(file / "home"))
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert str(file) in result.stderr
+    assert result.stderr.startswith("rivermark: ")
+    assert result.stderr.endswith("(RIVERMARK_HOME, --home), or change who owns it\n")
+    assert result.stderr.count("\n") == 1
 
 
 def test_a_fault_of_the_program_is_not_hidden(

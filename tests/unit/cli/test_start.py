@@ -24,8 +24,10 @@ from rivermark.settings import Settings
 from tests.oracles.shop import append
 from tests.unit.cli.conftest import NOON
 from tests.unit.conftest import Put
+from tests.unit.docs.test_console_page import commands as all_commands
 
 PAGE = Path(__file__).parents[3] / "docs" / "operations" / "console.md"
+WITH_SPARK = Path(__file__).parents[2] / "spark" / "cli" / "test_own_processes.py"
 HEAVY = ("pandas", "pyspark", "dagster", "great_expectations", "pyarrow", "deltalake", "duckdb")
 
 FORKS = """
@@ -177,6 +179,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("retake taxi/fare_events a.json --dry-run --json", 0, "a.json"),
     ("reset taxi/driver_tips --dry-run --json", 0, "would get new checkpoints"),
     ("accept --group taxi_events --dry-run --json", 0, '"accepted": null'),
+    ("accept-loss --group taxi_events --dry-run --json", 0, '"accepted": false'),
     ("upkeep --group taxi_events --dry-run --json", 0, '"dry_run": true'),
     ("fsck --group taxi_events --quick --json", 0, '"faults": 0'),
     ("fsck --repair --dry-run", 0, "0 faults"),
@@ -187,10 +190,21 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("drip --for 0", 0, "to continue it"),
     ("sensors --for 0", 0, "rows in"),
     ("visitors --for 0", 0, "rows in"),
+    ("replay nothing.csv", 2, "does not exist"),
     ("status shop/nothing", 2, "no stream is named"),
     ("reset", 2, "which stream?"),
     ("upkeep --no-such", 2, "No such option"),
 ]
+
+
+def test_every_command_runs_in_a_process_of_its_own_somewhere() -> None:
+    tried = [f"{command} " for command, _, _ in COMMANDS]
+    tried += re.findall(r'rivermark(?:\.json)?\(f?"(.+?)"', WITH_SPARK.read_text())
+    # The tour of the README begins with it (tests/stories/test_tour.py).
+    tried.append("demo ")
+
+    names = [name for _, name, _ in all_commands()]
+    assert [name for name in names if not any(t.startswith(f"{name} ") for t in tried)] == []
 
 
 @pytest.mark.parametrize(

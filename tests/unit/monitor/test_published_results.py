@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from assets.topology import TOPOLOGY as DEPLOYMENT
 from rivermark import Marks, Plot, Table
 from rivermark.html.chart import Chart, Ranking
 from rivermark.lake.schema import create_table
@@ -124,3 +125,15 @@ def test_columns_may_be_called_anything(settings: Settings) -> None:
 
     assert isinstance(chart, Ranking)
     assert [rank.value for rank in chart.ranks] == ["3"]
+
+
+def test_this_deployment_plots_what_its_domains_publish() -> None:
+    plots = {plot.title: plot for plot in DEPLOYMENT.plots}
+
+    assert "taxi/hourly_winners" in {plot.table.name for plot in plots.values()}
+    places = {plot.x for plot in plots.values() if plot.table.name.startswith("taxi/zone_")}
+    assert {"zone", "borough"} <= places, "zone activity, as bars"
+    marks = {
+        mark.name for plot in plots.values() if plot.unit in ("°F", "°C") for mark in plot.marks
+    }
+    assert {"gap", "smoke alert"} <= marks, "temperatures with their gaps and alerts"
