@@ -200,8 +200,8 @@ COMMANDS: list[tuple[str, int, str]] = [
 def test_every_command_runs_in_a_process_of_its_own_somewhere() -> None:
     tried = [f"{command} " for command, _, _ in COMMANDS]
     tried += re.findall(r'rivermark(?:\.json)?\(f?"(.+?)"', WITH_SPARK.read_text())
-    # The tour of the README begins with it (tests/stories/test_tour.py).
-    tried.append("demo ")
+    # The tour of the README begins with the one (tests/stories/test_tour.py), tests with the other.
+    tried += ["demo ", "check "]
 
     names = [name for _, name, _ in all_commands()]
     assert [name for name in names if not any(t.startswith(f"{name} ") for t in tried)] == []
