@@ -1,6 +1,6 @@
 """Event to admitted table: how long after its own time a row can be read, here and in Flink SQL.
 
-    python -m bench latency [--only all,one,flink,one_fast,flink_fast] [--out FILE]
+    python -m bench latency [--only all,one,flink,one_fast,flink_fast] [--timeline] [--out FILE]
 
 Three processes that do not wait for each other: the system that is measured; a generator, which
 lands fares in files of half a second on a schedule fixed beforehand; and this one, which looks
@@ -14,7 +14,8 @@ second of each is the wait for its file. Scenarios:
 - `one_fast`, `flink_fast`: 10,000 events a second.
 
 A new process is slow for minutes, while its JVM compiles what runs often: the first `--warm`
-seconds of load are reported apart (twice as long with all streams).
+seconds of load are reported apart (twice as long with all streams). With `--timeline` it is printed
+what each file waited for on its way, the slowest ones above all (`bench.timeline`).
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from assets.topology import TOPOLOGY
+from bench import timeline
 from bench.figures import ROOT, load, options_of, report
 from bench.peers import environment
 from bench.process_tree import TreeMeter, end_tree
@@ -120,6 +122,8 @@ class Scenario:
 
 
 FARES: Final = "taxi/fare_events"
+PAUSES: Final = "pauses.log"
+"""What the JVM's collector wrote of itself, below a home."""
 SCENARIOS: Final = {
     "all": Scenario(tuple(stream.name for stream in TOPOLOGY.streams)),
     "one": Scenario((FARES,)),
@@ -187,14 +191,19 @@ def started(process: subprocess.Popen[str], meter: TreeMeter, longest: float) ->
     return time.monotonic() - began
 
 
-def measured(scenario: Scenario, home: Path) -> tuple[list[str], Path, Reader, dict[str, str]]:
+def measured(
+    scenario: Scenario, home: Path, *, timed: bool
+) -> tuple[list[str], Path, Reader, dict[str, str]]:
     """The command to be measured, where it looks for files, its reader, and its environment."""
     if scenario.streams:
         settings = Settings(home=home)
-        command = [sys.executable, "-m", "bench.workload", "live", str(home), *scenario.streams]
+        mode = "timed" if timed else "live"
+        command = [sys.executable, "-m", "bench.workload", mode, str(home), *scenario.streams]
         landing = Path(settings.landing_root) / "taxi" / "fares"
         table = Path(settings.lake().path(FARES))
-        return command, landing, Reader(files_of_log(table)), {}
+        pauses = f"-Xlog:gc:file={home / PAUSES}:utctime"
+        variables = {"JDK_JAVA_OPTIONS": pauses} if timed else {}
+        return command, landing, Reader(files_of_log(table)), variables
     landing, out = home / "landing", home / "out"
     landing.mkdir()
     job = ["-m", "bench.peers.jobs.flink_live", str(landing), str(out)]
@@ -205,7 +214,7 @@ def measured(scenario: Scenario, home: Path) -> tuple[list[str], Path, Reader, d
 def measure(home: Path, options: argparse.Namespace, scenario: Scenario) -> dict[str, float]:
     """Start what is measured, leave it idle, load it, and follow the rows."""
     home.mkdir(parents=True)
-    command, landing, reader, variables = measured(scenario, home)
+    command, landing, reader, variables = measured(scenario, home, timed=options.timeline)
     with (home / "workload.log").open("w") as log:
         process = subprocess.Popen(
             command,
@@ -248,6 +257,8 @@ def measure(home: Path, options: argparse.Namespace, scenario: Scenario) -> dict
         meter.stop()
         end_tree(process)
     middle = began + warming
+    if options.timeline and scenario.streams:
+        print(steps(home, began, middle, began + whole), flush=True)
     seen = sum(len(s.scheduled) for s in reader.samples)
     return {
         "streams": len(scenario.streams),
@@ -264,6 +275,18 @@ def measure(home: Path, options: argparse.Namespace, scenario: Scenario) -> dict
     }
 
 
+def steps(home: Path, began: float, first: float, last: float) -> str:
+    """What the files of the measured time waited for, as a table."""
+    notes = [json.loads(line) for line in (home / "notes.jsonl").read_text().splitlines()]
+
+    def scheduled(name: str) -> float:
+        return began + (int(name.removeprefix("latency-").removesuffix(".json")) + 1) * STEP
+
+    ways = timeline.ways(notes, FARES, scheduled)
+    within = [way for way in ways if first <= way.scheduled - STEP < last]
+    return timeline.table(within, notes, timeline.pauses(home / PAUSES))
+
+
 def main() -> None:
     """Measure and report."""
     if sys.argv[1:2] == ["--generate"]:
@@ -276,6 +299,7 @@ def main() -> None:
     parser.add_argument("--idle", type=float, default=10)
     parser.add_argument("--warm", type=float, default=45, help="seconds of load reported apart")
     parser.add_argument("--seconds", type=float, default=45)
+    parser.add_argument("--timeline", action="store_true", help="what each file waited for")
     parser.add_argument("--patience", type=float, default=60, help="wait for the last commits")
     options = parser.parse_args()
     figures: dict[str, Any] = {}

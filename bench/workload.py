@@ -1,10 +1,12 @@
 """The streams that are measured, in a process of their own.
 
     python -m bench.workload live     HOME STREAM...
+    python -m bench.workload timed    HOME STREAM...
     python -m bench.workload stream   HOME STREAM
     python -m bench.workload reprocess HOME STREAM DAY
     python -m bench.workload growth   HOME PROMISE_DAYS
 
+`timed` is `live` with notes of what each batch does, in HOME/notes.jsonl (`bench.timeline`).
 `growth` takes commands from its standard input: `collect` (garbage of both heaps) and `end`.
 
 Prints one JSON object a line: `{"at": <unix seconds>, "event": ..., ...}`.
@@ -24,6 +26,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from assets.topology import TOPOLOGY
+from bench import timeline
 from rivermark.backfill.recompute import Order, replace
 from rivermark.model.stream import Stream
 from rivermark.model.topology import Topology
@@ -133,4 +136,6 @@ if __name__ == "__main__":
     elif mode == "growth":
         growth(Path(where), float(rest[0]))
     else:
+        if mode == "timed":
+            timeline.take_notes(Path(where) / "notes.jsonl")
         live(Path(where), rest)
