@@ -22,6 +22,11 @@ def payment(text: Column) -> Column:
     return F.when(word == "card", F.lit(1)).when(word == "cash", F.lit(2))
 
 
+def _is_summer() -> Column:
+    local = F.from_utc_timestamp("at", "America/New_York")
+    return (F.unix_timestamp(local) - F.unix_timestamp("at")) / 3600 > -4.5
+
+
 EVERYTHING: Final = Contract(
     fields=(
         Field("id", "long", required=True),
@@ -49,6 +54,9 @@ EVERYTHING: Final = Contract(
         Rule("negative", lambda: F.col("price") < 0, "quarantine", "No price is negative."),
         Rule("late_wall", lambda: F.col("wall") > F.col("at"), "flag", "The wall is ahead."),
         Rule("long_text", lambda: F.length("text") > 9, "flag", "A long text."),
+        Rule("of_many", lambda: F.col("narrow").isin(*range(0, 60, 4)), "flag", "Of a set."),
+        Rule("summer", _is_summer, "flag", "By the clock of New York."),
+        Rule("dashed", lambda: F.col("_file").like("%-%"), "flag", "What Spark alone knows."),
         Rule("named_file", lambda: F.col("_file").contains("x"), "flag", "By the file's name."),
     ),
     max_ahead=timedelta(hours=1),
@@ -160,6 +168,32 @@ def json_lines(seed: int, count: int) -> Iterator[str]:
     draw = random.Random(seed)
     for _ in range(count):
         yield hostile(draw) if draw.random() < 0.34 else written(draw, plain(draw))
+
+
+def nested_lines(seed: int, count: int) -> Iterator[str]:
+    """Objects with objects within them, for texts, for other fields and for none; some mutated."""
+    draw = random.Random(seed)
+    for _ in range(count):
+        record = plain(draw)
+        inner: dict[str, object] = {"a": draw.randint(-9, 9), "b": {"c": "x, }", "d": {}}}
+        record[draw.choice(["note", "more"])] = inner
+        line = json.dumps(record)
+        match draw.randrange(25):
+            case 0:
+                line = mutated(draw, line)
+            case 1:
+                record[draw.choice([*record])] = draw.choice([{}, [inner], {"text": "in"}])
+                line = json.dumps(record)
+            case 2:
+                other = draw.choice(['"d": {"', '"d": {,}', '"d": {}}', "{}"])
+                line = line.replace('"d": {}', other)
+            case 3:
+                other = draw.choice(['"more": ', '"c": "", "c": ', '"NOTE": '])
+                line = line.replace('"c": ', other)
+            case 4:
+                other = draw.choice(['"NOTE"', '"Text"', '"narrow"', '"text"'])
+                line = line.replace('"more"', other)
+        yield line
 
 
 CSV_COLUMNS: Final = ("ID", *(f.name for f in EVERYTHING.fields[1:-1]), "Amount", "other")

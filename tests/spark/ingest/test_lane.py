@@ -20,6 +20,7 @@ from tests.oracles.lines_of_contracts import (
     EVERYTHING,
     csv_lines,
     json_lines,
+    nested_lines,
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -92,6 +93,13 @@ ROUNDS = pytest.mark.parametrize(
 @ROUNDS
 def test_both_make_the_same_of_json_lines(spark: SparkSession, seed: int, count: int) -> None:
     compare(spark, EVERYTHING, lines_of([*json_lines(seed, count)]), least_typed=0.5)
+
+
+@ROUNDS
+def test_both_make_the_same_of_objects_in_json_lines(
+    spark: SparkSession, seed: int, count: int
+) -> None:
+    compare(spark, EVERYTHING, lines_of([*nested_lines(seed, count)]), least_typed=0.3)
 
 
 @ROUNDS

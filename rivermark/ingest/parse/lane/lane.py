@@ -185,10 +185,9 @@ class Lane:
 
     def _places(self, shape: Shape) -> dict[str, int]:
         """Where the value of a key stands, in any letter case where it does not exactly."""
-        lower = {key.lower(): n for n, key in enumerate(shape.keys)}
-        return {key: n for key, n in lower.items() if key in self._lower} | {
-            key: n for n, key in enumerate(shape.keys)
-        }
+        exact = {key: n for n, key in enumerate(shape.keys) if key is not None}
+        lower = {key.lower(): n for key, n in exact.items()}
+        return {key: n for key, n in lower.items() if key in self._lower} | exact
 
 
 def no_value(lines: Lines) -> Values:

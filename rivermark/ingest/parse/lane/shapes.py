@@ -35,19 +35,40 @@ QUOTE: Final = ord('"')
 FIRST: Final = np.uint64(0xFF)
 HALF: Final = np.uint64(0xFFFFFFFF)
 NULL: Final = np.uint64(int.from_bytes(b"null", "little"))
-_VALUE: Final = re.compile(rb'[ \t]*"([^"\\]*)"[ \t]*:[ \t]*("[^"\\]*"|[^",{}\[\] \t]+)')
+MOST_LEVELS: Final = 8
+"""How deep objects within a line are nested at most."""
+_OPEN: Final = re.compile(rb"[ \t]*\{")
+_KEY: Final = re.compile(rb'[ \t]*"([^"\\]*)"[ \t]*:[ \t]*')
+_VALUE: Final = re.compile(rb'"[^"\\]*"|[^",{}\[\] \t]+')
+_COMMA: Final = re.compile(rb"[ \t]*,")
+_CLOSE: Final = re.compile(rb"[ \t]*\}")
+_SPACES: Final = re.compile(rb"[ \t]*")
 
 
 @dataclass(frozen=True)
 class Slot:
     """A value of a shape: the piece before it, its key, and whether it is a text in quotes.
 
-    None where that is not known, of a line that has null there.
+    That is None where it is not known, of a line that has null there. The key is None of a value
+    within an object that is a value itself.
     """
 
     piece: bytes
-    key: str
+    key: str | None
     quoted: bool | None
+
+
+@dataclass(frozen=True)
+class Inner:
+    """An object that is a value: its key, and where it begins and ends.
+
+    Both are the number of a piece, that of the tail behind the others, and the bytes before it
+    within that piece.
+    """
+
+    key: str
+    begin: tuple[int, int]
+    end: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -56,45 +77,71 @@ class Shape:
 
     slots: tuple[Slot, ...]
     tail: bytes
+    inner: tuple[Inner, ...] = ()
 
     @property
-    def keys(self) -> tuple[str, ...]:
-        """Its keys, in order."""
-        return tuple(slot.key for slot in self.slots)
+    def keys(self) -> tuple[str | None, ...]:
+        """The keys of its slots, and then those of the objects within it."""
+        return (*(slot.key for slot in self.slots), *(each.key for each in self.inner))
 
 
 def shape_of(line: bytes) -> Shape | None:
-    """The shape of a line; None where it is no plain object of texts, numbers and words."""
-    opening = re.match(rb"[ \t]*\{", line)
+    """The shape of a line; None where it is no plain object of plain values and such objects."""
+    opening = _OPEN.match(line)
     if opening is None:
         return None
     slots: list[Slot] = []
+    inner: list[Inner] = []
+    opened: list[tuple[str, tuple[int, int]]] = []
     before, at = 0, opening.end()
-    while True:
-        value = _VALUE.match(line, at)
-        if value is None:
+    while len(slots) < MOST_VALUES:
+        key = _KEY.match(line, at)
+        if key is None:
             return None
-        quoted = value[2].startswith(b'"') if value[2] != b"null" else None
-        slots.append(Slot(line[before : value.start(2)], value[1].decode(errors="replace"), quoted))
-        before = value.end(2)
-        comma = re.compile(rb"[ \t]*,").match(line, before)
+        name, at = key[1].decode(errors="replace"), key.end()
+        if line[at : at + 1] == b"{" and len(opened) < MOST_LEVELS:
+            opened.append((name, (len(slots), at - before)))
+            at += 1
+            if _CLOSE.match(line, at) is None:
+                continue
+        else:
+            value = _VALUE.match(line, at)
+            if value is None:
+                return None
+            quoted = value[0].startswith(b'"') if value[0] != b"null" else None
+            slots.append(Slot(line[before:at], None if opened else name, quoted))
+            before = at = value.end()
+        while opened and (close := _CLOSE.match(line, at)):
+            at = close.end()
+            name, begin = opened.pop()
+            if not opened:
+                inner.append(Inner(name, begin, (len(slots), at - before)))
+        comma = _COMMA.match(line, at)
+        if at - before > MOST_PIECE:
+            return None
         if comma is None:
-            break
-        if len(slots) == MOST_VALUES:
-            return None
+            return _checked(Shape(tuple(slots), line[before:], tuple(inner)), line[at:], opened)
         at = comma.end()
-    tail = line[before:]
-    keys = [slot.key for slot in slots]
-    if len(set(keys)) < len(keys) or not re.fullmatch(rb"[ \t]*\}[ \t]*", tail):
+    return None
+
+
+def _checked(shape: Shape, rest: bytes, opened: Sequence[object]) -> Shape | None:
+    """The shape, where the rest of its line closes it and nothing else is doubtful."""
+    close = _CLOSE.match(rest)
+    if opened or close is None or not _SPACES.fullmatch(rest, close.end()):
         return None
-    if any(len(slot.piece) > MOST_PIECE or "\ufffd" in slot.key for slot in slots):
+    keys = [key for key in shape.keys if key is not None]
+    pieces = [*(slot.piece for slot in shape.slots), shape.tail]
+    if shape.inner and len({key.lower() for key in keys}) < len(keys):
+        return None  # Which of them is the last one no longer shows in their order.
+    if not shape.slots or len(set(keys)) < len(keys) or any("\ufffd" in key for key in keys):
         return None
-    return Shape(tuple(slots), tail)
+    return shape if all(len(piece) <= MOST_PIECE for piece in pieces) else None
 
 
 @dataclass
 class Cut:
-    """The values of lines in the order of a shape, and which lines have it."""
+    """The values of lines in the order of a shape's keys, and which lines have it."""
 
     values: Sequence[Values]
     good: Mask
@@ -105,8 +152,10 @@ def cut_json(lines: Lines, shape: Shape) -> Cut:
     good: Mask = np.ones(len(lines), np.bool_)
     at = lines.starts
     values: list[Values] = []
+    begins: list[Places] = []
     ends = [slot.piece[0] for slot in shape.slots[1:]] + [shape.tail[0]]
     for slot, end_byte in zip(shape.slots, ends, strict=True):
+        begins.append(at)
         good &= lines.stands(at, slot.piece)
         if not good.any():
             break
@@ -136,7 +185,14 @@ def cut_json(lines: Lines, shape: Shape) -> Cut:
             good &= known if known[good].all() else known | value.with_exponent
         values.append(value)
     else:
+        begins.append(at)
         good &= lines.stands(at, shape.tail) & (at + len(shape.tail) == lines.ends)
+        for each in shape.inner:
+            start, end = (
+                np.where(good, begins[piece] + more, lines.starts)
+                for piece, more in (each.begin, each.end)
+            )
+            values.append(Values(lines, start, end, np.zeros(len(lines), np.bool_)))
     return Cut(values, good)
 
 

@@ -31,6 +31,7 @@ from tests.oracles.lines_of_contracts import (
     TIMES,
     csv_lines,
     json_lines,
+    nested_lines,
     plain,
     written,
 )
@@ -138,6 +139,15 @@ def test_typed_json_is_what_stands_in_the_line(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(1, 5))
+def test_typed_json_with_objects_in_it_is_what_stands_in_the_line(seed: int) -> None:
+    lines = arrays([*nested_lines(seed, 2_000)])
+    typed = lane(EVERYTHING).type(*lines)
+    cells = Cutter([spelled(f) for f in EVERYTHING.fields], ",").cut(*lines)
+    assert_exact(EVERYTHING, typed, cells)
+    assert 0.3 < typed.good.mean() < 0.95
+
+
+@pytest.mark.parametrize("seed", seeds(1, 5))
 def test_typed_csv_is_what_stands_in_the_line(seed: int) -> None:
     lines = arrays([*csv_lines(seed, 2_000)], "csv", CSV_COLUMNS)
     typed = lane(EVERYTHING).type(*lines)
@@ -186,6 +196,17 @@ LINE = json.dumps(GOOD)
         LINE.replace('"n": 1', '"n": true'),
         LINE.replace('"n": 1', '"n": NaN'),
         LINE.replace('"n": 1', '"n": [1]'),
+        LINE.replace('"n": 1', '"n": {"a": 1}'),
+        LINE.replace('"n": 1', '"n": 1, "n": {}'),
+        LINE.replace('"n": 1', '"n": 1, "S": {}'),
+        LINE.replace('"x"', '{"a": [1]}'),
+        LINE.replace('"x"', '{"a": 01}'),
+        LINE.replace('"x"', '{"a": 1,}'),
+        LINE.replace('"x"', '{"a": 1}}'),
+        LINE.replace('"x"', '{"a": {}'),
+        LINE.replace('"x"', '{"a"}'),
+        LINE.replace('"x"', "{,}"),
+        LINE.replace('"x"', '{"a":' * 9 + "1" + "}" * 9),
         LINE.replace('"n": 1', '"n": 1234567890123456789012345'),
         LINE.replace('"x"', '"\\u0041"'),
         LINE.replace('"x"', '"a\tb"'),
@@ -229,6 +250,17 @@ def test_a_null_a_missing_key_and_other_keys_are_plain() -> None:
     assert again.good.all()
     assert again.columns["s"].to_pylist() == ["x", None, "x", "x"]
     assert again.columns["n"].to_pylist() == [1, 1, None, 1]
+
+
+def test_an_object_is_plain_and_as_a_text_what_is_written() -> None:
+    inner = '{"a" : 1, "b": {"c": "x } y", "d": null}, "e": {} }'
+    for text in (inner, "{}", "{ }", '{"s": "in"}'):
+        typed = lane(ONE).type(*arrays([LINE, LINE.replace('"x"', text), LINE]))
+        assert typed.good.all(), text
+        assert typed.columns["s"].to_pylist() == ["x", text, "x"]
+        more = lane(ONE).type(*arrays([LINE.replace('"n": 1', f'"n": 1, "more": {text}')]))
+        assert more.good.all(), text
+        assert more.columns["s"].to_pylist() == ["x"]
 
 
 def test_keys_are_looked_up_as_the_parser_does() -> None:
