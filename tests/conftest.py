@@ -2,11 +2,14 @@
 waits for the disk. A PostgreSQL, where one is asked for.
 """
 
+from __future__ import annotations
+
 import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,6 +17,9 @@ from hypothesis import HealthCheck, settings
 from setup.ivy import Problem
 from setup.local_server import free_port
 from setup.postgres_server import PostgresServer
+
+if TYPE_CHECKING:
+    from tests.kills import Killer
 
 # Few examples each time, and many in `make stories` (--hypothesis-profile many). On a busy machine
 # one may take long. What is chosen where CI is set (the same examples each time) stays.
@@ -44,6 +50,17 @@ def _unsynced() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         yield
+
+
+@pytest.fixture
+def killer() -> Iterator[Killer]:
+    """Kills before the steps that a test names, as long as the test lasts."""
+    # It loads Arrow, which few tests of Dagster's side need.
+    from tests.kills import Killer
+
+    made = Killer()
+    yield made
+    made.patch.undo()
 
 
 @pytest.fixture(scope="session")

@@ -110,7 +110,6 @@ class SinkWriter(ABC):
         target can.
         """
 
-    @abstractmethod
     def replace(
         self,
         rows: Rows,
@@ -120,8 +119,10 @@ class SinkWriter(ABC):
     ) -> int:
         """Put the rows in place of all rows of those days, and return how many they are.
 
-        `replacement` names the recompute; doing the same one again changes nothing.
+        `replacement` names the recompute; doing the same one again changes nothing. Not called, and
+        not written, where the sink's `on_replace` is "skips" or "refuses".
         """
+        raise NotImplementedError(f"{type(self).__qualname__} replaces no days")
 
     def close(self) -> None:  # noqa: B027 - few sinks hold anything open
         """Release connections when the run ends; may be called again, but nothing is written then.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
@@ -73,16 +72,6 @@ class _Writer(SinkWriter):
         lines += [f"  {self._shown(row)}" for row in sample.to_pylist()]
         sys.stdout.write("\n".join(lines) + "\n")
         return int(count)
-
-    def replace(
-        self,
-        rows: Rows,
-        days: Collection[date],
-        replacement: str,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> int:
-        """Skip: what was printed cannot be replaced."""
-        return 0
 
     def _shown(self, row: Mapping[str, Any]) -> str:
         hidden = self._table.personal

@@ -11,12 +11,12 @@ import logging
 import time
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from hashlib import blake2b
 from threading import Thread
@@ -269,16 +269,6 @@ class KafkaWriter(SinkWriter):
                 f"stream '{self._origin.stream}' cannot {what} its batch at Kafka topic "
                 f"'{self._sink.topic}' of {self._sink.brokers}: {row}{cause.str()}{hint(cause)}"
             ) from error
-
-    def replace(
-        self,
-        rows: Rows,
-        days: Collection[date],
-        replacement: str,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> int:
-        """Skip: what consumers have read cannot be taken back."""
-        return 0
 
     def close(self) -> None:
         """Close the connections."""

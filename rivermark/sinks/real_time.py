@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any, ClassVar, Final, NamedTuple
 
 from rivermark.model.declared import declared
@@ -103,16 +103,6 @@ class _SentAhead(SinkWriter):
         self, rows: Rows, identity: BatchIdentity, metadata: Mapping[str, Any] | None = None
     ) -> int:
         """Do nothing: the rows are sent already."""
-        return 0
-
-    def replace(
-        self,
-        rows: Rows,
-        days: Collection[date],
-        replacement: str,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> int:
-        """Skip: what consumers have read cannot be taken back."""
         return 0
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -192,16 +192,6 @@ class _Writer(SinkWriter):
                 time.sleep(pause_before(attempt + 1, requested))
         self._is_down = True
         return reason, most
-
-    def replace(
-        self,
-        rows: Rows,
-        days: Collection[date],
-        replacement: str,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> int:
-        """Skip: what was sent cannot be taken back."""
-        return 0
 
     def close(self) -> None:
         """Close the connections."""

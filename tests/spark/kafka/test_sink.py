@@ -21,8 +21,9 @@ from rivermark.lake.system_tables import rows_of
 from rivermark.model.sink import SinkContext
 from rivermark.sinks import kafka_writers
 from rivermark.sinks.kafka_options import DEDUPLICATION_KEY
+from tests.kills import Killed, Killer
 from tests.spark.helpers.kafka import Stepped, Topics, committed_messages
-from tests.unit.sinks.conftest import NOON, Killed, Killer, context, fares, two_days
+from tests.unit.sinks.conftest import NOON, context, fares, two_days
 
 
 def rides(topics: Topics, topic: str) -> list[int]:

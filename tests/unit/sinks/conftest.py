@@ -1,24 +1,19 @@
-"""A table of fares, rows of it, and kills between any two steps of a sink."""
+"""A table of fares, rows of it, and what a sink of it is opened for."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from pyarrow import fs
 from pyspark.sql.types import BooleanType, DoubleType, LongType, StructField, StructType
 from pyspark.sql.types import TimestampType as Timestamp
 
-from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
-from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
 from rivermark.model.sink import Origin, SinkContext
 from rivermark.model.table import Daily, Table
@@ -57,75 +52,18 @@ def two_days(shift: float = 0.0) -> pa.Table:
     return pa.concat_tables([fares((1, 1.0 + shift)), later])
 
 
-class Killed(BaseException):
-    """Stands for the kill of the process: no `except Exception` holds it up."""
+COMMIT = (
+    "rivermark.lake.append.delta_commit.write_data_file",
+    "rivermark.lake.append.delta_commit.put_checksum",
+    "os.link",
+)
+"""The steps of an append to a table of the lake."""
 
 
-@dataclass
-class Killer:
-    """Counts the steps of a sink, and kills before the one that is due."""
-
-    due: int | None = None
-    steps: int = 0
-    patch: pytest.MonkeyPatch = field(default_factory=pytest.MonkeyPatch)
-
-    def step(self) -> None:
-        """Count one step."""
-        self.steps += 1
-        if self.steps == self.due:
-            raise Killed
-
-    def before(self, target: str) -> None:
-        """Make a step of each call of a function, or of a method of a class."""
-        place, name = target.rsplit(".", 1)
-        owner = resolve_name(place)
-        function = getattr(owner, name)
-
-        def counted(*args: Any, **kwargs: Any) -> Any:
-            self.step()
-            return function(*args, **kwargs)
-
-        self.patch.setattr(owner, name, counted)
-
-    def within(self, target: str) -> None:
-        """Make a step of each change of the file systems that a function opens."""
-
-        def stepped(uri: str) -> tuple[Any, str]:
-            store, path = filesystem(uri)
-            return SteppedStore(store, self), path
-
-        self.patch.setattr(target, stepped)
-
-
-class SteppedStore:
-    """A file system each of whose changes is a step."""
-
-    CHANGES = ("open_output_stream", "move", "delete_file", "delete_dir", "create_dir")
-
-    def __init__(self, store: fs.FileSystem, killer: Killer) -> None:
-        self._store = store
-        self._killer = killer
-
-    def __getattr__(self, name: str) -> Any:
-        if name in self.CHANGES:
-            self._killer.step()
-        return getattr(self._store, name)
-
-
-NewContext = Callable[[], SinkContext]
-
-
-@pytest.fixture
-def new_context(tmp_path: Path) -> NewContext:
-    """A context in a lake of its own, at each call."""
-    numbers = iter(range(1000))
-
-    def make() -> SinkContext:
-        lake = Lake(str(tmp_path / str(next(numbers))))
-        create_table(lake, FARES)
-        return context(lake)
-
-    return make
+def of_json(lines: Iterable[str | bytes]) -> pa.Table:
+    """Fares that were written as JSON objects."""
+    rows = [json.loads(line) for line in lines]
+    return rows_of(FARES, [row | {"at": datetime.fromisoformat(row["at"])} for row in rows])
 
 
 def connected() -> Connection:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -35,7 +36,8 @@ from rivermark.runtime.query.append import AppendHost
 from rivermark.runtime.supervision.reset import tables_of
 from rivermark.settings import Settings
 from rivermark.sinks.output import OutputWriter, replace_in_others, sinks_of
-from tests.unit.sinks.conftest import DAY, FARES, Killed, context, fares
+from tests.kills import Killed, Killer
+from tests.unit.sinks.conftest import COMMIT, DAY, FARES, context, fares
 
 PERSONAL = Table(
     name="test/named",
@@ -81,15 +83,6 @@ class _Sender(SinkWriter):
         self._sink.rows.append(identity.batch)
         return 0
 
-    def replace(
-        self,
-        rows: Rows,
-        days: Collection[date],
-        replacement: str,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> int:
-        raise AssertionError("it skips")
-
     def close(self) -> None:
         self._sink.closed.append(True)
         if self._sink.fails and self._sink.fails.pop():
@@ -125,6 +118,28 @@ def test_a_batch_of_which_a_sink_was_killed_is_completed(
     assert sent.rows == [0]
     # At most once: whether the killed run had printed the batch is not known.
     assert capsys.readouterr().out == ""
+
+
+def test_the_console_shows_no_batch_twice_before_whatever_step_a_run_is_killed(
+    tmp_path: Path, killer: Killer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for step in (*COMMIT, "rivermark.sinks.console._Writer.write"):
+        killer.before(step)
+    due, is_killed = 0, True
+    while is_killed:
+        due += 1
+        lake = Lake(str(tmp_path / str(due)))
+        create_table(lake, FARES)
+        writer = opened(lake, ConsoleSink())
+        is_killed = killer.kills(due, partial(writer.write, fares((1, 1.0)), 0, {}))
+        again = opened(lake, ConsoleSink())
+        is_lost = is_killed and again.table_has(0)
+        again.write(fares((1, 1.0)), 0, {})
+
+        assert DeltaTable(lake.path(FARES)).to_pyarrow_table().num_rows == 1, due
+        # Only where the kill came between the table's commit and the console nothing is shown.
+        assert capsys.readouterr().out.count("ride=1") == (0 if is_lost else 1), due
+    assert due > len(COMMIT) + 1
 
 
 def test_the_console_shows_some_rows_of_a_new_batch_and_no_personal_value(

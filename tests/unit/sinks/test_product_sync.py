@@ -7,7 +7,7 @@ now and then.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,22 +18,16 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
 from rivermark.sinks.output import OutputWriter
+from tests.kills import Killed, Killer
 from tests.product_world import PRODUCTS, SearchIndex, changes, newest
 from tests.seeds import seeds
-from tests.unit.sinks.conftest import Killed, Killer, connected, context
+from tests.unit.sinks.conftest import connected, context
 from tests.web_service import serving
 
-
-@pytest.fixture
-def killer() -> Iterator[Killer]:
-    made = Killer()
-    for sink in (
-        *("delta_upsert.commit_properties", "delta_upsert.write_checksum", "webhook.pause_before"),
-        *("postgres.target.Target.held", "postgres.target.Target.note"),
-    ):
-        made.before(f"rivermark.sinks.{sink}")
-    yield made
-    made.patch.undo()
+STEPS = (
+    *("delta_upsert.commit_properties", "delta_upsert.write_checksum", "webhook.pause_before"),
+    *("postgres.target.Target.held", "postgres.target.Target.note"),
+)
 
 
 @pytest.mark.filterwarnings("ignore:<psycopg:ResourceWarning")
@@ -42,6 +36,8 @@ def killer() -> Iterator[Killer]:
 def test_every_target_ends_at_the_newest_version_of_each_product(
     tmp_path: Path, new_schema: Callable[[], None], killer: Killer, seed: int
 ) -> None:
+    for step in STEPS:
+        killer.before(f"rivermark.sinks.{step}")
     killer.patch.setattr("rivermark.sinks.webhook.time.sleep", lambda _: None)
     rng = random.Random(seed)
     log = changes(rng, products=12)

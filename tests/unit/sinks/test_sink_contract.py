@@ -1,39 +1,27 @@
-"""What every sink that promises exactly once keeps to."""
+"""The contract of sinks, of those whose target is a table or a folder of files."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 from pyarrow import csv, parquet
 
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import arrow_schema
-from rivermark.model.sink import BatchIdentity, Sink, SinkContext
+from rivermark.model.sink import Sink, SinkContext
 from rivermark.sinks.delta_append import DeltaAppend
 from rivermark.sinks.delta_upsert import DeltaUpsert
 from rivermark.sinks.files import FileSink, Format
 from rivermark.sinks.postgres.declaration import PostgresAppend, PostgresUpsert
-from tests.unit.sinks.conftest import (
-    DAY,
-    FARES,
-    NOON,
-    Killed,
-    Killer,
-    NewContext,
-    by_ride,
-    connected,
-    context,
-    fares,
-    two_days,
-)
+from tests.kills import Killer
+from tests.sink_contract import NewTarget, SinkContract, Target, is_folder
+from tests.unit.sinks.conftest import COMMIT, FARES, connected, of_json
 
 SCHEMA = arrow_schema(FARES.schema)
 
@@ -51,12 +39,7 @@ def of_files(kind: Format) -> Callable[[SinkContext], pa.Table]:
         parts = [SCHEMA.empty_table()]
         for path in sorted(folder.glob(f"day=*/*.{kind}")):
             if kind == "jsonl":
-                rows = [json.loads(line) for line in path.read_text().splitlines()]
-                text = pa.Table.from_pylist(rows)
-                moments = pc.strptime(text["at"], format="%Y-%m-%dT%H:%M:%SZ", unit="us").cast(
-                    SCHEMA.field("at").type
-                )
-                part = text.set_column(1, "at", moments)
+                part = of_json(path.read_text().splitlines())
             elif kind == "csv":
                 part = csv.read_csv(path)
             else:
@@ -82,10 +65,6 @@ def is_in_postgres(place: str) -> bool:
         return bool(connection.execute("SELECT to_regclass(%s)", [place]).fetchone() != (None,))
 
 
-def is_folder(place: str) -> bool:
-    return Path(place).is_dir()
-
-
 @dataclass(frozen=True)
 class Case:
     """A sink, how its target is read, and between which steps of it a test may kill.
@@ -103,11 +82,6 @@ class Case:
     fixture: str = ""
 
 
-COMMIT = (
-    "rivermark.lake.append.delta_commit.write_data_file",
-    "rivermark.lake.append.delta_commit.put_checksum",
-    "os.link",
-)
 REPLACE = ("rivermark.lake.replace.write_deltalake", "rivermark.lake.replace.write_checksum")
 MERGE = (
     "rivermark.sinks.delta_upsert.commit_properties",
@@ -137,131 +111,32 @@ CASES = {
         sink=PostgresUpsert(table="fares", database="$TEST_DATABASE", version="at", deleted="gone"),
     ),
 }
-pytestmark = [
-    pytest.mark.parametrize("case", CASES.values(), ids=CASES),
-    # A process that is killed closes nothing.
-    pytest.mark.filterwarnings("ignore:<psycopg:ResourceWarning"),
-]
 
 
-@pytest.fixture
-def new_context(case: Case, new_context: NewContext, request: pytest.FixtureRequest) -> NewContext:
-    """A context whose target is empty, at each call."""
-    if not case.fixture:
-        return new_context
-    empty: Callable[[], None] = request.getfixturevalue(case.fixture)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+# A process that is killed closes nothing.
+@pytest.mark.filterwarnings("ignore:<psycopg:ResourceWarning")
+class TestTables(SinkContract):
+    """Delta tables, files and tables of PostgreSQL."""
 
-    def make() -> SinkContext:
-        empty()
-        return new_context()
+    @pytest.fixture
+    def new_target(
+        self,
+        case: Case,
+        new_context: Callable[[], SinkContext],
+        killer: Killer,
+        request: pytest.FixtureRequest,
+    ) -> NewTarget:
+        empty = request.getfixturevalue(case.fixture) if case.fixture else None
+        for step in case.steps:
+            killer.before(step)
+        for store in case.stores:
+            killer.within(store)
 
-    return make
+        def make() -> Target:
+            if empty is not None:
+                empty()
+            where = new_context()
+            return Target(case.sink, where, partial(case.read, where), case.is_there)
 
-
-@pytest.fixture
-def killer(case: Case, new_context: NewContext) -> Iterator[Killer]:
-    made = Killer()
-    for target in case.steps:
-        made.before(target)
-    for target in case.stores:
-        made.within(target)
-    yield made
-    made.patch.undo()
-
-
-def test_a_batch_that_is_written_again_is_there_once(case: Case, new_context: NewContext) -> None:
-    where = new_context()
-    writer, batch = case.sink.open(where), where.origin.batch(0)
-    assert writer.write(two_days(), batch) == 2
-    writer.write(two_days(), batch)
-    case.sink.open(where).write(two_days(), batch)
-
-    assert by_ride(case.read(where)) == by_ride(two_days())
-
-
-def test_the_target_says_which_batch_it_holds(case: Case, new_context: NewContext) -> None:
-    where = new_context()
-    writer = case.sink.open(where)
-    assert writer.last() is None
-    for number in (0, 1):
-        writer.write(fares((number, 1.0)), where.origin.batch(number))
-        assert writer.last() == where.origin.batch(number)
-
-    assert case.sink.open(where).last() == where.origin.batch(1)
-    later = context(Lake(where.root), generation=1)
-    assert case.sink.open(later).last() is None
-
-
-def test_a_kill_between_any_two_steps_of_a_batch_leaves_each_row_once(
-    case: Case, new_context: NewContext, killer: Killer
-) -> None:
-    for due in range(1, 1000):
-        where = new_context()
-        case.sink.open(where).write(fares((1, 0.5), at=NOON - timedelta(hours=1)), first(where))
-        killer.due, killer.steps = due, 0
-        try:
-            case.sink.open(where).write(two_days(), where.origin.batch(1))
-        except Killed:
-            case.read(where)  # A reader opens no half file.
-        else:
-            break
-        killer.due = None
-        case.sink.open(where).write(two_days(), where.origin.batch(1))
-        expected = two_days() if case.sink.updates_rows else with_first(two_days())
-        assert by_ride(case.read(where)) == by_ride(expected), f"killed before step {due}"
-    assert due > 2
-
-
-def test_a_kill_between_any_two_steps_of_a_replacement_leaves_the_days_replaced(
-    case: Case, new_context: NewContext, killer: Killer
-) -> None:
-    for due in range(1, 1000):
-        where = new_context()
-        case.sink.open(where).write(two_days(), first(where))
-        killer.due, killer.steps = due, 0
-        try:
-            case.sink.open(where).replace(fares((1, 9.0)), [DAY], "20240301-a")
-        except Killed:
-            case.read(where)
-        else:
-            break
-        killer.due = None
-        case.sink.open(where).replace(fares((1, 9.0)), [DAY], "20240301-a")
-        assert {r["ride"]: r["fare"] for r in by_ride(case.read(where))} == {1: 9.0, 2: 2.0}
-    assert due > 2
-
-
-def test_days_are_replaced_by_what_a_recompute_returns_and_other_days_stay(
-    case: Case, new_context: NewContext
-) -> None:
-    where = new_context()
-    writer = case.sink.open(where)
-    writer.write(two_days(), first(where))
-    for _ in range(2):
-        assert writer.replace(fares((1, 7.0), (3, 3.0)), [DAY], "20240301-a") == 2
-
-    found = by_ride(case.read(where))
-    assert [(r["ride"], r["fare"]) for r in found] == [(1, 7.0), (2, 2.0), (3, 3.0)]
-    writer.write(fares((4, 4.0)), where.origin.batch(1))
-    assert len(by_ride(case.read(where))) == 4
-
-
-def test_a_reset_stream_begins_with_an_empty_target(case: Case, new_context: NewContext) -> None:
-    where = new_context()
-    case.sink.open(where).write(two_days(), first(where))
-    places = case.sink.archive(where, "20240301T000000Z")
-
-    assert all(case.is_there(place) for place in places)
-    if not case.sink.writes_table:
-        assert case.read(where).num_rows == 0
-        after = replace(where, origin=replace(where.origin, generation=1))
-        case.sink.open(after).write(two_days(), after.origin.batch(0))
-        assert case.read(where).num_rows == 2
-
-
-def first(where: SinkContext) -> BatchIdentity:
-    return where.origin.batch(0)
-
-
-def with_first(rows: pa.Table) -> pa.Table:
-    return pa.concat_tables([rows, fares((1, 0.5), at=NOON - timedelta(hours=1))])
+        return make

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -20,7 +21,9 @@ from rivermark.model import http_client
 from rivermark.model.http_client import pause_before, retry_after
 from rivermark.model.sink import SinkContext
 from rivermark.sinks.webhook import undelivered_of
-from tests.unit.sinks.conftest import FARES, context, fares, two_days
+from tests.kills import Killer
+from tests.sink_contract import NewTarget, SinkContract, Target
+from tests.unit.sinks.conftest import FARES, context, fares, of_json, two_days
 from tests.web_service import Reply, Request, serving
 
 
@@ -49,6 +52,31 @@ def ok(_: Request) -> Reply:
 
 def rides(requests: list[Request]) -> Counter[int]:
     return Counter(json.loads(r.body)["ride"] for r in requests)
+
+
+# A process that is killed closes nothing.
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+class TestContract(SinkContract):
+    """A receiver that drops what comes again by its key."""
+
+    @pytest.fixture
+    def new_target(
+        self, new_context: Callable[[], SinkContext], killer: Killer
+    ) -> Iterator[NewTarget]:
+        killer.before("rivermark.model.http_client.HttpClient.request")
+        received: dict[str, bytes] = {}
+
+        def take(request: Request) -> Reply:
+            received.setdefault(request.headers["Idempotency-Key"], request.body)
+            return 204, b""
+
+        def make() -> Target:
+            received.clear()
+            sink = WebhookSink(url=service.url)
+            return Target(sink, new_context(), lambda: of_json(received.values()))
+
+        with serving(take) as service:
+            yield make
 
 
 def test_each_row_is_posted_with_the_same_key_when_its_batch_comes_again(
