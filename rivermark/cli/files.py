@@ -19,6 +19,7 @@ from rivermark.lake.sql import query
 from rivermark.model.errors import RivermarkError
 from rivermark.model.printable import printable
 from rivermark.model.source import LOST, Split, Waiting
+from rivermark.model.source_abilities import LandingSource
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 from rivermark.monitor.changed_files import changed_files
@@ -99,7 +100,7 @@ def print_files(
     out().print(table)
     shown = min(limit, len(states))
     out().print(plain(f"{shown} of {len(states)} {source.unit}s. {source.description}"))
-    if source.kind == "file":
+    if isinstance(source, LandingSource):
         out().print(plain(f"Landing root: {settings.landing_root}"))
     _print_parts(settings, ingest)
     if any(state.changed for state in states):

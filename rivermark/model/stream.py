@@ -20,6 +20,7 @@ from rivermark.model.names import check_group, check_name, check_owners
 from rivermark.model.parameters import Parameter, with_parameters
 from rivermark.model.restart_strategy import RestartStrategy
 from rivermark.model.sink import Sink
+from rivermark.model.source_abilities import MessageSource
 from rivermark.model.suite import Suite, check_columns
 from rivermark.model.table import Daily, Table
 from rivermark.model.watermark import WATERMARK_AFTER
@@ -229,7 +230,8 @@ class Stream:
                 "so: declare a stream for each of them"
             )
         reads = self.reads[0]
-        if len(self.reads) > 1 or not isinstance(reads, Ingest) or reads.source.kind != "kafka":
+        is_messages = isinstance(reads, Ingest) and isinstance(reads.source, MessageSource)
+        if len(self.reads) > 1 or not is_messages:
             raise DeclarationError(
                 f"stream '{self.name}': in real time it reads one input, an ingest of a KafkaSource"
             )

@@ -33,11 +33,11 @@ from rivermark.model.source import (
     PlannedSplit,
     PlanRows,
     Records,
-    Source,
     SourceReader,
     Split,
     backlog_of,
 )
+from rivermark.model.source_abilities import NeededVersion, TableSource
 
 FEED: Final = "delta.enableChangeDataFeed"
 CHANGE: Final = ("_change_type", "_commit_version", "_commit_timestamp")
@@ -49,7 +49,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @declared("source", lambda values: values.get("table"))
 @dataclass(frozen=True, kw_only=True)
-class DeltaSource(Source):
+class DeltaSource(TableSource):
     """The rows of a Delta table at any path or URI, also outside the lake.
 
     First the table as it is when it is first read (as `snapshot-<version>`), then the rows of each
@@ -97,6 +97,16 @@ class DeltaSource(Source):
     def open(self, landing_root: str) -> SourceReader:
         """Open the table, which need not exist yet."""
         return _DeltaReader(self)
+
+    def needed(self, planned: Collection[str], read: Collection[str]) -> NeededVersion | None:
+        """Versions that are planned and not read, and those that are not planned yet."""
+        if not planned:
+            return None if self.from_version is None else NeededVersion(self.from_version)
+        unread = [name for name in planned if name not in read]
+        if not unread:
+            return NeededVersion(max(map(version_of, planned)) + 1)
+        oldest = min(unread, key=version_of)
+        return NeededVersion(version_of(oldest), is_snapshot(oldest))
 
 
 @dataclass(frozen=True)

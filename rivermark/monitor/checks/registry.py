@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rivermark.model.source_abilities import LandingSource
 from rivermark.model.stream import AnyStream, Ingest, table_of
 from rivermark.model.table import Table
 from rivermark.monitor.changed_files import UNCHANGED, files_unchanged
@@ -114,7 +115,7 @@ def _checks_of_ingest(ingest: Ingest) -> tuple[StreamCheck, ...]:
         evaluate=lambda settings, _: quarantine_share(settings, ingest),
     )
     checks = [accounted_for, few_quarantined]
-    if ingest.source.kind == "file":
+    if isinstance(ingest.source, LandingSource):
         unchanged = StreamCheck(
             name=UNCHANGED,
             table=ingest.raw,

@@ -8,6 +8,7 @@ from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.reader_positions import Reader
+from rivermark.model.source_abilities import TableSource
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
@@ -32,33 +33,19 @@ def readers_of(lake: Lake, topology: Topology, table: Table) -> list[Reader]:
                 reader = Reader(stream.name, 0)
             if reader is not None:
                 readers.append(reader)
-        if isinstance(stream, Ingest) and stream.source.kind == "delta":
-            reader = _as_source(lake, stream, table)
+        if isinstance(stream, Ingest) and isinstance(stream.source, TableSource):
+            reader = _as_source(lake, stream, stream.source, table)
             readers += [] if reader is None else [reader]
     return readers
 
 
-def _as_source(lake: Lake, ingest: Ingest, table: Table) -> Reader | None:
-    """What an ingest still needs of a table that its source reads; None where it reads another.
-
-    Versions that are planned and not read are needed, and those that are not planned yet. None too
-    before the first plan: it begins with the table as it is then.
-    """
-    # It imports Arrow's datasets, and they pandas, which takes a second.
-    from rivermark.ingest.source.delta_table import DeltaSource, is_snapshot, version_of
-
-    source = ingest.source
-    if not isinstance(source, DeltaSource) or _place(source.table) != _place(lake.path(table)):
+def _as_source(lake: Lake, ingest: Ingest, source: TableSource, table: Table) -> Reader | None:
+    """What an ingest still needs of a table that its source reads; None where it reads another."""
+    if _place(source.table) != _place(lake.path(table)):
         return None
     planned = planned_names(lake, ingest)
-    if not planned:
-        return None if source.from_version is None else Reader(ingest.name, source.from_version)
-    read = _names_read(lake, ingest)
-    unread = [name for name in planned if name not in read]
-    if not unread:
-        return Reader(ingest.name, max(map(version_of, planned)) + 1)
-    oldest = min(unread, key=version_of)
-    return Reader(ingest.name, version_of(oldest), snapshot=is_snapshot(oldest))
+    needed = source.needed(planned, _names_read(lake, ingest) if planned else ())
+    return None if needed is None else Reader(ingest.name, needed.number, snapshot=needed.snapshot)
 
 
 def _names_read(lake: Lake, ingest: Ingest) -> set[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rivermark.lake.full_disk import is_disk_full
 from rivermark.model.errors import RivermarkError
+from rivermark.model.source_abilities import MessageSource
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.desired_state import Desired, DesiredStore
@@ -57,12 +58,8 @@ class Hosting:
         Asks the brokers; BrokersUnreachable where none of them answers.
         """
         sent = [each for stream in self.streams if (each := real_time_of(stream)) is not None]
-        if not sent:
-            return 0
-        from rivermark.ingest.source.kafka.source import KafkaSource
-
         sources = [each.ingest.source for each in sent]
-        return sum(s.partition_count() for s in sources if isinstance(s, KafkaSource))
+        return sum(s.partition_count() for s in sources if isinstance(s, MessageSource))
 
     def run(
         self,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from rivermark.ingest.source.files.options import FileOptions
 from rivermark.model.declared import declared
-from rivermark.model.source import Source, SourceReader
+from rivermark.model.source import SourceReader
+from rivermark.model.source_abilities import LandingSource, SplitAsRead
 
 
 @declared("source", lambda values: values.get("folder"))
 @dataclass(frozen=True, kw_only=True)
-class FileSource(FileOptions, Source):
+class FileSource(FileOptions, LandingSource):
     """Files below `<landing root>/<folder>` whose names fit `pattern`.
 
     Formats: `json` is one object a line; `csv` is one record a line, with a header line unless
@@ -75,3 +77,9 @@ class FileSource(FileOptions, Source):
         from rivermark.ingest.source.files.reader import FileReader
 
         return FileReader(landing_root, self)
+
+    def changed(self, landing_root: str, read: Iterable[SplitAsRead]) -> dict[str, str]:
+        """The files whose content is another one than was read."""
+        from rivermark.ingest.source.files.changes import changed_files
+
+        return changed_files(landing_root, self, read)

@@ -10,12 +10,13 @@ from rivermark.ingest.source.kafka.options import KafkaOptions
 from rivermark.ingest.source.kafka.position import Partition
 from rivermark.model.client_settings import require_kafka_client
 from rivermark.model.declared import declared
-from rivermark.model.source import Source, SourceReader
+from rivermark.model.source import SourceReader
+from rivermark.model.source_abilities import MessageSource
 
 
 @declared("source", lambda values: values.get("pattern") or values.get("topics"))
 @dataclass(frozen=True, kw_only=True)
-class KafkaSource(KafkaOptions, Source):
+class KafkaSource(KafkaOptions, MessageSource):
     """Messages of one topic, of several, or of all whose names fit `pattern`, a regular expression.
 
     `format` says what values are: `json` is an object; `text` (UTF-8) comes in a column `text`;
