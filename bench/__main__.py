@@ -21,6 +21,7 @@ MEASUREMENTS = {
     "process_core": "process functions without Spark: events per CPU second, bytes per key",
     "process_spark": "process functions on Spark: state over a week, 1 M live keys",
     "real_time": "event in a topic to alert in a topic, in Spark's real-time mode",
+    "topics": "event in a topic to admitted row and to published window, beside Flink SQL",
     "warm_batch": "CPU of one warm micro-batch by stream and rows, beside Spark's own Delta sink",
 }
 

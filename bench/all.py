@@ -34,6 +34,7 @@ COMMANDS: Final[Mapping[str, Sequence[str]]] = {
     "many_live_keys": ("process_spark", "--live", "10000000"),
 }
 """What follows `python -m bench` where a measurement's name is not all of it."""
+TOPIC_RATES: Final = (1_000, 5_000, 20_000)
 BEGIN: Final = "<!-- begin: python -m bench all --report -->"
 END: Final = "<!-- end: python -m bench all --report -->"
 
@@ -111,6 +112,21 @@ def latency(**scenarios: str) -> Callable[[Figures], str]:
             f"{title} {figures[f'{name}_latency_p50_s']:.2f} / "
             f"{figures[f'{name}_latency_p99_s']:.2f} s"
             for title, name in scenarios.items()
+        )
+
+    return read
+
+
+def by_rate(figure: str) -> Callable[[Figures], str]:
+    """A figure at each rate of `bench.topics`, of each system that was measured."""
+
+    def read(figures: Figures) -> str:
+        systems = {"ours": "ours", "Flink": "flink"}
+        return ", ".join(
+            f"{title} "
+            + " / ".join(f"{figures[f'{name}_{rate}_{figure}']:.2f}" for rate in TOPIC_RATES)
+            for title, name in systems.items()
+            if name == "ours" or f"{name}_start_s" in figures
         )
 
     return read
@@ -220,6 +236,27 @@ ROWS: Final = (
         "0.15 core",
         "latency",
         lambda f: f"{f['all_idle_cores']:.2f} core",
+    ),
+    Row(
+        "event in a topic to its admitted row at 1,000 / 5,000 / 20,000 events/s, p99 in s",
+        "not measured",
+        "3 at 5,000",
+        "topics",
+        by_rate("rows_p99_s"),
+    ),
+    Row(
+        "event in a topic to the published window that it closes, p99 in s",
+        "not measured",
+        "-",
+        "topics",
+        by_rate("windows_p99_s"),
+    ),
+    Row(
+        "cores for both",
+        "not measured",
+        "at or below Flink's",
+        "topics",
+        by_rate("cores"),
     ),
     Row(
         "1 M live keys, a batch that touches 1 % of them, median / slowest; peak memory",

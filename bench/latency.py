@@ -96,7 +96,9 @@ def files_of_log(table: Path) -> Callable[[], Iterable[Path]]:
         while (log := table / "_delta_log" / f"{version:020d}.json").exists():
             actions = [json.loads(line) for line in log.read_text().splitlines()]
             version += 1
-            yield from (table / action["add"]["path"] for action in actions if "add" in action)
+            added = [action["add"] for action in actions if "add" in action]
+            # What upkeep joins was there before.
+            yield from (table / add["path"] for add in added if add["dataChange"])
 
     return new_files
 

@@ -75,13 +75,13 @@ def reprocessed(home: Path, name: str, day: date) -> None:
     say("reprocessed", tables={name: o.difference.unchanged for name, o in done.tables.items()})
 
 
-def live(home: Path, names: list[str]) -> None:
+def live(home: Path, names: list[str], topology: Topology = TOPOLOGY) -> None:
     """Run streams until the process is ended."""
     settings = Settings(home=home, driver_memory="4g")
     hosting = Hosting(
         settings=settings,
-        topology=TOPOLOGY,
-        streams=[TOPOLOGY.named(name) for name in names],
+        topology=topology,
+        streams=[topology.named(name) for name in names],
         run_id="bench",
         continuous=True,
     )

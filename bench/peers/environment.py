@@ -25,6 +25,7 @@ def set_up() -> None:
     """Make the peers' environments and fetch Flink's JARs, where they are not there."""
     fetch("delta")
     fetch("flink")
+    fetch("flink-kafka")
     for peer in OWN:
         if not ready(peer):
             install(peer)
@@ -80,11 +81,12 @@ def jars(name: str) -> list[str]:
     return sorted(str(jar) for jar in (CACHE / "jars" / name).glob("*.jar"))
 
 
-def variables() -> dict[str, str]:
-    """Where the peers' jobs find their JARs."""
+def variables(*sets: str) -> dict[str, str]:
+    """Where the peers' jobs find their JARs: Flink's are those of the sets (default: `flink`)."""
     # Flink's Parquet format needs Hadoop's client, and Spark ships one.
     hadoop = sorted(str(jar) for jar in spark_jars().glob("hadoop-client-*.jar"))
+    flink = [jar for name in sets or ("flink",) for jar in jars(name)]
     return {
         "BENCH_SPARK_JARS": ",".join(jars("delta")),
-        "BENCH_FLINK_JARS": os.pathsep.join([*jars("flink"), *hadoop]),
+        "BENCH_FLINK_JARS": os.pathsep.join([*flink, *hadoop]),
     }
