@@ -13,7 +13,10 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from rivermark import PerProducer
+from rivermark import PerProducer, Topology
+from rivermark.backfill.context import BackfillContext
+from rivermark.backfill.ingest_replay.replay import SideTables
+from rivermark.backfill.ingest_replay.run import replay_ingest
 from rivermark.ingest.watermark_recovery import admission_watermark
 from rivermark.runtime.checkpoint.watermarks import last_reached
 from rivermark.settings import Settings
@@ -61,6 +64,7 @@ Event = tuple[str, datetime, Decimal]
 class Oracle:
     """What the rule says of files, one a second, from its words alone."""
 
+    lateness: timedelta = MINUTE
     admitted: list[Event] = field(default_factory=list)
     late: list[Event] = field(default_factory=list)
     watermark: datetime | None = None
@@ -81,7 +85,8 @@ class Oracle:
             newest for name, newest in self.newest.items() if self.second - self.heard[name] <= IDLE
         )
         if self.second > IDLE:
-            self.watermark = max(slowest - MINUTE, before or slowest - MINUTE)
+            reached = slowest - self.lateness
+            self.watermark = max(reached, before or reached)
 
     def windows(self) -> list[tuple[str, datetime, int]]:
         """The readings of each sensor and closed window of five minutes."""
@@ -101,6 +106,7 @@ class Producers:
         self.oracle = Oracle()
         self.left: dict[str, datetime | None] = {}
         """The watermark that each file left."""
+        self.files: list[tuple[str, list[Event]]] = []
         self._landing = landing
         self._random = Random(seed)
 
@@ -116,6 +122,7 @@ class Producers:
             events.append((sensor, TEN + minute * MINUTE, Decimal(f"{degrees}00")))
         name = f"{producer}/{len(self.left):02}.json"
         self._landing.put(f"{FOLDER}/{name}", *lines)
+        self.files.append((producer, events))
         self.oracle.file(producer, events)
         self.left[name] = self.oracle.watermark
 
@@ -215,6 +222,53 @@ def test_rows_that_executors_write_carry_the_same_watermark(
 
     assert producers.oracle.late
     assert carried(spark, settings) == producers.left
+
+
+@pytest.mark.long
+def test_a_replay_of_its_raw_rows_decides_as_the_stream_did_or_by_another_lateness(
+    spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # In several parts, each of which goes on with the progress of the one before.
+    monkeypatch.setattr("rivermark.backfill.ingest_replay.replay.ROWS_AT_ONCE", 10)
+    settings = settings.model_copy(update={"files_per_trigger": 3})
+    producers = Producers(landing, seed=10)
+    for step in range(8):
+        producers.some("slow", 3 * step)
+        producers.some("fast", 600 + 3 * step)
+        if step == 4:
+            run(spark, settings, PRODUCED)
+        producers.put("slow", 3 * step - 0.505, 3 * step + 2.95)
+    run(spark, settings, PRODUCED)
+    producers.put("slow", 2 * DAY)
+    producers.put("fast", 2 * DAY + 1)
+    producers.put("slow", 20, 2 * DAY + 2)
+    run(spark, settings, PRODUCED)
+    context = BackfillContext(
+        settings=settings, topology=Topology([PRODUCED]), spark=lambda: spark, run_id="again"
+    )
+    side = SideTables.of(PRODUCED)
+
+    for day in (THE_DAY, THE_DAY + timedelta(days=2)):
+        same = replay_ingest(context, PRODUCED.name, day, day)
+
+        assert (same.turns, same.rows_changed) == ((), 0)
+        batches = range(same.replayed.first_batch, same.replayed.last_batch + 1)
+        assert (batches.start > 0) == (day > THE_DAY)
+        for again, published in ((side.admitted, PRODUCED.admitted), (side.late, PRODUCED.late)):
+            columns = ("_ingest_batch", "_file", "_row", "at", "_watermark_after")
+            stream = rows(spark, settings, published, *columns)
+            expected = [row for row in stream if row["_ingest_batch"] in batches]
+            assert expected
+            assert_rows_equal(rows(spark, settings, again, *columns), expected)
+
+    longer = Oracle(lateness=4 * MINUTE)
+    for producer, events in producers.files:
+        longer.file(producer, events)
+    fewer = len(producers.oracle.late) - len(longer.late)
+    assert longer.late
+    assert fewer > 0
+    other = replay_ingest(context, PRODUCED.name, THE_DAY, THE_DAY, lateness_seconds=240)
+    assert [(t.before, t.after, t.rows) for t in other.turns] == [("late", "admitted", fewer)]
 
 
 def carried(spark: SparkSession, settings: Settings) -> dict[str, datetime | None]:
