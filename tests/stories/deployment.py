@@ -54,6 +54,19 @@ LAST_TICK: Final = """
 }
 """
 LOOKED: Final = ("SKIPPED", "SUCCESS")
+NIGHTLY_MERGE: Final = """
+{
+  scheduleOrError(scheduleSelector: {repositoryLocationName: "rivermark",
+    repositoryName: "__repository__", scheduleName: "fold_late_nightly"}) {
+    ... on Schedule { scheduleState { id status } }
+  }
+}
+"""
+STOP: Final = """
+mutation Stop($id: String!) {
+  stopRunningSchedule(id: $id) { __typename ... on PythonError { message } }
+}
+"""
 
 
 @dataclass
@@ -178,11 +191,18 @@ class Deployment:
         ticks = (sensor.get("sensorState") or {}).get("ticks") or []
         return any(t["timestamp"] > since and t["status"] in LOOKED for t in ticks)
 
-    def ask(self, query: str) -> Any:
+    def without_nightly_merge(self) -> None:
+        """Let no late row be merged, at whatever hour a story runs: its oracle merges none."""
+        wait_until(lambda: self._serves(0), 120, reason="the page serves", interval=0.5)
+        state = self.ask(NIGHTLY_MERGE)["scheduleOrError"]["scheduleState"]
+        stopped = self.ask(STOP, id=state["id"])["stopRunningSchedule"]
+        assert stopped["__typename"] == "ScheduleStateResult", stopped
+
+    def ask(self, query: str, **variables: str) -> Any:
         """What Dagster's page returns for a GraphQL query."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}/graphql",
-            json.dumps({"query": query}).encode(),
+            json.dumps({"query": query, "variables": variables}).encode(),
             {"Content-Type": "application/json"},
         )
         with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310

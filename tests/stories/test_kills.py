@@ -69,6 +69,7 @@ def run_the_story(
     story: list[str] = []
     dice = random.Random(SEED)  # seeded: the moments are the same each time
     with deployed(folder) as deployment:
+        deployment.without_nightly_merge()
         landing = Path(deployment.settings.landing_root)
         plan = DripPlan(
             rate=rate,
