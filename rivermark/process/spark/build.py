@@ -27,8 +27,8 @@ from rivermark.process.spark.stateful import TICK, BucketProcessor
 from rivermark.process.spark.writing import (
     DEAD,
     MAIN,
-    OutputWriter,
     Tagged,
+    WireWriter,
     unpacked,
     writer_for,
 )
@@ -64,7 +64,7 @@ class ProcessBuild(BindableBuild):
     meter: Meter | None = field(default=None, repr=False)
     placing: Placing | None = None
     replays: DataFrame | None = field(default=None, repr=False)
-    _writer: OutputWriter | None = field(default=None, repr=False)
+    _writer: WireWriter | None = field(default=None, repr=False)
     _built: StructType | None = field(default=None, repr=False)
 
     def bound(self, stream: Stream) -> ProcessBuild:

@@ -20,7 +20,7 @@ from rivermark.process.spark.determinism import check_keys
 from rivermark.process.spark.meter import Meter
 from rivermark.process.spark.reading import InputReader
 from rivermark.process.spark.replaying import REPLAYED, TIMERS, again, set_again
-from rivermark.process.spark.writing import OutputWriter
+from rivermark.process.spark.writing import WireWriter
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Core:
     make: Callable[[], KeyedProcess[Any, Any]]
     limits: Limits
     readers: tuple[InputReader, ...]
-    writer: OutputWriter
+    writer: WireWriter
     meter: Meter | None = None
     labels: tuple[int, ...] = ()
     page_from: int = PAGE_FROM

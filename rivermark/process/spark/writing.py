@@ -157,7 +157,7 @@ def _json(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class OutputWriter:
+class WireWriter:
     """Turns a batch's outputs into wire rows; made on the driver, used by the workers."""
 
     forms: tuple[RowForm, ...]
@@ -183,7 +183,7 @@ class OutputWriter:
         return StructType([StructField(ROWS, ArrayType(self.schema, False), False)])
 
 
-def writer_for(declared: Declaration, tables: dict[str, Table]) -> tuple[OutputWriter, StructType]:
+def writer_for(declared: Declaration, tables: dict[str, Table]) -> tuple[WireWriter, StructType]:
     """The writer for a process whose tags go to these tables, and the columns that it gives.
 
     Raises DeclarationError for a tag without table, a column without field, or types that do not
@@ -210,7 +210,7 @@ def writer_for(declared: Declaration, tables: dict[str, Table]) -> tuple[OutputW
         )
     schema = StructType([StructField(n, wire[n]) for n in (TAG, *columns)])
     built = StructType([StructField(n, t) for n, t in columns.items()])
-    return OutputWriter(tuple(forms), schema, to_arrow_type(schema, timezone="UTC")), built
+    return WireWriter(tuple(forms), schema, to_arrow_type(schema, timezone="UTC")), built
 
 
 def _merged(process: str, tables: dict[str, Table]) -> dict[str, DataType]:

@@ -50,7 +50,7 @@ LEAST_BYTES: Final = BATCH_BYTES // 16
 """An input of which little waited at the start may have more of it later."""
 
 
-class StreamWatermark(Watermark):
+class CheckpointWatermark(Watermark):
     """As the checkpoint and the statistics of the inputs tell it."""
 
     def __init__(self, lake: Lake, stream: Stream, checkpoint: str) -> None:
@@ -96,7 +96,7 @@ class AppendHost(QueryHost):
             "spark.sql.streaming.noDataMicroBatches.enabled": str(closes).lower(),
         }
         self.trigger.inputs += [self.lake.path(table_of(read)) for read in stream.reads]
-        self.watermark = StreamWatermark(self.lake, stream, self.checkpoint)
+        self.watermark = CheckpointWatermark(self.lake, stream, self.checkpoint)
         self._holding = [True] * len(stream.reads)
         """Which inputs hold the watermark back."""
         self._static = StaticTables(self.lake, stream)

@@ -23,8 +23,8 @@ POLLS: Final = 5
 
 
 @dataclass
-class Pace:
-    """When to look again, by what the last looks took that planned nothing.
+class PollInterval:
+    """When to poll again, by what the last polls took that planned nothing.
 
     Planning is work that input brings, and the next input does not wait for it.
     """
@@ -32,7 +32,7 @@ class Pace:
     pauses: deque[float] = field(default_factory=lambda: deque(maxlen=POLLS))
 
     def after(self, took: float, worked: float, *, planned: int) -> float:
-        """Seconds until the next look."""
+        """Seconds until the next poll."""
         own = pause(took, worked)
         if not planned:
             self.pauses.append(own)
@@ -45,7 +45,7 @@ class Poller:
     def __init__(self) -> None:
         self._backlogs: dict[str, Backlog] = {}
         self._due: dict[str, float] = {}
-        self._paces: dict[str, Pace] = {}
+        self._intervals: dict[str, PollInterval] = {}
         self._failures: dict[str, Exception] = {}
         self._lock = threading.Lock()
         # Held while a folder is listed, which may take long: only `remove` waits for that.
@@ -57,7 +57,7 @@ class Poller:
         """Poll the backlog of a stream, in place of an earlier one."""
         with self._lock:
             self._backlogs[name], self._due[name] = backlog, 0.0
-            self._paces[name] = Pace()
+            self._intervals[name] = PollInterval()
         if not self._thread.is_alive():
             self._thread.start()
 
@@ -92,7 +92,7 @@ class Poller:
             backlog = self._backlogs.get(name)
             if backlog is None or began < self._due[name]:
                 return
-            pace = self._paces[name]
+            interval = self._intervals[name]
         try:
             planned = backlog.poll()
         except Exception as error:
@@ -102,7 +102,7 @@ class Poller:
             return
         now = time.monotonic()
         worked = time.thread_time() - worked
-        self._due[name] = now + pace.after(now - began, worked, planned=planned)
+        self._due[name] = now + interval.after(now - began, worked, planned=planned)
 
 
 def pause(took: float, worked: float) -> float:

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from rivermark.runtime.query.base import Backlog
-from rivermark.runtime.supervision.file_poller import POLLS, Pace, Poller, pause
+from rivermark.runtime.supervision.file_poller import POLLS, Poller, PollInterval, pause
 from rivermark.testing import wait_until
 
 
@@ -74,17 +74,17 @@ def test_a_look_that_works_is_rare_and_one_that_only_waits_comes_again_soon() ->
 
 
 def test_planning_and_a_busy_machine_put_no_look_off() -> None:
-    pace = Pace()
-    assert pace.after(0.01, 0.01, planned=0) == 0
-    assert pace.after(0.5, 0.1, planned=3) == 0, "what was planned is no cost of looking"
-    assert pace.after(0.5, 0.002, planned=0) == 0, "one look that waited says nothing"
+    interval = PollInterval()
+    assert interval.after(0.01, 0.01, planned=0) == 0
+    assert interval.after(0.5, 0.1, planned=3) == 0, "what was planned is no cost of looking"
+    assert interval.after(0.5, 0.002, planned=0) == 0, "one look that waited says nothing"
 
 
 def test_a_folder_that_is_slow_to_list_is_looked_at_less_often_whatever_is_found_in_it() -> None:
-    pace = Pace()
-    assert pace.after(10, 10, planned=1) == pytest.approx(200)
-    assert pace.after(0.01, 0.01, planned=0) == 0
+    interval = PollInterval()
+    assert interval.after(10, 10, planned=1) == pytest.approx(200)
+    assert interval.after(0.01, 0.01, planned=0) == 0
     for took in range(1, POLLS):
-        assert pace.after(took, took, planned=0) == 0
-    assert pace.after(2, 2, planned=0) == pytest.approx(20)
-    assert pace.after(60, 60, planned=9) == pytest.approx(20)
+        assert interval.after(took, took, planned=0) == 0
+    assert interval.after(2, 2, planned=0) == pytest.approx(20)
+    assert interval.after(60, 60, planned=9) == pytest.approx(20)
