@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
@@ -94,15 +94,18 @@ def _renamed(schema: Any) -> Iterator[str]:
             yield from _renamed(schema.get(part))
 
 
-def read_all(table: DeltaTable) -> pa.Table:
+def read_all(table: DeltaTable, columns: Collection[str] = ()) -> pa.Table:
     """All rows of an opened version without partitions, read without Arrow's datasets.
 
+    With `columns` only these, of those that the table has.
     Raises TableDamaged for a data file that is damaged, and as `dataset_of`.
     """
     check_readable(table)
     from pyarrow.parquet import ParquetFile
 
     schema = pa.schema(table.schema().to_arrow())
+    if columns:
+        schema = pa.schema([field for field in schema if field.name in columns])
     store, folder = filesystem(table.table_uri)
     folder = folder.rstrip("/")
     parts = []
@@ -114,7 +117,8 @@ def read_all(table: DeltaTable) -> pa.Table:
             store.open_input_file(f"{folder}/{name}") as content,
             ParquetFile(content, page_checksum_verification=True) as file,
         ):
-            own = pa.schema([field for field in schema if field.name in file.schema_arrow.names])
+            in_file = set(file.schema_arrow.names)
+            own = pa.schema([field for field in schema if field.name in in_file])
             parts.append(file.read(columns=own.names).select(own.names).cast(own))
     if not parts or any(len(part.schema) < len(schema) for part in parts):
         parts.append(schema.empty_table())

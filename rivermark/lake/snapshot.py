@@ -31,15 +31,18 @@ def open_table(lake: Lake, table: Table) -> dataset.Dataset:
     return once_per_snapshot(("table", lake.path(table)), lambda: dataset_of(_newest(lake, table)))
 
 
-def open_whole(lake: Lake, table: Table) -> dataset.Dataset | pa.Table:
+def open_whole(
+    lake: Lake, table: Table, columns: tuple[str, ...] = ()
+) -> dataset.Dataset | pa.Table:
     """As `open_table`, for queries over all rows of a table without partitions.
 
-    A small one is read at once: Arrow's datasets import pandas, which takes longer than that.
+    A small one is read at once, with `columns` at least these of its columns: Arrow's datasets
+    import pandas, which takes longer than that.
     """
     newest = _newest(lake, table)
     if recorded_rows(newest) > READ_AT_ONCE:
         return open_table(lake, table)
-    return once_per_snapshot(("rows", lake.path(table)), lambda: read_all(newest))
+    return once_per_snapshot(("rows", lake.path(table), columns), lambda: read_all(newest, columns))
 
 
 def _newest(lake: Lake, table: Table) -> DeltaTable:

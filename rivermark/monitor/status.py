@@ -24,6 +24,8 @@ from rivermark.settings import Settings
 SILENCE: Final = timedelta(minutes=1)
 RECENT: Final = timedelta(days=7)
 
+COUNTED: Final = ("stream", "rows", "admitted", "late", "quarantined")
+"""Of the outcomes of files, of which there is one a batch: the sums need no other columns."""
 FILES: Final = """
 SELECT stream, sum(rows)::BIGINT AS rows_in, sum(admitted)::BIGINT AS admitted,
        sum(late)::BIGINT AS late, sum(quarantined)::BIGINT AS quarantined
@@ -82,7 +84,7 @@ def status_of(
     """
     streams = list(streams)
     times = {"day": now - timedelta(days=1), "recent": now - RECENT}
-    files = _by_stream(settings, INGEST_FILES, "outcomes", FILES)
+    files = _by_stream(settings, INGEST_FILES, "outcomes", FILES, columns=COUNTED)
     batches = _by_stream(settings, STREAM_PROGRESS, "progress", BATCHES, times)
     watermarks = watermarks_of(settings, streams)
     beats = HeartbeatStore(settings.state).read()
@@ -149,12 +151,13 @@ def _by_stream(
     name: str,
     sql: str,
     values: Mapping[str, object] | None = None,
+    columns: tuple[str, ...] = (),
 ) -> dict[str, dict[str, Any]]:
     lake = settings.lake()
     if not lake.exists(table):
         return {}
     by_stream = {}
-    for row in query(sql, {name: open_whole(lake, table)}, values or {}):
+    for row in query(sql, {name: open_whole(lake, table, columns)}, values or {}):
         times = {k: v.astimezone(UTC) for k, v in row.items() if isinstance(v, datetime)}
         by_stream[str(row["stream"])] = {**row, **times}
     return by_stream

@@ -135,6 +135,10 @@ def test_every_published_table_is_fresh_for_as_long_as_its_rows_may_take(
     live = {"taxi/rides", "taxi/hourly", "taxi/daily", "taxi/local", "watch/alerts"}
     assert windows == dict.fromkeys(live, LIVE_FRESH)
 
+    for stream in TOPOLOGY.streams:
+        published = (stream.admitted,) if isinstance(stream, Ingest) else stream.tables
+        assert all(freshness(stream, table) for table in published), stream.name
+
     [rides] = [stream for stream in SMALL.streams if isinstance(stream, Ingest)]
     dump = replace(rides, lateness=None)
     declared = replace(rides, fresh_within=timedelta(hours=1))

@@ -55,6 +55,12 @@ def test_columns_that_have_their_own_names_in_files_are_read(tmp_path: Path) -> 
     assert read_all(table).to_pylist() == ROWS.to_pylist()
 
 
+def test_some_columns_alone_are_read(tmp_path: Path) -> None:
+    table = mapped(tmp_path, {})
+
+    assert read_all(table, ("id", "none")).to_pylist() == [{"id": 1}, {"id": 2}]
+
+
 def test_deletion_vectors_are_refused_where_files_alone_are_read(tmp_path: Path) -> None:
     features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
     table = mapped(tmp_path, {}, minReaderVersion=3, minWriterVersion=7, **features)
