@@ -7,7 +7,7 @@
 
 With `--page` it takes the dashboard alone, light and dark, on a desk and on a phone; with
 `--data-docs` the index of the suites. `tests/stories/test_tour.py` does the README's tour and takes
-the pictures of the UI, where RIVERMARK_PICTURES says to which folder.
+those of the UI and of the dashboard, where RIVERMARK_PICTURES says to which folder.
 
 Needs Debian's packages `chromium` and `chromium-driver`. Speaks the WebDriver protocol itself: no
 further package is needed for a few pictures.
@@ -29,20 +29,22 @@ from pathlib import Path
 from typing import Any
 
 PAGES = {
-    "lineage": ("/locations/rivermark/asset-groups/taxi_events", "hourly_winners"),
-    "runs": ("/runs", "taxi_events_live"),
-    "automation": ("/automation", "report_tables"),
-    "asset": ("/assets/taxi/hourly_winners?view=overview", "window_start"),
+    "lineage": ("/locations/rivermark/asset-groups/taxi_events", "hourly_winners", 1240),
+    "runs": ("/runs", "taxi_events_live", 500),
+    "automation": ("/automation", "report_tables", 1040),
+    "asset": ("/assets/taxi/hourly_winners?view=overview", "window_start", 1100),
     "partitions": (
         "/assets/taxi/driver_tips?view=partitions&partition={day}",
         "Latest materialization",
+        900,
     ),
     "checks": (
         "/assets/taxi/fare_events?view=checks&checkDetail=every_row_is_accounted_for",
         "every_row_is_accounted_for Succeeded",
+        900,
     ),
 }
-"""Page, and a text that it shows once its queries have answered."""
+"""Page, a text that it shows once its queries have answered, and the height that holds it."""
 
 PATIENCE = 120
 DRAWN = 8
@@ -50,7 +52,7 @@ DRAWN = 8
 
 LOOKS = {
     "dashboard": ("", 1440, 840, False),
-    "dashboard_results": ("#results", 1280, 760, False),
+    "dashboard_results": ("#results", 1280, 1140, False),
     "dashboard_days": ("#stream-taxi-trip_events", 1280, 1000, False),
     "dashboard_phone_dark": ("#stream-taxi-trip_events", 390, 1100, True),
 }
@@ -166,10 +168,24 @@ def take_pictures(
     browser: Browser, url: str, day: date, out: Path, names: Iterable[str] = PAGES
 ) -> None:
     """Take the pictures of a UI; `day` is a finished day of the table whose days are shown."""
-    browser.look(1440, 900, dark=False)
     for name in names:
-        page, text = PAGES[name]
+        page, text, height = PAGES[name]
+        browser.look(1440, height, dark=False)
         browser.picture(url + page.format(day=day), text, out / f"{name}.png")
+
+
+def take_dashboard(browser: Browser, page: Path, out: Path) -> None:
+    """Take the pictures of a dashboard that was drawn to a file."""
+    for name, (place, width, height, dark) in LOOKS.items():
+        browser.look(width, height, dark=dark)
+        address = page.resolve().as_uri() + place
+        browser.picture(address, "Streams and their days", out / f"{name}.png")
+
+
+def take_data_docs(browser: Browser, index: Path, out: Path) -> None:
+    """Take the picture of the index of Data Docs."""
+    browser.look(1100, 760, dark=False)
+    browser.picture(index.resolve().as_uri(), "The newest run", out / "data_docs.png")
 
 
 def main() -> None:
@@ -186,14 +202,10 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     browser = Browser()
     try:
-        for name, (place, width, height, dark) in LOOKS.items() if options.page else ():
-            browser.look(width, height, dark=dark)
-            address = options.page.resolve().as_uri() + place
-            browser.picture(address, "Streams and their days", options.out / f"{name}.png")
+        if options.page:
+            take_dashboard(browser, options.page, options.out)
         if options.data_docs:
-            browser.look(1100, 900, dark=False)
-            index = options.data_docs.resolve().as_uri()
-            browser.picture(index, "The newest run", options.out / "data_docs.png")
+            take_data_docs(browser, options.data_docs, options.out)
         if not (options.page or options.data_docs):
             take_pictures(browser, options.url, options.day, options.out, options.only)
     finally:

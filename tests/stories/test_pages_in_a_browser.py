@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,14 @@ return [...document.querySelectorAll('.wide, .tiles li, summary')]
 """
 """What is wider than its place."""
 
+NAMED = """
+const place = document.getElementById(arguments[0]);
+const folded = place.closest('details > summary + div');
+const top = (folded ? folded.previousElementSibling : place).getBoundingClientRect().top;
+return top > -1 && top < innerHeight;
+"""
+"""Whether the name of a place that was gone to is in the window."""
+
 FIND = """
 const box = document.getElementById('find');
 box.value = arguments[0];
@@ -159,7 +168,7 @@ def test_the_other_pages_fit_the_window_too(
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="needs axe-core: setup/axe.sh fetches it by npm")
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+@pytest.mark.parametrize(("width", "dark"), LOOKS)
 def test_an_audit_of_accessibility_finds_nothing_serious(
     browser: Any, address: str, others: list[str], width: int, dark: bool
 ) -> None:
@@ -178,8 +187,11 @@ def test_it_asks_the_network_for_nothing(browser: Any, address: str) -> None:
     assert browser.evaluate("return performance.getEntriesByType('resource').length") == 0
 
 
-def test_each_link_leads_to_something_that_is_then_seen(browser: Any, address: str) -> None:
-    browser.look(1280, 900, dark=False)
+@pytest.mark.parametrize("width", [1280, 390])
+def test_each_link_leads_to_something_that_is_then_seen(
+    browser: Any, address: str, width: int
+) -> None:
+    browser.look(width, 900, dark=False)
     browser.open(address)
     links = browser.evaluate(
         "return [...document.querySelectorAll('a')].map(a => a.getAttribute('href'))"
@@ -195,7 +207,9 @@ def test_each_link_leads_to_something_that_is_then_seen(browser: Any, address: s
             n,
         )
         seen = "return document.getElementById(arguments[0])?.checkVisibility()"
-        assert browser.evaluate(seen, link.removeprefix("#")) is True, link
+        place = link.removeprefix("#")
+        assert browser.evaluate(seen, place) is True, link
+        wait_until(partial(browser.evaluate, NAMED, place), 60, reason=f"{place} is named")
 
 
 def test_a_suite_leads_to_its_data_docs(browser: Any, home: Settings) -> None:

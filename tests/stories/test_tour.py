@@ -14,7 +14,7 @@ import sys
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -108,13 +108,14 @@ def size(folder: Path) -> int:
 def test_the_tour_of_the_readme_leaves_few_events_and_no_alarm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_pictures: Any
 ) -> None:
+    home = tmp_path / "home"
     ui, activate, drip, resume = commands_of_the_tour()
     assert (ui, activate) == ("make ui", ". .venv/bin/activate")
     for name, value in {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
         "DAGSTER_HOME": str(tmp_path / "dagster"),
-        "RIVERMARK_HOME": str(tmp_path / "home"),
+        "RIVERMARK_HOME": str(home),
         "RIVERMARK_PAGES_PORT": str(free_port()),
     }.items():
         monkeypatch.setenv(name, value)
@@ -142,12 +143,11 @@ def test_the_tour_of_the_readme_leaves_few_events_and_no_alarm(
                 is_reported, PATIENCE, reason="the drip's events end the demo's day", interval=1
             )
             if shutil.which("chromedriver"):
-                window = make_pictures.Browser()
                 address = f"http://127.0.0.1:{deployment.port}"
-                try:
+                run("rivermark dashboard")
+                with closing(make_pictures.Browser()) as window:
                     make_pictures.take_pictures(window, address, yesterday, pictures)
-                finally:
-                    window.close()
+                    make_pictures.take_dashboard(window, home / "pages/dashboard.html", pictures)
             run(f"rivermark pause {GROUP}")
             wait_until(
                 lambda: is_paused(deployment, instance), reason="the group is paused", interval=1
@@ -169,4 +169,10 @@ def test_the_tour_of_the_readme_leaves_few_events_and_no_alarm(
         assert twice == {}
         assert len(days) < MANY_DAYS
         assert alarms(instance) == []
-        assert size(tmp_path / "dagster") < size(tmp_path / "home" / "lake")
+        dagster, lake = size(tmp_path / "dagster"), size(home / "lake")
+        of_group = {table.name for stream in TOPOLOGY.group(GROUP) for table in stream.tables}
+        print(  # noqa: T201 - docs/operations/streams-in-dagster.md says them
+            f"{len(days)} events of days, {sum(name in of_group for name, _ in days)} of {GROUP}; "
+            f"{dagster:,} bytes of Dagster's, {lake:,} of the lake"
+        )
+        assert dagster < lake
