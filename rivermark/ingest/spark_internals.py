@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, Final
+from uuid import uuid4
 
 import pyarrow as pa
 import pyspark
@@ -142,6 +143,14 @@ class PlannedProjection:
         As JSON writes it, but for texts whose comparison is not that of their bytes.
         """
         return str(self._part(place).dataType().typeName())
+
+    def constants(self, place: Sequence[int]) -> list[str | None]:
+        """The constants of an `InSet` at a place, as Spark writes them as texts; None for null."""
+        values = self._part(place).hset()
+        mark = f" {uuid4().hex} "
+        has_null = bool(values.contains(None))
+        texts: str = (values.excl(None) if has_null else values).mkString(mark)
+        return [*texts.split(mark), *([None] if has_null else [])]
 
     def parts(self, places: Sequence[Sequence[int]]) -> PlannedProjection:
         """The same for parts of the columns."""

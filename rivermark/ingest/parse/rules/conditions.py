@@ -66,7 +66,7 @@ class Conditions:
         plan = planned.to_json()
         if plan is None:
             return None
-        columns = expressions_of(plan)
+        columns = expressions_of(plan, planned.constants)
         places = places_in([*columns.values()])
 
         def ask(parts: Sequence[Expression], rows: pa.Table) -> pa.Table | None:

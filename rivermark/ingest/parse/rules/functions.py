@@ -35,6 +35,8 @@ def apply(expression: Expression, arguments: Sequence[Vector], zone_of: moments.
             return logic.null_safe_equal(left, right)
         case "In", [value, *candidates] if candidates:
             return logic.is_in(value, candidates)
+        case "InSet", [value]:
+            return logic.is_in_set(value, details["constants"])
         case "If", [condition, yes, no]:
             return logic.first_true([(condition, yes)], no)
         case "CaseWhen", _:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 import numpy as np
@@ -18,13 +18,16 @@ def literal(kind: str, text: str | None) -> Vector:
     """A constant, which stands for every row.
 
     Raises:
-        Untranslatable: a null of no type, or a type that is not held here.
+        Untranslatable: a null of no type, a type that is not held here, or more than 64 bits.
     """
     held = type_of(kind)
     if held.kind == "text":
         return Vector(held, pa.array([text or ""], pa.string()), _valid(text))
     value = 0 if text is None else _value(held, text)
-    return Vector(held, np.array([value], held.dtype), _valid(text))
+    try:
+        return Vector(held, np.array([value], held.dtype), _valid(text))
+    except OverflowError as error:
+        raise Untranslatable(text) from error
 
 
 def _valid(text: str | None) -> Any:
@@ -50,3 +53,20 @@ def _value(kind: Type, text: str) -> Any:
     except (KeyError, ValueError) as error:
         raise Untranslatable(text) from error
     raise Untranslatable(text)
+
+
+def inner(kind: Type, text: str) -> int:
+    """A constant as Spark holds it: a number of ticks or days, or the value itself.
+
+    Raises:
+        Untranslatable: it is no whole number of a type that is held here.
+    """
+    if kind.kind not in ("integer", "decimal", "timestamp", "date"):
+        raise Untranslatable(f"{kind} as whole numbers")
+    try:
+        value = Decimal(text).scaleb(kind.scale)
+    except InvalidOperation as error:
+        raise Untranslatable(text) from error
+    if value != value.to_integral_value() or not -(2**63) <= value < 2**63:
+        raise Untranslatable(text)
+    return int(value)

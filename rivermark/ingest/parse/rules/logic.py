@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rivermark.ingest.parse.lane.lines import Mask
+from rivermark.ingest.parse.rules.literals import inner
 from rivermark.ingest.parse.rules.numbers import same_type
 from rivermark.ingest.parse.rules.vector import Type, Untranslatable, Vector, both, either
 
@@ -127,6 +128,24 @@ def is_in(value: Vector, candidates: Sequence[Vector]) -> Vector:
         outcome = disjunction(outcome, compare("EqualTo", value, candidate))
     # A value that is null is compared with nothing; the doubt of one candidate is that of all.
     return outcome
+
+
+def is_in_set(value: Vector, constants: Sequence[str | None]) -> Vector:
+    """IN of many constants, which are texts as Spark writes its own values.
+
+    Raises:
+        Untranslatable: constants of doubles, of which two zeros are equal, and of no Unicode.
+    """
+    texts = [text for text in constants if text is not None]
+    if any("\ufffd" in text for text in texts):
+        raise Untranslatable("texts that were replaced")
+    if value.type.kind == "text":
+        holds = bools(pc.is_in(value.values, pa.array(texts, pa.string())))
+    else:
+        holds = np.isin(value.values, np.array([inner(value.type, t) for t in texts], np.int64))
+    # Beside a null, what equals none of the others may equal that.
+    valid = value.valid if len(texts) == len(constants) else both(holds, value.valid)
+    return Vector(BOOLEAN, holds, valid, value.doubtful)
 
 
 def first_true(branches: Sequence[tuple[Vector, Vector]], otherwise: Vector | None) -> Vector:

@@ -13,7 +13,7 @@ import pytest
 
 from rivermark.ingest.parse.lane.zones import Change, Zone
 from rivermark.ingest.parse.rules.evaluation import Evaluator
-from rivermark.ingest.parse.rules.expression import Expression, expressions_of, places_in
+from rivermark.ingest.parse.rules.expression import Expression, Place, expressions_of, places_in
 from rivermark.ingest.parse.rules.parts import FEW
 from rivermark.ingest.parse.rules.texts import is_portable
 
@@ -40,6 +40,10 @@ def plan(**conditions: Nodes) -> str:
     return json.dumps([{"class": "Project", "num-children": 1, "projectList": columns}])
 
 
+def no_constants(_: Place) -> list[str | None]:
+    return []
+
+
 NEW_YORK = Zone(0, 2**31, -18000, [Change(1_710_054_000, -18000, -14400)])
 
 
@@ -60,7 +64,7 @@ class Spark:
             self.asked.append(sent.to_pylist())
             return pa.table({f"part_{n}": [True] * sent.num_rows for n in range(len(parts))})
 
-        expressions = expressions_of(plan(**conditions))
+        expressions = expressions_of(plan(**conditions), no_constants)
         return Evaluator(expressions, rows.schema, lambda _: self.kind, lambda _: NEW_YORK, ask)
 
 
@@ -114,14 +118,36 @@ def test_what_overflows_or_divides_by_zero_is_in_doubt() -> None:
 
 
 def test_parts_that_differ_in_what_json_does_not_say_are_evaluated_each() -> None:
-    first, second = (node("InSet", col("n", "long"), hset=None) for _ in range(2))
+    first, second = (node("Like", col("n", "long"), escapeChar=None) for _ in range(2))
     like, again = (node("Lower", col("s", "string")) for _ in range(2))
-    told = expressions_of(plan(first=first, second=second, like=like, again=again))
+    told = expressions_of(plan(first=first, second=second, like=like, again=again), no_constants)
 
     assert told["first"] is not told["second"]
     assert places_in([*told.values()])[told["second"]] == (1,)
     assert told["like"] is told["again"]
     assert told["first"].children == told["second"].children
+
+
+def test_the_constants_of_a_set_are_asked_for_by_its_place() -> None:
+    sets: dict[Place, list[str | None]] = {
+        (0,): ["1", "2"],
+        (1, 1): ["1", "2"],
+        (2, 0): ["1", None],
+    }
+    one = node("InSet", col("i"), hset=None)
+    conditions = plan(first=one, second=node("And", A, one), third=node("Not", one))
+    told = expressions_of(conditions, lambda place: sets[place])
+    assert told["second"].children[1] is told["first"]
+    assert told["third"].children[0] is not told["first"]
+
+    rows = pa.table({"i": pa.array([1, 3, None], pa.int32()), "a": [True, True, True]})
+    evaluator = Evaluator(told, rows.schema, str, lambda _: NEW_YORK, lambda *_: None)
+    held = {name: outcome.holds.tolist() for name, outcome in evaluator.evaluate(rows).items()}
+    assert held == {
+        "first": [True, False, False],
+        "second": [True, False, False],
+        "third": [False, False, False],
+    }
 
 
 def test_longs_are_not_compared_as_doubles() -> None:
@@ -220,7 +246,8 @@ def test_a_part_takes_all_that_depends_on_the_same_texts_with_it() -> None:
 def test_equal_expressions_are_one() -> None:
     total = node("Add", col("i"), col("j"))
     expressions = expressions_of(
-        plan(a=node("GreaterThan", total, lit(1)), b=node("LessThan", total, lit(1)))
+        plan(a=node("GreaterThan", total, lit(1)), b=node("LessThan", total, lit(1))),
+        no_constants,
     )
     first, second = expressions["a"], expressions["b"]
     assert first.children == second.children
