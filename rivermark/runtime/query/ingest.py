@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -46,6 +47,7 @@ class SourceBacklog:
         self.running = False
         self.read = planner.newest
         """The newest planned batch that was read."""
+        self._left = True
         self._last = Poll()
         self._parts: Sequence[Part] = ()
         self._full_poll = 0.0
@@ -73,6 +75,17 @@ class SourceBacklog:
         except RivermarkError:
             # As where no broker answers, which the poll itself says.
             self._parts = ()
+
+    def taken(self, batches: Collection[int]) -> None:
+        """Note which planned batches a micro-batch has read."""
+        self.read = max(self.read, *batches)
+        # As many as it may take, or not the newest: others are behind them.
+        full = len(batches) >= PLANNED_PER_TRIGGER
+        self._left = full or max(batches) < self.planner.newest
+
+    def is_left(self) -> bool:
+        """Whether planned batches may be left behind what was read last in this run."""
+        return self._left or self.read < self.planner.newest
 
     def settle(self) -> None:
         """Poll until nothing becomes ready by waiting; what cannot be read stays waiting."""
@@ -137,6 +150,22 @@ class IngestWatermark(Watermark):
         return progress.newest if lateness is None else progress.watermark(lateness)
 
 
+@dataclass
+class IngestTrigger(Trigger):
+    """Triggered again after a batch for planned batches alone: nothing else waits for a look.
+
+    So a commit of the plan does not come upon a look that finds nothing. And it rests no longer
+    than its interval: every other stream waits for what it admits, and its batches cost little.
+    """
+
+    share: float = 1.0
+    is_left: Callable[[], bool] = lambda: True
+
+    def again(self) -> bool:
+        """Whether the last batch may have left planned ones."""
+        return self.is_left()
+
+
 class IngestHost(QueryHost):
     """Hosts an ingest: planned batches in, its four tables out."""
 
@@ -156,7 +185,7 @@ class IngestHost(QueryHost):
         self.watermark = IngestWatermark(self.admission)
         # Sooner than others: every stream waits for admission, and its batches cost little.
         interval = min(INGEST_SECONDS, settings.trigger_seconds)
-        self.trigger = Trigger(interval, [self._plan])
+        self.trigger = IngestTrigger(interval, [self._plan], is_left=self._source.is_left)
 
     def read(self) -> DataFrame:
         """The planned batches, some at a time."""
@@ -179,7 +208,7 @@ class IngestHost(QueryHost):
         if not splits:
             return BatchResult(rows_in=0)
         result = self.admission.admit(splits, batch)
-        self._source.read = max(self._source.read, *(s.batch for s in splits))
+        self._source.taken({split.batch for split in splits})
         return BatchResult(
             rows_in=result.rows,
             rows_out=result.admitted,

@@ -28,12 +28,13 @@ class Trigger:
     `min_interval`: seconds between the starts of two batches at least. `inputs`: paths of the
     tables whose commits are its input. `first_batch_alone`: the first batch of a run must not share
     the machine with many others; a continuous run starts such a query alone, a bounded one beside
-    two others at most.
+    two others at most. `share`: how many times its duration a batch starts after the last one.
     """
 
     min_interval: float
     inputs: list[str] = field(default_factory=list)
     first_batch_alone: bool = False
+    share: float = SHARE
 
     def again(self) -> bool:
         """Whether to trigger again after a batch: for what it left, or what it allowed to close."""
@@ -50,7 +51,7 @@ class TriggerPolicy:
 
     An idle query is triggered as soon as an input has a new commit. After a batch it is triggered
     again, for what is left of the input or what a batch without data would close: `min_interval`
-    after the batch started or `SHARE` times its duration, whatever is later. So where input comes
+    after the batch started or `share` times its duration, whatever is later. So where input comes
     without pause, one batch takes the new rows and closes what the rows before allowed.
     """
 
@@ -60,11 +61,12 @@ class TriggerPolicy:
     triggered: bool = True
     had_batch: bool = False
     idle_until: float = 0.0
+    share: float = SHARE
 
     def ended(self, now: float, *, had_batch: bool) -> None:
         """Record that the trigger is over, and whether it had a batch."""
         self.triggered, self.had_batch = False, had_batch
-        pause = max(self.min_interval, SHARE * (now - self.started))
+        pause = max(self.min_interval, self.share * (now - self.started))
         self.idle_until = self.started + pause if had_batch else now
 
     def due(self, now: float, newest: Versions) -> bool:

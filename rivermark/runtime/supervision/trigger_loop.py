@@ -41,7 +41,8 @@ class TriggerLoop:
         """Wake a query that was just started from now on: it is triggered already."""
         inputs = Inputs(host.trigger.inputs)
         newest = (*inputs.newest(), host.trigger.timer())
-        policy = TriggerPolicy(host.trigger.min_interval, time.monotonic(), newest)
+        trigger = host.trigger
+        policy = TriggerPolicy(trigger.min_interval, time.monotonic(), newest, share=trigger.share)
         # Commits since the start of the query may be missed by its first trigger.
         policy.had_batch = True
         with self._lock:

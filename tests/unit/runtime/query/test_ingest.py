@@ -41,6 +41,32 @@ def test_files_that_wait_are_listed_as_files(tmp_path: Path) -> None:
     assert half.endswith("half.json: looks unfinished: no line end")
 
 
+def test_planned_batches_are_left_until_the_newest_was_read(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    folder = Path(settings.landing_root) / "orders"
+    folder.mkdir(parents=True)
+    source = FileSource(folder="orders", settle=timedelta(0), max_files=1)
+    for n in range(5):
+        (folder / f"{n}.json").write_text("{}\n")
+    opened(settings, source).poll()
+
+    # Of a run that begins with what an earlier one has planned.
+    backlog = opened(settings, source)
+    assert backlog.is_left()
+    backlog.taken({0})
+    assert backlog.is_left()
+    backlog.taken({1, 2})
+    backlog.taken({3, 4})
+    assert backlog.is_left(), "as many as a batch takes may not be all"
+    (folder / "5.json").write_text("{}\n")
+    backlog.poll()
+    backlog.taken({5})
+    assert not backlog.is_left()
+    (folder / "6.json").write_text("{}\n")
+    backlog.poll()
+    assert backlog.is_left()
+
+
 def test_producers_that_run_ahead_are_named_and_counted(tmp_path: Path) -> None:
     settings, now = Settings(home=tmp_path), datetime.now(UTC)
     idle, drift = timedelta(minutes=1), timedelta(hours=1)

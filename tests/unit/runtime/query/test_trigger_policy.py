@@ -41,6 +41,16 @@ def test_a_long_batch_makes_a_long_rest() -> None:
     assert policy.due(23.0, (5,))
 
 
+def test_a_query_that_others_wait_for_rests_no_longer_than_its_batch_took() -> None:
+    policy = TriggerPolicy(min_interval=0.25, started=0.0, versions=(3,), share=1.0)
+    policy.ended(0.1, had_batch=True)
+    assert not policy.due(0.2, (4,))
+    assert policy.due(0.25, (4,))
+    policy.start(10.0, (4,))
+    policy.ended(12.0, had_batch=True)
+    assert policy.due(12.0, (5,))
+
+
 def test_a_look_that_found_nothing_ends_the_looking() -> None:
     policy = at_rest(3)
     policy.start(10.0, (4,))
