@@ -121,15 +121,28 @@ def by_rate(figure: str) -> Callable[[Figures], str]:
     """A figure at each rate of `bench.topics`, of each system that was measured."""
 
     def read(figures: Figures) -> str:
-        systems = {"ours": "ours", "Flink": "flink"}
         return ", ".join(
             f"{title} "
             + " / ".join(f"{figures[f'{name}_{rate}_{figure}']:.2f}" for rate in TOPIC_RATES)
-            for title, name in systems.items()
-            if name == "ours" or f"{name}_start_s" in figures
+            for title, name in of_topics(figures).items()
         )
 
     return read
+
+
+def sustained(figures: Figures) -> str:
+    """Events a second of those sent at once, to rows and to windows."""
+    return ", ".join(
+        f"{title} {figures[f'{name}_sustained_rows_per_s']:,.0f}"
+        f" / {figures[f'{name}_sustained_windows_per_s']:,.0f}"
+        for title, name in of_topics(figures).items()
+    )
+
+
+def of_topics(figures: Figures) -> dict[str, str]:
+    """The systems of `bench.topics` that were measured, by title."""
+    systems = {"ours": "ours", "Flink": "flink"}
+    return {title: name for title, name in systems.items() if f"{name}_start_s" in figures}
 
 
 def touched(figures: Figures) -> str:
@@ -252,11 +265,18 @@ ROWS: Final = (
         by_rate("windows_p99_s"),
     ),
     Row(
-        "cores for both",
+        "cores for rows and windows at these rates",
         "not measured",
         "at or below Flink's",
         "topics",
         by_rate("cores"),
+    ),
+    Row(
+        "a million events sent to a topic at once, events/s to rows / to windows",
+        "not measured",
+        "-",
+        "topics",
+        sustained,
     ),
     Row(
         "1 M live keys, a batch that touches 1 % of them, median / slowest; peak memory",
