@@ -14,7 +14,15 @@ from typing import Any, Final, cast
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import DecimalType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from rivermark.ingest.real_time import real_time_rows
 from rivermark.ingest.source.kafka.source import KafkaSource
@@ -64,6 +72,7 @@ class RealTimeQuery(Backlog):
 
         Raises:
             RivermarkError: the topic is missing, or the session has too few task slots.
+            KeysNotUnique: a static table would repeat the rows that it joins.
         """
         self._check_slots()
         self._query = self._start(realTime=f"{self._sink.every // MILLI} milliseconds")
@@ -102,6 +111,7 @@ class RealTimeQuery(Backlog):
 
     def _start(self, **trigger: Any) -> StreamingQuery:
         name = f"{self._stream.name} in real time"
+        self._static.check()
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", name)
         sink = kafka_settings(self._sink.brokers, self._sink.settings)
         writer = self._messages().writeStream.format("kafka").outputMode("update").queryName(name)
@@ -176,10 +186,22 @@ def key_of(names: tuple[str, ...]) -> Column:
 
 def value_of(table: Table) -> Column:
     """The row as a JSON object, decimals as texts as a `KafkaSink` writes them."""
-    columns = [
-        F.col(f.name).cast("string").alias(f.name)
-        if isinstance(f.dataType, DecimalType)
-        else F.col(f.name)
-        for f in table.schema.fields
-    ]
+    columns = []
+    for field in table.schema.fields:
+        column, kind = F.col(field.name), _sent_as(field.dataType)
+        columns.append(column if kind == field.dataType else column.cast(kind).alias(field.name))
     return F.to_json(F.struct(*columns), JSON)
+
+
+def _sent_as(kind: DataType) -> DataType:
+    """The type with texts for decimals, however deep."""
+    if isinstance(kind, DecimalType):
+        return StringType()
+    if isinstance(kind, ArrayType):
+        return ArrayType(_sent_as(kind.elementType), kind.containsNull)
+    if isinstance(kind, MapType):
+        return MapType(kind.keyType, _sent_as(kind.valueType), kind.valueContainsNull)
+    if isinstance(kind, StructType):
+        fields = [StructField(f.name, _sent_as(f.dataType), f.nullable) for f in kind.fields]
+        return StructType(fields)
+    return kind

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rivermark import ConsumerGroup, DeclarationError, KafkaSource
-from rivermark.ingest import real_time
+from rivermark.ingest.parse import message_cells
 from rivermark.ingest.real_time import real_time_rows
 from tests.unit.sinks.test_real_time import RIDES
 
@@ -79,8 +79,8 @@ class Values:
 def test_what_the_broker_says_counts_before_a_member_of_that_name_as_for_admission(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(real_time, "F", Values)
-    assert [real_time._text(name) for name in ("_topic", "fare")] == ["rides", "1"]
+    monkeypatch.setattr(message_cells, "F", Values)
+    assert [message_cells._text(name) for name in ("_topic", "fare")] == ["rides", "1"]
 
 
 @pytest.mark.parametrize(

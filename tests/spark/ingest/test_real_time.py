@@ -1,0 +1,243 @@
+"""Messages that Spark cuts itself, in real time, beside what admission makes of the same ones."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, cast
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rivermark import Contract, Field, Rule
+from rivermark.ingest.parse.parser import PROBLEMS, Parser
+from rivermark.ingest.real_time import sound_rows
+
+AT: Final = datetime(2026, 1, 1, 10, tzinfo=UTC)
+SENT: Final = datetime(2026, 1, 1, 10, 0, 1, 5000, tzinfo=UTC)
+LARGEST: Final = 20_000
+CONTRACT: Final = Contract(
+    fields=(
+        Field("id", "long", required=True, names=("number", "_header.id")),
+        Field("at", "timestamp", required=True),
+        Field("text", "string", nulls=("", "none")),
+        Field("amount", "decimal(38,18)"),
+        Field("ratio", "double"),
+        Field("ok", "boolean"),
+        Field("topic", "string", names=("_topic",)),
+        Field("place", "long", names=("_offset",)),
+        Field("sent", "timestamp", names=("_timestamp",)),
+        Field("key", "string", names=("_key",)),
+        Field("key_bytes", "string", names=("_key_bytes",)),
+        Field("header", "string", names=("_header.h",)),
+        Field("header_bytes", "string", names=("_header.h_bytes",)),
+    ),
+    event_time="at",
+    rules=(
+        Rule("negative", lambda: F.col("amount") < 0, "quarantine", "An amount is positive."),
+        Rule("large", lambda: F.col("amount") > 1000, "flag", "Large amounts are looked at."),
+    ),
+    max_ahead=timedelta(days=1),
+    max_row_bytes=LARGEST,
+)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A message, with the methods of the client's."""
+
+    content: bytes | None
+    named: bytes | None = None
+    headed: tuple[tuple[str, bytes | None], ...] = ()
+
+    def value(self) -> bytes | None:
+        return self.content
+
+    def key(self) -> bytes | None:
+        return self.named
+
+    def headers(self) -> Any:
+        return [*self.headed] or None
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, int(SENT.timestamp() * 1000)
+
+    def topic(self) -> str:
+        return "t"
+
+    def partition(self) -> int:
+        return 3
+
+    def offset(self) -> int:
+        return 77
+
+
+def reading(**members: Any) -> bytes:
+    return json.dumps({"id": 1, "at": AT.isoformat(), **members}).encode()
+
+
+def with_text(written: str) -> bytes:
+    """A sound message whose member `text` is written so."""
+    return f'{{"id":1,"at":"{AT.isoformat()}","text":{written}}}'.encode()
+
+
+MESSAGES: Final = {
+    "plain": Sent(reading(text="a", amount="1.5", ratio=0.25, ok=True), b"k", (("h", b"v"),)),
+    "flagged": Sent(reading(amount=1000.5)),
+    "broken rule": Sent(reading(amount="-1")),
+    "tombstone": Sent(None, b"k"),
+    "empty value": Sent(b"", b"k"),
+    "empty object": Sent(b"{}"),
+    "space": Sent(b"  "),
+    "space around": Sent(b" \r\n" + reading(text="a") + b"\n"),
+    "byte order mark": Sent(b"\xef\xbb\xbf" + reading()),
+    "array": Sent(b"[" + reading() + b"]"),
+    "number": Sent(b"1"),
+    "word": Sent(b"null"),
+    "text": Sent(b'"text"'),
+    "cut off": Sent(reading()[:-1]),
+    "cut in a name": Sent(reading()[:-9]),
+    "more behind": Sent(reading() + b" x"),
+    "two objects": Sent(reading() + reading()),
+    "no JSON": Sent(b"id=1"),
+    "single quotes": Sent(b"{'id':1,'at':'2026-01-01T10:00:00Z'}"),
+    "bare names": Sent(b'{id:1,"at":"2026-01-01T10:00:00Z"}'),
+    "comment": Sent(b"/* */" + reading()),
+    "comma at the end": Sent(reading()[:-1] + b",}"),
+    "value is no UTF-8": Sent(with_text('"a?"').replace(b"?", b"\xff")),
+    "key is no UTF-8": Sent(reading(), b"\xff\x00k"),
+    "empty key": Sent(reading(), b""),
+    "member is called as the key": Sent(reading(_key="own"), b"\xffk"),
+    "header is no UTF-8": Sent(reading(), None, (("h", b"\xff"),)),
+    "headers of one name": Sent(reading(), None, (("h", b"1"), ("h", b"\xff"), ("h", b"2"))),
+    "the last of a name is none": Sent(reading(**{"_header.h": "own"}), None, (("h", None),)),
+    "header is called as bytes": Sent(reading(), None, (("h_bytes", b"v"),)),
+    "another spelling": Sent(b'{"number":5,"at":"2026-01-01T10:00:00Z"}'),
+    "number by a header": Sent(b'{"at":"2026-01-01T10:00:00Z"}', None, (("id", b"6"),)),
+    "missing": Sent(b'{"id":1}'),
+    "null": Sent(b'{"id":null,"at":"2026-01-01T10:00:00Z"}'),
+    "no long": Sent(b'{"id":"one","at":"2026-01-01T10:00:00Z"}'),
+    "a fraction": Sent(b'{"id":1.5,"at":"2026-01-01T10:00:00Z"}'),
+    "more than a long": Sent(b'{"id":9223372036854775808,"at":"2026-01-01T10:00:00Z"}'),
+    "the largest long": Sent(b'{"id":9223372036854775807,"at":"2026-01-01T10:00:00Z"}'),
+    "no time": Sent(b'{"id":1,"at":"yesterday"}'),
+    "an impossible time": Sent(b'{"id":1,"at":"0001-01-01T00:00:00+14:00"}'),
+    "far ahead": Sent(b'{"id":1,"at":"9999-12-31T23:59:59Z"}'),
+    "twice in an object": Sent(with_text('"a","text":"b"')),
+    "null the second time": Sent(with_text('"a","text":null')),
+    "word for no value": Sent(with_text('" none "')),
+    "exact": Sent(reading(amount="12345678901234567890.123456789012345678")),
+    "exact number": Sent(
+        b'{"id":1,"at":"2026-01-01T10:00:00Z","amount":12345678901234567890.123456789012345678}'
+    ),
+    "not a number": Sent(b'{"id":1,"at":"2026-01-01T10:00:00Z","ratio":NaN}'),
+    "too many digits": Sent(reading(amount="0.1234567890123456789")),
+    "an unknown word": Sent(reading(ok="perhaps")),
+    "too large": Sent(with_text(f'"{"x" * LARGEST}"')),
+    "U+FFFD": Sent(with_text('"\ufffd"')),
+    "half a character": Sent(with_text(r'"\ud83d"')),
+    "the second half": Sent(with_text(r'"a\ude00"')),
+    "both halves": Sent(with_text(r'"\ud83d\ude00"')),
+    "the word of a half": Sent(with_text(r'"\\ud83d"')),
+    "control character": Sent(with_text('"a\tb"')),
+    "zero": Sent(with_text(r'"a\u0000b"')),
+    "text of a number": Sent(with_text("1.10")),
+    "text of an exponent": Sent(with_text("1e3")),
+    "text of a long number": Sent(with_text("0.1000000000000000055511151231257827")),
+    "text of a boolean": Sent(with_text("true")),
+    "numbers in texts": Sent(with_text(r'"1, 2.50, \" 3, \\"').replace(b'"id":1', b'"id": 1 ')),
+    "a number after infinity": Sent(with_text("1.10").replace(b"{", b'{"x":-Infinity,')),
+    "leading zero": Sent(reading().replace(b"1,", b"01,", 1)),
+    "no digit behind the point": Sent(reading().replace(b"1,", b"1.,", 1)),
+    "number for a name": Sent(reading().replace(b'"id"', b"1")),
+    "exponent": Sent(reading(amount=1).replace(b'"amount": 1', b'"amount": 1.5E-2')),
+    "beyond doubles": Sent(reading(ratio=1).replace(b'"ratio": 1', b'"ratio": 1e400')),
+    "deep": Sent(with_text("[" * 400 + "]" * 400)),
+}
+COLUMNS: Final = [field.name for field in CONTRACT.fields]
+
+
+@pytest.fixture(scope="module")
+def admitted(spark: SparkSession) -> dict[str, tuple[Any, ...]]:
+    """What admission makes of the sound ones, by name."""
+    pytest.importorskip("confluent_kafka", reason="needs the extra: pip install 'rivermark[kafka]'")
+    from rivermark.ingest.source.kafka.messages import payload_of
+
+    now = datetime.now(UTC)
+    payloads = [
+        (name, payload_of(cast(Any, sent), "json"), "json", None, None, now, "t")
+        for name, sent in MESSAGES.items()
+    ]
+    raw = spark.createDataFrame(
+        payloads,
+        "name string, payload string, _format string, _columns string, _head string, "
+        "_landed_at timestamp, _file string",
+    )
+    parsed = Parser(CONTRACT, ",").parse(raw)
+    return rows_of(parsed.where((F.col("payload") != "") & (F.size(PROBLEMS) == 0)), "name")
+
+
+@pytest.fixture(scope="module")
+def sent_on(spark: SparkSession) -> dict[str, tuple[Any, ...]]:
+    """What is left of them in real time, by name."""
+    names = [*MESSAGES]
+    rows = rows_of(sound_rows(frame_of(spark, MESSAGES.values()), CONTRACT, ","), "place")
+    place = COLUMNS.index("place")
+    return {names[number]: (*row[:place], 77, *row[place + 1 :]) for number, row in rows.items()}
+
+
+def frame_of(spark: SparkSession, messages: Iterable[Sent]) -> DataFrame:
+    """Messages as Spark's source has them, numbered by their offsets."""
+    return spark.createDataFrame(
+        [
+            (sent.named, sent.content, "t", 3, number, SENT, [*sent.headed] or None)
+            for number, sent in enumerate(messages)
+        ],
+        "key binary, value binary, topic string, partition int, offset long, "
+        "timestamp timestamp, headers array<struct<key string, value binary>>",
+    )
+
+
+def rows_of(frame: DataFrame, by: str) -> dict[Any, tuple[Any, ...]]:
+    """The columns of each row, and its flags; NaN by its name, which equals itself."""
+    return {
+        row[by]: (*(repr(v) if isinstance(v, float) else v for v in row[1:-1]), row[-1])
+        for row in frame.select(by, *COLUMNS, "flags").collect()
+    }
+
+
+def test_a_list_or_an_object_in_a_text_field_makes_a_row_and_is_written_anew(
+    spark: SparkSession,
+) -> None:
+    texts = ('["a",  "b"]', '{"b" : "\\u00e4", "a":null}')
+    sent = frame_of(spark, [Sent(with_text(text)) for text in texts])
+
+    rows = sound_rows(sent, CONTRACT, ",").orderBy("place").collect()
+
+    assert [row.text for row in rows] == ['["a","b"]', '{"b":"ä","a":null}']
+
+
+def test_each_batch_runs_the_code_that_is_compiled_already(spark: SparkSession) -> None:
+    rows = sound_rows(frame_of(spark, [Sent(reading())]), CONTRACT, ",")
+
+    def code() -> str:
+        """The code that is generated when the query is planned again."""
+        planned: Any = rows.select(*rows.columns)
+        text = spark._jvm.PythonSQLUtils.explainString(  # type: ignore[union-attr]
+            planned._jdf.queryExecution(), "codegen"
+        )
+        return re.sub(r"#\d+L?", "", str(text))
+
+    assert "public Object generate" in code()
+    assert code() == code()
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_message_makes_the_row_that_admission_makes_of_it_or_none(
+    name: str, admitted: dict[str, tuple[Any, ...]], sent_on: dict[str, tuple[Any, ...]]
+) -> None:
+    assert sent_on.get(name) == admitted.get(name)
