@@ -29,6 +29,7 @@ from confluent_kafka.cimpl import NewTopic
 from bench.figures import ROOT, load, options_of, report
 from bench.latency import percentiles, started
 from bench.process_tree import TreeMeter, end_tree
+from rivermark.runtime.query.real_time import FOLDER
 from rivermark.settings import Settings
 from rivermark.testing.landing.json_lines import json_line
 from rivermark.testing.landing.writer import land
@@ -50,8 +51,8 @@ def generate(brokers: str, rate: int, began: float, seconds: float) -> None:
     producer = Producer({"bootstrap.servers": brokers, "linger.ms": 0, "log_level": 0})
     for n in range(round(rate * seconds)):
         due = began + n / rate
+        producer.poll(0)
         if (wait := due - time.time()) > 0:
-            producer.poll(0)
             time.sleep(wait)
         sensor = f"s{n // BEYOND % SENSORS}"
         line = json_line(
@@ -62,8 +63,17 @@ def generate(brokers: str, rate: int, began: float, seconds: float) -> None:
                 "sequence": n,
             }
         )
-        producer.produce(READINGS, line, key=sensor.encode())
+        send(producer, sensor.encode(), line)
     producer.flush()
+
+
+def send(producer: Producer, key: bytes, value: str) -> None:
+    """Send a message, as soon as the client has room for it."""
+    while True:
+        try:
+            return producer.produce(READINGS, value, key=key)
+        except BufferError:
+            producer.poll(0.01)
 
 
 def consumer_of(brokers: str) -> Consumer:
@@ -133,8 +143,10 @@ def measure(home: Path, brokers: str, options: Any) -> dict[str, float]:
         first.setdefault(sequence, (seen, due))
     warm = began + options.warm
     expected = -(-round(options.rate * whole) // BEYOND)
+    ended = [f.stat().st_mtime for f in home.glob(f"**/{FOLDER}/commits/[0-9]*")]
     return {
         "rate_per_s": options.rate,
+        "checkpoints": sum(warm <= at < began + whole for at in ended),
         "loaded_cores": round(cpu / options.seconds, 3),
         "alerts": len(first),
         "sent_again": len(samples) - len(first),
