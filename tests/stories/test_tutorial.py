@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,7 @@ class Reader:
         self.port = free_port()
         self.ui: Deployment | None = None
         self.command, self.said = "", ""
+        self.commands = 0
         self.environment = {
             name: value
             for name, value in os.environ.items()
@@ -61,6 +63,7 @@ class Reader:
     def do(self, command: str) -> None:
         """Run a command; `make ui` goes on beside the others, and a pause is waited for."""
         self.command = command
+        self.commands += len(command.strip().splitlines())
         if command.startswith("make ui"):
             self.ui = self.start_ui()
             return
@@ -135,7 +138,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 @pytest.mark.story
 @pytest.mark.slow
 def test_the_tutorial_works_as_it_is_written(reader: Reader) -> None:
-    path = ""
+    path, began = "", time.monotonic()
     for found in BLOCK.finditer(PAGE.read_text()):
         language, text, mentioned = found.groups()
         match language:
@@ -150,6 +153,10 @@ def test_the_tutorial_works_as_it_is_written(reader: Reader) -> None:
             case "text":
                 reader.expect(text)
     written = sorted(reader.files)
+    seconds = time.monotonic() - began
+    print(  # noqa: T201 - how long the machine takes of the 20 minutes
+        f"{len(written)} files, {reader.commands} commands in {seconds:.0f} s"
+    )
 
     assert len(written) == 8
     for tool in ("ruff check", "ruff format --check", "mypy"):
