@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -12,17 +14,18 @@ from typing import Any, Final
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, TimestampType
 
-from rivermark import Contract, Field, Ingest, Source, Table
+from rivermark import Contract, Field, Ingest, Rule, Source, Table
 from rivermark.ingest.admission import Admission
 from rivermark.ingest.plan import BatchPlanner, open_source, plan_table, planned_split
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.lake import Lake
 from rivermark.model.sink import Origin
 from rivermark.model.source import PlannedSplit
-from tests.spark.helpers.crashes import CrashError, crash_once
+from tests.kills import Killer
 
 FIRST: Final = datetime(2024, 3, 1, 10, tzinfo=UTC)
 EVENT: Final = Contract(
@@ -33,6 +36,25 @@ EVENT: Final = Contract(
     event_time="at",
     max_ahead=timedelta(days=40_000),
 )
+BROKEN, LATE = 1, 2
+"""Of four numbers in a row the second is quarantined, and the third an hour late."""
+
+
+def an_hour_back(text: Column) -> Column:
+    """A time, where its second says so an hour earlier."""
+    at = F.try_to_timestamp(text)
+    return F.when(F.unix_seconds(at) % 4 == LATE, at - F.expr("INTERVAL 1 HOUR")).otherwise(at)
+
+
+READER_STEPS: Final = ("discover", "planned", "read", "committed")
+BEFORE_QUARANTINE: Final = 8
+"""Behind discover, the plan's commit, planned, read, and the commits of raw, admitted and late."""
+OF_ALL_KINDS: Final = replace(
+    EVENT,
+    fields=(EVENT.fields[0], replace(EVENT.fields[1], read=an_hour_back)),
+    rules=(Rule("broken", lambda: F.col("id") % 4 == BROKEN, "quarantine", "Of every four one."),),
+)
+"""The same events; some are late, and some break a rule."""
 
 
 def event(number: int) -> dict[str, Any]:
@@ -70,9 +92,13 @@ class Deployment:
             for batch, group in itertools.groupby(splits, key=lambda s: s.batch):
                 if batch > self.done:
                     admission.admit([*group], batch)
-                    self.done = batch
+                    self.finish(batch)
         finally:
             planner.source.close()
+
+    def finish(self, batch: int) -> None:
+        """Remember that a batch is done."""
+        self.done = batch
 
     def plan(self) -> list[PlannedSplit]:
         """The splits of the plan."""
@@ -105,6 +131,10 @@ class SourceContract(ABC):
     @abstractmethod
     def produce(self, root: Path, numbers: range) -> None:
         """Make further records available."""
+
+    def damage(self, root: Path, number: int) -> int:
+        """Add splits that cannot be read, where the source can have any; returns how many."""
+        return 0
 
     def producers(self, source: Source) -> set[str]:
         """Who made the records."""
@@ -151,26 +181,33 @@ class SourceContract(ABC):
         producers = {ingest.source.producer(s.name) for s in deployment.plan()}
         assert producers == self.producers(ingest.source)
 
-    @pytest.mark.long
-    def test_a_kill_between_any_two_steps_loses_and_doubles_nothing(
-        self, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize(
+        "points",
+        [
+            pytest.param((BEFORE_QUARANTINE,), id="before the quarantine's commit"),
+            pytest.param(range(1, 100), id="before each step", marks=pytest.mark.long),
+        ],
+    )
+    def test_a_kill_leaves_each_good_late_and_broken_row_once(
+        self, deployment: Deployment, killer: Killer, points: Iterable[int]
     ) -> None:
-        ingest = deployment.ingest
-        tables = [plan_table(ingest), ingest.raw, ingest.admitted, INGEST_FILES]
-        points = [(t.name, before) for t in tables for before in (True, False)]
-        for step, (table, before) in enumerate(points):
-            self.produce(deployment.root, range(2 * step, 2 * step + 2))
-            with monkeypatch.context() as patch:
-                crash_once(patch, table, before=before)
-                with pytest.raises(CrashError):
-                    deployment.run()
+        deployment.ingest = replace(deployment.ingest, contract=OF_ALL_KINDS)
+        steps_of(deployment, killer)
+        self.produce(deployment.root, range(1))
+        deployment.run()
+        end = damaged = 0
+        for due in points:
+            end += 4
+            self.produce(deployment.root, range(end - 3, end + 1))
+            damaged += self.damage(deployment.root, end)
+            is_killed = killer.kills(due, deployment.run)
             deployment.run()
-            assert deployment.ids(ingest.admitted) == [*range(2 * step + 2)], (table, before)
-
-        assert deployment.ids(ingest.admitted) == [*range(2 * len(points))]
-        outcomes = deployment.rows(INGEST_FILES)
-        assert len({row["file"] for row in outcomes}) == len(outcomes)
-        assert sum(row["admitted"] for row in outcomes) == 2 * len(points)
+            assert backlog(deployment) == 0
+            assert_each_row_is_there_once(deployment, range(end + 1), damaged, f"before step {due}")
+            if not is_killed:
+                break
+        # Beside the reader's: the commits of the plan, of four tables and of the outcomes; the end.
+        assert is_killed or due > len(READER_STEPS) + 7
 
     def test_planned_splits_are_read_again_as_they_were(self, deployment: Deployment) -> None:
         self.produce(deployment.root, range(6))
@@ -183,6 +220,38 @@ class SourceContract(ABC):
 
         assert len(first) == 6
         assert payloads(deployment, splits) == first
+
+
+def steps_of(deployment: Deployment, killer: Killer) -> None:
+    """Make a step of all that a run does, one after the other, to what outlasts it."""
+    reader = type(open_source(deployment.lake, deployment.landing, deployment.ingest))
+    for name in READER_STEPS:
+        killer.before(f"{reader.__module__}.{reader.__qualname__}.{name}")
+    killer.before("rivermark.lake.batch_writer.TableWriter.append_once")
+    killer.before("rivermark.ingest.lookup_table.LookupTable.merge")
+    killer.before(f"{Deployment.__module__}.{Deployment.__qualname__}.finish")
+
+
+def assert_each_row_is_there_once(
+    deployment: Deployment, numbers: range, damaged: int, when: str
+) -> None:
+    """Each number is in the table that it belongs to and in no other, once, and counted so."""
+    ingest = deployment.ingest
+    kinds = {"admitted": ingest.admitted, "late": ingest.late, "quarantined": ingest.quarantine}
+    rows = {kind: deployment.rows(table) for kind, table in kinds.items()}
+    whole = [row for row in rows["quarantined"] if row["_row"] is None]
+    assert len(whole) == damaged, when
+    assert deployment.ids(ingest.admitted) == [n for n in numbers if n % 4 in (0, 3)], when
+    assert deployment.ids(ingest.late) == [n for n in numbers if n % 4 == LATE], when
+    places = Counter((row["_file"], row["_row"]) for row in deployment.rows(ingest.raw))
+    assert len(places) == places.total() == len(numbers), when
+    decided = [row for kind in rows.values() for row in kind if row["_row"] is not None]
+    assert Counter((row["_file"], row["_row"]) for row in decided) == places, when
+    outcomes = deployment.rows(INGEST_FILES)
+    assert len({row["file"] for row in outcomes}) == len(outcomes), when
+    for kind, of_kind in rows.items():
+        count = len(of_kind) - (damaged if kind == "quarantined" else 0)
+        assert sum(row[kind] for row in outcomes) == count, when
 
 
 def backlog(deployment: Deployment) -> int:

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import fastavro
 import pytest
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, TimestampType
 
-from rivermark import Contract, Field, FileSource, Ingest, Rule, Source
-from rivermark.ingest.plan import plan_table
-from rivermark.ingest.split_outcomes import INGEST_FILES
+from rivermark import Contract, Field, FileSource, Ingest, Source
 from rivermark.model.field_readers import integer, utc_timestamp
-from tests.spark.helpers.crashes import CrashError, crash_once
 from tests.spark.helpers.source_contract import EVENT, Deployment, SourceContract, event
 
 pytestmark = pytest.mark.spark
@@ -33,24 +29,6 @@ def put(root: Path, name: str, content: bytes) -> Path:
     return path
 
 
-BROKEN, LATE = 1, 2
-"""Of four numbers in a row the second is quarantined, and the third an hour late."""
-
-
-def an_hour_back(text: Column) -> Column:
-    """A time, where its second says so an hour earlier."""
-    at = F.try_to_timestamp(text)
-    return F.when(F.unix_seconds(at) % 4 == LATE, at - F.expr("INTERVAL 1 HOUR")).otherwise(at)
-
-
-OF_ALL_KINDS: Final = replace(
-    EVENT,
-    fields=(EVENT.fields[0], replace(EVENT.fields[1], read=an_hour_back)),
-    rules=(Rule("broken", lambda: F.col("id") % 4 == BROKEN, "quarantine", "Of every four one."),),
-)
-"""The same events; some are late, and some break a rule."""
-
-
 class TestFiles(SourceContract):
     """JSON lines."""
 
@@ -62,37 +40,10 @@ class TestFiles(SourceContract):
             lines = [json.dumps(event(n), default=str) for n in numbers]
             put(root, f"{numbers[0]:04d}.json", ("\n".join(lines) + "\n").encode())
 
-    @pytest.mark.long
-    def test_a_kill_between_any_two_steps_loses_and_doubles_nothing(
-        self, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """As of every source, with late and broken rows beside the others."""
-        ingest = deployment.ingest = replace(deployment.ingest, contract=OF_ALL_KINDS)
-        admission = [ingest.raw, ingest.admitted, ingest.late, ingest.quarantine]
-        tables = [plan_table(ingest), *admission, INGEST_FILES]
-        points = [(t.name, before) for t in tables for before in (True, False)]
-        self.produce(deployment.root, range(1))
-        deployment.run()
-        for step, (table, before) in enumerate(points):
-            end = 4 * step + 5
-            self.produce(deployment.root, range(end - 4, end))
-            with monkeypatch.context() as patch:
-                crash_once(patch, table, before=before)
-                with pytest.raises(CrashError):
-                    deployment.run()
-            deployment.run()
-            numbers = range(end)
-            assert deployment.ids(ingest.admitted) == [n for n in numbers if n % 4 in (0, 3)], (
-                table,
-                before,
-            )
-            assert deployment.ids(ingest.late) == [n for n in numbers if n % 4 == LATE]
-            assert len(deployment.rows(ingest.quarantine)) == step + 1
-
-        outcomes = deployment.rows(INGEST_FILES)
-        assert len({row["file"] for row in outcomes}) == len(outcomes)
-        for kind, each in (("admitted", 2), ("late", 1), ("quarantined", 1)):
-            assert sum(row[kind] for row in outcomes) == each * len(points) + (kind == "admitted")
+    def damage(self, root: Path, number: int) -> int:
+        """An empty file that nobody writes to any more."""
+        os.utime(put(root, f"{number:04d}.empty.json", b""), (1, 1))
+        return 1
 
 
 class TestAvroFiles(SourceContract):
