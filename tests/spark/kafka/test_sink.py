@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -21,25 +22,15 @@ from rivermark.lake.system_tables import rows_of
 from rivermark.model.sink import SinkContext
 from rivermark.sinks import kafka_writers
 from rivermark.sinks.kafka_options import DEDUPLICATION_KEY
-from tests.kills import Killed, Killer
+from tests.kills import Killer
+from tests.sink_contract import NewTarget, SinkContract, Target
 from tests.spark.helpers.kafka import Stepped, Topics, committed_messages
-from tests.unit.sinks.conftest import NOON, context, fares, two_days
+from tests.unit.sinks.conftest import NOON, context, fares, of_json, two_days
 
 
 def rides(topics: Topics, topic: str) -> list[int]:
     """The rides of a topic's messages."""
     return sorted(json.loads(m.value() or b"")["ride"] for m in committed_messages(topics, topic))
-
-
-@pytest.fixture
-def killer() -> Iterator[Killer]:
-    made = Killer()
-    producer = confluent_kafka.Producer
-    made.patch.setattr(
-        kafka_writers, "Producer", lambda settings: Stepped(producer(settings), made.step)
-    )
-    yield made
-    made.patch.undo()
 
 
 @pytest.fixture
@@ -87,31 +78,39 @@ def test_a_batch_is_sent_once_with_key_timestamp_and_identity(
 
 
 @pytest.mark.long
-def test_a_kill_between_any_two_steps_leaves_each_row_once(
-    topics: Topics, where: SinkContext, killer: Killer
-) -> None:
-    due = 0
-    while True:
-        due += 1
-        topic = topics.make()
-        sink = KafkaSink(topic=topic, brokers=topics.brokers)
-        first = sink.open(where)
-        first.write(fares((1, 1.0)), where.origin.batch(0))
-        first.close()
-        killer.due, killer.steps = due, 0
-        try:
-            sink.open(where).write(fares((2, 2.0), (3, 3.0)), where.origin.batch(1))
-        except Killed:
-            pass
-        else:
-            break
-        killer.due = None
-        for _ in range(2):
-            again = sink.open(where)
-            again.write(fares((2, 2.0), (3, 3.0)), where.origin.batch(1))
-            again.close()
-        assert rides(topics, topic) == [1, 2, 3], f"killed before step {due}"
-    assert due > 5
+@pytest.mark.parametrize("guarantee", ["exactly once", "at least once"])
+class TestContract(SinkContract):
+    """A consumer of what is committed, which drops what comes again by its deduplication key."""
+
+    @pytest.fixture
+    def new_target(
+        self,
+        topics: Topics,
+        guarantee: Literal["exactly once", "at least once"],
+        new_context: Callable[[], SinkContext],
+        killer: Killer,
+    ) -> NewTarget:
+        producer = confluent_kafka.Producer
+        killer.patch.setattr(
+            kafka_writers, "Producer", lambda settings: Stepped(producer(settings), killer.step)
+        )
+
+        def make() -> Target:
+            topic = topics.make()
+            sink = KafkaSink(topic=topic, brokers=topics.brokers, guarantee=guarantee)
+            rows = partial(once, topics, topic)
+            return Target(sink, new_context(), rows, waits=guarantee == "exactly once")
+
+        return make
+
+
+def once(topics: Topics, topic: str) -> pa.Table:
+    """The fares of a topic, without those that came again with their key."""
+    values = {
+        dict(m.headers() or ()).get(DEDUPLICATION_KEY, m.offset()): m.value() or b""
+        for m in committed_messages(topics, topic)
+    }
+    return of_json(values.values())
 
 
 def test_a_writer_whose_stream_was_taken_over_can_write_no_more(
