@@ -27,6 +27,10 @@ PASSING: Final = (
     "OutOfMemory",
     "Input/output error",
     "cancelled",
+    "No space left",
+    # Workers that lack a package. A class that the JVM lacks may be the codec of one file.
+    "ModuleNotFoundError",
+    "ImportError",
 )
 """Errors that say nothing about the file: the batch is tried again, and no file is quarantined."""
 
