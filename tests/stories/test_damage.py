@@ -301,7 +301,7 @@ def test_an_entry_that_says_something_else_is_named_or_without_effect(
     Without any `.crc`, as in a copy that left those out, what is left to compare with is the data
     file and the table checkpoint.
     """
-    outcomes = {}
+    outcomes, told = {}, set()
     for name, edit in EDITS.items():
         home = tmp_path / name
         shutil.copytree(whole.settings.home, home)
@@ -318,7 +318,8 @@ def test_an_entry_that_says_something_else_is_named_or_without_effect(
         for sums in log.glob("*.crc") if checksums == "lost" else ():
             sums.unlink()
         walked = fsck(world.settings, TOPOLOGY).faults
-        assert walked or edit not in (counted, bounded), name
+        if walked:
+            told.add(name)
         try:
             live_on(world)
             outcomes[name] = "equal"
@@ -332,5 +333,8 @@ def test_an_entry_that_says_something_else_is_named_or_without_effect(
 
     assert {o for o in outcomes.values() if o not in ("equal", "refused")} == set(), outcomes
     refused = {name for name, outcome in outcomes.items() if outcome == "refused"}
-    assert refused >= {"larger", "smaller", "in capitals", "elsewhere"}
-    assert checksums == "lost" or refused >= {"fewer rows", "a copy", "in a year"}
+    # No reader here goes by the sizes of the log; Spark does.
+    assert told >= {"larger", "smaller", "fewer rows", "narrower bounds"}
+    assert refused >= {"in capitals", "elsewhere"}
+    sized_or_counted = {"larger", "smaller", "fewer rows", "a copy", "in a year"}
+    assert checksums == "lost" or refused >= sized_or_counted
