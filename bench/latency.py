@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -41,9 +40,9 @@ import pyarrow.parquet as pq
 
 from assets.topology import TOPOLOGY
 from bench import timeline
-from bench.figures import ROOT, load, options_of, report
+from bench.figures import load, options_of, report
 from bench.peers import environment
-from bench.process_tree import TreeMeter, end_tree
+from bench.process_tree import TreeMeter, end_tree, start_measured
 from rivermark.settings import Settings
 from rivermark.testing.landing.json_lines import json_line
 from rivermark.testing.landing.writer import land
@@ -217,15 +216,7 @@ def measure(home: Path, options: argparse.Namespace, scenario: Scenario) -> dict
     """Start what is measured, leave it idle, load it, and follow the rows."""
     home.mkdir(parents=True)
     command, landing, reader, variables = measured(scenario, home, timed=options.timeline)
-    with (home / "workload.log").open("w") as log:
-        process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            cwd=ROOT,
-            env={**os.environ, **variables, "PYTHONPATH": str(ROOT)},
-        )
+    process = start_measured(command, home / "workload.log", variables)
     meter = TreeMeter(psutil.Process(process.pid))
     warming = options.warm * (2 if len(scenario.streams) > 1 else 1)
     try:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import psutil
+
+from bench.figures import ROOT
 
 SAMPLE_SECONDS = 0.1
 
@@ -100,6 +103,24 @@ def run_measured(command: Sequence[str], log: Path) -> tuple[Cost, list[dict[str
     if code:
         raise SystemExit(f"{' '.join(command)} failed:\n{log.read_text()[-3000:]}")
     return cost, printed
+
+
+def start_measured(
+    command: Sequence[str], log: Path, variables: Mapping[str, str]
+) -> subprocess.Popen[str]:
+    """Start a command that runs until `end_tree`, with `variables` in its environment.
+
+    What it prints is for the caller to read; `log` gets its standard error.
+    """
+    with log.open("w") as errors:
+        return subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, **variables, "PYTHONPATH": str(ROOT)},
+        )
 
 
 def end_tree(process: subprocess.Popen[Any]) -> None:

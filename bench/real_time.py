@@ -12,7 +12,6 @@ generator that is behind counts against the stream. The first `--warm` seconds a
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -26,9 +25,9 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from bench.figures import ROOT, load, options_of, report
+from bench.figures import load, options_of, report
 from bench.latency import percentiles, started
-from bench.process_tree import TreeMeter, end_tree
+from bench.process_tree import TreeMeter, end_tree, start_measured
 from rivermark.runtime.query.real_time import FOLDER
 from rivermark.settings import Settings
 from rivermark.testing.landing.json_lines import json_line
@@ -106,15 +105,8 @@ def measure(home: Path, brokers: str, options: Any) -> dict[str, float]:
         for rule, degrees in (("hot", HOT), ("freezing", 32))
     ]
     land(Path(Settings(home=home).landing_root) / "readings" / "limits" / "limits.json", limits)
-    with (home / "workload.log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "bench.workload", "live", str(home), *STREAMS],
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "READINGS_KAFKA": brokers},
-        )
+    command = [sys.executable, "-m", "bench.workload", "live", str(home), *STREAMS]
+    process = start_measured(command, home / "workload.log", {"READINGS_KAFKA": brokers})
     meter = TreeMeter(psutil.Process(process.pid))
     samples: list[tuple[float, int, float]] = []
     try:

@@ -17,7 +17,6 @@ or there are no figures.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -37,7 +36,7 @@ import pyarrow.parquet as pq
 from bench.figures import ROOT, load, options_of, report
 from bench.latency import files_of_folder, files_of_log, percentiles, started
 from bench.peers import environment
-from bench.process_tree import TreeMeter, end_tree
+from bench.process_tree import TreeMeter, end_tree, start_measured
 from bench.topic_load import LATENESS_SECONDS, MICROS, PARTITIONS, WINDOW_SECONDS, Phase, windows_of
 from rivermark.settings import Settings
 from setup.kafka_broker import Broker
@@ -211,15 +210,9 @@ def measure(system: str, home: Path, brokers: str, options: Any) -> dict[str, fl
     topic = f"bench.fares.{system}"
     make_topic(brokers, topic)
     variables = environment.variables("flink", FLINK_KAFKA) if system == "flink" else {}
-    with (home / "workload.log").open("w") as log:
-        process = subprocess.Popen(
-            command_of(system, home, brokers, topic),
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            cwd=ROOT,
-            env={**os.environ, **variables, "PYTHONPATH": str(ROOT)},
-        )
+    process = start_measured(
+        command_of(system, home, brokers, topic), home / "workload.log", variables
+    )
     meter = TreeMeter(psutil.Process(process.pid))
     measured = Measured(brokers, topic, process, meter, *tables_of(system, home), options.patience)
     try:
