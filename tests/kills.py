@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from pyarrow import fs
 
 from rivermark.lake.filesystem import filesystem
+
+T = TypeVar("T")
 
 
 class Killed(BaseException):
@@ -35,6 +38,20 @@ class Killer:
         finally:
             self.due = None
         return False
+
+    def before_each(
+        self, prepare: Callable[[], T], action: Callable[[T], object]
+    ) -> Iterator[tuple[int, T]]:
+        """Do something on a world of its own for each of its steps, killed before that one.
+
+        Gives the step with its world as the kill left it; the last one was not killed.
+        """
+        due, is_killed = 0, True
+        while is_killed:
+            due += 1
+            world = prepare()
+            is_killed = self.kills(due, partial(action, world))
+            yield due, world
 
     def step(self) -> None:
         """Count one step."""

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -131,12 +130,12 @@ class SinkContract(ABC):
     def test_a_kill_before_any_step_of_a_batch_leaves_each_row_once(
         self, new_target: NewTarget, killer: Killer
     ) -> None:
-        due, is_killed = 0, True
-        while is_killed:
-            due += 1
+        def prepared() -> Target:
             target = new_target()
             target.write(EARLIER, 0)
-            is_killed = killer.kills(due, partial(target.write, two_days(), 1))
+            return target
+
+        for due, target in killer.before_each(prepared, lambda t: t.write(two_days(), 1)):
             if not target.waits:
                 target.rows()  # A reader opens no half file.
             target.write(two_days(), 1)
@@ -148,14 +147,15 @@ class SinkContract(ABC):
     def test_a_kill_before_any_step_of_a_replacement_leaves_the_days_replaced(
         self, new_target: NewTarget, killer: Killer
     ) -> None:
-        due, is_killed = 0, True
-        while is_killed:
-            due += 1
+        def prepared() -> Target:
             target = new_target()
             target.write(two_days(), 0)
-            is_killed = killer.kills(due, partial(target.replace, fares((1, 9.0))))
+            return target
+
+        again = fares((1, 9.0))
+        for due, target in killer.before_each(prepared, lambda t: t.replace(again)):
             target.rows()
-            target.replace(fares((1, 9.0)))
+            target.replace(again)
             expected = {1: 1.0 if target.keeps_all else 9.0, 2: 2.0}
             assert {r["ride"]: r["fare"] for r in by_ride(target.rows())} == expected, due
         assert due > 2 or target.keeps_all

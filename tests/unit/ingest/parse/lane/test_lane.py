@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
@@ -129,22 +129,18 @@ def assert_exact(contract: Contract, typed: Typed, cells: pa.StructArray) -> Non
                 assert value == wanted, (field.name, text)
 
 
+@pytest.mark.parametrize(
+    ("made", "least", "most"), [(json_lines, 0.5, 0.9), (nested_lines, 0.3, 0.95)]
+)
 @pytest.mark.parametrize("seed", seeds(1, 5))
-def test_typed_json_is_what_stands_in_the_line(seed: int) -> None:
-    lines = arrays([*json_lines(seed, 2_000)])
+def test_typed_json_is_what_stands_in_the_line(
+    seed: int, made: Callable[[int, int], Iterable[str]], least: float, most: float
+) -> None:
+    lines = arrays([*made(seed, 2_000)])
     typed = lane(EVERYTHING).type(*lines)
     cells = Cutter([spelled(f) for f in EVERYTHING.fields], ",").cut(*lines)
     assert_exact(EVERYTHING, typed, cells)
-    assert 0.5 < typed.good.mean() < 0.9
-
-
-@pytest.mark.parametrize("seed", seeds(1, 5))
-def test_typed_json_with_objects_in_it_is_what_stands_in_the_line(seed: int) -> None:
-    lines = arrays([*nested_lines(seed, 2_000)])
-    typed = lane(EVERYTHING).type(*lines)
-    cells = Cutter([spelled(f) for f in EVERYTHING.fields], ",").cut(*lines)
-    assert_exact(EVERYTHING, typed, cells)
-    assert 0.3 < typed.good.mean() < 0.95
+    assert least < typed.good.mean() < most
 
 
 @pytest.mark.parametrize("seed", seeds(1, 5))
