@@ -162,7 +162,7 @@ class KafkaWriter(SinkWriter):
             except KafkaException as error:
                 if error.args[0].code() == KafkaError._STATE:
                     # A row that was sent before has ended the transaction: its report says why.
-                    self._producer.poll(ABORT_SECONDS)
+                    self._producer.poll(0 if self._refused else ABORT_SECONDS)
                     if self._refused:
                         raise self._worst() from error
                 raise RowRefused(error.args[0], key, len(value)) from error
