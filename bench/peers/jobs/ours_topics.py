@@ -15,12 +15,14 @@ from pyspark.sql import functions as F
 
 from bench.topic_load import LATENESS_SECONDS, WINDOW_SECONDS
 from bench.workload import live
-from rivermark import Contract, Field, Ingest, KafkaSource, Stream, Table, Topology
+from rivermark import Contract, Field, Ingest, KafkaSource, PerProducer, Stream, Table, Topology
 from rivermark.operators.windows import TumblingWindow, per_window
 
 FARES: Final = "bench/fares"
 TIPS: Final = "bench/tips"
 LATENESS: Final = timedelta(seconds=LATENESS_SECONDS)
+IDLE: Final = timedelta(seconds=10)
+"""One watermark for all partitions would call late what one of them brings after the others."""
 WINDOW: Final = TumblingWindow(timedelta(seconds=WINDOW_SECONDS))
 MONEY: Final = "decimal(12,2)"
 FARE: Final = Contract(
@@ -60,6 +62,7 @@ def topology(brokers: str, topic: str) -> Topology:
         source=KafkaSource(brokers=brokers, topics=topic),
         contract=FARE,
         lateness=LATENESS,
+        watermark=PerProducer(idle=IDLE),
         description="Measured fares.",
         group="bench",
     )
