@@ -34,7 +34,7 @@ STEPS: Final = (
     ("plan", "its row of the plan is committed"),
     ("trigger", "until the query is woken"),
     ("spark", "Spark finds the commit, and plans a batch"),
-    ("collect", "inputs checked, checkpoint synced, the plan's rows fetched"),
+    ("collect", "inputs checked, checkpoint synced, the plan's rows read"),
     ("read", "lines read, typed and judged by rules"),
     ("raw", "decided, and the raw rows committed"),
     ("admitted", "the admitted rows committed"),

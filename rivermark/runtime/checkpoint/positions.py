@@ -143,6 +143,28 @@ def check_unread(table_path: str, checkpoint: str, batch: int) -> int:
     return table.version()
 
 
+def commits_of_batch(checkpoint: str, batch: int) -> range | None:
+    """The versions of its one input that a planned batch reads, by the checkpoint's offset log.
+
+    None where that is not said so plainly: of the first batch, of one that reads a part of a
+    commit, and of a table that is read as it is.
+    """
+    store, path = filesystem(checkpoint)
+    places = [_offsets(store, f"{path}/offsets/{number}") for number in (batch - 1, batch)]
+    if any(len(own) != 1 or not _is_between_commits(own[0]) for own in places):
+        return None
+    (before,), (after,) = places
+    if before["reservoirId"] != after["reservoirId"]:
+        return None
+    return range(int(before["reservoirVersion"]), int(after["reservoirVersion"]))
+
+
+def _is_between_commits(place: dict[str, Any]) -> bool:
+    """Whether a place lies before the first file of a version; -1 says so, and -100 since 3."""
+    first = {1: -1, 3: -100}.get(int(place["sourceVersion"]))
+    return not place["isStartingVersion"] and first is not None and int(place["index"]) == first
+
+
 def _offsets(store: fs.FileSystem, path: str) -> list[dict[str, Any]]:
     """The places in Delta tables that an entry of the offset log names, one a line after two."""
     try:

@@ -6,20 +6,23 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
 from rivermark.ingest.admission import Admission
-from rivermark.ingest.plan import BatchPlanner, Poll, planned_split
+from rivermark.ingest.plan import PLAN_SCHEMA, BatchPlanner, Poll, planned_split
 from rivermark.ingest.watermark import Progress
+from rivermark.lake.added_rows import added_rows
 from rivermark.lake.delta import delta_stream
 from rivermark.lake.log import CommitLog
+from rivermark.lake.schema import arrow_schema
 from rivermark.model.errors import RivermarkError
 from rivermark.model.sink import owned
 from rivermark.model.source import Part
 from rivermark.model.stream import Ingest
 from rivermark.runtime.batch_metrics import BatchResult
+from rivermark.runtime.checkpoint.positions import commits_of_batch
 from rivermark.runtime.query.base import QueryHost, Watermark
 from rivermark.runtime.query.trigger_policy import Trigger
 from rivermark.settings import Settings
@@ -181,6 +184,7 @@ class IngestHost(QueryHost):
         planner = BatchPlanner(self.lake, settings.landing_root, stream, run_id, check)
         self.admission = Admission(spark, self.lake, stream, planner.source, self.origin)
         self._plan = self.lake.path(planner.table)
+        self._plan_columns = arrow_schema(PLAN_SCHEMA)
         self.backlog = self._source = SourceBacklog(planner, lambda: self.admission.progress)
         self.watermark = IngestWatermark(self.admission)
         # Sooner than others: every stream waits for admission, and its batches cost little.
@@ -202,9 +206,21 @@ class IngestHost(QueryHost):
         super().stop(patience)
         self._source.planner.source.close()
 
+    def _planned_rows(self, frame: DataFrame, batch: int) -> list[dict[str, Any]]:
+        """The batch's rows of the plan: by its commits where these are plain, else as Spark reads.
+
+        A Spark job for two rows takes most of what beginning a batch takes.
+        """
+        commits = commits_of_batch(self.checkpoint, batch)
+        rows = None if commits is None else added_rows(self._plan, commits, self._plan_columns)
+        if rows is not None:
+            own: list[dict[str, Any]] = rows.to_pylist()
+            return own
+        return [row.asDict() for row in frame.collect()]
+
     def write(self, frame: DataFrame, batch: int) -> BatchResult:
         """Admit the rows of the planned splits."""
-        splits = [planned_split(row.asDict()) for row in frame.collect()]
+        splits = [planned_split(row) for row in self._planned_rows(frame, batch)]
         if not splits:
             return BatchResult(rows_in=0)
         result = self.admission.admit(splits, batch)

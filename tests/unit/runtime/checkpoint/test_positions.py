@@ -21,7 +21,11 @@ from rivermark.lake.maintenance.reader_positions import Reader
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import CheckpointIncompatible, TableDamaged, UnknownStream
 from rivermark.runtime.batch_metrics import BatchMetrics
-from rivermark.runtime.checkpoint.positions import check_positions, check_unread
+from rivermark.runtime.checkpoint.positions import (
+    check_positions,
+    check_unread,
+    commits_of_batch,
+)
 from rivermark.runtime.checkpoint.readers import readers_of
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS, ProgressLog
 from rivermark.settings import Settings
@@ -271,3 +275,25 @@ def test_a_table_that_is_read_as_it_is_is_checked_by_the_files_that_it_has(lake:
     for batch in (0, 1):
         with pytest.raises(TableDamaged, match=kept.name):
             check_unread(path, checkpoint, batch)
+
+
+def test_the_commits_of_a_batch_lie_between_two_places_in_one_table(lake: Lake) -> None:
+    read(lake, READER, 0, 2)
+    read(lake, READER, 1, 5, done=False)
+    checkpoint = lake.checkpoint(READER.name, 0)
+
+    assert commits_of_batch(checkpoint, 1) == range(2, 5)
+    assert commits_of_batch(checkpoint, 0) is None, "where the first one began is not in the log"
+    assert commits_of_batch(checkpoint, 2) is None, "it is not planned"
+    offsets = Path(checkpoint) / "offsets" / "1"
+    plain = offsets.read_text()
+    for of, instead in (
+        ('"index": -1', '"index": 0'),
+        ('"isStartingVersion": false', '"isStartingVersion": true'),
+        ('"reservoirId": "', '"reservoirId": "another'),
+        ('"sourceVersion": 1', '"sourceVersion": 2'),
+        ("v1\n{}\n", "v1\n{}\n-\n"),
+    ):
+        offsets.write_text(plain.replace(of, instead))
+        expected = range(2, 5) if instead.endswith("-\n") else None
+        assert commits_of_batch(checkpoint, 1) == expected, instead
