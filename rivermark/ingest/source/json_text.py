@@ -83,7 +83,7 @@ def json_values(column: pa.Array, matters: bool, instant: bool) -> tuple[str, pa
     if t.is_boolean(kind) or t.is_integer(kind):
         return "", column.cast(pa.string()), ""
     if t.is_duration(kind):
-        return "", column.cast(pa.int64()).cast(pa.string()), ""
+        return '"', column.cast(pa.int64()).cast(pa.string()), f' {kind.unit}"'
     if t.is_floating(kind):
         return "", float_texts(column), ""
     if t.is_decimal(kind):

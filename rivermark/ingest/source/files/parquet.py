@@ -36,7 +36,12 @@ def open_parquet(path: str) -> pq.ParquetFile:
     """Open a file; faults of its store are `StoreFault`."""
     store, inside = filesystem(path)
     # INT96 holds times beyond what nanoseconds can, so they are never made nanoseconds.
-    return pq.ParquetFile(open_stored(store, inside), coerce_int96_timestamp_unit="us")
+    return pq.ParquetFile(
+        open_stored(store, inside),
+        coerce_int96_timestamp_unit="us",
+        # Where a writer gave its pages checksums: a flipped bit of a number is a number.
+        page_checksum_verification=True,
+    )
 
 
 def parquet_payloads(

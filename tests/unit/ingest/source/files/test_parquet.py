@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import struct
 from collections.abc import Collection
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -161,7 +162,7 @@ def test_n030_columns_of_every_type_and_name_are_read(tmp_path: Path) -> None:
 
     assert json.loads(row) == {
         "time": "10:00:00.000001", "half": 1.5, "_metadata": "m", "back`tick": 1, 'quo"te': 2,
-        "At": "1", "at": "2", "wait": 7, "day": "2024-03-01", "far": "10000000 days",
+        "At": "1", "at": "2", "wait": "7 us", "day": "2024-03-01", "far": "10000000 days",
         "flag": True, "list": [1, None], "map": {"k": 1}, "struct": {"a": "1.10", "b": None},
         "coded": "x", "unsigned": 2**64 - 1,
     }  # fmt: skip
@@ -266,7 +267,7 @@ def test_nested_values_are_what_pyarrow_says_also_in_parts_of_a_batch(
     ("kind", "text"),
     [
         (pa.timestamp("ns", "America/New_York"), '"2024-03-01T10:00:00.186000Z"'),
-        (pa.duration("ms"), "1709287200186000999"),
+        (pa.duration("ms"), '"1709287200186000999 ms"'),
         (pa.decimal128(20, 2), '"17092872001860009.99"'),
         (pa.int64(), "1709287200186000999"),
     ],
@@ -286,3 +287,22 @@ def test_a_name_that_a_struct_repeats_keeps_both_values(tmp_path: Path) -> None:
     twice = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
     batch = pa.record_batch({"v": twice})
     assert json_objects(batch, None).to_pylist() == ['{"v":{"a": 1, "a": 2}}']
+
+
+def test_a_span_of_time_keeps_its_unit_and_is_no_number(tmp_path: Path) -> None:
+    for unit in ("s", "ms", "us", "ns"):
+        column = pa.array([5, None], pa.int64()).cast(pa.duration(unit))
+        assert values(tmp_path, column) == [f'"5 {unit}"', "{"]
+
+
+def test_a_page_that_is_not_what_its_checksum_says_makes_the_file_corrupt(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    table = pa.table({"v": [float(n) for n in range(50)]})
+    pq.write_table(table, path, write_page_checksum=True, compression="none", use_dictionary=False)
+    assert len(next(parquet_payloads(str(path), None))) == 50
+
+    content = bytearray(path.read_bytes())
+    content[content.index(struct.pack("<d", 7.0)) + 6] ^= 4  # 6.0
+    path.write_bytes(content)
+    with pytest.raises(OSError, match="CRC"):
+        [*parquet_payloads(str(path), None)]
