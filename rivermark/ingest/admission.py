@@ -9,6 +9,7 @@ changed.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -243,7 +244,7 @@ class Admission:
         """Read and parse the splits: small ones in the driver, all others by a Spark job."""
         small = self._is_small(splits) and not on_spark
         records = self._source.read(self._spark, splits, small=small)
-        known = known_of(splits, now)
+        known = known_of(splits, now, self._parser)
         if isinstance(records.rows, pa.Table):
             if not on_spark and repeated_bytes(known, records.rows["_split"]) > MOST_REPEATED:
                 return self._parse(splits, now, on_spark=True)
@@ -346,8 +347,12 @@ class Admission:
         return rows_of(self.ingest.quarantine, rows)
 
 
-def known_of(splits: Sequence[PlannedSplit], now: datetime) -> pa.Table:
-    """What is known of each split, a row each."""
+def known_of(splits: Sequence[PlannedSplit], now: datetime, parser: Parser) -> pa.Table:
+    """What is known of each split, a row each.
+
+    A CSV header without all required columns is no header: its line is quarantined with the others,
+    because it may be the first record of a file that has none.
+    """
     rows = [
         {
             "_file": s.name,
@@ -357,7 +362,7 @@ def known_of(splits: Sequence[PlannedSplit], now: datetime) -> pa.Table:
             "_ingested_at": now,
             "_format": s.format,
             "_columns": s.columns,
-            "_head": s.head,
+            "_head": s.head if s.head and parser.can_admit(json.loads(s.columns or "[]")) else None,
         }
         for s in splits
     ]

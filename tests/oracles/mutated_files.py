@@ -138,6 +138,10 @@ def rows_of(path: Path) -> Iterator[tuple[int, list[str], tuple[Any, ...]]]:
         raise WholeFileError("file_unusable_header")
     if header is not None and not any(name.lower() in KNOWN for name in names):
         header, names = None, []
+    columns = {name.lower() for name in names}
+    if not all(columns.intersection(SPELLINGS[field]) for field in REQUIRED):
+        # It may be a record, and no row under it can be admitted.
+        header = None
     for number, payload in enumerate(payloads, start=1):
         line = payload.removeprefix("\ufeff")
         if not line.strip(" ") or (header is not None and line == header):

@@ -20,6 +20,7 @@ from rivermark.ingest.parse.cutter import (
     WRONG_NUMBER,
     Cutter,
     Spelled,
+    places_of,
 )
 from rivermark.ingest.parse.lane.cells import TYPED, VALUES, LaneOrCutter
 from rivermark.ingest.parse.lane.lane import Lane
@@ -70,20 +71,31 @@ class Parser:
     def __init__(self, contract: Contract, delimiter: str) -> None:
         self.contract = contract
         self._delimiter = delimiter
-        texts = [spelled(field) for field in contract.fields]
-        self.cutter = Cutter(texts, delimiter, contract.max_row_bytes)
+        self._spelled = [spelled(field) for field in contract.fields]
+        self.cutter = Cutter(self._spelled, delimiter, contract.max_row_bytes)
         self._lane: Lane | None = None
         self._zones: dict[str, Zone] = {}
         self._typing: dict[tuple[tuple[str, ...], frozenset[str]], list[CachedColumns]] = {}
         self._cutting: dict[tuple[str, ...], CachedColumns] = {}
         self._alone: CachedColumns | None = None
 
+    def can_admit(self, columns: Sequence[str]) -> bool:
+        """Whether a CSV file of these columns has each required field.
+
+        Else all of its rows are quarantined, and what seems to be its header may be one of them.
+        """
+        names = places_of(columns)
+        return all(
+            any(key in names for key in own.keys)
+            for field, own in zip(self.contract.fields, self._spelled, strict=True)
+            if field.required and not is_landing_time(self.contract, field)
+        )
+
     def lane(self, spark: SparkSession) -> Lane:
         """The lane of the contract, with the time zones of this session's JVM."""
         if self._lane is None:
             zones = {name: self.zone(spark, name) for name in zones_of(self.contract)}
-            fields = [spelled(field) for field in self.contract.fields]
-            self._lane = lane_of(self.contract, fields, self._delimiter, zones)
+            self._lane = lane_of(self.contract, self._spelled, self._delimiter, zones)
         return self._lane
 
     def zone(self, spark: SparkSession, name: str) -> Zone:
@@ -179,6 +191,11 @@ def is_record() -> Column:
     return (F.trim(bare) != "") & ~F.coalesce(bare == F.col("_head"), F.lit(False))
 
 
+def is_landing_time(contract: Contract, field: Field) -> bool:
+    """Whether a field is the moment of landing, which no text says."""
+    return contract.by_landing and field.name == contract.event_time
+
+
 def value_of(field: Field, *, by_lane: bool) -> Column:
     """The field's typed value; null where it is missing or its text cannot be read."""
     read = field.read or reader_for(field.type)
@@ -202,7 +219,7 @@ def problems(contract: Contract, by_lane: frozenset[str]) -> list[tuple[str, Col
     for f in contract.fields:
         text = F.col(CELLS)[f.name]
         reasons.append((f"unreadable_{f.name}", whole & text.isNotNull() & F.col(f.name).isNull()))
-        if f.required and not (contract.by_landing and f.name == contract.event_time):
+        if f.required and not is_landing_time(contract, f):
             missing = whole & text.isNull()
             if f.name in by_lane:
                 missing = missing & ~F.col(CELLS)[TYPED]

@@ -224,13 +224,18 @@ def test_n032_both_lines_of_a_csv_file_without_a_header_are_quarantined(
     lines = [f"s,{AT},1", f"t,{AT},2"]
     landing.put(f"{FOLDER}/1.csv", *lines)
     landing.put(f"{FOLDER}/2.csv", "sensor,at,temperature", f"s,{AT},1")
+    # A word of the first record is the name of a column.
+    named = [f"s,{AT},1,note", f"t,{AT},2,other"]
+    landing.put(f"{FOLDER}/3.csv", *named)
 
     door = run(spark, settings, READINGS)[READINGS.name]
 
-    assert (door.rows_in, door.admitted, door.quarantined) == (3, 1, 2)
+    assert (door.rows_in, door.admitted, door.quarantined) == (5, 1, 4)
     aside = rows(spark, settings, READINGS.quarantine, "_file", "_row", "payload", "reasons")
+    missing = ["missing_sensor", "missing_at", "missing_temperature"]
     assert [tuple(r) for r in aside] == [
-        ("1.csv", n, line, ["no_known_column"]) for n, line in enumerate(lines, 1)
+        *(("1.csv", n, line, ["no_known_column"]) for n, line in enumerate(lines, 1)),
+        *(("3.csv", n, line, missing) for n, line in enumerate(named, 1)),
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -10,7 +11,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from rivermark import Contract, Field
 from rivermark.ingest.admission import Admission, known_of, repeated_bytes
+from rivermark.ingest.parse.parser import Parser
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.ingest.watermark import Progress
 from rivermark.lake.batch_writer import TableWriter
@@ -25,6 +28,9 @@ from tests.unit.model.declared import ingest
 RIDES = ingest()
 BEGAN = datetime.now(UTC) - timedelta(days=90)
 ORIGIN = Origin(RIDES.name, 0, BEGAN, "run")
+XY = Contract(
+    fields=(Field("x", "timestamp", ("ex",), required=True), Field("y", "string")), event_time="x"
+)
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 
 
@@ -118,4 +124,34 @@ def test_what_rows_carry_of_their_files_names_is_counted() -> None:
     ]
     rows = pa.chunked_array([pa.array([0, 0, 1, 0], pa.int32())])
 
-    assert repeated_bytes(known_of(splits, NOON), rows) == 3 * (5 + 9 + 3) + 7
+    known = known_of(splits, NOON, Parser(XY, ","))
+    assert repeated_bytes(known, rows) == 3 * (5 + 9 + 3) + 7
+
+
+@pytest.mark.parametrize(
+    ("columns", "is_header"),
+    [
+        (["x", "y"], True),
+        (["Other", "Y", "X"], True),
+        (["ex", "y"], True),
+        (["y", "2024-03-01T10:00:00Z"], False),
+        ([], False),
+    ],
+)
+def test_n032_a_header_without_a_required_column_may_be_a_record(
+    columns: list[str], is_header: bool
+) -> None:
+    line = ",".join(columns)
+    split = PlannedSplit(
+        name="a.csv",
+        path="a.csv",
+        size=1,
+        format="csv",
+        modified_at=NOON,
+        landed_at=NOON,
+        batch=0,
+        columns=json.dumps(columns),
+        head=line,
+    )
+    known = known_of([split], NOON, Parser(XY, ","))
+    assert known["_head"].to_pylist() == [line if is_header else None]

@@ -47,6 +47,9 @@ WIDE_MARKS: Final = (
     (codecs.BOM_UTF16_BE, b"\0\n", "UTF-16"),
 )
 """How a text of another encoding begins, and a line's end in it, so that it is no chance."""
+WIDE: Final = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+SAMPLE: Final = 4_096
+"""Bytes of a text that are looked at for an encoding without a mark; a multiple of four."""
 PACKED_MARKS: Final = (
     (b"\x1f\x8b\x08", "gzip"),
     (b"\xfd7zXZ\0", "xz"),
@@ -177,7 +180,7 @@ def probe_text(
         return FileProbe("rejected", kind, reason)
     other = other_encoding(start, options.encoding)
     if other is not None:
-        reason = f"file_other_encoding: its mark says {other}, its source {options.encoding}"
+        reason = f"file_other_encoding: {other}, its source {options.encoding}"
         return FileProbe("rejected", kind, reason)
     unfinished = last not in (b"\n", b"\r", b"")
     columns, head = None, None
@@ -189,12 +192,28 @@ def probe_text(
 
 
 def other_encoding(start: bytes, encoding: str) -> str | None:
-    """The encoding that a file's byte order mark names, where it is not the declared one."""
+    """What says that a file is in another encoding than the declared one; None where nothing does.
+
+    That is its byte order mark, or without one that it has the zero bytes of UTF-16 or UTF-32: read
+    as anything else its lines begin and end within characters, and its texts are full of zeros.
+    """
     if start.startswith(codecs.BOM_UTF8):
-        return None if is_utf8(encoding) else "UTF-8"
-    return next(
-        (name for mark, end, name in WIDE_MARKS if start.startswith(mark) and end in start), None
-    )
+        return None if is_utf8(encoding) else "its mark says UTF-8"
+    for mark, end, name in WIDE_MARKS:
+        if start.startswith(mark) and end in start:
+            return f"its mark says {name}"
+    sample = start[: min(len(start), SAMPLE) // 4 * 4]
+    if 0 in sample:
+        for wide in WIDE:
+            if _is_text(sample.decode(wide, errors="replace")):
+                return f"it looks like {wide.upper()}"
+    return None
+
+
+def _is_text(text: str) -> bool:
+    """Whether it is made of letters as most of Europe writes them, and no zeros."""
+    plain = sum("\t" <= letter < "\u0250" for letter in text)
+    return "\0" not in text and plain > 0.9 * len(text)
 
 
 def is_packed(path: str) -> bool:

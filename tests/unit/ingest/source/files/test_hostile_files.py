@@ -280,6 +280,31 @@ def test_n015_a_file_whose_mark_names_another_encoding_is_rejected(
 
 
 @pytest.mark.parametrize("kind", ["json", "csv", "text"])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_n015_a_file_in_another_encoding_without_a_mark_is_rejected(
+    tmp_path: Path, encoding: str, kind: str
+) -> None:
+    for text in (
+        LINE.decode() * 99,
+        "sensor,at\ns,1",
+        "Gr\u00f6\u00dfe\r\n",
+        f"\ufeff{LINE.decode().strip()}",
+    ):
+        for declared in ("ISO-8859-1", "UTF-8"):
+            content = text.encode(encoding)
+            found = probe(tmp_path, "a.txt", content, format=kind, encoding=declared)
+            reason = f"file_other_encoding: it looks like {encoding.upper()}, its source {declared}"
+            assert (found.status, found.reason) == ("rejected", reason)
+
+
+@pytest.mark.parametrize(
+    "content", [b"\0" * 999, b"a\0\0b\n" * 99, LINE + b"\0" * 4_096, b"s\0\n", b"\0"]
+)
+def test_zeros_within_a_text_are_no_other_encoding(tmp_path: Path, content: bytes) -> None:
+    assert probe(tmp_path, "a.json", content).status == "ready"
+
+
+@pytest.mark.parametrize("kind", ["json", "csv", "text"])
 def test_packed_bytes_that_are_no_text_cost_their_file_and_not_each_of_their_lines(
     tmp_path: Path, kind: str
 ) -> None:
