@@ -251,7 +251,7 @@ class Admission:
             lines = known.take(records.rows["_split"])
             for name in ("_row", "payload"):
                 lines = lines.append_column(name, records.rows[name])
-            parsed = self._driver_parser.parse(lines)
+            parsed = self._driver_parser.parse(lines, records.texts)
             return counted(ArrowBatch(parsed, self.ingest))
         keys = pa.array(records.keys, pa.string())
         if small:

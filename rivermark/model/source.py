@@ -145,16 +145,37 @@ def grouped(splits: Sequence[Split], limit: Limit) -> Iterator[list[Split]]:
 
 
 @dataclass(frozen=True)
+class ColumnTexts:
+    """Columns of which consecutive records were made: the text that each value is in its payload.
+
+    `columns` are all names of the payloads in their order, each with its texts (of Arrow, also as a
+    dictionary; null where a record has no such value) or None where they are not known. Texts are
+    as they stand between a JSON text's quotes.
+    """
+
+    first: int
+    count: int
+    columns: Sequence[tuple[str, pa.Array | None]]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the texts."""
+        return sum(texts.nbytes for _, texts in self.columns if texts is not None)
+
+
+@dataclass(frozen=True)
 class Records:
     """The records of some splits, one row each: `_split`, `payload` and their places.
 
     In the driver (Arrow) `_split` is the index of the split, in their order, and `_row` the place
     of the record in it. On Spark `_split` is the split's entry in `keys`; places are either `_row`,
     or `_part` and `_mid`: `_mid` rises along a split within `_part` and places are numbered from 1.
+    `texts` are of some records in the driver: what is known need not be read in their payloads.
     """
 
     rows: pa.Table | DataFrame
     keys: Sequence[str] = ()
+    texts: Sequence[ColumnTexts] = ()
 
 
 PlanRows: TypeAlias = "Callable[..., Iterable[tuple[Any, ...]]]"

@@ -8,6 +8,7 @@ same projection becomes one generated method too long for the JVM to compile.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -21,6 +22,7 @@ from rivermark.ingest.parse.lane_checks import LaneChecks
 from rivermark.ingest.parse.parser import CELLS, Parser
 from rivermark.ingest.parse.projection import PLACE
 from rivermark.ingest.spark_internals import PlannedProjection
+from rivermark.model.source import ColumnTexts
 
 RECORD = "_record"
 ROWS: Final = 20_000
@@ -37,13 +39,16 @@ class DriverParser:
         self._planned: dict[pa.Schema, PlannedProjection] = {}
         self._checks = LaneChecks(spark, parser.contract, partial(parser.zone, spark))
 
-    def parse(self, lines: pa.Table) -> pa.Table:
-        """The lines with what the parser makes of them, in their order."""
+    def parse(self, lines: pa.Table, texts: Sequence[ColumnTexts] = ()) -> pa.Table:
+        """The lines with what the parser makes of them, in their order.
+
+        `texts` are what is known of the columns that some of them were.
+        """
         lines = lines.combine_chunks()
         payloads, formats, columns = (
             _whole(lines[name]) for name in ("payload", "_format", "_columns")
         )
-        typed = self._parser.lane(self._spark).type(payloads, formats, columns)
+        typed = self._parser.lane(self._spark).type(payloads, formats, columns, texts)
         record = self._records(lines)
         parsed, plain = self._checks.checked(lines, typed)
         plain |= ~record

@@ -17,8 +17,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import VariantType
 
-from rivermark.ingest.source.json_text import json_objects
-from rivermark.ingest.source.payload import RECORDS, driver_records, spark_records
+from rivermark.ingest.source.json_rows import json_objects, json_records
+from rivermark.ingest.source.payload import (
+    RECORDS,
+    JsonRecords,
+    driver_records,
+    joined,
+    spark_records,
+)
 from rivermark.lake.delta import dataset_of, delta_table, read_delta, read_rows
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.integrity.log_check import check_log
@@ -238,7 +244,7 @@ class _DeltaReader(SourceReader):
             return driver_records([])
         return Records(reduce(DataFrame.unionByName, frames), [split.name for split in splits])
 
-    def _payloads(self, split: PlannedSplit) -> pa.StringArray:
+    def _payloads(self, split: PlannedSplit) -> JsonRecords:
         version = version_of(split.name)
         if self._feed and not is_snapshot(split.name):
             changes = delta_table(self._table).load_cdf(version, version)
@@ -253,8 +259,7 @@ class _DeltaReader(SourceReader):
             rows = read_rows(dataset if is_snapshot(split.name) else self._added(dataset, version))
         for name, value in self._snapshot_change(split).items():
             rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
-        parts = [json_objects(batch, self._wanted) for batch in rows.to_reader()]
-        return pa.concat_arrays(parts) if parts else pa.array([], pa.string())
+        return joined([json_records(batch, self._wanted) for batch in rows.to_reader()])
 
     def _added(self, dataset: ds.Dataset, version: int) -> ds.Dataset:
         """The files of a version that its own commit added, in the commit's order."""

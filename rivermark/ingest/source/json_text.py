@@ -1,14 +1,13 @@
 """Arrow columns as JSON text, exactly and without a Python object for each value.
 
 Numbers are written with all their digits, times in microseconds (floored), texts as text where
-their bytes are UTF-8. Null is left out of an object, as Spark's `to_json` leaves it out.
+their bytes are UTF-8.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,46 +26,6 @@ from rivermark.ingest.source.json_words import (
     utf8_texts,
 )
 from rivermark.ingest.source.payload import json_value
-
-MOST_BYTES: Final = 32 << 20
-"""Larger batches are cut: a text column of Arrow holds 2 GiB, and an escape is six characters."""
-
-
-def json_objects(
-    batch: pa.RecordBatch, wanted: Collection[str] | None, instants: Collection[str] = ()
-) -> pa.Array:
-    """Each row as one JSON object.
-
-    `wanted` are the columns that matter, in lower case, or None for all: what is no text in one of
-    them becomes replacement characters, which no row is admitted with, and in any other base64.
-    Another column that has no form in JSON is left out. Times of `instants` are in UTC though their
-    type does not say so.
-    """
-    if batch.nbytes > MOST_BYTES and batch.num_rows > 1:
-        half = batch.num_rows // 2
-        parts = (batch.slice(0, half), batch.slice(half))
-        return pa.concat_arrays([json_objects(part, wanted, instants) for part in parts])
-    pieces: list[Any] = []
-    for field, column in zip(batch.schema, batch.columns, strict=True):
-        matters = wanted is None or field.name.lower() in wanted
-        try:
-            before, texts, behind = json_values(column, matters, field.name in instants)
-        except Exception:
-            if matters:
-                raise
-            continue
-        key = f",{json.dumps(field.name, ensure_ascii=False)}:{before}"
-        if texts.null_count:
-            whole = pc.binary_join_element_wise(key, texts, behind, "")
-            pieces.append(pc.fill_null(whole, ""))
-        else:
-            pieces += [key, texts, behind]
-    if not pieces:
-        return pa.array(["{}"] * batch.num_rows, pa.string())
-    rows = pc.binary_join_element_wise(*pieces, pa.array(["}"] * batch.num_rows), "")
-    # The first comma makes room for the brace; a row of nulls has none.
-    rows = pc.binary_replace_slice(rows, 0, 1, "{")
-    return pc.if_else(pc.equal(rows, "{"), "{}", rows)
 
 
 def json_values(column: pa.Array, matters: bool, instant: bool) -> tuple[str, pa.Array, str]:

@@ -6,6 +6,7 @@ import json
 import math
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
@@ -16,32 +17,69 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from rivermark.model.source import Records
+from rivermark.model.source import ColumnTexts, Records
 
 RECORDS: Final = "_split string, payload string, _mid long, _part int"
 """The columns of records on Spark."""
 
 
-Payloads: TypeAlias = "Sequence[str] | pa.StringArray"
+@dataclass(frozen=True)
+class JsonRecords:
+    """Rows as JSON objects, with the texts of their columns where those are known."""
+
+    payloads: pa.StringArray
+    texts: tuple[ColumnTexts, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.payloads)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the payloads and of the columns' texts."""
+        return int(self.payloads.nbytes) + sum(each.nbytes for each in self.texts)
+
+
+Payloads: TypeAlias = "Sequence[str] | pa.StringArray | JsonRecords"
 """The records of a split, in their order."""
+
+
+def joined(parts: Sequence[JsonRecords]) -> JsonRecords:
+    """Records one behind the other."""
+    payloads = [part.payloads for part in parts]
+    whole = pa.concat_arrays(payloads) if parts else pa.array([], pa.string())
+    return JsonRecords(whole, _placed(parts))
+
+
+def _placed(parts: Sequence[Payloads]) -> tuple[ColumnTexts, ...]:
+    """The texts of records that stand one behind the other."""
+    placed: list[ColumnTexts] = []
+    first = 0
+    for part in parts:
+        if isinstance(part, JsonRecords):
+            placed += [replace(each, first=first + each.first) for each in part.texts]
+        first += len(part)
+    return tuple(placed)
 
 
 def driver_records(payloads: Sequence[Payloads]) -> Records:
     """Records that the driver holds: the payloads of each split, numbered from 1."""
     counts = [len(each) for each in payloads]
-    texts = [
-        each if isinstance(each, pa.Array) else pa.array(each, pa.string()) for each in payloads
-    ]
+    texts = [_texts(each) for each in payloads]
     rows = [np.arange(1, count + 1, dtype=np.int64) for count in counts]
-    return Records(
-        pa.table(
-            {
-                "_split": pa.array(np.repeat(np.arange(len(counts), dtype=np.int32), counts)),
-                "_row": pa.array(np.concatenate([np.empty(0, np.int64), *rows])),
-                "payload": pa.chunked_array(texts, pa.string()),
-            }
-        )
+    table = pa.table(
+        {
+            "_split": pa.array(np.repeat(np.arange(len(counts), dtype=np.int32), counts)),
+            "_row": pa.array(np.concatenate([np.empty(0, np.int64), *rows])),
+            "payload": pa.chunked_array(texts, pa.string()),
+        }
     )
+    return Records(table, texts=_placed(payloads))
+
+
+def _texts(payloads: Payloads) -> pa.StringArray:
+    if isinstance(payloads, JsonRecords):
+        return payloads.payloads
+    return payloads if isinstance(payloads, pa.Array) else pa.array(payloads, pa.string())
 
 
 def spark_records(frame: DataFrame, split: Column, payload: Column) -> DataFrame:

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructType
 
-from rivermark.ingest.source.json_text import json_objects
+from rivermark.ingest.source.json_rows import json_objects
 from rivermark.ingest.source.payload import json_payload
 from rivermark.ingest.source.ranges import RangeReader
 from rivermark.model.declared import declared

@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from rivermark import Contract
 from rivermark.ingest.parse.driver_parser import DriverParser
 from rivermark.ingest.parse.parser import DETAILS, PROBLEMS, Parser
+from rivermark.ingest.source.files.parquet import parquet_records
+from rivermark.ingest.source.payload import JsonRecords, joined
 from rivermark.model.contract import FLAGS
+from rivermark.model.source import ColumnTexts
+from tests.oracles.columns_of_contracts import rows
 from tests.oracles.lines_of_contracts import (
     CSV_COLUMNS,
     EVERYTHING,
@@ -51,6 +57,8 @@ def exact(values: pa.ChunkedArray) -> list[Any]:
     """Values that are equal only where their bits are."""
     if pa.types.is_floating(values.type):
         return [None if v is None else float(v).hex() for v in values.to_pylist()]
+    if pa.types.is_timestamp(values.type):
+        values = values.cast(pa.int64())  # Some are beyond what Python has.
     plain: list[Any] = values.to_pylist()
     return plain
 
@@ -63,13 +71,17 @@ def assert_same(payloads: Sequence[str], got: pa.Table, wanted: pa.Table, names:
 
 
 def compare(
-    spark: SparkSession, contract: Contract, lines: pa.Table, least_typed: float = 0.0
+    spark: SparkSession,
+    contract: Contract,
+    lines: pa.Table,
+    least_typed: float = 0.0,
+    texts: Sequence[ColumnTexts] = (),
 ) -> None:
     parser = Parser(contract, ",")
     driver = DriverParser(spark, parser)
-    got, wanted = driver.parse(lines), driver.parse_doubtful(lines)
+    got, wanted = driver.parse(lines, texts), driver.parse_doubtful(lines)
     # What was read of one batch is remembered for the next.
-    assert driver.parse(lines).equals(got)
+    assert driver.parse(lines, texts).equals(got)
     payloads = lines["payload"].to_pylist()
     assert_same(payloads, got, wanted, ["_record"])
     record = wanted["_record"]
@@ -79,10 +91,11 @@ def compare(
     assert_same(payloads, got.filter(record), wanted, names)
     far = parser.parse(spark.createDataFrame(lines)).toArrow().sort_by("_row").filter(record)
     assert_same(payloads, far, wanted, names)
-    typed = parser.lane(spark).type(*(
+    payload, kinds, columns = (
         lines[n].combine_chunks() for n in ("payload", "_format", "_columns")
-    )).good  # fmt: skip
-    assert typed.mean() >= least_typed
+    )
+    typed = parser.lane(spark).type(payload, kinds, columns, texts)
+    assert typed.good.mean() >= least_typed
 
 
 ROUNDS = pytest.mark.parametrize(
@@ -110,3 +123,20 @@ def test_both_make_the_same_of_csv_lines(
     monkeypatch.setattr("rivermark.ingest.parse.driver_parser.ROWS", count // 5)
     lines = lines_of([*csv_lines(seed, count)], "csv", CSV_COLUMNS)
     compare(spark, EVERYTHING, lines, least_typed=0.4)
+
+
+@ROUNDS
+def test_both_make_the_same_of_rows_of_parquet(
+    spark: SparkSession, tmp_path: Path, seed: int, count: int
+) -> None:
+    wanted = {name.lower() for name in EVERYTHING.spellings()}
+    parts: list[JsonRecords] = []
+    for part, size in enumerate((count // 2, count, *[count // 40] * 10)):
+        path = tmp_path / f"{part}.parquet"
+        table = pa.table(rows(1_000 * seed + part, size))
+        pq.write_table(table, path, use_deprecated_int96_timestamps=part % 4 == 3)
+        parts += parquet_records(str(path), wanted)
+    records = joined(parts)
+    lines = lines_of(records.payloads.to_pylist(), "parquet")
+    compare(spark, EVERYTHING, lines, 0.2, records.texts)
+    assert sum(texts.count for texts in records.texts) > count

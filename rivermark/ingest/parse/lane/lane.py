@@ -8,7 +8,7 @@ that the parser takes, and proves of a line that nothing else stands in it (`sha
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,11 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rivermark.ingest.parse.cutter import places_of
+from rivermark.ingest.parse.lane.column import Column
+from rivermark.ingest.parse.lane.column_texts import are_enough, read_texts
 from rivermark.ingest.parse.lane.lines import REPLACED, Lines, Mask, Places
 from rivermark.ingest.parse.lane.shapes import MOST_VALUES, Shape, cut_csv, cut_json, shape_of
 from rivermark.ingest.parse.lane.values import Values
-from rivermark.ingest.parse.lane.words import texts
 from rivermark.model.contract import MAX_ROW_BYTES
+from rivermark.model.source import ColumnTexts
 
 ROWS: Final = 8_192
 """Rows that are looked at together: with their text they fit the processor's cache."""
@@ -31,22 +33,6 @@ SAMPLES: Final = 7
 """Lines that are looked at for a new shape: any of them may be one that no shape fits."""
 NEW_SHAPES: Final = 4
 """Shapes that are learned at most from rows that are looked at together."""
-
-Read = Callable[[Values], tuple[pa.Array, Mask]]
-
-
-@dataclass(frozen=True)
-class Column:
-    """A field: where its value is looked up, in turn, its words for 'no value', and its reader.
-
-    Without a reader the column holds texts, about which nothing is said.
-    """
-
-    name: str
-    keys: tuple[str, ...]
-    nulls: tuple[str, ...]
-    required: bool
-    read: Read | None
 
 
 @dataclass
@@ -80,14 +66,33 @@ class Lane:
         self._lower = {key.lower() for column in columns for key in column.keys}
         self._shapes: list[Shape] = []
 
-    def type(self, payloads: pa.Array, formats: pa.Array, columns: pa.Array) -> Typed:
-        """Type payloads by the formats and columns (as JSON) of their files."""
-        groups = groups_of(formats, columns)
-        parts = []
-        for (kind, names), rows in groups.items():
-            own = payloads if len(groups) == 1 else payloads.take(pa.array(rows))
-            for first in range(0, max(len(own), 1), ROWS):
-                parts.append(self._type(own.slice(first, ROWS), kind, json.loads(names)))
+    def type(
+        self,
+        payloads: pa.Array,
+        formats: pa.Array,
+        columns: pa.Array,
+        texts: Sequence[ColumnTexts] = (),
+    ) -> Typed:
+        """Type payloads by the formats and columns (as JSON) of their files.
+
+        `texts` are of some of them: those are not looked for in the payloads.
+        """
+        parts: list[Typed] = []
+        orders: list[Places] = []
+        rest: Mask = np.ones(len(payloads), np.bool_)
+        for each in texts:
+            if are_enough(each, self._lower):
+                own = payloads.slice(each.first, each.count)
+                parts.append(Typed(*read_texts(self._columns, own, each, self._max_bytes)))
+                orders.append(np.arange(each.first, each.first + each.count))
+                rest[orders[-1]] = False
+        if rest.any() or not parts:
+            for (kind, names), rows in groups_of(formats, columns).items():
+                own_rows = rows[rest[rows]] if parts else rows
+                own = payloads if len(own_rows) == len(rest) else payloads.take(pa.array(own_rows))
+                for first in range(0, max(len(own), 1), ROWS):
+                    parts.append(self._type(own.slice(first, ROWS), kind, json.loads(names)))
+                orders.append(own_rows)
         typed = Typed(
             {
                 column.name: pa.concat_arrays([part.columns[column.name] for part in parts])
@@ -96,9 +101,10 @@ class Lane:
             np.concatenate([part.good for part in parts]),
             frozenset(column.name for column in self._columns if column.read is None),
         )
-        if len(groups) == 1:
+        order = np.concatenate(orders)
+        if (order[1:] > order[:-1]).all():
             return typed
-        return typed.take(np.argsort(np.concatenate([*groups.values()])))
+        return typed.take(np.argsort(order))
 
     def _type(self, payloads: pa.StringArray, kind: str, names: Sequence[str]) -> Typed:
         lines = Lines(payloads)
@@ -114,9 +120,8 @@ class Lane:
         good &= lines.ends - lines.starts <= self._max_bytes
         columns = {}
         for column, cell in zip(self._columns, cells, strict=True):
-            values = cell.without(column.nulls)
-            columns[column.name], read = (column.read or texts)(values)
-            good &= read & ~values.absent if column.required else read | values.absent
+            columns[column.name], plain = column.read_all(cell)
+            good &= plain
         return Typed(columns, good)
 
     def _cut_csv(self, lines: Lines, names: Sequence[str]) -> tuple[list[Values], Mask]:

@@ -130,6 +130,11 @@ class Lines:
         return np.flatnonzero(self.bytes[: len(self.bytes) - PADDING] == byte)
 
     @cached_property
+    def has_zeros(self) -> bool:
+        """Whether any line holds a zero byte."""
+        return self._text.find(b"\0", 0, len(self._text) - PADDING) >= 0
+
+    @cached_property
     def quotes(self) -> Places:
         """Where quotes stand, in all lines."""
         return self.places_of(0x22)

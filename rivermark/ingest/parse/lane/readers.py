@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from rivermark.ingest.parse.cutter import Spelled
-from rivermark.ingest.parse.lane.lane import Column, Lane, Read
+from rivermark.ingest.parse.lane.column import Column, Read
+from rivermark.ingest.parse.lane.lane import Lane
 from rivermark.ingest.parse.lane.lines import Mask
 from rivermark.ingest.parse.lane.numbers import decimals, doubles, integers
 from rivermark.ingest.parse.lane.times import SECOND, instants, times

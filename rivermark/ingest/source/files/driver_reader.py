@@ -19,9 +19,9 @@ import pyarrow as pa
 from rivermark.ingest.source.files.avro import avro_payloads
 from rivermark.ingest.source.files.file_probe import is_packed
 from rivermark.ingest.source.files.options import FileOptions, is_utf8
-from rivermark.ingest.source.files.parquet import parquet_payloads
+from rivermark.ingest.source.files.parquet import parquet_records
 from rivermark.ingest.source.files.stored_file import open_stored
-from rivermark.ingest.source.payload import Payloads
+from rivermark.ingest.source.payload import JsonRecords, Payloads, joined
 from rivermark.lake.filesystem import filesystem
 from rivermark.model.source import PlannedSplit
 
@@ -53,12 +53,12 @@ def records_of(
     for file in files:
         if file.format in BINARY:
             parts = []
-            for part in binary_payloads(file, wanted):
+            for part in binary_records(file, wanted):
                 left_json -= part.nbytes
                 if left_json < 0:
                     return None
                 parts.append(part)
-            records.append(pa.concat_arrays(parts) if parts else [])
+            records.append(joined(parts))
             continue
         text = text_of(file.path, left, strict=is_utf8(options.encoding))
         if text is None:
@@ -86,8 +86,14 @@ def payloads_of(
 
 def binary_payloads(file: PlannedSplit, wanted: Collection[str] | None) -> Iterator[pa.StringArray]:
     """The records of a Parquet or Avro file as JSON objects, in their order; batch after batch."""
-    payloads = avro_payloads if file.format == "avro" else parquet_payloads
-    return payloads(file.path, wanted)
+    return (records.payloads for records in binary_records(file, wanted))
+
+
+def binary_records(file: PlannedSplit, wanted: Collection[str] | None) -> Iterator[JsonRecords]:
+    """The same, with the texts of a Parquet file's columns."""
+    if file.format == "avro":
+        return map(JsonRecords, avro_payloads(file.path, wanted))
+    return parquet_records(file.path, wanted)
 
 
 def lines_of(text: bytes, encoding: str) -> Payloads:

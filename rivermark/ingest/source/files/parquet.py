@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from rivermark.ingest.source.files.stored_file import open_stored
-from rivermark.ingest.source.json_text import json_objects
-from rivermark.ingest.source.payload import RECORDS, arrow_records
+from rivermark.ingest.source.json_rows import json_records
+from rivermark.ingest.source.payload import RECORDS, JsonRecords, arrow_records
 from rivermark.lake.filesystem import filesystem
 
 ROWS: Final = 16_384
@@ -46,8 +46,15 @@ def open_parquet(path: str) -> pq.ParquetFile:
 
 def parquet_payloads(
     path: str, wanted: Collection[str] | None, groups: Sequence[int] | None = None
-) -> Iterator[pa.Array]:
-    """The rows of a file, or of some of its row groups, as JSON objects; batch after batch.
+) -> Iterator[pa.StringArray]:
+    """The rows of a file, or of some of its row groups, as JSON objects; batch after batch."""
+    return (records.payloads for records in parquet_records(path, wanted, groups))
+
+
+def parquet_records(
+    path: str, wanted: Collection[str] | None, groups: Sequence[int] | None = None
+) -> Iterator[JsonRecords]:
+    """The same with the texts of their columns.
 
     Raises:
         ValueError: a row group has another number of rows than it says; and whatever Arrow raises.
@@ -66,7 +73,7 @@ def parquet_payloads(
             read = 0
             for batch in file.iter_batches(batch_size=rows, row_groups=[number]):
                 read += batch.num_rows
-                yield json_objects(batch, wanted, instants)
+                yield json_records(batch, wanted, instants)
             if read != group.num_rows:
                 raise ValueError(f"row group {number} has {read} rows instead of {group.num_rows}")
 

@@ -18,6 +18,7 @@ from rivermark import FileSource
 from rivermark.ingest.source.files import driver_reader
 from rivermark.ingest.source.files.corrupt_files import decoding_fault
 from rivermark.ingest.source.files.driver_reader import payloads_of, records_of
+from rivermark.ingest.source.payload import JsonRecords
 from rivermark.model.source import PlannedSplit
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -131,9 +132,9 @@ def test_the_engine_reads_what_is_large_as_json(
             fastavro.writer(out, schema, [{"note": "the same"}] * count, codec="deflate")
     packed = file(path, path.read_bytes(), kind)
     held: list[int] = []
-    taken = driver_reader.binary_payloads
+    taken = driver_reader.binary_records
 
-    def counted(*given: Any) -> Iterator[pa.StringArray]:
+    def counted(*given: Any) -> Iterator[JsonRecords]:
         for part in taken(*given):
             held.append(len(part))
             yield part
@@ -141,11 +142,11 @@ def test_the_engine_reads_what_is_large_as_json(
     records = records_of([packed], SOURCE)
     assert records is not None
     assert len(records[0]) == count
-    monkeypatch.setattr(driver_reader, "binary_payloads", counted)
+    monkeypatch.setattr(driver_reader, "binary_records", counted)
     monkeypatch.setattr(driver_reader, "MOST_JSON_BYTES", 200_000)
     assert records_of([packed], SOURCE) is None
     assert sum(held) < count
-    assert decoding_fault(taken(packed, None)) is None
+    assert decoding_fault(payloads_of(packed, SOURCE, None)) is None
 
 
 def test_a_file_that_went_away_is_left_to_the_engine(tmp_path: Path) -> None:

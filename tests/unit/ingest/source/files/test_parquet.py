@@ -22,7 +22,7 @@ from pyarrow import fs
 from rivermark import FileSource
 from rivermark.ingest.source.files.file_probe import probe_file
 from rivermark.ingest.source.files.parquet import parquet_payloads
-from rivermark.ingest.source.json_text import json_objects
+from rivermark.ingest.source.json_rows import json_objects
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PARQUET = FileSource(folder="f", format="parquet")
@@ -172,7 +172,7 @@ def test_rows_come_in_order_from_groups_and_batches_of_any_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rivermark.ingest.source.files.parquet.ROWS", 7)
-    monkeypatch.setattr("rivermark.ingest.source.json_text.MOST_BYTES", 50)
+    monkeypatch.setattr("rivermark.ingest.source.json_rows.MOST_BYTES", 50)
     table = pa.table({"n": [*range(100)], "odd": [n if n % 2 else None for n in range(100)]})
 
     found = [json.loads(text) for text in payloads(tmp_path, table, row_group_size=30)]
@@ -255,7 +255,7 @@ def test_nested_values_are_what_pyarrow_says_also_in_parts_of_a_batch(
             return draw.choice(["", 'a"b\\', "Ü", "\n"])
         return draw.randint(-9, 9) / (1 if pa.types.is_integer(kind) else 4)
 
-    monkeypatch.setattr("rivermark.ingest.source.json_text.MOST_BYTES", 200)
+    monkeypatch.setattr("rivermark.ingest.source.json_rows.MOST_BYTES", 200)
     for kind in kinds:
         rows = [value(kind) for _ in range(60)]
         column = pa.array(rows, kind)
