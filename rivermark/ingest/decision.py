@@ -149,6 +149,7 @@ def _by_producer(
     watermark = progress.watermark(ingest.lateness)
     bounds: dict[str, Bounds] = {}
     heard: dict[str, Progress] = {}
+    marks: dict[str, datetime] = {}
 
     def producer_of(split: InBatch) -> str:
         return ingest.source.producer(split.name)
@@ -160,13 +161,29 @@ def _by_producer(
             own, after = _evaluate(split.name, statistics, rows, before, ingest)
             bounds[split.name] = replace(own, watermark=watermark)
             reached.append(after)
+            mark = _mark_of(split.name, own, statistics, rows)
+            if mark is not None:
+                marks[producer] = max(mark, marks.get(producer, mark))
         moved = furthest(before, reached)
         if known is None or moved is not before:
             heard[producer] = moved
     at = max(split.modified_at for split in group)
-    progress = progress.after(heard, at, ingest.watermark, ingest.lateness)
+    progress = progress.after(heard, marks, at, ingest.watermark, ingest.lateness)
     left = progress.watermark(ingest.lateness)
     return {name: replace(own, after=left) for name, own in bounds.items()}, progress
+
+
+def _mark_of(
+    name: str,
+    bounds: Bounds,
+    statistics: Mapping[str, SplitStatistics],
+    rows: ParsedBatch,
+) -> datetime | None:
+    """The latest mark of a split's rows; those that run ahead are quarantined, and say nothing."""
+    figures = statistics.get(name, SplitStatistics())
+    if figures.mark and bounds.ceiling and figures.newest and figures.newest > bounds.ceiling:
+        return rows.mark_until(name, bounds.ceiling)
+    return figures.mark
 
 
 def _side_by_side(splits: Sequence[InBatch], *, together: bool) -> Iterator[list[InBatch]]:

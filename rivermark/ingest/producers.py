@@ -20,7 +20,7 @@ recorded with each batch."""
 
 @dataclass(frozen=True)
 class Producer:
-    """When a producer was heard last, and its newest event time; both in UTC.
+    """When a producer was heard last, its newest event time, and its latest mark; in UTC.
 
     `doubted` is as in `Progress`, of this producer alone.
     """
@@ -28,18 +28,27 @@ class Producer:
     heard: datetime
     newest: datetime | None = None
     doubted: bool = False
+    mark: datetime | None = None
 
     def to_json(self) -> list[Any]:
         """As it is kept in the metadata of a raw commit."""
         newest = self.newest.isoformat() if self.newest else None
-        return [self.heard.isoformat(), newest, self.doubted]
+        marks = [self.mark.isoformat()] if self.mark else []
+        return [self.heard.isoformat(), newest, self.doubted, *marks]
 
     @classmethod
     def from_json(cls, values: list[Any]) -> Producer:
         """As `to_json` wrote it."""
-        heard, newest, doubted = values
+        heard, newest, doubted, *marks = values
         moment = datetime.fromisoformat(newest) if newest else None
-        return cls(datetime.fromisoformat(heard), moment, doubted)
+        return cls(
+            datetime.fromisoformat(heard), moment, doubted, *map(datetime.fromisoformat, marks)
+        )
+
+    def watermark(self, lateness: timedelta) -> datetime | None:
+        """The time (UTC) up to which it is complete, by its events or by what it says itself."""
+        moments = (self.newest and self.newest - lateness, self.mark)
+        return max((moment for moment in moments if moment is not None), default=None)
 
 
 @dataclass(frozen=True)
@@ -88,10 +97,10 @@ class Producers:
             (name for name in known if later.is_idle(name, rule.idle)),
             key=lambda name: (known[name].heard, name),
         )
-        newest = [each.newest for name, each in known.items() if name not in idle]
-        reached = [moment for moment in newest if moment is not None]
-        if now - self.since > rule.idle and reached and len(reached) == len(newest):
-            moments = (self.watermark, min(reached) - lateness)
+        own = [each.watermark(lateness) for name, each in known.items() if name not in idle]
+        reached = [moment for moment in own if moment is not None]
+        if now - self.since > rule.idle and reached and len(reached) == len(own):
+            moments = (self.watermark, min(reached))
             later = replace(later, watermark=max(m for m in moments if m is not None))
         forgotten = idle[: max(len(known) - REMEMBERED, 0)]
         kept = {name: each for name, each in known.items() if name not in forgotten}

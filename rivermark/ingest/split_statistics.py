@@ -27,7 +27,8 @@ class Part:
 class SplitStatistics:
     """A split in figures: its records, those quarantined, the span of valid event times (UTC).
 
-    `skipped` counts what is no event: header lines and empty ones, tombstones.
+    `skipped` counts what is no event: header lines and empty ones, tombstones. `mark` is the latest
+    time up to which one of the valid rows says that its producer is complete.
     """
 
     rows: int = 0
@@ -35,13 +36,16 @@ class SplitStatistics:
     skipped: int = 0
     oldest: datetime | None = None
     newest: datetime | None = None
+    mark: datetime | None = None
 
 
-def gather(parsed: DataFrame, event_time: str) -> tuple[dict[str, SplitStatistics], list[Part]]:
+def gather(
+    parsed: DataFrame, event_time: str, mark: str | None
+) -> tuple[dict[str, SplitStatistics], list[Part]]:
     """Count each split's rows and find its event-time span, with one job over the parsed batch.
 
     `parsed` holds every line, also headers and empty ones, marked by `_record`:
-    line numbers count them all.
+    line numbers count them all. `mark` is the field of marks, where there is one.
     """
     record = F.col("_record")
     good = record & (F.size(PROBLEMS) == 0)
@@ -54,6 +58,7 @@ def gather(parsed: DataFrame, event_time: str) -> tuple[dict[str, SplitStatistic
             F.count_if(record & ~good).alias("quarantined"),
             F.min(F.when(good, F.col(event_time))).alias("oldest"),
             F.max(F.when(good, F.col(event_time))).alias("newest"),
+            F.max(F.when(good, F.col(mark) if mark else F.lit(None))).alias("mark"),
         )
         .collect()
     )
@@ -70,6 +75,7 @@ def gather(parsed: DataFrame, event_time: str) -> tuple[dict[str, SplitStatistic
         figures.skipped += row["lines"] - row["rows"]
         figures.oldest = pick(min, figures.oldest, utc(row["oldest"]))
         figures.newest = pick(max, figures.newest, utc(row["newest"]))
+        figures.mark = pick(max, figures.mark, utc(row["mark"]))
     return splits, parts
 
 

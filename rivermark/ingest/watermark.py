@@ -59,15 +59,25 @@ class Progress:
         return Progress(known.newest, known.doubted) if known else None
 
     def after(
-        self, heard: Mapping[str, Progress], at: datetime, rule: PerProducer, lateness: timedelta
+        self,
+        heard: Mapping[str, Progress],
+        marks: Mapping[str, datetime],
+        at: datetime,
+        rule: PerProducer,
+        lateness: timedelta,
     ) -> Progress:
         """The progress after splits of the time `at`; `heard` is that of their producers.
 
-        A stream that had one watermark goes on from it.
+        `marks` are the times up to which some of these said that they are complete. A stream that
+        had one watermark goes on from it.
         """
         before = self.producers or Producers(at, at, self.watermark(lateness))
         now = max(before.now, at)
-        producers = {n: Producer(now, each.newest, each.doubted) for n, each in heard.items()}
+        former = {name: each.mark for name, each in before.known.items()}
+        producers = {
+            name: Producer(now, each.newest, each.doubted, later(former.get(name), marks.get(name)))
+            for name, each in heard.items()
+        }
         newest = reduce(later, [each.newest for each in heard.values()], self.newest)
         return Progress(newest, producers=before.after(producers, now, rule, lateness))
 

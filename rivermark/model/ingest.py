@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final, Literal
 
+from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, StructType, TimestampType
 
 from rivermark.model.bounds import check_above_zero, check_share
@@ -15,6 +16,7 @@ from rivermark.model.contract import (
     QUARANTINE_SCHEMA,
     RAW_SCHEMA,
     Contract,
+    Rule,
 )
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
@@ -26,6 +28,8 @@ from rivermark.model.table import Daily, Table
 from rivermark.model.watermark import WATERMARK_AFTER, PerProducer
 
 MILLI: Final = timedelta(milliseconds=1)
+MARK_AHEAD: Final = "mark_ahead"
+"""The reason of a row whose mark would move the watermark of its producer beyond all bounds."""
 UNDECLARED: Final = timedelta.min
 """The lateness of an ingest that does not state one, which only a lookup may leave out."""
 
@@ -63,8 +67,8 @@ class Ingest:
         DeclarationError: The name is no table's name, the lateness is below one millisecond or
             finer than that, the contract begins before 1970 although there is a lateness, `money`
             is no decimal field of the contract, the keys of a lookup are no required fields,
-            it declares what only events have, or a watermark per producer without a lateness or of
-            a source that does not tell producers apart.
+            it declares what only events have, or a watermark per producer without a lateness, of
+            a source that does not tell producers apart, or with a mark that is no timestamp field.
     """
 
     name: str
@@ -127,6 +131,8 @@ class Ingest:
                 f"stream '{self.name}': its source does not tell producers apart, so one watermark "
                 "is that of all; for files, name them by FileSource(producers=...)"
             )
+        if self.watermark is not None and self.watermark.mark is not None:
+            self._check_mark(self.watermark.mark)
         amounts = {f.name for f in self.contract.fields if isinstance(f.type, DecimalType)}
         if self.money is not None and self.money not in amounts:
             raise DeclarationError(f"stream '{self.name}': no decimal field '{self.money}'")
@@ -144,6 +150,25 @@ class Ingest:
             if isinstance(f.type, TimestampType) and f.name != LANDED_AT
         ]
         return f" ({', '.join(times)})" if times else ""
+
+    def _check_mark(self, mark: str) -> None:
+        """Refuse a mark that is no time of its own, and have wild ones quarantined."""
+        times = {f.name for f in self.contract.fields if isinstance(f.type, TimestampType)}
+        if mark not in times - {self.contract.event_time}:
+            raise DeclarationError(
+                f"stream '{self.name}': the mark '{mark}' of its watermark must be a timestamp "
+                f"field beside its event time{self._times()}"
+            )
+        if all(rule.name != MARK_AHEAD for rule in self.contract.rules):
+            ahead = self.contract.max_ahead
+            wild = Rule(
+                MARK_AHEAD,
+                lambda: F.col(mark) > F.col("_landed_at") + F.lit(ahead),
+                "quarantine",
+                f"Says that its producer is complete more than {ahead} beyond its landing.",
+            )
+            contract = replace(self.contract, rules=(*self.contract.rules, wild))
+            object.__setattr__(self, "contract", contract)
 
     def _check_lookup(self) -> None:
         """Refuse keys that cannot identify a row, and what only events have."""

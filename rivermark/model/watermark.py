@@ -28,12 +28,19 @@ class PerProducer:
     the event time of a producer may run ahead of the slowest one before it is held back: a live run
     does not read it any further until the others have followed, or are idle. None holds none back.
 
+    `mark` names a timestamp field of the contract by which a row says how far its producer is
+    complete: no event at or before that time comes from it any more. The watermark of the producer
+    is at least the largest such time, from the next split on; rows without one move it as ever, by
+    their event times less the lateness. A row whose mark lies more than the contract's `max_ahead`
+    beyond the moment its file landed is quarantined as `mark_ahead`.
+
     Raises:
         DeclarationError: `idle` or `drift` is not above zero.
     """
 
     idle: timedelta
     drift: timedelta | None = None
+    mark: str | None = None
 
     def __post_init__(self) -> None:
         check_above_zero("a watermark per producer", idle=self.idle, drift=self.drift)

@@ -44,8 +44,10 @@ class ArrowBatch(ParsedBatch):
         self._splits: list[str] = names.dictionary.to_pylist()
         self._code = names.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         self._good: Mask = _bools(pc.equal(pc.list_value_length(rows[PROBLEMS]), 0))
-        times = rows[self.time].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
-        self._micros: Micros = pc.fill_null(times, 0).to_numpy()
+        self._micros: Micros = _micros_of(rows[self.time], 0)
+        self._marks: Micros | None = (
+            _micros_of(rows[self.mark_field], NEVER) if self.mark_field else None
+        )
         none: Mask = np.zeros(rows.num_rows, np.bool_)
         self._late, self._ahead = none, none
         self._watermark: Micros = np.full(rows.num_rows, NEVER)
@@ -65,6 +67,7 @@ class ArrowBatch(ParsedBatch):
                 skipped=int(own.sum()) - rows,
                 oldest=_moment(times.min()) if times.size else None,
                 newest=_moment(times.max()) if times.size else None,
+                mark=self._latest_mark(good),
             )
         if "_row" not in self._rows.column_names:
             self._rows = self._rows.append_column("_row", pa.array(self._line_numbers()))
@@ -87,6 +90,15 @@ class ArrowBatch(ParsedBatch):
         own = self._code == self._splits.index(split)
         times = self._micros[own & self._good & (self._micros <= _micros(ceiling))]
         return _moment(times.max()) if times.size else None
+
+    def mark_until(self, split: str, ceiling: datetime) -> datetime | None:
+        """The latest mark of the split's good rows that the ceiling allows."""
+        own = self._code == self._splits.index(split)
+        return self._latest_mark(own & self._good & (self._micros <= _micros(ceiling)))
+
+    def _latest_mark(self, rows: Mask) -> datetime | None:
+        latest = NEVER if self._marks is None else self._marks[rows].max(initial=NEVER)
+        return _moment(latest) if latest > NEVER else None
 
     def mark(self, bounds: Mapping[str, Bounds]) -> dict[str, tuple[int, int]]:
         """Compare each row's time with the bounds of its split."""
@@ -152,9 +164,16 @@ def _bools(values: Any) -> Mask:
     return mask
 
 
+def _micros_of(times: pa.ChunkedArray, missing: int) -> Micros:
+    micros: Micros = pc.fill_null(
+        times.cast(pa.timestamp("us", "UTC")).cast(pa.int64()), missing
+    ).to_numpy()
+    return micros
+
+
 def _micros(moment: datetime) -> int:
     return (moment - EPOCH) // MICRO
 
 
-def _moment(micros: np.int64) -> datetime:
+def _moment(micros: int | np.int64) -> datetime:
     return EPOCH + int(micros) * MICRO

@@ -33,6 +33,7 @@ class ParsedBatch(ABC):
 
     def __init__(self, ingest: Ingest) -> None:
         self.time = ingest.contract.event_time
+        self.mark_field = ingest.watermark.mark if ingest.watermark else None
         columns = ingest.admitted.schema.fieldNames()
         self.carries = WATERMARK_AFTER.name in columns
         self.admitted_columns = tuple(name for name in columns if name != WATERMARK_AFTER.name)
@@ -50,6 +51,10 @@ class ParsedBatch(ABC):
     @abstractmethod
     def newest_until(self, split: str, ceiling: datetime) -> datetime | None:
         """The newest valid event time of a split at or before the ceiling."""
+
+    @abstractmethod
+    def mark_until(self, split: str, ceiling: datetime) -> datetime | None:
+        """The latest mark of the valid rows of a split at or before the ceiling."""
 
     @abstractmethod
     def mark(self, bounds: Mapping[str, Bounds]) -> dict[str, tuple[int, int]]:

@@ -27,7 +27,7 @@ class SparkBatch(ParsedBatch):
 
     def statistics(self) -> dict[str, SplitStatistics]:
         """One aggregation over the batch."""
-        statistics, parts = gather(self._rows, self.time)
+        statistics, parts = gather(self._rows, self.time, self.mark_field)
         numbered = self._rows
         if parts and "_row" not in numbered.columns:
             numbered = numbered.withColumn("_row", line_numbers(parts))
@@ -36,9 +36,16 @@ class SparkBatch(ParsedBatch):
 
     def newest_until(self, split: str, ceiling: datetime) -> datetime | None:
         """One more aggregation over the split's rows."""
+        return self._latest(self.time, split, ceiling)
+
+    def mark_until(self, split: str, ceiling: datetime) -> datetime | None:
+        """The same of the marks."""
+        return self._latest(self.mark_field, split, ceiling) if self.mark_field else None
+
+    def _latest(self, column: str, split: str, ceiling: datetime) -> datetime | None:
         good = (F.col("_file") == split) & F.col("_record") & (F.size(PROBLEMS) == 0)
         inside = good & (F.col(self.time) <= F.lit(ceiling))
-        row = self._rows.where(inside).agg(F.max(self.time)).first()
+        row = self._rows.where(inside).agg(F.max(column)).first()
         return utc(row[0]) if row else None
 
     def mark(self, bounds: Mapping[str, Bounds]) -> dict[str, tuple[int, int]]:

@@ -42,13 +42,17 @@ def at(minutes: float) -> datetime:
 
 @dataclass(frozen=True)
 class File:
-    """A split with the minutes of its oldest and newest event, read `second` after ten."""
+    """A split with the minutes of its oldest and newest event, read `second` after ten.
+
+    By its `mark` its producer is complete up to that minute.
+    """
 
     name: str
     second: int
     oldest: float | None = None
     newest: float | None = None
     batch: int = 0
+    mark: float | None = None
 
     @property
     def modified_at(self) -> datetime:
@@ -59,7 +63,12 @@ def evaluated(
     files: Sequence[File], progress: Progress | None = None, rides: Any = RIDES
 ) -> tuple[dict[str, Bounds], Progress]:
     statistics = {
-        f.name: SplitStatistics(rows=1, oldest=at(f.oldest or f.newest), newest=at(f.newest))
+        f.name: SplitStatistics(
+            rows=1,
+            oldest=at(f.oldest or f.newest),
+            newest=at(f.newest),
+            mark=None if f.mark is None else at(f.mark),
+        )
         for f in files
         if f.newest is not None
     }
@@ -147,17 +156,68 @@ def test_what_runs_ahead_does_so_of_its_own_producer() -> None:
     assert doubted["a/2"].ceiling == at(60)
 
 
+def test_a_mark_moves_the_watermark_of_its_producer_alone_and_never_back() -> None:
+    bounds, progress = evaluated(
+        [
+            File("a/1", 0, newest=0),
+            File("a/2", 2, newest=0),
+            File("b/1", 4, newest=0, mark=10),
+            File("a/3", 4, newest=2, mark=8),
+            File("a/4", 5, newest=3, mark=5),
+        ]
+    )
+    assert [b.after for b in bounds.values()] == [None, None, at(-1), at(8), at(8)]
+    # Its events overtake what it said, and what it says overtakes them.
+    after = through_json(progress)
+    files = [File("a/5", 6, newest=30), File("b/2", 6, newest=11), File("b/3", 6, newest=12)]
+    bounds, after = evaluated(files, after)
+    assert [b.after for b in bounds.values()] == [at(10), at(10), at(11)]
+    assert evaluated([File("b/4", 7, newest=12, mark=12)], after)[1].watermark(MINUTE) == at(12)
+
+
+class OneWildRow:
+    """The rows of a split: what is up to a ceiling in it."""
+
+    def newest_until(self, split: str, ceiling: datetime) -> datetime:
+        return at(1)
+
+    def mark_until(self, split: str, ceiling: datetime) -> datetime:
+        return at(0.5)
+
+
+def test_a_row_that_runs_ahead_is_quarantined_and_its_mark_with_it() -> None:
+    careful = replace(RIDES, contract=replace(RIDES.contract, max_jump=timedelta(hours=1)))
+    _, progress = evaluated([File("a/1", 0, newest=0), File("a/2", 4, newest=0)], rides=careful)
+    wild = File("a/3", 5, oldest=0.2, newest=6000, mark=6000)
+    statistics = {wild.name: SplitStatistics(rows=2, oldest=at(0), newest=at(6000), mark=at(6000))}
+    _, progress = evaluate_splits([wild], statistics, cast(Any, OneWildRow()), progress, careful)
+    assert progress.watermark(MINUTE) == at(0.5)
+
+
 FILES = st.lists(
-    st.tuples(st.sampled_from("abc"), st.integers(0, 4), st.integers(0, 60)), max_size=25
+    st.tuples(
+        st.sampled_from("abc"),
+        st.integers(0, 4),
+        st.integers(0, 60),
+        st.none() | st.integers(0, 60),
+    ),
+    max_size=25,
 )
+Drawn = tuple[str, int, int, int | None]
 
 
-def in_order(drawn: Sequence[tuple[str, int, int]]) -> list[File]:
+def in_order(drawn: Sequence[Drawn]) -> list[File]:
     files, second = [], 0
-    for number, (producer, pause, minute) in enumerate(drawn):
+    for number, (producer, pause, minute, mark) in enumerate(drawn):
         second += pause
-        files.append(File(f"{producer}/{number}", second, newest=minute))
+        files.append(File(f"{producer}/{number}", second, newest=minute, mark=mark))
     return files
+
+
+def reached_by(files: Sequence[File]) -> datetime:
+    """How far the producer of these files is complete."""
+    newest = max(at(f.newest or 0) for f in files) - MINUTE
+    return max([newest, *(at(f.mark) for f in files if f.mark is not None)])
 
 
 def by_the_rule(files: Sequence[File]) -> list[datetime | None]:
@@ -166,9 +226,9 @@ def by_the_rule(files: Sequence[File]) -> list[datetime | None]:
     for n, last in enumerate(files):
         past, watermark = files[: n + 1], watermarks[-1] if watermarks else None
         active = {f.name[0] for f in past if last.second - f.second <= RULE.idle.total_seconds()}
-        newest = [max(f.newest or 0 for f in past if f.name[0] == name) for name in active]
+        reached = [reached_by([f for f in past if f.name[0] == name]) for name in active]
         if last.second - files[0].second > RULE.idle.total_seconds():
-            moments = [at(min(newest)) - MINUTE, *([watermark] if watermark else [])]
+            moments = [min(reached), *([watermark] if watermark else [])]
             watermark = max(moments)
         watermarks.append(watermark)
     return watermarks
@@ -176,7 +236,7 @@ def by_the_rule(files: Sequence[File]) -> list[datetime | None]:
 
 @given(FILES, st.sets(st.integers(0, 24)))
 def test_however_files_are_cut_into_batches_the_watermarks_are_those_of_the_rule(
-    drawn: list[tuple[str, int, int]], cuts: set[int]
+    drawn: list[Drawn], cuts: set[int]
 ) -> None:
     files = in_order(drawn)
     bounds: dict[str, Bounds] = {}
@@ -281,6 +341,9 @@ def test_what_cannot_be_is_refused() -> None:
         PerProducer(idle=timedelta(0))
     with pytest.raises(DeclarationError, match="per producer: `drift` must be above zero, got -1 "):
         PerProducer(idle=SECOND, drift=-SECOND)
+    for mark in ("at", "id", "until"):
+        with pytest.raises(DeclarationError, match=rf"the mark '{mark}' of its .* \(at\)"):
+            replace(RIDES, watermark=replace(RULE, mark=mark))
     for pattern in ("[", "", "no group", "(two)(groups)"):
         with pytest.raises(DeclarationError, match="producers"):
             FileSource(folder="taxi", producers=pattern)
