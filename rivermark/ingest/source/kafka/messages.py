@@ -15,9 +15,10 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
-from rivermark.ingest.source.kafka.decoding import UnreadableValue, json_of
+from rivermark.ingest.source.kafka.decoding import json_of
 from rivermark.ingest.source.kafka.formats import Format
 from rivermark.ingest.source.kafka.position import Partition, Range
+from rivermark.ingest.source.kafka.registry_header import UnreadableValue
 from rivermark.model.errors import RecordsLost, RivermarkError
 
 AT_ONCE: Final = 10_000

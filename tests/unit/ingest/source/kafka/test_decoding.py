@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import copy
+import dataclasses
 import io
 import json
 import math
 import struct
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,8 +23,9 @@ from hypothesis import strategies as st
 
 from rivermark import Avro, DeclarationError, KafkaSource, Protobuf, RivermarkError
 from rivermark.ingest.source.avro_values import RepeatedKey
-from rivermark.ingest.source.kafka.decoding import UnreadableValue, check_format, json_of
+from rivermark.ingest.source.kafka.decoding import check_format, json_of
 from rivermark.ingest.source.kafka.formats import Format
+from rivermark.ingest.source.kafka.registry_header import UnreadableValue
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
@@ -84,6 +86,53 @@ def test_avro_records_are_read_by_one_schema_or_by_those_of_a_registry(folder: P
     assert json.loads(json_of(header(8) + newer, read_as_older)) == AS_JSON
     # As Spark's workers get it.
     assert copy.deepcopy(registry) == registry
+
+
+def test_a_field_that_was_added_has_its_default_as_if_it_had_been_sent(tmp_path: Path) -> None:
+    old = {"type": "record", "name": "Ride", "fields": [{"name": "id", "type": "long"}]}
+    millis = {"type": "long", "logicalType": "timestamp-millis"}
+    place: dict[str, Any] = {
+        "type": "record",
+        "name": "Place",
+        "fields": [
+            {"name": "mark", "type": "bytes", "default": "\u00ff"},
+            {"name": "since", "type": ["null", millis], "default": None},
+            {"name": "zone", "type": "int"},
+        ],
+    }
+    added: dict[str, tuple[Any, Any]] = {
+        "mark": ("bytes", "\u0000\u00ff"),
+        "fare": (DECIMAL, "\u0004\u00e2"),
+        "at": (millis, 1_709_294_400_000),
+        "day": ({"type": "int", "logicalType": "date"}, 1),
+        "place": (place, {"zone": 7}),
+        "next": ("Place", {"zone": 8, "mark": "a"}),
+        "fares": ({"type": "array", "items": DECIMAL}, ["\u0001"]),
+        "marks": ({"type": "map", "values": "bytes"}, {"a": "\u00ff"}),
+        "either": ([DECIMAL, "null"], "\u0002"),
+        "share": ("float", 0.0025),
+    }
+    fields = [{"name": n, "type": kind, "default": d} for n, (kind, d) in added.items()]
+    for number, schema in ((1, old), (2, {**old, "fields": [*old["fields"], *fields]})):
+        (tmp_path / f"{number}.avsc").write_text(json.dumps(schema))
+    kind = Avro(registry=str(tmp_path), schema=str(tmp_path / "2.avsc"))
+    read = json.loads(json_of(header(1) + binary({"id": 5}, old), kind))
+    sent = {
+        "id": 5,
+        "mark": b"\0\xff",
+        "fare": Decimal("12.50"),
+        "at": NOON,
+        "day": date(1970, 1, 2),
+        "place": {"mark": b"\xff", "since": None, "zone": 7},
+        "next": {"mark": b"a", "since": None, "zone": 8},
+        "fares": [Decimal("0.01")],
+        "marks": {"a": b"\xff"},
+        "either": Decimal("0.02"),
+        "share": 0.0025,
+    }
+    whole = {**old, "fields": [*old["fields"], *fields]}
+    assert read == json.loads(json_of(header(2) + binary(sent, whole), kind))
+    assert (read["mark"], read["fare"], read["at"]) == ("AP8=", "12.50", "2024-03-01T12:00:00Z")
 
 
 @pytest.mark.parametrize(
@@ -158,6 +207,63 @@ def test_protobuf_messages_are_read_by_their_descriptor(tmp_path: Path) -> None:
     for unreadable in (value, header(3), header(3) + b"\xff"):
         with pytest.raises(UnreadableValue, match="header of a schema registry"):
             json_of(unreadable, with_header)
+
+
+@pytest.fixture
+def trips(tmp_path: Path) -> Protobuf:
+    """Messages of proto2: one must have a number; of each other kind of field there is one."""
+    kinds = descriptor_pb2.FieldDescriptorProto
+    optional, repeated = {"label": kinds.LABEL_OPTIONAL}, {"label": kinds.LABEL_REPEATED}
+    file = descriptor_pb2.FileDescriptorProto(name="t.proto", package="shop", syntax="proto2")
+    file.enum_type.add(name="Way").value.add(name="IN", number=0)
+    trip, fare = file.message_type.add(name="Trip"), file.message_type.add(name="Fare")
+    trip.field.add(name="id", number=1, type=kinds.TYPE_INT64, label=kinds.LABEL_REQUIRED)
+    trip.field.add(name="way", number=2, type=kinds.TYPE_ENUM, type_name=".shop.Way", **optional)
+    within = {"type": kinds.TYPE_MESSAGE, **repeated}
+    trip.field.add(name="fares", number=3, type_name=".shop.Fare", **within)
+    trip.field.add(name="by_day", number=4, type_name=".shop.Trip.ByDayEntry", **within)
+    entry = trip.nested_type.add(name="ByDayEntry")
+    entry.options.map_entry = True
+    entry.field.add(name="key", number=1, type=kinds.TYPE_INT32, **optional)
+    entry.field.add(name="value", number=2, type=kinds.TYPE_ENUM, type_name=".shop.Way", **optional)
+    fare.field.add(name="cents", number=1, type=kinds.TYPE_INT64, **optional)
+    path = tmp_path / "trips.desc"
+    path.write_bytes(descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString())
+    return Protobuf(descriptor=str(path), message="shop.Trip")
+
+
+def test_fields_of_another_type_and_missing_ones_end_in_the_quarantine_and_no_newer_ones(
+    trips: Protobuf,
+) -> None:
+    refused = {
+        b"": "missing required fields: id",
+        # The number as a text; and that of a fare within the message.
+        b"\x0a\x01a": "field id is of another type in it|missing required fields",
+        b"\x08\x05\x0a\x01a": "field id is of another type in it",
+        b"\x08\x05\x1a\x03\x0a\x01a": "field cents is of another type in it",
+        b"\x08\x05\x12\x01a": "field way is of another type in it",
+    }
+    for value, why in refused.items():
+        with pytest.raises(UnreadableValue, match=rf"no shop\.Trip: .*({why})"):
+            json_of(value, trips)
+    # Numbers that the enumeration will have: 9, also in the entry of a map.
+    for newer in (b"\x10\x09", b"\x22\x04\x08\x01\x10\x09"):
+        value = b"\x08\x05" + newer
+        read = json.loads(json_of(value, trips))
+        assert (read["id"], base64.b64decode(read["_bytes"])) == ("5", value)
+
+
+def test_a_message_of_another_type_of_its_file_is_not_read_as_this_one(trips: Protobuf) -> None:
+    with_header = dataclasses.replace(trips, header=True)
+    value = b"\x08\x05"
+    # The first message, in short and in full; and paths that this file does not have.
+    for path in (b"\0", b"\x02\x00", b"\x02\x08", b"\x04\x02\x00"):
+        assert json.loads(json_of(header(3) + path + value, with_header))["id"] == "5"
+    for path, name in ((b"\x02\x02", "Fare"), (b"\x04\x00\x00", "Trip.ByDayEntry")):
+        with pytest.raises(UnreadableValue, match=rf"no shop\.Trip: .* it is a shop\.{name}$"):
+            json_of(header(3) + path + value, with_header)
+    of_another = dataclasses.replace(with_header, message="shop.Fare")
+    assert json.loads(json_of(header(3) + b"\x02\x02" + value, of_another)) == {"cents": "5"}
 
 
 def test_files_that_a_format_names_are_looked_for_when_the_source_is_opened(
