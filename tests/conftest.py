@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from setup.ivy import Problem
 from setup.local_server import free_port
 from setup.postgres_server import PostgresServer
+from tests.leftovers import end_leftovers
 
 if TYPE_CHECKING:
     from tests.kills import Killer
@@ -50,6 +51,12 @@ def _unsynced() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_leftovers() -> None:
+    """Let nothing that a test started outlive this pytest, also where a timeout ends it."""
+    end_leftovers()
 
 
 @pytest.fixture
