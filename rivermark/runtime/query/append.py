@@ -22,6 +22,7 @@ from rivermark.operators.reach import BuildReach, collecting
 from rivermark.quality.publish_gate import audit
 from rivermark.quality.publish_staging import staged
 from rivermark.runtime.batch_metrics import BatchResult
+from rivermark.runtime.checkpoint.closing_batch import batch_to_close, plan_closing_batch
 from rivermark.runtime.checkpoint.identity import check_plan
 from rivermark.runtime.checkpoint.watermarks import batch_watermark, last_reached, reached
 from rivermark.runtime.query.backlog import shares, unread_bytes
@@ -42,6 +43,8 @@ STORES = {
     "rocksdb": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
 }
 
+EMPTY_BATCHES: Final = "spark.sql.streaming.noDataMicroBatches.enabled"
+"""Spark's setting for batches without data, which close what the watermark has passed."""
 BATCH_BYTES: Final = DRIVER_BYTES * 3 // 4
 """Bytes of input files after which a batch of events ends, its last file not counted. A larger one
 would be written by executors, and in a bounded run twice, to be audited in between. With several
@@ -93,7 +96,7 @@ class AppendHost(QueryHost):
         closes = stream.volume == "results"
         self.conf |= {
             "spark.sql.streaming.stateStore.providerClass": STORES[stream.state_store],
-            "spark.sql.streaming.noDataMicroBatches.enabled": str(closes).lower(),
+            EMPTY_BATCHES: str(closes).lower(),
         }
         self.trigger.inputs += [self.lake.path(table_of(read)) for read in stream.reads]
         self.watermark = CheckpointWatermark(self.lake, stream, self.checkpoint)
@@ -128,6 +131,16 @@ class AppendHost(QueryHost):
             if o.where is not None
         }
         return built.withColumns(conditions) if conditions else built
+
+    def resume(self) -> None:
+        """Plan the batch that closes windows, where the query was stopped right before it."""
+        batch = batch_to_close(self.checkpoint)
+        if batch is None or self.conf[EMPTY_BATCHES] != "true":
+            return
+        self.origin.check()
+        # The plan must not outlast the mark of the batch before it.
+        self._checkpoint_sync.sync()
+        plan_closing_batch(self.checkpoint, batch)
 
     def _check_meaning(self) -> None:
         """Refuse state that another declaration made."""

@@ -133,6 +133,9 @@ class QueryHost(ABC):
     def write(self, frame: DataFrame, batch: int) -> BatchResult:
         """Write one micro-batch; may be called again with the same batch after a restart."""
 
+    def resume(self) -> None:  # noqa: B027 - most have nothing to do
+        """Make the checkpoint ready for the query, once a start has passed its checks."""
+
     def start(self, *, bounded: bool) -> StreamingQuery:
         """Start the query: until its input is drained, or until it is stopped."""
         self.bounded = bounded
@@ -142,6 +145,7 @@ class QueryHost(ABC):
                 self.spark.conf.set(name, value)
             self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", self.stream.name)
             frame = self.read()
+            self.resume()
             writer = take_batches(self.spark, frame.writeStream, self._batch)
             if bounded:
                 writer = writer.queryName(self.stream.name)

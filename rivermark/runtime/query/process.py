@@ -21,7 +21,7 @@ from rivermark.runtime.batch_metrics import BatchResult
 from rivermark.runtime.checkpoint.generation import newest_entry
 from rivermark.runtime.checkpoint.identity import check_identity, process_identity
 from rivermark.runtime.checkpoint.process_schema import admit, write_record
-from rivermark.runtime.query.append import STORES, AppendHost
+from rivermark.runtime.query.append import EMPTY_BATCHES, STORES, AppendHost
 from rivermark.runtime.query.trigger_policy import Trigger
 from rivermark.settings import Settings
 
@@ -91,7 +91,7 @@ class ProcessHost(AppendHost):
         # The store that Spark wants for it; timers fire in batches without data.
         self.conf |= {
             "spark.sql.streaming.stateStore.providerClass": STORES["rocksdb"],
-            "spark.sql.streaming.noDataMicroBatches.enabled": "true",
+            EMPTY_BATCHES: "true",
             "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_PER_ARROW_BATCH),
         }
         self._replays = replays_of(stream.name) if self._record.replays else None

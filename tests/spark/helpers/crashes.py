@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.streaming.query import StreamingQuery
 
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.model.stream import AnyStream
+from rivermark.runtime.query.append import EMPTY_BATCHES
+from rivermark.runtime.query.base import QueryHost
 from rivermark.settings import Settings
 
 
@@ -39,3 +42,14 @@ def forget_last_commit(settings: Settings, stream: AnyStream) -> int:
     for path in (commits / str(last), commits / f".{last}.crc"):
         path.unlink(missing_ok=True)
     return last
+
+
+def without_closing_batches(patch: pytest.MonkeyPatch) -> None:
+    """Leave checkpoints as a kill between the last batch of rows and the empty one does."""
+    start = QueryHost.start
+
+    def started(self: QueryHost, *, bounded: bool) -> StreamingQuery:
+        self.conf[EMPTY_BATCHES] = "false"
+        return start(self, bounded=bounded)
+
+    patch.setattr(QueryHost, "start", started)
