@@ -17,8 +17,8 @@ from rivermark.model.topology import Topology
 from rivermark.monitor.charts import draw_lateness
 from rivermark.monitor.dashboard.formatting import anchor
 from rivermark.monitor.dashboard.refresh import page_path
-from rivermark.monitor.late_statistics import span
 from rivermark.monitor.lateness_proposal import Proposal
+from rivermark.monitor.time_span import span
 from rivermark.settings import PREFIX, Settings
 
 DASHBOARD = dg.AssetKey(["ops", "dashboard"])

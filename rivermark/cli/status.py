@@ -13,8 +13,8 @@ from rivermark.cli.deployment import selected, settings_for, topology
 from rivermark.lake.snapshot import snapshot
 from rivermark.model.printable import printable
 from rivermark.model.stream import AnyStream, Stream
-from rivermark.monitor.late_statistics import span
 from rivermark.monitor.status import StreamStatus, desired_states, status_of
+from rivermark.monitor.time_span import span
 from rivermark.monitor.watermarks import ProducerProgress
 
 NUMERIC: Final = ("rows in", "admitted", "late", "quarantined", "rows")

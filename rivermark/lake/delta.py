@@ -108,21 +108,26 @@ def read_all(table: DeltaTable, columns: Collection[str] = ()) -> pa.Table:
         schema = pa.schema([field for field in schema if field.name in columns])
     store, folder = filesystem(table.table_uri)
     folder = folder.rstrip("/")
+    local = is_local(table.table_uri)
     parts = []
     for name in map(unquote, table.get_add_actions()["path"].to_pylist()):
-        if is_local(table.table_uri):
+        if local:
             check_data_file(folder, name)
         with (
             _named(folder, name),
             store.open_input_file(f"{folder}/{name}") as content,
             ParquetFile(content, page_checksum_verification=True) as file,
         ):
-            in_file = set(file.schema_arrow.names)
-            own = pa.schema([field for field in schema if field.name in in_file])
-            parts.append(file.read(columns=own.names).select(own.names).cast(own))
+            # Not by threads: most such files hold a few rows, of one batch.
+            part = file.read(columns=schema.names, use_threads=False)
+            if part.schema != schema:
+                own = pa.schema([field for field in schema if field.name in part.schema.names])
+                part = part.select(own.names).cast(own)
+            parts.append(part)
     if not parts or any(len(part.schema) < len(schema) for part in parts):
         parts.append(schema.empty_table())
-    return pa.concat_tables(parts, promote_options="default").select(schema.names)
+    whole = pa.concat_tables(parts, promote_options="default").select(schema.names)
+    return whole.combine_chunks()
 
 
 def read_rows(rows: dataset.Dataset, **options: Any) -> pa.Table:

@@ -15,7 +15,7 @@ from rivermark.model.errors import RivermarkError
 from rivermark.model.ingest import MILLI
 from rivermark.model.source import Part
 from rivermark.model.stream import AnyStream, Ingest
-from rivermark.monitor.late_statistics import span
+from rivermark.monitor.time_span import span
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.settings import Settings
 

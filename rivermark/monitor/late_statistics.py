@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +14,7 @@ from rivermark.lake.delta import read_rows
 from rivermark.lake.snapshot import once_per_snapshot, open_table
 from rivermark.lake.sql import connection, query, quoted
 from rivermark.model.stream import Ingest
+from rivermark.monitor.time_span import span
 from rivermark.settings import Settings
 
 if TYPE_CHECKING:
@@ -193,17 +194,3 @@ def _tables(settings: Settings, ingest: Ingest) -> dict[str, Any] | None:
         "admitted_rows": open_table(lake, ingest.admitted),
         "late_rows": open_table(lake, ingest.late),
     }
-
-
-def span(milliseconds: float) -> str:
-    """A time span in words, of two units at most."""
-    seconds = milliseconds / 1000
-    if seconds < 60:
-        return f"{seconds:.3g} s"
-    whole = timedelta(seconds=round(seconds))
-    minutes = whole.seconds // 60
-    if whole.days:
-        return f"{whole.days} d {minutes // 60} h".removesuffix(" 0 h")
-    if minutes >= 60:
-        return f"{minutes // 60} h {minutes % 60} min".removesuffix(" 0 min")
-    return f"{seconds / 60:.3g} min"

@@ -12,7 +12,7 @@ from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query, quoted
 from rivermark.model.ingest import MILLI, Ingest
 from rivermark.model.watermark import WATERMARK_AFTER
-from rivermark.monitor.late_statistics import span
+from rivermark.monitor.time_span import span
 from rivermark.settings import Settings
 
 STEPS: Final = tuple(

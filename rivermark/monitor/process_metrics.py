@@ -9,6 +9,12 @@ from rivermark.lake.sql import query
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
 
+RECORDED: Final = (
+    *("stream", "generation", "run_id", "started_at", "duration_ms", "rows_in", "watermark"),
+    *("counters", "gauges"),
+)
+"""Columns that a status needs of the recorded batches: its own, and those of their numbers."""
+
 # The newest generation only: a reset stream counts from nothing again.
 NUMBERS: Final = """
 WITH newest AS (
@@ -33,7 +39,7 @@ def metrics_of_streams(settings: Settings) -> dict[str, dict[str, int | float]]:
     lake = settings.lake()
     if not lake.exists(STREAM_PROGRESS):
         return {}
-    progress = open_whole(lake, STREAM_PROGRESS)
+    progress = open_whole(lake, STREAM_PROGRESS, RECORDED)
     if "counters" not in progress.schema.names:
         # Written by an older version, and no batch since.
         return {}

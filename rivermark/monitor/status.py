@@ -14,7 +14,7 @@ from rivermark.lake.statistics import row_count
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.table import Table
 from rivermark.monitor.lag import Lag, lags_of
-from rivermark.monitor.process_metrics import metrics_of_streams
+from rivermark.monitor.process_metrics import RECORDED, metrics_of_streams
 from rivermark.monitor.watermarks import ProducerProgress, producers_of, watermarks_of
 from rivermark.runtime.supervision.desired_state import Desired, DesiredStore
 from rivermark.runtime.supervision.heartbeat import ENDED, Heartbeat, HeartbeatStore, host_alive
@@ -84,8 +84,8 @@ def status_of(
     """
     streams = list(streams)
     times = {"day": now - timedelta(days=1), "recent": now - RECENT}
-    files = _by_stream(settings, INGEST_FILES, "outcomes", FILES, columns=COUNTED)
-    batches = _by_stream(settings, STREAM_PROGRESS, "progress", BATCHES, times)
+    files = _by_stream(settings, INGEST_FILES, "outcomes", FILES, COUNTED)
+    batches = _by_stream(settings, STREAM_PROGRESS, "progress", BATCHES, RECORDED, times)
     watermarks = watermarks_of(settings, streams)
     beats = HeartbeatStore(settings.state).read()
     metrics = metrics_of_streams(settings)
@@ -150,8 +150,8 @@ def _by_stream(
     table: Table,
     name: str,
     sql: str,
+    columns: tuple[str, ...],
     values: Mapping[str, object] | None = None,
-    columns: tuple[str, ...] = (),
 ) -> dict[str, dict[str, Any]]:
     lake = settings.lake()
     if not lake.exists(table):

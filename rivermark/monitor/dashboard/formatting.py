@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from rivermark.html.page import pages_of
-from rivermark.monitor.late_statistics import span
+from rivermark.monitor.time_span import span
 
 LONGEST: Final = 120
 """Characters of a value that are shown."""

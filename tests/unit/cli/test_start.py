@@ -96,7 +96,12 @@ def home(settings: Settings, put: Put) -> Path:
         # DuckDB, but not by Arrow's datasets, which import pandas.
         (
             ["status"],
-            ("pandas", "dagster", "great_expectations", "matplotlib"),
+            (
+                *("pandas", "dagster", "great_expectations", "matplotlib", "jinja2", "yaml"),
+                # What runs and repairs streams, and what draws pages.
+                *("rivermark.backfill", "rivermark.quality.gx", "rivermark.runtime.spark"),
+                *("rivermark.monitor.dashboard", "rivermark.html"),
+            ),
         ),
     ],
 )

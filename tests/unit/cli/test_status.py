@@ -1,19 +1,23 @@
 import json
 import os
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from deltalake import DeltaTable
 
+from rivermark.cli.exit_codes import ExitCode
 from rivermark.ingest.split_outcomes import INGEST_FILES
+from rivermark.model.table import Table
 from rivermark.model.topology import Topology
 from rivermark.monitor.status import life, status_of
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
-from tests.unit.cli.conftest import HOURLY, NOON, ONE, ORDERS, SHOP, Run
+from tests.unit.cli.conftest import BUSIEST, HOURLY, NOON, ONE, ORDERS, SHOP, Run
 from tests.unit.conftest import Put
 
 WIDE = {"COLUMNS": "250"}
@@ -56,6 +60,45 @@ def test_an_ingest_counts_the_rows_of_its_files(settings: Settings, put: Put) ->
 
     counted = (orders.rows_in, orders.admitted, orders.late, orders.quarantined)
     assert counted == (15, 13, 1, 1)
+
+
+def test_rows_are_counted_in_whatever_file_they_lie(settings: Settings, put: Put) -> None:
+    """Newest batches and generations may lie in the oldest file, or in one of several streams."""
+    for number in (2, 0, 1):
+        put(INGEST_FILES, file_outcome(f"{number}.json", 8, number, 1))
+        put(
+            STREAM_PROGRESS,
+            batch("shop/hourly", number % 2, number, 10, watermark=NOON + number * ONE),
+            batch("shop/busiest", 0, number, 1 + number, gauges={"open": 1.0 + number}),
+        )
+    lake, now = settings.lake(), NOON + 9 * ONE
+    before = status_of(settings, [ORDERS, HOURLY, BUSIEST], now)
+
+    for table in (INGEST_FILES, STREAM_PROGRESS):
+        DeltaTable(lake.path(table)).optimize.compact()
+        assert DeltaTable(lake.path(table)).get_add_actions().num_rows == 1
+
+    orders, hourly, busiest = status_of(settings, [ORDERS, HOURLY, BUSIEST], now)
+    assert [orders, hourly, busiest] == before
+    assert (orders.rows_in, orders.admitted, orders.late, orders.quarantined) == (30, 24, 3, 3)
+    assert (hourly.rows_in, hourly.watermark) == (10, NOON + ONE)
+    assert (busiest.rows_in, busiest.last_batch_at) == (6, NOON + 2 * ONE)
+    assert busiest.metrics == {"open": 3.0}
+
+
+@pytest.mark.parametrize("table", [INGEST_FILES, STREAM_PROGRESS])
+def test_a_damaged_file_of_what_is_counted_is_told(
+    rivermark: Run, shop: Topology, settings: Settings, put: Put, table: Table
+) -> None:
+    for number in range(3):
+        put(table, {"stream": "shop/orders"}, {"stream": f"shop/{number}"})
+    file = sorted(Path(settings.lake().path(table)).glob("*.parquet"))[1]
+    file.write_bytes(file.read_bytes()[:-20])
+
+    result = rivermark("status", env=WIDE)
+
+    assert result.exit_code == ExitCode.FAULT
+    assert file.name in result.stderr.replace("\n", "")
 
 
 def test_a_derived_stream_counts_its_batches_and_its_tables_rows(

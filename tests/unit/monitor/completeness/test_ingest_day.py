@@ -13,8 +13,9 @@ from rivermark.monitor.completeness.days import all_derived_days, all_ingest_day
 from rivermark.monitor.completeness.expected_volume import Expected, usual_by_hour
 from rivermark.monitor.completeness.ingest_day import Day, days_of_ingest
 from rivermark.monitor.completeness.join_coverage import joined
-from rivermark.monitor.late_statistics import lateness_of_rows, span
+from rivermark.monitor.late_statistics import lateness_of_rows
 from rivermark.monitor.lateness_proposal import propose_lateness
+from rivermark.monitor.time_span import span
 from rivermark.monitor.watermarks import watermarks_of
 from rivermark.settings import Settings
 from tests.oracles.shop import (
