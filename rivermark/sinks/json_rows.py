@@ -10,14 +10,18 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from rivermark.model.json_numbers import with_json_numbers
+from rivermark.sinks.python_rows import iso_8601, python_rows
 
 FLOATS: Final = re.compile(r"\b(halffloat|float|double)\b")
 """How the name of a nested type says that it holds floating-point numbers."""
 
 
 def json_rows(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
-    """The rows as Python objects; NaN and the infinities, which JSON lacks, are texts."""
-    objects: list[dict[str, Any]] = rows.to_pylist()
+    """The rows as Python objects; NaN and the infinities, which JSON lacks, are texts.
+
+    So are times that Python has not, as Spark writes them.
+    """
+    objects = python_rows(rows, iso_8601)
     columns = zip(rows.column_names, rows.columns, strict=True)
     if odd := [name for name, column in columns if _may_lack_numbers(column)]:
         for row in objects:

@@ -143,10 +143,13 @@ class KafkaWriter(SinkWriter):
                 yield row, self._encoder.encode(row)
 
     def _produce(self, row: Mapping[str, Any], value: bytes, headers: Mapping[str, str]) -> None:
-        at: datetime | None = row[self._sink.timestamp] if self._sink.timestamp else None
+        at: datetime | str | None = row[self._sink.timestamp] if self._sink.timestamp else None
+        key = self._key_of(row)
+        if isinstance(at, str):
+            far = KafkaError(KafkaError.INVALID_TIMESTAMP, f"its timestamp is {at}")
+            raise RowRefused(far, key, len(value))
         # 0 is now.
         millis = 0 if at is None else (at - EPOCH) // MILLI
-        key = self._key_of(row)
         while True:
             try:
                 self._producer.produce(
@@ -221,7 +224,7 @@ class KafkaWriter(SinkWriter):
 
     def _key_of(self, row: Mapping[str, Any]) -> bytes | None:
         values = [row[name] for name in self._key]
-        if not values:
+        if not values or values == [None]:
             return None
         if len(values) > 1:
             return self._encoder.encode(values)

@@ -23,6 +23,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from rivermark.sinks.python_rows import FarTime
+
 TYPES: Final[dict[type[DataType], str]] = {
     ArrayType: "jsonb",
     BinaryType: "bytea",
@@ -66,3 +68,10 @@ def holds(existing: str, kind: DataType) -> bool:
 def is_nested(kind: DataType) -> bool:
     """Whether values of the type are written as JSON."""
     return column_type(kind) == "jsonb"
+
+
+def spelled(time: FarTime) -> str:
+    """A time that Python has not, as PostgreSQL reads it."""
+    year, era = (time.year, "") if time.year > 0 else (1 - time.year, " BC")
+    clock = "" if time.clock is None else f" {time.clock}+00"
+    return f"{year:04d}-{time.month:02d}-{time.day:02d}{clock}{era}"

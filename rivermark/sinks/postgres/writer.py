@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from datetime import date
@@ -22,9 +23,12 @@ from rivermark.model.json_numbers import json_text
 from rivermark.model.postgres import Database, Session
 from rivermark.model.sink import BatchIdentity, Rows, SinkContext, SinkWriter
 from rivermark.sinks.delta_upsert import check_keys, in_memory, is_deletion
-from rivermark.sinks.postgres.column_types import is_nested
+from rivermark.sinks.postgres.column_types import is_nested, spelled
 from rivermark.sinks.postgres.target import Held, Target, names_of
+from rivermark.sinks.python_rows import iso_8601, python_rows
 
+NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""The escape in JSON; behind another backslash it is a text that reads like it."""
 AT_ONCE: Final = 10_000
 """Rows that are Python objects at a time."""
 STAGED: Final = Identifier("pg_temp", "rivermark_staged")
@@ -124,11 +128,23 @@ class Writer(SinkWriter):
         schema = self._target.output.schema
         nested = [name for name in self._schema.names if is_nested(schema[name].dataType)]
         for start in range(0, rows.num_rows, AT_ONCE):
-            for row in rows.slice(start, AT_ONCE).to_pylist():
-                for name in nested:
-                    if row[name] is not None:
-                        row[name] = json_text(row[name]).decode()
-                yield list(row.values())
+            part = rows.slice(start, AT_ONCE)
+            within = python_rows(part.select(nested), iso_8601)
+            for row, texts in zip(python_rows(part.drop(nested), spelled), within, strict=True):
+                for name, value in texts.items():
+                    row[name] = None if value is None else self._json(name, value)
+                yield [row[name] for name in rows.column_names]
+
+    def _json(self, name: str, value: Any) -> str:
+        """A nested value as JSON; raises RivermarkError where a text in it holds a NUL."""
+        text = json_text(value).decode()
+        if NUL.search(text):
+            raise RivermarkError(
+                f"{self._subject} write to table {self._target.name}: a text within column "
+                f"'{name}' holds a NUL character, which no text of PostgreSQL can. Remove it in "
+                "the stream's build"
+            )
+        return text
 
     def replace(
         self,

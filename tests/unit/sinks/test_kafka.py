@@ -84,3 +84,29 @@ def test_an_error_of_the_brokers_is_named_for_its_own_batch_alone(
         monkeypatch.setattr(writer, "_send", send)
         with pytest.raises(RivermarkError, match=f"not taken within 60 s{cause}$"):
             writer.write(fares((1, 1.0)), where.origin.batch(0))
+
+
+def test_a_null_is_no_key_and_several_columns_are_a_list(tmp_path: Path) -> None:
+    pytest.importorskip("confluent_kafka")
+    where = context(Lake(str(tmp_path)))
+    keys = {
+        ("ride",): ({"ride": None}, None),
+        ("fare",): ({"fare": "null"}, b"null"),
+        ("gone",): ({"gone": False}, b"false"),
+        ("ride", "fare"): ({"ride": None, "fare": 1.5}, b"[null,1.5]"),
+    }
+    for key, (row, expected) in keys.items():
+        writer = cast(Any, KafkaSink(topic="fares", key=key).open(where))
+        assert writer._key_of(row) == expected
+
+
+def test_a_timestamp_beyond_the_calendar_refuses_its_row_by_its_key(tmp_path: Path) -> None:
+    pytest.importorskip("confluent_kafka")
+    where = context(Lake(str(tmp_path)))
+    writer = cast(Any, KafkaSink(topic="fares", key=("ride",), timestamp="at").open(where))
+    row = {"ride": 7, "at": "+10000-01-01T00:00:00Z"}
+    named = (
+        r"'fares'.*row with key 7 \(2 bytes\): its timestamp is \+10000-01-01T00:00:00Z; the col"
+    )
+    with pytest.raises(RivermarkError, match=named):
+        writer._try("write", lambda: writer._produce(row, b"{}", {}))

@@ -224,6 +224,40 @@ def test_a_nul_in_a_text_is_refused_with_its_column_and_what_to_do(where: SinkCo
     assert table_of("notes", "id, note") == [(1, "a")]
 
 
+def test_a_nul_within_a_column_is_refused_and_a_text_that_reads_like_its_escape_is_not(
+    where: SinkContext,
+) -> None:
+    table = Table(name="test/notes", schema="id long, notes array<string>", description="Notes.")
+    where = context(Lake(where.root), table)
+    writer = replace(APPEND, table="listed").open(where)
+    good, bad = [{"id": 1, "notes": ["\\u0000"]}], [{"id": 2, "notes": ["b\\\0c"]}]
+    with pytest.raises(RivermarkError, match=r"listed: a text within column 'notes' holds a NUL"):
+        writer.write(rows_of(table, good + bad), where.origin.batch(0))
+    writer.write(rows_of(table, good), where.origin.batch(0))
+    writer.close()
+    assert table_of("listed", "id, notes") == [(1, ["\\u0000"])]
+
+
+def test_times_of_any_year_arrive(where: SinkContext) -> None:
+    table = Table(name="test/ends", schema="ends timestamp, day date", description="Ends.")
+    where = context(Lake(where.root), table)
+    writer = replace(APPEND, table="ends").open(where)
+    # A second behind the year 9999, as a zone makes of its last day; and one before the year 1.
+    micros, days = [253_402_300_801_000_000, -62_135_596_801_000_000], [2_932_897, -719_163]
+    rows = pa.table(
+        {
+            "ends": pa.array(micros, pa.int64()).cast(pa.timestamp("us", "UTC")),
+            "day": pa.array(days, pa.int32()).cast(pa.date32()),
+        }
+    )
+    writer.write(rows, where.origin.batch(0))
+    writer.close()
+    assert table_of("ends", "ends::text, day::text") == [
+        ("0001-12-31 23:59:59+00 BC", "0001-12-31 BC"),
+        ("10000-01-01 00:00:01+00", "10000-01-01"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("made", "problem"),
     [
