@@ -111,6 +111,10 @@ class LandedFiles:
             name = printable(path[len(self.folder) + 1 :])
             if known is not None and (name in known or not self._fits(name)):
                 continue
+            if printable(path) != path and os.path.lexists(printable(path)):
+                reason = "its name is no UTF-8, and with escapes that of another file"
+                listing.closed.append((printable(path), reason))
+                continue
             try:
                 status = os.stat(path)  # noqa: PTH116 - paths may hold what pathlib would decode
             except FileNotFoundError:

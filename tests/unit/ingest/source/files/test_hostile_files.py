@@ -156,6 +156,19 @@ def test_n008_a_name_that_is_no_utf8_costs_its_file_alone(folder: Path, look: Lo
         json.dumps([[s.name, s.path] for s in found.ready]).encode()
 
 
+def test_n008_a_name_whose_escapes_are_the_name_of_another_file_keeps_that_one_not_out(
+    folder: Path, look: Look
+) -> None:
+    put(folder, b"caf\xe9.json")
+    put(folder, r"caf\xe9.json")
+
+    for full in (True, False):
+        found = look(full=full)
+        assert [(s.name, s.status) for s in found.ready] == [(r"caf\xe9.json", "ready")]
+        assert [Path(wait.path).name for wait in found.waiting] == [r"caf\xe9.json"]
+        assert "that of another file" in found.waiting[0].reason
+
+
 def test_n009_each_file_comes_once_whatever_links_lead_to_it(folder: Path, look: Look) -> None:
     outside = folder.parent.parent / "outside"
     for place, name in ((folder, "a.json"), (folder, "sub/b.json"), (outside, "deep/c.json")):
