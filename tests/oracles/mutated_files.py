@@ -183,6 +183,9 @@ def csv_texts(line: str, names: list[str]) -> Texts:
             cells = next(csv.reader([bare], strict=True))
         except csv.Error:
             raise MalformedError("wrong_number_of_values") from None
+    written = [match[0] for match in _CELL.finditer(line)]
+    if line.count('"') % 2 and any(w[0] != '"' and w.rstrip(" \t")[-1:] == '"' for w in written):
+        raise MalformedError("wrong_number_of_values")
     if not len(names) <= len(cells) <= 2 * len(names) or any(cells[len(names) :]):
         raise MalformedError("wrong_number_of_values")
     texts: dict[str, str | None] = {}

@@ -284,6 +284,15 @@ def test_a_csv_line_with_another_number_of_values_is_malformed(line: str) -> Non
     assert csv_texts(line) == [WRONG_NUMBER]
 
 
+def test_the_last_line_of_a_value_over_several_is_no_record() -> None:
+    text = 's,1,"a\nt,b"\nu,c",2\nv,"d",3" \nw,e,5"x\nx,5" y 6",7'
+    *ends, inch, inches = csv_texts(*text.split("\n"))
+
+    assert ends == 4 * [WRONG_NUMBER]
+    assert inch == {"sensor": "w", "note": "e", "count": '5"x'}
+    assert inches == {"sensor": "x", "note": '5" y 6"', "count": "7"}
+
+
 def test_n037_empty_values_behind_the_last_column_are_no_data() -> None:
     assert csv_texts("s,a,1,,", 's,a,1,""') == 2 * [{"sensor": "s", "note": "a", "count": "1"}]
     assert csv_texts("s,a,1,,2", "s,a,1,,,,", "," * 30_000) == 3 * [WRONG_NUMBER]
