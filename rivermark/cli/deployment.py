@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import linecache
+import os
 import re
+import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
+from traceback import walk_tb
 from typing import Final, TypeVar
 
 from pydantic import ValidationError
+from pydantic_settings import SettingsError
 
 from rivermark.lake.lake import Lake
 from rivermark.model.errors import DeclarationError, RivermarkError, WrongUse
 from rivermark.model.ingest import Ingest
 from rivermark.model.nearest import did_you_mean
-from rivermark.model.place import raised_at
+from rivermark.model.place import Place, is_of_user, raised_at
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
-from rivermark.settings import Settings
+from rivermark.settings import PREFIX, Settings
 
 TOPOLOGY: Final = "rivermark.topology"
 """The entry point `default` of this group is the deployment's Topology."""
+
+UNKNOWN_NAME: Final = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'")
+"""How Python says that a module has no such name; what follows is the module's path."""
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 EXPECTED: Final = {"driver_memory": "write a size such as 2g or 512m"}
 """What is said of settings whose rule is a pattern."""
+NO_SESSION: Final = "SESSION_OR_CONTEXT_NOT_EXISTS"
+"""Spark's error class where a column is made before it runs."""
 
 
 def topology() -> Topology:
@@ -54,8 +63,18 @@ def topology() -> Topology:
 def import_fault(what: str, error: Exception) -> str:
     """Why a deployment cannot be imported, in a sentence with the place in its code."""
     place = raised_at(error)
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        # The line that is wrong never ran: it came through the line that imports its file.
+        wrong = Place(error.filename, error.lineno)
+        return f"{what} cannot be imported: it is no Python: {error.msg} ({wrong})"
     where = f" ({place})" if place is not None else ""
-    if isinstance(error, AssertionError) and not str(error):
+    if (isinstance(error, AssertionError) and not str(error)) or NO_SESSION in str(error):
+        called = innermost_function(error)
+        if called is not None:
+            return (
+                f"{what} cannot be imported: it calls {called}, which needs Spark, before Spark "
+                f"runs; name the function itself, without (...){where}"
+            )
         line = linecache.getline(place.file, place.line).strip() if place is not None else ""
         if re.search(r"\b(F\.|functions\.|col\(|lit\(|expr\()", line):
             return (
@@ -66,13 +85,32 @@ def import_fault(what: str, error: Exception) -> str:
     near = ""
     if isinstance(error, AttributeError) and error.obj is not None and error.name:
         near = did_you_mean(error.name, dir(error.obj))
+    if missing := UNKNOWN_NAME.match(reason):
+        module = sys.modules.get(missing["module"])
+        near = did_you_mean(missing["name"], getattr(module, "__all__", dir(module)))
+        reason = missing[0]
     return f"{what} cannot be imported: {reason}{near}{where}"
+
+
+def innermost_function(error: Exception) -> str | None:
+    """The function of a user's that an error came from; None where a module's own line raised."""
+    frames = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
+    names = [code.co_name for code in frames if is_of_user(code.co_filename)]
+    return f"{names[-1]}()" if names and names[-1] != "<module>" else None
 
 
 def settings_for(home: Path | None) -> Settings:
     """The settings of the environment, with another home where one is given."""
     try:
         return Settings() if home is None else Settings(home=home)
+    except SettingsError as error:
+        # What it could not read as JSON is in the text alone.
+        name = str(error).partition('"')[2].partition('"')[0]
+        variable = f"{PREFIX}{name.upper()}"
+        raise RivermarkError(
+            f"setting {name} ({variable}): write a JSON list, as in {variable}="
+            f"""'["mail-me", "--urgent"]', not {os.environ.get(variable)!r}"""
+        ) from error
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])

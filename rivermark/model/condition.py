@@ -185,6 +185,8 @@ class _Parser:
 
     def refusal(self) -> SqlRefused:
         token = self.next
+        if token.kind == "end":
+            return SqlRefused("it ends too early: a column, a value or a ')' must follow")
         known = "conditions are columns, literals, comparisons, AND, OR, NOT, + - * / %, IN, LIKE, "
         known += f"BETWEEN, IS NULL, CASE WHEN and {', '.join(FUNCTIONS)}"
         return SqlRefused(f"{token.text!r} is not read: {advice(token.keyword, otherwise=known)}")

@@ -137,6 +137,11 @@ class Contract:
                 raise DeclarationError(
                     f"field '{f.name}': no reader for {f.type.simpleString()}; give `read`"
                 )
+        if not self.fields:
+            raise DeclarationError(
+                "this contract has no `fields`: name at least its event time, as in "
+                "Field('at', 'timestamp', required=True)"
+            )
         by_name = {f.name: f for f in self.fields}
         self._check_event_time(by_name)
         if not 0 < self.max_row_bytes <= 2 * MAX_ROW_BYTES:
@@ -148,9 +153,15 @@ class Contract:
         if self.earliest.tzinfo is None:
             raise DeclarationError(f"earliest {self.earliest}: give a time with its zone")
         for key in self.keys:
-            if key not in by_name or not by_name[key].required:
+            if key not in by_name:
                 raise DeclarationError(
-                    f"key '{key}' must be a required field: a row without it is quarantined"
+                    f"key '{key}' must be a required field, and there is none of that name"
+                    f"{did_you_mean(key, by_name) or ';'} there are {', '.join(by_name)}"
+                )
+            if not by_name[key].required:
+                raise DeclarationError(
+                    f"key '{key}' must be a required field: a row without it is quarantined; write "
+                    "required=True in its Field"
                 )
         rules = [r.name for r in self.rules]
         if "" in rules:
@@ -161,7 +172,12 @@ class Contract:
     def _check_event_time(self, fields: Mapping[str, Field]) -> None:
         """Refuse an event time that is no field, or may be missing."""
         time = fields.get(self.event_time)
-        if time is None or not time.required or not isinstance(time.type, TimestampType):
+        if time is not None and isinstance(time.type, TimestampType) and not time.required:
+            raise DeclarationError(
+                f"event time '{self.event_time}' must be a required timestamp field: write "
+                "required=True in its Field"
+            )
+        if time is None or not isinstance(time.type, TimestampType):
             times = [f.name for f in self.fields if isinstance(f.type, TimestampType)]
             known = (
                 f"its timestamp fields are {', '.join(times)}"

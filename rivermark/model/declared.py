@@ -89,7 +89,15 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def check(*args: P.args, **named: P.kwargs) -> R:
         try:
-            for name, value in form.bind(*args, **named).arguments.items():
+            try:
+                bound = form.bind(*args, **named)
+            except TypeError as error:
+                unknown = sorted(named.keys() - form.parameters.keys())
+                fault = f"it has no `{unknown[0]}`" if unknown else str(error)
+                near = did_you_mean(unknown[0], form.parameters) if unknown else ""
+                takes = near or f"; it takes {', '.join(form.parameters)}"
+                raise DeclarationError(f"{function.__name__}: {fault}{takes}") from None
+            for name, value in bound.arguments.items():
                 hint, fits = expected()[name]
                 if not fits(value):
                     raise DeclarationError(f"{function.__name__}: {fault_of(name, value, hint)}")

@@ -66,7 +66,7 @@ def server_of(url: str) -> SplitResult:
     except ValueError:
         is_url = False
     if not is_url:
-        raise DeclarationError("the URL is to begin with http:// or https:// and name a server")
+        raise DeclarationError("the URL must begin with http:// or https:// and name a server")
     if parts.username or parts.password:
         raise DeclarationError(
             "a URL with a password does not belong in a declaration; send a header whose value is "

@@ -101,6 +101,11 @@ class Ingest:
                 f"stream '{self.name}': `keys` are those of a lookup; declare kind='lookup', or "
                 "give the keys of events to the contract"
             )
+        elif self.source.read_whole:
+            raise DeclarationError(
+                f"stream '{self.name}': all rows of its source come again at each reading; declare "
+                "kind='lookup' with `keys`, of which it keeps the newest row each"
+            )
         elif self.contract.by_landing:
             raise DeclarationError(
                 f"stream '{self.name}': its contract names no event time, as only that of a lookup "

@@ -288,6 +288,9 @@ class Source(ABC):
 
     Then no row is late because of a row of another split of its planned batch."""
 
+    read_whole: ClassVar[bool] = False
+    """Whether all its rows come again at each reading, so that only a lookup has each once."""
+
     @property
     @abstractmethod
     def name(self) -> str:

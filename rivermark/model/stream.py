@@ -152,7 +152,8 @@ class Stream:
 
     def __post_init__(self) -> None:
         if not self.tables:
-            raise DeclarationError(f"stream '{self.name}' writes nothing")
+            called = "this stream" if self.name == FIRST_TABLES else f"stream '{self.name}'"
+            raise DeclarationError(f"{called} writes nothing: give `writes` a Table")
         for each in ("name", "description"):
             if getattr(self, each) == FIRST_TABLES:
                 self._complete(each, getattr(self.tables[0], each))

@@ -74,7 +74,7 @@ class Suite:
         if self.name != OF_ITS_TABLE:
             check_name("suite", self.name, like="taxi/hourly_tips")
         if not self.expectations:
-            raise DeclarationError(f"suite '{self.name}' expects nothing")
+            raise DeclarationError(f"{_called(self.name)} expects nothing")
         for rule in _without_repeats(self.name, self.rules):
             _check_dialect(self.name, rule)
 
@@ -116,6 +116,11 @@ def check_columns(suite: Suite | None, table: str, schema: StructType) -> None:
                 )
 
 
+def _called(suite: str) -> str:
+    """What a suite is called in errors, where it has no name before its table is known."""
+    return "this suite" if suite == OF_ITS_TABLE else f"suite '{suite}'"
+
+
 def _check_dialect(suite: str, rule: SuiteRule) -> None:
     """Refuse what the evaluators do not read alike, or only one of them reads."""
     try:
@@ -132,7 +137,7 @@ def _check_dialect(suite: str, rule: SuiteRule) -> None:
             case NoRowsFrom(query):
                 check_query(query)
     except (PatternRefused, SqlRefused) as error:
-        raise DeclarationError(f"suite '{suite}', rule '{rule.name}': {error}") from None
+        raise DeclarationError(f"{_called(suite)}, rule '{rule.name}': {error}") from None
 
 
 def _without_repeats(suite: str, rules: Iterable[SuiteRule]) -> tuple[SuiteRule, ...]:
@@ -141,7 +146,7 @@ def _without_repeats(suite: str, rules: Iterable[SuiteRule]) -> tuple[SuiteRule,
         other = kept.setdefault(rule.name, rule)
         if (other.question, other.at_least) != (rule.question, rule.at_least):
             raise DeclarationError(
-                f"suite '{suite}' has two rules '{rule.name}', one for {other.bound!r} "
+                f"{_called(suite)} has two rules '{rule.name}', one for {other.bound!r} "
                 f"and one for {rule.bound!r}: state it once, or name one of them"
             )
         hardest = min(other.severity, rule.severity, key=HARDEST_FIRST.index)

@@ -131,6 +131,16 @@ class Topology:
     def table(self, name: str) -> Table:
         """The declared table of that name; UnknownStream lists the known names."""
         stream = self._writer.get(name)
+        if stream is None and name in self.groups():
+            tables = [t.name for s in self.groups()[name] for t in s.tables]
+            raise UnknownStream(
+                f"{name!r} is a group and not a table; its tables: {', '.join(tables)}"
+            )
+        if stream is None and name in self._by_name:
+            tables = [t.name for t in self._by_name[name].tables]
+            raise UnknownStream(
+                f"{name!r} is a stream and not a table; it writes {', '.join(tables)}"
+            )
         if stream is None:
             known = sorted(self._writer)
             raise UnknownStream(
@@ -149,7 +159,11 @@ class Topology:
         if name in groups:
             return groups[name]
         if name in self._by_name:
-            raise UnknownStream(f"{name!r} is a stream and not a group: write it without --group")
+            group = self._by_name[name].group
+            raise UnknownStream(
+                f"{name!r} is a stream and not a group: write it without --group, or its group, "
+                f"{group!r}"
+            )
         raise UnknownStream(
             f"no group is named {name!r}{did_you_mean(name, groups) or ';'} "
             f"there are: {', '.join(sorted(groups))}"

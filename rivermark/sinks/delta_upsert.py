@@ -32,6 +32,7 @@ from rivermark.lake.unbounded import writer_options
 from rivermark.lake.written import note_written
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError, RivermarkError
+from rivermark.model.nearest import did_you_mean
 from rivermark.model.sink import (
     BatchIdentity,
     Delivery,
@@ -94,6 +95,7 @@ def check_versioned(table: Table, version: str, keys: tuple[str, ...] = ()) -> N
         if name not in table.schema.fieldNames():
             raise DeclarationError(
                 f"table '{table.name}': an upsert by '{name}', which is no column of it"
+                f"{did_you_mean(name, table.schema.names)}"
             )
 
 

@@ -81,7 +81,7 @@ class WebhookSink(Sink):
         check_headers(f"sink '{self._place}'", self.headers)
         if self.rows_at_once < 1 or self.attempts < 1 or self.timeout <= timedelta(0):
             raise DeclarationError(
-                f"sink '{self._place}': `rows_at_once`, `attempts` and `timeout` are more than 0"
+                f"sink '{self._place}': `rows_at_once`, `attempts` and `timeout` must be above 0"
             )
 
     @property

@@ -18,8 +18,8 @@ import msgspec
 from pyspark.sql import SparkSession
 
 from rivermark.ingest.source.payload import driver_records, json_payload, json_value
+from rivermark.model.bounds import check_above_zero
 from rivermark.model.declared import declared
-from rivermark.model.errors import DeclarationError
 from rivermark.model.postgres import Database, Session
 from rivermark.model.source import (
     Backlog,
@@ -58,11 +58,11 @@ class PostgresSource(Source):
 
     kind: ClassVar[str] = "postgres"
     unit: ClassVar[str] = "part"
+    read_whole: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         Database(self.database, self.settings).check(f"source '{self.table}'")
-        if self.every <= timedelta(0):
-            raise DeclarationError(f"source '{self.table}': `every` is more than 0")
+        check_above_zero(f"source '{self.table}'", every=self.every)
 
     @property
     def name(self) -> str:

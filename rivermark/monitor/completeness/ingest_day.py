@@ -7,7 +7,7 @@ sends, when its late rows have been merged, and when the watermark has reached i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -102,11 +102,12 @@ class Day:
         if self.gaps:
             parts.append(f"records were gone before they were read ({self.gaps:,} accepted gaps)")
         if self.missing_hours:
-            hours = ", ".join(f"{hour:%H:%M}" for hour in self.missing_hours)
+            hours = ", ".join(spans_of(self.missing_hours))
             parts.append(f"{len(self.missing_hours)} hours without a row (UTC): {hours}")
         if self.short and self.expected is not None:
             parts.append(
-                f"{self.short:,} of {self.expected:,} expected rows lack (by {self.expected_by})"
+                f"{self.short:,} of {self.expected:,} expected rows are missing "
+                f"(by {self.expected_by})"
             )
         if self.unmerged:
             money = f", {self.money_share:.1%} of the money" if self.money_share else ""
@@ -118,6 +119,15 @@ class Day:
             behind = [w.stream for w in self.watermarks if w.at is None or w.at < end]
             parts.append(f"still open: {', '.join(behind)} has not passed it")
         return "; ".join(parts)
+
+
+def spans_of(hours: Iterable[datetime]) -> list[str]:
+    """Hours, each by its start and in their order, as spans in words: '00:00 to 12:00'."""
+    spans: list[tuple[datetime, datetime]] = []
+    for hour in hours:
+        first = spans.pop()[0] if spans and spans[-1][1] == hour else hour
+        spans.append((first, hour + HOUR))
+    return [f"{first:%H:%M} to {end:%H:%M}" for first, end in spans]
 
 
 def days_of_ingest(

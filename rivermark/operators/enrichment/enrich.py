@@ -77,7 +77,7 @@ def enrich(
     elif twice:
         fault = f"the rows have a column '{twice[0]}' already"
     elif min(in_flight, attempts, lookup.keys_at_once) < 1 or timeout <= timedelta(0):
-        fault = "`in_flight`, `attempts`, `timeout` and `keys_at_once` are more than 0"
+        fault = "`in_flight`, `attempts`, `timeout` and `keys_at_once` must be above 0"
     if fault:
         raise DeclarationError(f"enrich with {lookup.name}: {fault}")
     added = [StructField(f.name, f.dataType) for f in lookup.schema.fields]

@@ -111,7 +111,8 @@ def _check_broadcasts(declared: Declaration) -> None:
 
 def _check_evolution(declared: Declaration) -> None:
     names = {each.name for each in (*declared.states, *declared.broadcasts)}
-    if declared.version < 1:
+    version: Any = declared.version
+    if not isinstance(version, int) or version < 1:
         raise DeclarationError(f"process '{declared.name}': version is a whole number from 1")
     for name in declared.migrations:
         if name not in names:

@@ -283,6 +283,11 @@ def run_process(
 
 def _made_by(make: Any) -> KeyedProcess[Any, Any]:
     """The process that a class or a function makes."""
+    if isinstance(make, KeyedProcess):
+        name = type(make).__name__
+        raise DeclarationError(
+            f"run_process takes a process class, and not an object of it: run_process({name})"
+        )
     if not callable(make):
         raise DeclarationError(
             f"run_process takes a process class, or a function that returns a process, not {make!r}"

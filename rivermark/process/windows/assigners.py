@@ -4,15 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from rivermark.model.errors import DeclarationError
+from rivermark.model.place import caller
 from rivermark.process.instants import Millis, span, span_or_zero
 from rivermark.process.timers import TimeDomain
 from rivermark.process.windows.evictors import Evictor, LastCount
 from rivermark.process.windows.trigger import Trigger
 from rivermark.process.windows.triggers import AtEnd, EveryCount, Never
 from rivermark.process.windows.window import GLOBAL, Window
+
+
+def offset_of(offset: object) -> Millis:
+    """Milliseconds by which windows are moved; DeclarationError where it is no duration."""
+    if not isinstance(offset, timedelta):
+        error = DeclarationError(f"the offset of windows must be a timedelta, not {offset!r}")
+        raise error.at(caller())
+    return offset // timedelta(milliseconds=1)
+
+
+def clock_of(clock: TimeDomain) -> TimeDomain:
+    """The time that counts; DeclarationError where there is none of that name."""
+    if clock not in get_args(TimeDomain):
+        raise DeclarationError(
+            f"the clock of windows must be {' or '.join(map(repr, get_args(TimeDomain)))}, not "
+            f"{clock!r}"
+        ).at(caller())
+    return clock
 
 
 class Assigner:
@@ -51,8 +70,8 @@ class Tumbling(Assigner):
         self, size: timedelta, *, offset: timedelta = timedelta(0), clock: TimeDomain = "event"
     ) -> None:
         self.size = span(size, "the size of a window")
-        self.offset = offset // timedelta(milliseconds=1)
-        self.clock = clock
+        self.offset = offset_of(offset)
+        self.clock = clock_of(clock)
 
     def assign(self, event: Any, at: Millis) -> tuple[Window]:
         """The one window that `at` lies in; a window's start is inside, its end is not."""
@@ -81,8 +100,8 @@ class Sliding(Assigner):
     ) -> None:
         self.size = span(size, "the size of a window")
         self.slide = span(slide, "the slide of windows")
-        self.offset = offset // timedelta(milliseconds=1)
-        self.clock = clock
+        self.offset = offset_of(offset)
+        self.clock = clock_of(clock)
 
     def assign(self, event: Any, at: Millis) -> list[Window]:
         """The windows that `at` lies in, earliest first."""
@@ -107,7 +126,7 @@ class Sessions(Assigner):
     ) -> None:
         self._gap = gap if callable(gap) else None
         self._millis = 0 if callable(gap) else span(gap, "the gap of sessions")
-        self.clock = clock
+        self.clock = clock_of(clock)
 
     def assign(self, event: Any, at: Millis) -> tuple[Window]:
         """The window of the event alone; the process joins it with those that it touches."""
@@ -142,8 +161,13 @@ class Counting(Global):
     def __init__(
         self, size: int, slide: int | None = None, *, timeout: timedelta = timedelta(0)
     ) -> None:
-        if size < 1 or (slide is not None and slide < 1):
-            raise DeclarationError("count windows have a size, and a slide, of at least 1")
+        counts: dict[str, Any] = {"size": size, "slide": 1 if slide is None else slide}
+        for what, count in counts.items():
+            if not isinstance(count, int) or count < 1:
+                raise DeclarationError(
+                    f"the {what} of a count window must be a whole number of events above 0, not "
+                    f"{count!r}"
+                ).at(caller())
         self.size = size
         self.slide = slide
         self.timeout = span_or_zero(timeout, "the time-out of a count window")

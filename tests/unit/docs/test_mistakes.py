@@ -26,12 +26,15 @@ from typer.testing import CliRunner
 from rivermark import (
     Contract,
     Daily,
+    DeltaUpsert,
     Domain,
     Field,
     FileSink,
     FileSource,
+    KafkaSource,
     NoRestart,
     Output,
+    PostgresSource,
     Rule,
     Stream,
     Suite,
@@ -47,6 +50,7 @@ from rivermark.lake.lake import Lake
 from rivermark.model.errors import RivermarkError
 from rivermark.operators import TumblingWindow
 from rivermark.process import Context, KeyedProcess
+from rivermark.process.windows.assigners import Counting, Tumbling
 from rivermark.runtime.query import recompute
 from rivermark.runtime.query.recompute import check_closed
 from rivermark.runtime.spark.jvm import jar_set
@@ -146,6 +150,36 @@ DECLARED: dict[str, Callable[[], object]] = {
     "the first day of a domain as text": lambda: Domain("cafe", first_day="2026-11-01"),  # type: ignore[arg-type]
     "a topology of names": lambda: Topology(["cafe/orders"]),  # type: ignore[list-item]
     "a window's size as a number": lambda: TumblingWindow(15),  # type: ignore[arg-type]
+    "no field at all": lambda: contract(fields=()),
+    "an event time that may be missing": lambda: contract(
+        fields=(Field("order_id", "long", required=True), Field("at", "timestamp"))
+    ),
+    "a key that is no field": lambda: contract(keys=("orderid",)),
+    "a key that may be missing": lambda: contract(keys=("total",)),
+    "`writes` is empty": lambda: sales(writes=()),
+    "a table of PostgreSQL as events": lambda: orders(source=PostgresSource(table="shop.stores")),
+    "PostgreSQL read again every 0 hours": lambda: PostgresSource(
+        table="shop.stores", every=timedelta(0)
+    ),
+    "an option that an expectation lacks": lambda: expect.between(
+        "sales",
+        0,
+        9,
+        severty="warning",  # type: ignore[call-arg]
+    ),
+    "a condition that ends too early": lambda: Suite(
+        expectations=(expect.no_rows_where("sales >", name="no refunds"),)
+    ),
+    "an upsert by no column": lambda: Output(
+        sales_table(), sinks=(DeltaUpsert(version="windowend"),)
+    ),
+    "topics and a pattern": lambda: KafkaSource(
+        brokers="localhost:9092", topics="orders", pattern="orders.*"
+    ),
+    "files of at most none": lambda: FileSource(folder="cafe/orders", max_files=0),
+    "an offset of windows in a number": lambda: Tumbling(AHEAD, offset=3),  # type: ignore[arg-type]
+    "a clock of windows that is none": lambda: Tumbling(AHEAD, clock="wall"),  # type: ignore[arg-type]
+    "a count window of a text": lambda: Counting("3"),  # type: ignore[arg-type]
     "a sink's format": lambda: Output(sales_table(), sinks=(FileSink(format="parquett"),)),  # type: ignore[arg-type]
 }
 
@@ -166,11 +200,11 @@ def with_variable(name: str, value: str) -> Callable[[], object]:
     return act
 
 
-def column_before_spark() -> object:
-    """Import a deployment whose module makes a column."""
+def imported(code: str) -> object:
+    """Import a deployment whose module has that code, before Spark runs."""
     from pyspark import SparkContext
 
-    code = 'from pyspark.sql import functions as F\n\nFREE = F.col("total") <= 0\n'
+    code = f"from pyspark.sql import functions as F\n\n{code}\n"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SparkContext, "_active_spark_context", None)
 
@@ -225,12 +259,22 @@ CONSOLE: dict[str, Callable[[], object]] = {
     "a group's name": lambda: CAFE.group("cafee"),
     "`--group cafe/sales`, a stream": lambda: CAFE.group("cafe/sales"),
     "a table's name": lambda: CAFE.table("cafe/order_late"),
+    "`show cafe`, a group": lambda: CAFE.table("cafe"),
+    "`show cafe/totals`, a stream": lambda: Topology([sales(name="cafe/totals")]).table(
+        "cafe/totals"
+    ),
     "a day": lambda: parse_day("20/11/2026"),
     "a day that is still open": day_still_open,
-    "a column made when a module is imported": column_before_spark,
+    "a column made when a module is imported": lambda: imported('FREE = F.col("total") <= 0'),
+    "a `build` that is called": lambda: imported(
+        "def total(rows):\n    return F.sum('total')\n\nBUILD = total(None)"
+    ),
+    "a name that the library does not have": lambda: imported("from rivermark import Straem"),
+    "a module that is no Python": lambda: imported("def total(rows)\n    return rows"),
     "`RIVERMARK_DRIVER_MEMORY=2GB`": with_variable("RIVERMARK_DRIVER_MEMORY", "2GB"),
     "`RIVERMARK_MASTER=locl[2]`": with_variable("RIVERMARK_MASTER", "locl[2]"),
     "`RIVERMARK_DRIVER_MEMROY=4g`": with_variable("RIVERMARK_DRIVER_MEMROY", "4g"),
+    "`RIVERMARK_NOTIFY_COMMAND=mail-me`": with_variable("RIVERMARK_NOTIFY_COMMAND", "mail-me"),
     "`RIVERMARK_LAKE_ROOT=s4://lake`": with_variable("RIVERMARK_LAKE_ROOT", "s4://lake"),
     "Java missing": without_java,
     "`JAVA_HOME=/opt/none`": lambda: without_java("/opt/none"),

@@ -506,9 +506,9 @@ def test_a_url_that_names_another_column_ends_the_batch_instead_of_finding_nothi
         ((), {}, {}, "`on` names no column"),
         (("ad",), {}, {}, "the rows have no column 'ad'"),
         (("ad_id",), {"columns": "note string"}, {}, "the rows have a column 'note' already"),
-        (("ad_id",), {"keys_at_once": 0}, {}, ".*`keys_at_once` are more than 0"),
-        (("ad_id",), {}, {"attempts": 0}, ".*`attempts`, .* are more than 0"),
-        (("ad_id",), {}, {"timeout": timedelta(0)}, ".*`timeout` and .* are more than 0"),
+        (("ad_id",), {"keys_at_once": 0}, {}, ".*`keys_at_once` must be above 0"),
+        (("ad_id",), {}, {"attempts": 0}, ".*`attempts`, .* must be above 0"),
+        (("ad_id",), {}, {"timeout": timedelta(0)}, ".*`timeout` and .* must be above 0"),
     ],
 )
 def test_what_an_enrichment_cannot_do_is_said_with_its_lookup(
@@ -525,7 +525,7 @@ def test_declarations_that_cannot_work_are_refused() -> None:
         HttpLookup(url="http://h/{a}", columns="a string", headers={"Authorization": "hunter2"})
     with pytest.raises(DeclarationError, match="column 'tags' of type array<string> cannot be"):
         HttpLookup(url="http://h/{a}", columns="tags array<string>")
-    with pytest.raises(DeclarationError, match="is to begin with http"):
+    with pytest.raises(DeclarationError, match="must begin with http"):
         HttpLookup(url="h/{a}", columns="a string")
     with pytest.raises(DeclarationError, match="a password does not belong"):
         PostgresLookup(table="ads", columns="a string", database="postgresql://u:p@h/d")

@@ -216,9 +216,9 @@ def test_secrets_and_urls_in_a_declaration_are_refused() -> None:
     with pytest.raises(DeclarationError, match="a URL with a password does not") as raised:
         WebhookSink(url="https://ops:hunter2@hooks.example/")
     for url in ("hooks.example", "ftp://hooks.example", "http://", "http://[::1"):
-        with pytest.raises(DeclarationError, match="is to begin with http"):
+        with pytest.raises(DeclarationError, match="must begin with http"):
             WebhookSink(url=url)
-    with pytest.raises(DeclarationError, match="are more than 0"):
+    with pytest.raises(DeclarationError, match="must be above 0"):
         WebhookSink(url="https://hooks.example/", attempts=0)
     shown = WebhookSink(url="https://hooks.example/alerts?token=hunter2").described()
     assert shown.startswith("webhook https://hooks.example/alerts: at least once, with a key")
@@ -230,6 +230,6 @@ def test_a_url_of_the_environment_that_is_not_set_or_is_none_is_named(
     with pytest.raises(RivermarkError, match=r"webhook setting 'url' .* HOOK, which is not set"):
         WebhookSink(url="$HOOK").open(where)
     monkeypatch.setenv("HOOK", "hooks.example/hunter2")
-    with pytest.raises(DeclarationError, match=r"webhook \$HOOK: the URL is to begin") as raised:
+    with pytest.raises(DeclarationError, match=r"webhook \$HOOK: the URL must begin") as raised:
         WebhookSink(url="$HOOK").open(where)
     assert "hunter2" not in str(raised.value)

@@ -56,7 +56,9 @@ class FileOptions:
         if self.producers is not None:
             self._check_producers(self.producers)
         if self.max_files < 1 or self.max_bytes < 1:
-            raise DeclarationError("max_files, max_bytes: at least 1")
+            raise DeclarationError(
+                f"source '{self.folder}': `max_files` and `max_bytes` must be at least 1"
+            )
 
     def _check_producers(self, pattern: str) -> None:
         """Refuse what is no regular expression, or names no one group."""
@@ -66,7 +68,8 @@ class FileOptions:
             raise DeclarationError(f"producers {pattern!r}: {error}") from error
         if groups != 1:
             raise DeclarationError(
-                f"producers {pattern!r}: needs one group, which is the producer's name"
+                f"producers {pattern!r}: needs one group, which is the producer's name, as in "
+                'r"^([^/]+)/" for a folder each'
             )
 
 

@@ -44,7 +44,9 @@ class KafkaOptions:
 
     def __post_init__(self) -> None:
         if bool(self.names) == bool(self.pattern):
-            raise DeclarationError("either topics or a pattern of their names")
+            raise DeclarationError(
+                "a Kafka source needs `topics`, or a `pattern` of their names, and not both"
+            )
         for topic in self.names:
             check_topic("source", topic)
         try:
@@ -54,7 +56,9 @@ class KafkaOptions:
                 f"pattern {self.pattern!r} is no regular expression: {error}"
             ) from None
         if isinstance(self.start, datetime) and self.start.tzinfo is None:
-            raise DeclarationError(f"start {self.start} has no time zone")
+            raise DeclarationError(
+                f"start {self.start} has no time zone: write datetime(..., tzinfo=UTC)"
+            )
         if self.max_messages < 1:
             raise DeclarationError(f"max_messages must be at least 1, got {self.max_messages}")
 

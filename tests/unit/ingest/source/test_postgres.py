@@ -165,7 +165,7 @@ def test_a_read_of_which_only_a_part_was_planned_is_done_again(
 def test_what_is_wrong_is_said(shop: Connection) -> None:
     with pytest.raises(DeclarationError, match="a password does not belong"):
         PostgresSource(table="stores", database="postgresql://u:p@h/d")
-    with pytest.raises(DeclarationError, match="`every` is more than 0"):
+    with pytest.raises(DeclarationError, match="`every` must be above zero"):
         PostgresSource(table="stores", every=timedelta(0))
     gone = reader_of(replace(STORES, table="shop.gone"))
     with pytest.raises(

@@ -1,5 +1,5 @@
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -11,7 +11,7 @@ from rivermark.model.ingest import Ingest
 from rivermark.monitor.completeness.checks import days_complete, keeps_pace
 from rivermark.monitor.completeness.days import all_derived_days, all_ingest_days
 from rivermark.monitor.completeness.expected_volume import Expected, usual_by_hour
-from rivermark.monitor.completeness.ingest_day import Day, days_of_ingest
+from rivermark.monitor.completeness.ingest_day import Day, days_of_ingest, spans_of
 from rivermark.monitor.completeness.join_coverage import joined
 from rivermark.monitor.late_statistics import lateness_of_rows
 from rivermark.monitor.lateness_proposal import propose_lateness
@@ -327,3 +327,10 @@ def test_b062_the_days_of_an_accepted_gap_fail(settings: Settings) -> None:
     assert "records were gone before they were read (1 accepted gaps)" in first.sentence
     result = days_complete(settings, SHOP, ORDERS)
     assert (result.passed, result.severity) == (False, "critical")
+
+
+def test_hours_that_follow_one_another_are_one_span() -> None:
+    hours = [datetime(2026, 3, 2, hour, tzinfo=UTC) for hour in (0, 1, 2, 5, 22, 23)]
+
+    assert spans_of(hours) == ["00:00 to 03:00", "05:00 to 06:00", "22:00 to 00:00"]
+    assert spans_of([]) == []

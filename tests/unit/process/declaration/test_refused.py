@@ -50,6 +50,8 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: build(process(out=int)), "rows of table 'cafe/copies' are int"),
     (lambda: build(process(__init__=lambda self, limit: None)), "missing 1 required positional"),
     (lambda: build("Copies"), "run_process takes a process class"),
+    (lambda: build(process()()), "and not an object of it: run_process("),
+    (lambda: process(version="two"), "version is a whole number from 1"),
     (lambda: build(dict), "dict() makes a dict and not a process"),
     (lambda: build(process(), buckets="8"), "`buckets` is the text '8'"),
     (lambda: build(process(), prepare="rides"), "`prepare` takes functions"),

@@ -13,7 +13,7 @@ from rivermark.model.declared import place_of
 
 
 def test_declarations_that_cannot_work_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DeclarationError, match="either topics or a pattern"):
+    with pytest.raises(DeclarationError, match="`topics`, or a `pattern` of their names"):
         KafkaSource(topics="a", pattern="b")
     with pytest.raises(DeclarationError, match="no time zone"):
         KafkaSource(topics="a", start=datetime(2024, 3, 1))  # noqa: DTZ001
