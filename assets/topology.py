@@ -9,6 +9,8 @@ from assets.readings.alerts.streams import ALERT_STREAMS
 from assets.readings.ingest import HAVE_BROKERS
 from assets.readings.plots import READING_PLOTS
 from assets.readings.streams import READING_STREAMS
+from assets.taxi.areas import WANTED as AREAS_WANTED
+from assets.taxi.areas import area_streams
 from assets.taxi.plots import TAXI_PLOTS
 from assets.taxi.streams import EVENT_STREAMS
 from assets.taxi.trips.streams import STREAMS as TRIP_STREAMS
@@ -18,6 +20,7 @@ from rivermark import Topology
 TOPOLOGY: Final = Topology(
     [
         *EVENT_STREAMS,
+        *(area_streams() if AREAS_WANTED else ()),
         *TRIP_STREAMS,
         *READING_STREAMS,
         *ALERT_STREAMS,

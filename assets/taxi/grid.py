@@ -35,7 +35,25 @@ def cell(lon: str, lat: str) -> Column:
     The borders of the box belong to its outermost cells; the source would count its southern border
     as a row of its own. Meaningless for a place outside the box.
     """
+    return (_column(F.col(lon)) + COLUMNS * _row(F.col(lat))).cast("int")
+
+
+def cells(west: Column, east: Column, south: Column, north: Column) -> Column:
+    """The cells of all places between two longitudes and two latitudes in the box, as an array."""
+    columns = F.sequence(_column(west), _column(east))
+    rows = F.sequence(_row(north), _row(south))
+
+    def of_row(row: Column) -> Column:
+        return F.transform(columns, lambda column: (column + COLUMNS * row).cast("int"))
+
+    return F.flatten(F.transform(rows, of_row))
+
+
+def _column(lon: Column) -> Column:
     column = F.floor((F.lit(abs(WEST)) - F.abs(lon)) / F.lit(CELL_WIDTH))
-    row = F.floor((F.lit(NORTH) - F.col(lat)) / F.lit(CELL_HEIGHT))
-    within = F.least(F.greatest(column, F.lit(0)), F.lit(COLUMNS - 1))
-    return (within + COLUMNS * F.least(F.greatest(row, F.lit(0)), F.lit(ROWS - 1))).cast("int")
+    return F.least(F.greatest(column, F.lit(0)), F.lit(COLUMNS - 1))
+
+
+def _row(lat: Column) -> Column:
+    row = F.floor((F.lit(NORTH) - lat) / F.lit(CELL_HEIGHT))
+    return F.least(F.greatest(row, F.lit(0)), F.lit(ROWS - 1))
