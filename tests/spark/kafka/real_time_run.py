@@ -1,24 +1,15 @@
-"""Runs a stream with a sink in real time until it is killed: a process of its own, for tests.
-
-Its session has Spark's connector for Kafka, which that of the other tests has not.
-"""
+"""Runs readings, limits and what is beyond them in real time."""
 
 from __future__ import annotations
 
-import json
 import sys
-import threading
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 
 from assets.readings.alerts.limits import BEYOND_LIMITS, LIMIT, beyond_limits
 from assets.readings.sensors import SENSOR_READING
 from rivermark import FileSource, Ingest, KafkaSource, Output, RealTimeSink, Stream, Topology
-from rivermark.cli.session import engine
-from rivermark.runtime.supervision.hosting import Hosting
-from rivermark.runtime.supervision.report import Report
-from rivermark.settings import Settings
+from tests.spark.kafka.real_time_process import host
 
 READINGS = "readings.sensors"
 ALERTS = "readings.alerts"
@@ -58,33 +49,5 @@ def topology(brokers: str) -> Topology:
     return Topology([readings, limits, alerts])
 
 
-def tell(report: Report) -> None:
-    """Print a report, for the test that started this."""
-    told = {"stream": report.stream, "error": report.error, **report.numbers}
-    sys.stdout.write(f"{json.dumps(told)}\n")
-    sys.stdout.flush()
-
-
-def main(home: str, brokers: str, mode: str) -> None:
-    """Run the streams, live or until they are drained."""
-    settings = Settings(home=Path(home), trigger_seconds=0.1)
-    deployed = topology(brokers)
-    hosting = Hosting(
-        settings=settings,
-        topology=deployed,
-        streams=deployed.streams,
-        run_id=mode,
-        continuous=mode == "live",
-    )
-    with engine(settings, "long", hosting.real_time_slots()) as spark:
-        hosting.run(
-            spark,
-            threading.Event(),
-            on_report=tell,
-            report_every=timedelta(seconds=5),
-            paused_since=datetime.now(UTC),
-        )
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    host(topology(sys.argv[2]), sys.argv[1], sys.argv[3])

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -18,23 +15,14 @@ import pytest
 
 from rivermark.settings import Settings
 from rivermark.testing import wait_until
-from setup.ivy import ROOT, Problem
-from setup.jars import fetch
 from tests.spark.helpers.delta_rows import delta_rows
 from tests.spark.helpers.kafka import Topics, committed_messages
+from tests.spark.kafka.real_time_process import running
 from tests.spark.kafka.real_time_run import ALERTS, READINGS
 
 Key = tuple[str, int, str]
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 TEMPERATURES = ("50", "95.5", "85", "20")
-
-
-@pytest.fixture(scope="module")
-def connector() -> None:
-    try:
-        fetch("spark-kafka")
-    except Problem as problem:
-        pytest.skip(f"needs Spark's connector for Kafka: {problem}")
 
 
 class World:
@@ -99,27 +87,9 @@ class World:
         rows = delta_rows(path, "sensor_id", "sequence", "rule")
         return sorted((r.sensor_id, r.sequence, r.rule) for r in rows if r.sensor_id != "probe")
 
-    @contextmanager
-    def running(self, mode: str) -> Iterator[subprocess.Popen[bytes]]:
+    def running(self, mode: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
         """The streams in a process of their own, which is killed with its JVM at the end."""
-        arguments = (str(self.home), self.topics.brokers, mode)
-        with (self.home.parent / f"{mode}.log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "tests.spark.kafka.real_time_run", *arguments],
-                cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-            try:
-                yield process
-            except AssertionError as error:
-                raise AssertionError(f"{error}\n{Path(log.name).read_text()[-3000:]}") from error
-            finally:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+        return running("tests.spark.kafka.real_time_run", self.home, self.topics.brokers, mode)
 
 
 @pytest.mark.spark
