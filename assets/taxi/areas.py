@@ -121,7 +121,7 @@ def area_streams(
     *,
     brokers: str = f"${BROKERS}",
     topic: str = os.environ.get(TOPIC) or "taxi.area_alerts",
-    every: timedelta = timedelta(minutes=1),
+    every: timedelta = timedelta(minutes=2),
 ) -> tuple[Ingest, Stream]:
     """The areas, and the alerts of rides; both are deployed where rides come from a topic."""
     areas = ALERTS.ingest(

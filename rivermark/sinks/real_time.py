@@ -39,7 +39,7 @@ class RealTimeSink(Sink):
 
     `every` is the time between two checkpoints, 5 seconds at least: after a stop or a kill, what
     was sent since the last one is sent again, and changed static tables count from the next one on.
-    Each checkpoint holds messages up for a moment.
+    Each checkpoint holds messages up for a moment, so the longer `every` is, the fewer wait.
 
     A message's key is made of the table's keys, or of `key`: the value of one column as text, of
     several as a JSON list of texts. A consumer drops by it what came again. `settings` are those of
@@ -55,7 +55,7 @@ class RealTimeSink(Sink):
     topic: str
     brokers: str = "127.0.0.1:9092"
     key: tuple[str, ...] = ()
-    every: timedelta = timedelta(minutes=1)
+    every: timedelta = timedelta(minutes=2)
     settings: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
 
     delivery: ClassVar[Delivery] = Delivery(

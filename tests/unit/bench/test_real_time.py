@@ -34,3 +34,10 @@ def test_a_message_waits_for_room_in_a_client_that_is_far_behind() -> None:
     send(cast(Any, producer), b"s1", "{}")
 
     assert producer.sent == [(READINGS, "{}", b"s1")]
+
+
+def test_the_longest_silence_is_between_two_moments_in_their_order() -> None:
+    from bench.real_time import longest_silence
+
+    assert longest_silence([]) == longest_silence([5.0]) == 0
+    assert longest_silence([3.0, 1.0, 1.5, 3.25]) == 1.5

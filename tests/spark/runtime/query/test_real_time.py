@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from rivermark import KafkaSource, Output, RealTimeSink, Table
 from rivermark.model.errors import KeysNotUnique
-from rivermark.runtime.query.real_time import RealTimeQuery, key_of, value_of
+from rivermark.runtime.query.real_time import RealTimeQuery, key_of, session_of, value_of
 from rivermark.runtime.query.static_tables import StaticTables
 from rivermark.settings import Settings
 from rivermark.sinks.json_rows import json_rows
@@ -101,3 +101,13 @@ def test_a_static_table_that_would_repeat_rows_is_refused_before_a_message_is_se
 
     with pytest.raises(KeysNotUnique, match="sensor=s1 2 times"):
         query.settle()
+
+
+def test_its_session_has_the_settings_of_the_run_but_for_the_choice_of_files(
+    spark: SparkSession,
+) -> None:
+    own, skipping = session_of(spark), "spark.databricks.delta.stats.skipping"
+
+    assert (own.conf.get(skipping), spark.conf.get(skipping)) == ("false", "true")
+    for name in ("spark.sql.session.timeZone", "spark.sql.extensions", "spark.scheduler.mode"):
+        assert own.conf.get(name) == spark.conf.get(name)
