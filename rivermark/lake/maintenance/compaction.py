@@ -11,6 +11,7 @@ from deltalake.exceptions import CommitFailedError
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.delta import delta_table
+from rivermark.lake.filesystem import is_local
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.reader_positions import Reader, lagging
@@ -22,6 +23,10 @@ TARGET_BYTES: Final = 64 * 1024 * 1024
 FEWEST: Final = 8
 """So many small files must have come together before they are written again."""
 TRIES: Final = 3
+MANY: Final = 64
+"""So many are joined without waiting for the nightly maintenance, which each reader would open."""
+SMALL_BYTES: Final = 256 * 1024
+"""Files of this size are left to that: what a run writes again by the way stays small."""
 
 
 def compactable(table: DeltaTable, target: int = TARGET_BYTES) -> int:
@@ -83,3 +88,13 @@ def compact(
             write_checksum(path, table.version())
             return int(done["numFilesRemoved"]), ""
     return 0, "other writers were at work each time; the next maintenance tries again"
+
+
+def join_many(path: str, run_id: str) -> int:
+    """Join the small files of a table that no stream reads once they are many; returns how many.
+
+    On a local disk only, where it takes a tenth of a second. Raises TableDamaged.
+    """
+    if not is_local(path) or compactable(delta_table(path), SMALL_BYTES) < MANY:
+        return 0
+    return compact(path, (), run_id, target=SMALL_BYTES)[0]

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final, Self
@@ -16,8 +16,9 @@ from pyspark.sql import SparkSession
 
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.fence import fence
+from rivermark.lake.maintenance.compaction import join_many
 from rivermark.lake.schema import create_table
-from rivermark.model.errors import StreamFailed
+from rivermark.model.errors import StreamFailed, TableDamaged
 from rivermark.model.stream import AnyStream, inputs_of
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.query.base import QueryHost
@@ -35,7 +36,7 @@ from rivermark.runtime.supervision.heartbeat import (
 )
 from rivermark.runtime.supervision.lease import Lease
 from rivermark.runtime.supervision.live_process import start_of
-from rivermark.runtime.supervision.progress_log import ProgressLog
+from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS, ProgressLog
 from rivermark.runtime.supervision.reset import tables_of
 from rivermark.runtime.supervision.stream_run import StreamRun
 from rivermark.runtime.supervision.trigger_loop import TriggerLoop
@@ -190,6 +191,7 @@ class Supervisor:
             self._last_flush = time.monotonic()
             # A disk that is full must not end streams that it does not stop; it is tried again.
             self._quietly(self._log.flush)
+            self._quietly(self._join_records)
 
     def beat(self, *, force: bool = False) -> None:
         """Write every stream's heartbeat, every few seconds."""
@@ -199,6 +201,14 @@ class Supervisor:
         for name, run in self.runs.items():
             if run.state != "failed":
                 self._beat(name, run)
+
+    def _join_records(self) -> None:
+        """Keep few files of what each batch adds a file to, which every status reads."""
+        for table in (INGEST_FILES, STREAM_PROGRESS):
+            # What is damaged is told by who reads or writes it.
+            with suppress(TableDamaged):
+                if self.settings.lake().exists(table):
+                    join_many(self.settings.lake().path(table), self.run_id)
 
     def _open(self, stream: AnyStream) -> None:
         """A new host of the stream, as for each start: none keeps what a failed one remembered."""

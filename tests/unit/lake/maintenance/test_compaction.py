@@ -11,7 +11,7 @@ from rivermark.lake.checkpoint import make_checkpoint
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock, days_lock
 from rivermark.lake.log import CommitLog
-from rivermark.lake.maintenance.compaction import compact
+from rivermark.lake.maintenance.compaction import MANY, compact, join_many
 from rivermark.lake.maintenance.maintain import BUSY
 from rivermark.lake.maintenance.reader_positions import Reader
 from tests.unit.lake.conftest import RIDES, ids, rides
@@ -31,6 +31,23 @@ def test_small_files_become_one_with_the_same_rows(lake: Lake, upkeep: Upkeep) -
     assert (done.before.live_files, done.joined_files, done.after.live_files) == (20, 20, 1)
     assert ids(lake) == list(range(20))
     assert done.after.files == 21, "the joined ones stay for as long as the promise"
+
+
+def test_many_small_files_are_joined_while_their_writer_goes_on(lake: Lake) -> None:
+    path, ours = lake.path(RIDES), writer(lake)
+    for batch in range(MANY - 1):
+        ours.append_once(rides(batch), batch)
+    assert join_many(path, "r") == 0
+    ours.append_once(rides(MANY - 1), MANY - 1)
+
+    assert join_many(path, "r") == MANY
+
+    assert not writer(lake).append_once(rides(MANY - 1), MANY - 1), "a replay after a kill"
+    assert not ours.append_once(rides(MANY - 1), MANY - 1)
+    assert ours.append_once(rides(MANY), MANY)
+    assert join_many(path, "r") == 0
+    assert DeltaTable(path).get_add_actions().num_rows == 2
+    assert ids(lake) == list(range(MANY + 1))
 
 
 def test_the_commit_says_that_no_data_changed(lake: Lake) -> None:

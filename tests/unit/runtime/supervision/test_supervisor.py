@@ -8,13 +8,21 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from rivermark import Topology
+from rivermark.ingest.split_outcomes import INGEST_FILES
+from rivermark.lake.delta import read_all
+from rivermark.lake.maintenance import compaction
+from rivermark.lake.maintenance.compaction import FEWEST
+from rivermark.lake.schema import create_table
+from rivermark.lake.system_tables import append_rows
 from rivermark.model.errors import CheckpointIncompatible, StreamAlreadyRunning, StreamFailed
 from rivermark.model.restart_strategy import FixedDelay, NoRestart
 from rivermark.runtime.batch_metrics import BatchMetrics, BatchResult
@@ -25,6 +33,7 @@ from rivermark.runtime.supervision import run as runs
 from rivermark.runtime.supervision import supervisor as module
 from rivermark.runtime.supervision.heartbeat import FAILURES, Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.lease import Lease
+from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.runtime.supervision.report import Report
 from rivermark.runtime.supervision.run import run_bounded, run_continuous
 from rivermark.settings import Settings
@@ -189,6 +198,37 @@ def test_a_bounded_run_starts_each_stream_once_in_dependency_order(
     assert queries.starts == NAMES
     assert {s.rows_in for s in summaries.values()} == {1}
     assert set(states(settings).values()) == {"stopped"}
+
+
+def test_a_run_joins_the_many_files_of_what_is_recorded(
+    queries: FakeQueries, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each batch adds one, and every status reads them all."""
+    lake = settings.lake()
+    monkeypatch.setattr(compaction, "MANY", FEWEST)
+    for number in range(FEWEST):
+        append_rows(lake, STREAM_PROGRESS, [{"stream": f"test/{number}"}], {})
+
+    drain(settings, TOPOLOGY)
+
+    progress = DeltaTable(lake.path(STREAM_PROGRESS))
+    assert progress.get_add_actions().num_rows < 5
+    recorded = [f"test/{number}" for number in range(FEWEST)] + NAMES
+    assert sorted(read_all(progress)["stream"].to_pylist()) == sorted(recorded)
+
+
+def test_a_run_goes_on_beside_damaged_records(
+    queries: FakeQueries, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    for table in (INGEST_FILES, STREAM_PROGRESS):
+        create_table(settings.lake(), table)
+        entry = Path(settings.lake().path(table), "_delta_log", f"{0:020d}.json")
+        entry.write_bytes(b"")
+
+    drain(settings, TOPOLOGY)
+
+    assert set(states(settings).values()) == {"stopped"}
+    assert len(caplog.messages) == 1, "told once, by who cannot write them"
 
 
 def test_a_declared_strategy_starts_a_stream_again_within_a_bounded_run(
