@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-READ_AT_ONCE: Final = 100_000
-"""Rows up to which a table is read into memory at once."""
+READ_AT_ONCE: Final = 1_000_000
+"""Rows up to which a table is read into memory at once. A status of 400,000 recorded batches takes
+1.2 s of CPU so, and 1.5 s and more memory by Arrow's datasets."""
 
 _HELD: Final[ContextVar[dict[tuple[object, ...], Any] | None]] = ContextVar("held", default=None)
 
