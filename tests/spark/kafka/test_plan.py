@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from rivermark import ConsumerGroup, RivermarkError
@@ -43,6 +45,8 @@ def test_the_first_start_begins_where_it_is_declared_and_later_ones_behind_the_p
         "earliest": ("earliest", [(0, 10), (0, 1)]),
         "latest": ("latest", [(10, 10), (1, 1)]),
         "moment": (event(4)["at"], [(4, 10), (1, 1)]),
+        # As a number it is what brokers take for the latest offset.
+        "before 1970": (datetime(1969, 12, 31, 23, 59, 59, 999_000, UTC), [(0, 10), (0, 1)]),
         "offsets": ({topic: {0: 7}}, [(7, 10), (0, 1)]),
         "group": (ConsumerGroup(topic), [(6, 10), (0, 1)]),
     }
@@ -61,6 +65,31 @@ def test_the_first_start_begins_where_it_is_declared_and_later_ones_behind_the_p
         poll(deploy(None, tmp_path / "far", topics, topic, start={topic: {0: 11}}))
     with pytest.raises(RivermarkError, match="'none-such', which has committed no offset of"):
         poll(deploy(None, tmp_path / "none", topics, topic, start=ConsumerGroup("none-such")))
+
+
+def test_messages_that_were_read_before_they_were_committed_are_not_lost_behind_a_transaction(
+    spark: SparkSession, tmp_path: Path, topics: Topics
+) -> None:
+    topic = topics.make()
+    deployment = deploy(spark, tmp_path, topics, topic, isolation="read_uncommitted")
+    producer = Producer({"bootstrap.servers": topics.brokers, "transactional.id": topic})
+    producer.init_transactions(30)
+    topics.send(topic, [event(0)])
+    producer.begin_transaction()
+    producer.produce(topic, json.dumps(event(1), default=str))
+    producer.flush()
+    topics.send(topic, [event(2)])
+    assert poll(deployment) == {f"{topic}/0": [(0, 3)]}
+
+    committed = replace(source_of(deployment), isolation="read_committed")
+    deployment.ingest = replace(deployment.ingest, source=committed)
+    assert poll(deployment) == {f"{topic}/0": [(0, 3)]}
+    with pytest.raises(RivermarkError, match=r"offsets up to 2 were planned, .* follows 0"):
+        deployment.run()
+    producer.abort_transaction(30)
+    topics.settle(topic)
+    deployment.run()
+    assert deployment.ids(deployment.ingest.admitted) == [0, 2]
 
 
 def test_a_round_takes_all_partitions_as_far_as_the_same_timestamp(

@@ -127,9 +127,17 @@ class Cluster:
         behind = self._offsets(partitions, OFFSET.latest())
         return {p: Ends(first[p].offset, behind[p].offset) for p in first.keys() & behind.keys()}
 
+    def log_ends(self, partitions: Collection[Partition]) -> dict[Partition, Ends]:
+        """The ends of partitions, with what stands behind a transaction that is open."""
+        everything = IsolationLevel.READ_UNCOMMITTED
+        first = self._offsets(partitions, OFFSET.earliest(), everything)
+        behind = self._offsets(partitions, OFFSET.latest(), everything)
+        return {p: Ends(first[p].offset, behind[p].offset) for p in first.keys() & behind.keys()}
+
     def offsets_at(self, partitions: Collection[Partition], millis: int) -> dict[Partition, int]:
         """The first offset with that timestamp or a later one; partitions without are left out."""
-        offsets = self._offsets(partitions, OFFSET.for_timestamp(millis))
+        # Below zero stand names, such as -1 for the latest one.
+        offsets = self._offsets(partitions, OFFSET.for_timestamp(max(millis, 0)))
         return {p: each.offset for p, each in offsets.items() if each.offset >= 0}
 
     def newest(self, partitions: Collection[Partition]) -> dict[Partition, int]:
@@ -152,12 +160,19 @@ class Cluster:
             if p.offset >= 0
         }
 
-    def _offsets(self, partitions: Iterable[Partition], spec: object) -> dict[Partition, Any]:
+    def _offsets(
+        self,
+        partitions: Iterable[Partition],
+        spec: object,
+        isolation: IsolationLevel | None = None,
+    ) -> dict[Partition, Any]:
         request = {ClientPartition(p.topic, p.number): spec for p in partitions}
         if not request:
             return {}
         futures = self._admin.list_offsets(
-            request, isolation_level=self._isolation, request_timeout=PATIENCE_SECONDS
+            request,
+            isolation_level=isolation or self._isolation,
+            request_timeout=PATIENCE_SECONDS,
         )
         offsets = {Partition(p.topic, p.partition): self._result(f) for p, f in futures.items()}
         return {p: offset for p, offset in offsets.items() if offset is not None}

@@ -10,11 +10,12 @@ from rivermark.ingest.source.kafka.cluster import Ends, Topic
 from rivermark.ingest.source.kafka.position import Range
 from rivermark.model.errors import RecordsLost
 
+CUT_OFF: Final = "offsets_cut_off"
 WHY: Final = {
     "topic_deleted": "the topic was deleted",
     "topic_made_again": "the topic was deleted and made again",
     "offsets_deleted": "they were deleted before they were read, as by the topic's retention",
-    "offsets_cut_off": "its log was cut off before them",
+    CUT_OFF: "its log was cut off before them",
 }
 """The reasons for which a range is lost."""
 
@@ -38,7 +39,7 @@ def loss_of(wanted: Range, topic: Topic | None, ends: Ends | None) -> Range | No
         return replace(
             wanted,
             start=behind,
-            lost="offsets_cut_off",
+            lost=CUT_OFF,
             again=onwards,
             resume=ends.behind if onwards else None,
         )

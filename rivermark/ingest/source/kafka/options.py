@@ -22,6 +22,10 @@ class ConsumerGroup:
 
     name: str
 
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise DeclarationError("a consumer group has a name")
+
 
 Start: TypeAlias = (
     "Literal['earliest', 'latest'] | datetime | ConsumerGroup | Mapping[str, Mapping[int, int]]"

@@ -15,7 +15,7 @@ from confluent_kafka import Consumer
 from pyspark.sql import SparkSession
 
 from rivermark.ingest.source.kafka.cluster import BrokersUnreachable, Cluster, Ends, Topic
-from rivermark.ingest.source.kafka.losses import loss_of, lost
+from rivermark.ingest.source.kafka.losses import CUT_OFF, loss_of, lost
 from rivermark.ingest.source.kafka.messages import Reading
 from rivermark.ingest.source.kafka.options import ConsumerGroup, KafkaOptions
 from rivermark.ingest.source.kafka.position import Gaps, Partition, Position, Range, positions
@@ -152,8 +152,17 @@ class KafkaReader(SourceReader):
     def _losses(
         self, wanted: Iterable[Range], topics: Mapping[str, Topic], ends: Mapping[Partition, Ends]
     ) -> list[Range]:
-        losses = (loss_of(w, topics.get(w.topic), ends.get(w.of)) for w in wanted)
-        return [replace(each, round=self._round) for each in losses if each is not None]
+        wanted = [*wanted]
+
+        def losses(ends: Mapping[Partition, Ends]) -> list[Range]:
+            each = (loss_of(w, topics.get(w.topic), ends.get(w.of)) for w in wanted)
+            return [replace(lost, round=self._round) for lost in each if lost is not None]
+
+        lost = losses(ends)
+        if cut_off := {each.of for each in lost if each.lost == CUT_OFF}:
+            # What was read uncommitted may stand behind a transaction that is still open.
+            lost = losses({**ends, **self._cluster.log_ends(cut_off)})
+        return lost
 
     def _cut(self, topics: Mapping[str, Topic], ends: Mapping[Partition, Ends]) -> Iterator[Split]:
         """What is not planned, in rounds; a partition without a position has a range in the first.
@@ -280,6 +289,13 @@ class KafkaReader(SourceReader):
         losses = self._losses((r for r in ranges if r.end > r.start), topics, ends)
         if losses:
             raise lost(losses)
+        for each in ranges:
+            if each.end > each.start and ends[each.of].behind < each.end:
+                raise RivermarkError(
+                    f"partition {each.partition} of topic '{each.topic}': offsets up to "
+                    f"{each.end - 1} were planned, and a transaction that is open holds back what "
+                    f"follows {ends[each.of].behind - 1}: it has to end before they are read"
+                )
         if not small:
             names = [split.name for split in splits]
             return Records(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rivermark import DeclarationError, KafkaSource, RivermarkError
+from rivermark import ConsumerGroup, DeclarationError, KafkaSource, RivermarkError
 from rivermark.model.declared import place_of
 
 
@@ -46,6 +46,11 @@ def test_a_value_that_does_not_fit_is_named_with_its_source_and_line(
 ) -> None:
     with pytest.raises(DeclarationError, match=rf"{fault}.*test_source\.py, line \d+"):
         KafkaSource(**{"topics": "a", **values})
+
+
+def test_a_consumer_group_without_a_name_is_refused_with_its_line() -> None:
+    with pytest.raises(DeclarationError, match=r"a consumer group has a name.*test_source\.py, li"):
+        ConsumerGroup("")
 
 
 def test_topics_may_be_a_list_and_a_source_knows_where_it_was_declared() -> None:
