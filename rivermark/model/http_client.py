@@ -20,6 +20,7 @@ from http.client import (
     HTTPResponse,
     HTTPSConnection,
     IncompleteRead,
+    parse_headers,
 )
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import SplitResult, urlsplit
@@ -37,6 +38,9 @@ LONGEST_PAUSE: Final = 60.0
 """Seconds before another attempt, also where a server asks for more."""
 PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same request may be answered otherwise."""
+
+HINTS: Final = (102, 199)
+"""Statuses that announce another one, from the first to the last."""
 
 SECRET: Final = re.compile(r"authorization|cookie|token|secret|signature|key", re.IGNORECASE)
 """Headers whose values are secrets."""
@@ -133,6 +137,17 @@ class _Received(io.RawIOBase):
         super().close()
 
 
+class _Final(HTTPResponse):
+    """A response that is the last one: Python takes hints before it, such as a 103, for it."""
+
+    def _read_status(self) -> tuple[str, int, str]:
+        while True:
+            version, status, reason = super()._read_status()  # type: ignore[misc]
+            if not HINTS[0] <= status <= HINTS[1]:
+                return version, status, reason
+            parse_headers(self.fp)
+
+
 def left_until(moment: float) -> float:
     """Seconds until a moment of the monotonic clock; raises TimeoutError when it is over."""
     left = moment - time.monotonic()
@@ -199,7 +214,7 @@ class HttpClient:
         return self._connection.getresponse()
 
     def _response(self, connected: socket.socket, *, method: str) -> HTTPResponse:
-        response = HTTPResponse(connected, method=method)
+        response = _Final(connected, method=method)
         response.fp.close()
         response.fp = io.BufferedReader(_Received(connected, self._until))
         return response

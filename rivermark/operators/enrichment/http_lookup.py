@@ -134,7 +134,8 @@ class _Client(LookupClient):
                     for name, form in self._fields
                 ]
             }
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        # Of msgspec, of text that is no UTF-8, and of lists in lists without end.
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise LookupFailed(f"its reply does not fit: {error}", passes=False) from None
 
     def abort(self) -> None:

@@ -16,11 +16,15 @@ Key: TypeAlias = tuple[Any, ...]
 
 
 class LookupFailed(RivermarkError):
-    """A service could not be reached, or has no values to give; `passes`: it may the next time."""
+    """A service could not be reached, or has no values to give; `passes`: it may the next time.
 
-    def __init__(self, message: str, *, passes: bool) -> None:
+    `of_a_key`: it may be for one of the keys that were looked up together.
+    """
+
+    def __init__(self, message: str, *, passes: bool, of_a_key: bool = False) -> None:
         super().__init__(message)
         self.passes = passes
+        self.of_a_key = of_a_key
 
 
 class ServiceUnavailable(LookupFailed):

@@ -82,6 +82,13 @@ class _Request:
         self._client: LookupClient | None = None
         self._until = 0.0
         self._is_ended = False
+        self.is_of_a_key = False
+        """Whether it failed for one of its keys, and may be of use for the others."""
+
+    def halves(self) -> Sequence[_Request]:
+        """The same keys in two requests."""
+        middle = len(self.keys) // 2
+        return [_Request(self.keys[:middle]), _Request(self.keys[middle:])]
 
     def get(self, client: LookupClient, timeout: timedelta) -> dict[Key, Outcome]:
         """One attempt; raises LookupFailed."""
@@ -162,8 +169,12 @@ class Pool:
                 for request in pending.values():
                     request.end_overdue()
                 for future in done:
-                    del pending[future]
+                    request = pending.pop(future)
                     outcomes = future.result()
+                    if request.is_of_a_key and len(request.keys) > 1:
+                        for half in request.halves():
+                            pending[self._threads.submit(self._run, half)] = half
+                        continue
                     is_failure = any(o.passes for o in outcomes.values())
                     failed_in_a_row = failed_in_a_row + 1 if is_failure else 0
                     for key, outcome in outcomes.items():
@@ -195,6 +206,7 @@ class Pool:
                 client.close()
                 status: Status = "timed out" if isinstance(failure, _TimedOut) else "failed"
                 failed = Outcome(status, error=str(failure), passes=failure.passes)
+                request.is_of_a_key = failure.of_a_key
                 if not failure.passes:
                     break
             except BaseException:

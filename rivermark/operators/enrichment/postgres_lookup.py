@@ -149,11 +149,12 @@ class _Client(LookupClient):
                 # Of the declaration, or of the account's rights, whichever key it is.
                 raise RivermarkError(f"{self._refusal}: {said}") from None
             passes = isinstance(error, psycopg.OperationalError)
-            raise LookupFailed(said, passes=passes) from None
+            of_a_key = isinstance(error, psycopg.DataError)
+            raise LookupFailed(said, passes=passes, of_a_key=of_a_key) from None
         width = len(self._on)
         values = {row[:width]: row[width:] for row in rows}
         if len(values) < len(rows):
-            raise LookupFailed("it has several rows of a key", passes=False)
+            raise LookupFailed("it has several rows of a key", passes=False, of_a_key=True)
         if strange := values.keys() - set(keys):
             # They would all count as absent.
             raise RivermarkError(

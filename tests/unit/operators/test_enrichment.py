@@ -244,6 +244,23 @@ def test_a_value_that_does_not_fit_its_column_fails_its_row_alone() -> None:
     ]
 
 
+def test_a_reply_that_is_no_json_fails_its_row_alone() -> None:
+    nested = b"[" * 5_000 + b"]" * 5_000
+    replies = {
+        "text": b"<html>",
+        "bytes": b'{"campaign": "\xff"}',
+        "half": b'{"campaign": "\\ud800"}',
+        "deep": b'{"campaign": "x", "more": ' + nested + b"}",
+        "list": b"[]",
+        "none": b"",
+        "fine": b'{"campaign": "x"}',
+    }
+    with serving(lambda request: (200, replies[ad_of(request)])) as service:
+        rows = enriched(step(campaigns(service.url)), clicks(*replies))
+    assert [row[STATUS] for row in rows] == ["failed"] * 6 + ["found"]
+    assert all(row[ERROR].startswith("its reply does not fit: ") for row in rows[:-1])
+
+
 def test_a_key_leads_to_no_other_path_of_the_service() -> None:
     with serving(lambda _: (200, {"campaign": "x"})) as service:
         keys = ["..", ".", "", "../admin", "a?b=c#d", "x\r\nHost: other"]
@@ -465,6 +482,32 @@ def test_keys_of_another_type_or_form_are_refused_and_do_not_count_as_absent(
     assert (row[STATUS], row["name"]) == ("found", "c")
     with pytest.raises(RivermarkError, match="cannot be looked up in: operator does not exist"):
         enriched(step(ads), clicks(5))
+
+
+def test_one_key_that_cannot_be_looked_up_fails_none_of_those_beside_it(
+    ads: PostgresLookup, postgres: PostgresServer
+) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres.database, autocommit=True) as connection:
+        connection.execute(
+            """
+            UPDATE ads."the ads" SET since = 'infinity' WHERE ad_id = '2';
+            UPDATE ads."the ads" SET since = '0044-03-15 BC' WHERE ad_id = '3';
+            UPDATE ads."the ads" SET budget = 'NaN' WHERE ad_id = '4';
+            INSERT INTO ads."the ads" SELECT * FROM ads."the ads" WHERE ad_id = '5'
+            """
+        )
+    rows = enriched(step(ads), clicks(*map(str, range(1, 60)), "a\0b"))
+    failed = {row["ad_id"]: row[ERROR] for row in rows if row[STATUS] != "found"}
+    assert {ad: reason.partition(":")[0] for ad, reason in failed.items()} == {
+        "2": "timestamp too large (after year 10K)",
+        "3": "timestamp too small (before year 1)",
+        "4": "its value of 'budget' does not fit decimal128(10, 2)",
+        "5": "it has several rows of a key",
+        "a\0b": "PostgreSQL text fields cannot contain NUL (0x00) bytes",
+    }
+    assert Counter(row[STATUS] for row in rows) == {"found": 55, "failed": 5}
 
 
 def test_a_server_without_connections_passes_and_a_wrong_password_does_not(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import socket
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 
 import pytest
 from deltalake import DeltaTable
@@ -140,6 +141,29 @@ def test_a_service_that_fails_at_random_gets_every_row(
     assert undelivered(where) == []
     assert pauses
     assert max(pauses) <= http_client.LONGEST_PAUSE
+
+
+@pytest.mark.parametrize(("final", "reasons"), [(b"204 Gone", []), (b"400 No", ["answered 400"])])
+def test_hints_before_an_answer_are_no_answer(
+    where: SinkContext, final: bytes, reasons: list[str]
+) -> None:
+    hints = b"HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            client, _ = server.accept()
+            with client:
+                while not client.recv(65536).endswith(b"}"):
+                    pass
+                client.sendall(hints + b"HTTP/1.1 " + final + b"\r\nContent-Length: 0\r\n\r\n")
+
+        answering = Thread(target=answer)
+        answering.start()
+        writer = WebhookSink(url=f"http://127.0.0.1:{server.getsockname()[1]}").open(where)
+        writer.write(fares((1, 1.0)), where.origin.batch(0))
+        writer.close()
+        answering.join()
+    assert [row["reason"] for row in undelivered(where)] == reasons
 
 
 def test_a_row_that_is_refused_is_set_aside_and_the_others_are_delivered(
