@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from assets.taxi.ingest import FARE_EVENTS
+from assets.taxi.ingest import FARE_EVENTS, RIDE_EVENTS
 from rivermark.cli.main import app
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.ingest.watermark import Progress
+from rivermark.lake.schema import create_table
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
 from tests.oracles.shop import append
@@ -84,6 +85,8 @@ def home(settings: Settings, put: Put) -> Path:
     stream = {"stream": FARE_EVENTS.name}
     file = {"file": "a.json", "path": "/l/a.json", "ingest_batch": 0, "rows": 1, "admitted": 1}
     put(INGEST_FILES, {**stream, **file, "late": 0, "quarantined": 0})
+    for table in RIDE_EVENTS.tables:
+        create_table(settings.lake(), table)  # Of a run that found no file.
     put(STREAM_PROGRESS, {**stream, "generation": 0, "rows_in": 1, "counters": {"fares": 1}})
     return settings.home
 
