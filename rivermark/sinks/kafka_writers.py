@@ -145,11 +145,11 @@ class KafkaWriter(SinkWriter):
     def _produce(self, row: Mapping[str, Any], value: bytes, headers: Mapping[str, str]) -> None:
         at: datetime | str | None = row[self._sink.timestamp] if self._sink.timestamp else None
         key = self._key_of(row)
-        if isinstance(at, str):
-            far = KafkaError(KafkaError.INVALID_TIMESTAMP, f"its timestamp is {at}")
-            raise RowRefused(far, key, len(value))
-        # 0 is now.
-        millis = 0 if at is None else (at - EPOCH) // MILLI
+        # 0 is now, for the client, and -1 none: as times they would be others in silence.
+        millis = 0 if at is None or isinstance(at, str) else (at - EPOCH) // MILLI
+        if at is not None and millis in (0, -1):
+            refused = KafkaError(KafkaError.INVALID_TIMESTAMP, f"its timestamp is {at}")
+            raise RowRefused(refused, key, len(value))
         while True:
             try:
                 self._producer.produce(

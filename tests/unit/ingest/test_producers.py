@@ -175,6 +175,21 @@ def test_a_mark_moves_the_watermark_of_its_producer_alone_and_never_back() -> No
     assert evaluated([File("b/4", 7, newest=12, mark=12)], after)[1].watermark(MINUTE) == at(12)
 
 
+def test_a_mark_of_a_partition_counts_from_the_next_round_on() -> None:
+    first = [File("rides/0/000-010", 0, newest=9), File("rides/1/000-010", 0, newest=9)]
+    second = [
+        File("rides/0/010-020", 4, newest=20, mark=15, batch=1),
+        # Not late by the mark of the same round, not even by its own.
+        File("rides/1/010-020", 4, oldest=1, newest=9, mark=12, batch=1),
+    ]
+    third = [File("rides~1/1/000-010", 5, oldest=11, newest=12, batch=2)]
+    bounds, progress = evaluated([*first, *second, *third], rides=TOPIC)
+    assert {bounds[file.name].watermark for file in second} == {None}
+    assert bounds["rides/1/010-020"].after == bounds["rides~1/1/000-010"].watermark == at(12)
+    # A topic that was made again goes on where its partition was.
+    assert progress.watermark(MINUTE) == at(12)
+
+
 class OneWildRow:
     """The rows of a split: what is up to a ceiling in it."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,6 +12,8 @@ import pytest
 from rivermark import DeclarationError, KafkaSink, RivermarkError
 from rivermark.lake.lake import Lake
 from tests.unit.sinks.conftest import FARES, context, fares
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def test_columns_that_the_table_does_not_have_or_that_hold_no_time_are_refused() -> None:
@@ -100,13 +103,20 @@ def test_a_null_is_no_key_and_several_columns_are_a_list(tmp_path: Path) -> None
         assert writer._key_of(row) == expected
 
 
-def test_a_timestamp_beyond_the_calendar_refuses_its_row_by_its_key(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        ("+10000-01-01T00:00:00Z", r"\+10000-01-01T00:00:00Z"),
+        (EPOCH, r"1970-01-01 00:00:00\+00:00"),
+        (EPOCH - timedelta(microseconds=1), "1969-12-31 23:59:59.999999"),
+    ],
+)
+def test_a_timestamp_that_no_message_can_have_refuses_its_row_by_its_key(
+    tmp_path: Path, at: datetime | str, said: str
+) -> None:
     pytest.importorskip("confluent_kafka")
     where = context(Lake(str(tmp_path)))
     writer = cast(Any, KafkaSink(topic="fares", key=("ride",), timestamp="at").open(where))
-    row = {"ride": 7, "at": "+10000-01-01T00:00:00Z"}
-    named = (
-        r"'fares'.*row with key 7 \(2 bytes\): its timestamp is \+10000-01-01T00:00:00Z; the col"
-    )
+    named = rf"'fares'.*row with key 7 \(2 bytes\): its timestamp is {said}.*; the column"
     with pytest.raises(RivermarkError, match=named):
-        writer._try("write", lambda: writer._produce(row, b"{}", {}))
+        writer._try("write", lambda: writer._produce({"ride": 7, "at": at}, b"{}", {}))
