@@ -23,6 +23,7 @@ from tests.spark.kafka.real_time_run import ALERTS, READINGS
 Key = tuple[str, int, str]
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 TEMPERATURES = ("50", "95.5", "85", "20")
+PARTITIONS = 2
 
 
 class World:
@@ -65,6 +66,17 @@ class World:
                     self.expected[own, self.sent, rule] = temperature
             self.sent += 1
 
+    def send_unreadable(self) -> None:
+        """Send what admission skips or quarantines, to each partition; none of it is an alert."""
+        cold = {"sensor_id": "cold", "event_time": BEGAN.isoformat(), "sequence": 1}
+        halved = json.dumps({**cold, "temperature": "-1"}).replace("cold", "\\ud83d")
+        unreadable = (
+            *(None, b"", b"{", b"\xff\xfe", b"[1]", b"null", halved.encode()),
+            *(cold, {**cold, "temperature": "cold"}, {**cold, "temperature": "-500"}),
+        )
+        for partition in range(PARTITIONS):
+            self.topics.send(READINGS, unreadable, key=b"\xff", partition=partition)
+
     def alerts(self) -> dict[Key, dict[str, Any]]:
         """The alerts in the topic by their keys, each with a message that says the same."""
         alerts: dict[Key, dict[str, Any]] = {}
@@ -98,10 +110,11 @@ class World:
 def test_no_alert_is_lost_by_a_bounded_run_a_changed_rule_or_a_kill(
     topics: Topics, tmp_path: Path
 ) -> None:
-    topics.make(READINGS, partitions=2)
+    topics.make(READINGS, partitions=PARTITIONS)
     topics.make(ALERTS)
     world = World(tmp_path / "home", topics)
     world.land_limits("first.json", BEGAN, hot=90)
+    world.send_unreadable()
     world.send(TEMPERATURES * 5, hot="90")
     with world.running("drained") as process:
         wait_until(lambda: process.poll() is not None, reason="the bounded run ends")
@@ -119,6 +132,7 @@ def test_no_alert_is_lost_by_a_bounded_run_a_changed_rule_or_a_kill(
             return any(sensor == "probe" for sensor, _, _ in world.alerts())
 
         wait_until(probed, reason="the changed limit, without a restart", alive=alive)
+        world.send_unreadable()
         world.send(TEMPERATURES * 15, hot="80")
         wait_until(world.all_sent, reason="alerts by the changed limit", alive=alive)
         world.send(TEMPERATURES * 5, hot="80")
