@@ -34,6 +34,8 @@ take gigabytes and ten seconds."""
 QUOTE: Final = ord('"')
 FIRST: Final = np.uint64(0xFF)
 HALF: Final = np.uint64(0xFFFFFFFF)
+WORDS: Final = b"tf"
+"""How `true` and `false` begin."""
 NULL: Final = np.uint64(int.from_bytes(b"null", "little"))
 MOST_LEVELS: Final = 8
 """How deep objects within a line are nested at most."""
@@ -181,8 +183,7 @@ def cut_json(lines: Lines, shape: Shape) -> Cut:
         has = good & ~absent
         value = Values(lines, np.where(has, start, at), np.where(has, end, at), absent)
         if not quoted:
-            known = absent | value.numbers.plain | value.equal(b"true") | value.equal(b"false")
-            good &= known if known[good].all() else known | value.with_exponent
+            good &= _known(value, good, begins_word=int(word[good.argmax()] & FIRST) in WORDS)
         values.append(value)
     else:
         begins.append(at)
@@ -194,6 +195,30 @@ def cut_json(lines: Lines, shape: Shape) -> Cut:
             )
             values.append(Values(lines, start, end, np.zeros(len(lines), np.bool_)))
     return Cut(values, good)
+
+
+def _known(value: Values, good: Mask, *, begins_word: bool) -> Mask:
+    """Which of the good values are null, plain numbers, `true` or `false`; asked in turn.
+
+    `begins_word` tells what to ask first: most columns hold one or the other.
+    """
+
+    def numbers() -> Mask:
+        return value.numbers.plain
+
+    def words() -> Mask:
+        return value.equal(b"true") | value.equal(b"false")
+
+    def with_exponent() -> Mask:
+        return value.with_exponent
+
+    known = value.absent
+    first, second = (words, numbers) if begins_word else (numbers, words)
+    for ask in (first, second, with_exponent):
+        if known[good].all():
+            break
+        known = known | ask()
+    return known
 
 
 def _next(lines: Lines, places: Places, byte: int, word: Words | None = None) -> Places:

@@ -56,7 +56,9 @@ def read_numbers(values: Values, point: int) -> Numbers:
     lengths = values.lengths
     plain: Mask = ~values.absent & (lengths > 0) & (lengths <= MOST_BYTES)
     longest = int(lengths[plain].max(initial=1))
-    words = values.words(-(-longest // 8))
+    masks = [kept(lengths, n) for n in range(-(-longest // 8))]
+    windows = values.lines.windows(values.starts, len(masks))
+    words = [window & mask for window, mask in zip(windows, masks, strict=True)]
     negative = words[0] & np.uint64(0xFF) == ord("-")
     first = (words[0] >> (negative.astype(np.uint64) << np.uint64(3))) & np.uint64(0xFF)
     place = lengths.copy()
@@ -65,7 +67,7 @@ def read_numbers(values: Values, point: int) -> Numbers:
     for n, word in enumerate(words):
         if n == 0:
             word = word ^ np.where(negative, SIGN, np.uint64(0))
-        word = word | (ZEROS & ~kept(lengths, n))
+        word = word | (ZEROS & ~masks[n])
         digits = word ^ ZEROS
         others = (((digits & LOW) + NO_DIGIT) | digits) & HIGH
         if others.any():
