@@ -33,7 +33,7 @@ help: ## Show this list
 setup: ## Prepare Java, packages, JARs and the class archive (the others do it by themselves)
 	@setup/java.sh
 	@setup/venv.sh
-# Each command would compile them anew where PYTHONDONTWRITEBYTECODE is set, a third of a second.
+# Each command would compile them anew where PYTHONDONTWRITEBYTECODE is set, 0.2 s.
 	@$(PYTHON) -m compileall -qq $(PACKAGES) || true
 	@$(PYTHON) -m setup.jars delta
 	@$(PYTHON) -m setup.class_archive
