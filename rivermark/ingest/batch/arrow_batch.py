@@ -72,7 +72,7 @@ class ArrowBatch(ParsedBatch):
         if "_row" not in self._rows.column_names:
             self._rows = self._rows.append_column("_row", pa.array(self._line_numbers()))
         if not record.all():
-            self._take(self._rows.filter(pa.array(record)))
+            self._take(_where(self._rows, record))
         return statistics
 
     def _line_numbers(self) -> npt.NDArray[np.int64]:
@@ -135,7 +135,7 @@ class ArrowBatch(ParsedBatch):
 
     def _selected(self, mask: Mask) -> pa.Table:
         """These rows by the columns of the admitted table."""
-        rows = self._rows.filter(pa.array(mask)).select(list(self.admitted_columns))
+        rows = _where(self._rows.select(list(self.admitted_columns)), mask)
         if not self.carries:
             return rows
         left = [self.after.get(name) for name in self._splits]
@@ -145,7 +145,7 @@ class ArrowBatch(ParsedBatch):
     def quarantined(self) -> pa.Table:
         """With a problem, or ahead."""
         mask = ~self._good | self._ahead
-        rows = self._rows.filter(pa.array(mask))
+        rows = _where(self._rows, mask)
         ahead = self._ahead[mask]
         problems = rows[PROBLEMS].to_pylist()
         reasons = [[AHEAD] if a else p for a, p in zip(ahead, problems, strict=True)]
@@ -157,6 +157,17 @@ class ArrowBatch(ParsedBatch):
             "payload": rows["payload"],
         }
         return pa.table(columns)
+
+
+def _where(rows: pa.Table, mask: Mask) -> pa.Table:
+    """The rows of a mask; not copied where they follow each other, as all behind a header do."""
+    places = np.flatnonzero(mask)
+    if not len(places):
+        return rows.slice(0, 0)
+    first, last = int(places[0]), int(places[-1])
+    if len(places) == last - first + 1:
+        return rows.slice(first, len(places))
+    return rows.filter(pa.array(mask))
 
 
 def _bools(values: Any) -> Mask:
