@@ -48,7 +48,8 @@ class Commands(CommandGroup):
 app: Final = typer.Typer(
     cls=Commands,
     help="Streams in event time as living tables: run, inspect and repair them.",
-    epilog="Start with: rivermark demo",
+    epilog="Start with: rivermark demo, then rivermark status and rivermark dashboard. "
+    "Exit codes: 0 done, 1 a fault, 2 wrong use, 3 warnings alone, 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
 )
