@@ -8,8 +8,8 @@ from typing import Final
 from urllib.parse import unquote
 
 import pyarrow as pa
-from pyarrow.parquet import ParquetFile
 
+from rivermark.lake.delta import read_file
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.integrity.log_entry import Actions, read_entry
 
@@ -29,11 +29,8 @@ def added_rows(table_path: str, commits: range, schema: pa.Schema) -> pa.Table |
     try:
         for version in commits:
             for name in _files(read_entry(store, folder, version)):
-                with (
-                    store.open_input_file(f"{table}/{name}") as content,
-                    ParquetFile(content, page_checksum_verification=True) as file,
-                ):
-                    parts.append(file.read(use_threads=False).select(schema.names).cast(schema))
+                rows = read_file(store, f"{table}/{name}", schema.names)
+                parts.append(rows.select(schema.names).cast(schema))
     except (KeyError, ValueError, OSError, pa.ArrowException):
         # Spark finds it again, and says what it is.
         return None

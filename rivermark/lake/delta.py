@@ -101,8 +101,6 @@ def read_all(table: DeltaTable, columns: Collection[str] = ()) -> pa.Table:
     Raises TableDamaged for a data file that is damaged, and as `dataset_of`.
     """
     check_readable(table)
-    from pyarrow.parquet import ParquetFile
-
     schema = pa.schema(table.schema().to_arrow())
     if columns:
         schema = pa.schema([field for field in schema if field.name in columns])
@@ -113,13 +111,8 @@ def read_all(table: DeltaTable, columns: Collection[str] = ()) -> pa.Table:
     for name in map(unquote, table.get_add_actions()["path"].to_pylist()):
         if local:
             check_data_file(folder, name)
-        with (
-            _named(folder, name),
-            store.open_input_file(f"{folder}/{name}") as content,
-            ParquetFile(content, page_checksum_verification=True) as file,
-        ):
-            # Not by threads: most such files hold a few rows, of one batch.
-            part = file.read(columns=schema.names, use_threads=False)
+        with _named(folder, name):
+            part = read_file(store, f"{folder}/{name}", schema.names)
             if part.schema != schema:
                 own = pa.schema([field for field in schema if field.name in part.schema.names])
                 part = part.select(own.names).cast(own)
@@ -128,6 +121,18 @@ def read_all(table: DeltaTable, columns: Collection[str] = ()) -> pa.Table:
         parts.append(schema.empty_table())
     whole = pa.concat_tables(parts, promote_options="default").select(schema.names)
     return whole.combine_chunks()
+
+
+def read_file(store: fs.FileSystem, path: str, columns: list[str]) -> pa.Table:
+    """A data file, by those of the columns that it has; its pages are compared with checksums."""
+    from pyarrow.parquet import ParquetFile  # Slow to import, and a process may read none.
+
+    with (
+        store.open_input_file(path) as content,
+        ParquetFile(content, page_checksum_verification=True) as file,
+    ):
+        # Not by threads: most such files hold a few rows, of one batch.
+        return file.read(columns=columns, use_threads=False)
 
 
 def read_rows(rows: dataset.Dataset, **options: Any) -> pa.Table:

@@ -131,23 +131,24 @@ class Topology:
     def table(self, name: str) -> Table:
         """The declared table of that name; UnknownStream lists the known names."""
         stream = self._writer.get(name)
-        if stream is None and name in self.groups():
-            tables = [t.name for s in self.groups()[name] for t in s.tables]
-            raise UnknownStream(
-                f"{name!r} is a group and not a table; its tables: {', '.join(tables)}"
-            )
-        if stream is None and name in self._by_name:
-            tables = [t.name for t in self._by_name[name].tables]
-            raise UnknownStream(
-                f"{name!r} is a stream and not a table; it writes {', '.join(tables)}"
-            )
         if stream is None:
-            known = sorted(self._writer)
-            raise UnknownStream(
-                f"no table is named {name!r}{did_you_mean(name, known) or ';'} "
-                f"there are: {', '.join(known)}"
-            )
+            raise UnknownStream(self._no_table(name))
         return next(t for t in stream.tables if t.name == name)
+
+    def _no_table(self, name: str) -> str:
+        """What a name is that is no table's, and which tables were meant perhaps."""
+        groups = self.groups()
+        if name in groups:
+            tables = [t.name for s in groups[name] for t in s.tables]
+            return f"{name!r} is a group and not a table; its tables: {', '.join(tables)}"
+        if name in self._by_name:
+            tables = [t.name for t in self._by_name[name].tables]
+            return f"{name!r} is a stream and not a table; it writes {', '.join(tables)}"
+        known = sorted(self._writer)
+        return (
+            f"no table is named {name!r}{did_you_mean(name, known) or ';'} "
+            f"there are: {', '.join(known)}"
+        )
 
     def writer(self, table: Table) -> AnyStream | None:
         """The stream of this topology that writes `table`, or None."""

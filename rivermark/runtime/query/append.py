@@ -134,8 +134,10 @@ class AppendHost(QueryHost):
 
     def resume(self) -> None:
         """Plan the batch that closes windows, where the query was stopped right before it."""
+        if self.conf[EMPTY_BATCHES] != "true":
+            return
         batch = batch_to_close(self.checkpoint)
-        if batch is None or self.conf[EMPTY_BATCHES] != "true":
+        if batch is None:
             return
         self.origin.check()
         # The plan must not outlast the mark of the batch before it.

@@ -123,15 +123,17 @@ class Cluster:
 
     def ends(self, partitions: Collection[Partition]) -> dict[Partition, Ends]:
         """The ends of partitions; those that have gone meanwhile are left out."""
-        first = self._offsets(partitions, OFFSET.earliest())
-        behind = self._offsets(partitions, OFFSET.latest())
-        return {p: Ends(first[p].offset, behind[p].offset) for p in first.keys() & behind.keys()}
+        return self._ends(partitions, self._isolation)
 
     def log_ends(self, partitions: Collection[Partition]) -> dict[Partition, Ends]:
         """The ends of partitions, with what stands behind a transaction that is open."""
-        everything = IsolationLevel.READ_UNCOMMITTED
-        first = self._offsets(partitions, OFFSET.earliest(), everything)
-        behind = self._offsets(partitions, OFFSET.latest(), everything)
+        return self._ends(partitions, IsolationLevel.READ_UNCOMMITTED)
+
+    def _ends(
+        self, partitions: Collection[Partition], isolation: IsolationLevel
+    ) -> dict[Partition, Ends]:
+        first = self._offsets(partitions, OFFSET.earliest(), isolation)
+        behind = self._offsets(partitions, OFFSET.latest(), isolation)
         return {p: Ends(first[p].offset, behind[p].offset) for p in first.keys() & behind.keys()}
 
     def offsets_at(self, partitions: Collection[Partition], millis: int) -> dict[Partition, int]:
