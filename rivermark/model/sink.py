@@ -110,6 +110,14 @@ class SinkWriter(ABC):
         target can.
         """
 
+    def committed(self, rows: Rows, identity: BatchIdentity) -> Rows:
+        """The rows of a batch that the target holds, for the output's other sinks after a kill.
+
+        `rows` is the batch as it was computed again, which may differ: a service that was asked
+        again may answer otherwise. A target that cannot tell what it got gives those.
+        """
+        return rows
+
     def replace(
         self,
         rows: Rows,

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from rivermark.lake.batch_writer import TableWriter
+from rivermark.lake.committed_rows import committed_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.replace import replace_days
 from rivermark.model.declared import declared
@@ -67,6 +68,9 @@ class _Writer(SinkWriter):
         if isinstance(rows, pa.Table):
             return int(rows.num_rows)
         return self._table.rows_written(identity.batch)
+
+    def committed(self, rows: Rows, identity: BatchIdentity) -> Rows:
+        return committed_rows(self._lake, self._context.table, identity, rows)
 
     def replace(
         self,

@@ -57,6 +57,11 @@ class OutputWriter:
         """Whether the rows are read only once by all its sinks."""
         return len(self._sinks) == 1
 
+    @property
+    def updates_rows(self) -> bool:
+        """Whether the table keeps the newest row of a key, and not each batch as it came."""
+        return self._sinks[0][0].updates_rows
+
     def table_has(self, batch: int) -> bool:
         """Whether the table holds that batch."""
         return _holds(self._sinks[0][1], batch)
@@ -73,10 +78,13 @@ class OutputWriter:
         """Write a batch to each sink, and return how many rows it has.
 
         Called again after a kill: the sinks that hold the batch do nothing then, and those that
-        write at most once are left out where the table held it before.
+        write at most once are left out where the table held it before. The others get the rows
+        that the table holds, which the batch may not give again.
         """
         identity = self._origin.batch(batch)
         repeated = self.table_has(batch)
+        if repeated:
+            rows = self._sinks[0][1].committed(rows, identity)
         counts = []
         for sink, writer in self._sinks:
             if not (repeated and sink.delivery.guarantee == "at most once"):

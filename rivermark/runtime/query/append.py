@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -22,6 +23,7 @@ from rivermark.operators.reach import BuildReach, collecting
 from rivermark.quality.publish_gate import audit
 from rivermark.quality.publish_staging import staged
 from rivermark.runtime.batch_metrics import BatchResult
+from rivermark.runtime.checkpoint.batch_rows import keep_rows, kept_rows
 from rivermark.runtime.checkpoint.closing_batch import batch_to_close, plan_closing_batch
 from rivermark.runtime.checkpoint.identity import check_plan
 from rivermark.runtime.checkpoint.watermarks import batch_watermark, last_reached, reached
@@ -198,7 +200,7 @@ class AppendHost(QueryHost):
                     audit(self.lake, self.declared, [(output.table, seen)], kept=True)
                 rows_out = output.write(kept, batch, metadata)
             return BatchResult(rows_out=rows_out, watermark=watermark)
-        collected = frame.toArrow()
+        collected = self._as_computed_first(frame.toArrow(), batch)
         self._static.check()  # A table may have changed while it was read.
         parts = []
         for i, output in enumerate(self._outputs):
@@ -210,10 +212,26 @@ class AppendHost(QueryHost):
             news = [(o.table, rows) for o, rows in parts if not o.table_has(batch)]
             audit(self.lake, self.declared, news)
         for output, rows in parts:
-            if rows.num_rows:
+            if rows.num_rows or output.table_has(batch):
                 output.write(rows, batch, metadata)
         total = sum(rows.num_rows for _, rows in parts)
         return BatchResult(rows_out=total, watermark=watermark)
+
+    def _as_computed_first(self, rows: pa.Table, batch: int) -> pa.Table:
+        """A batch's rows, or what it was before a kill where a table holds them already.
+
+        Kept for what no commit of one table can say: which rows others get, or what an upsert got.
+        """
+        first = self._outputs[0]
+        if len(self._outputs) == 1 and (first.writes_once or not first.updates_rows):
+            return rows
+        if any(output.table_has(batch) for output in self._outputs):
+            kept = kept_rows(self.checkpoint, batch)
+            # Those of other columns are of code that was changed since: they fit no output.
+            return kept if kept is not None and kept.schema == rows.schema else rows
+        if rows.num_rows:
+            keep_rows(self.checkpoint, batch, rows)
+        return rows
 
     def stop(self, patience: float = 30.0) -> None:
         """Stop the query, then close the sinks."""
@@ -227,6 +245,8 @@ class AppendHost(QueryHost):
         """Whether executors should write the batch, because the driver could not hold it."""
         if self.declared.volume != "events" or len(self._outputs) > 1:
             return False
+        if self._outputs[0].updates_rows:
+            return False  # Its sink collects them anyway.
         return not fits_driver(frame)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from pyarrow import dataset
@@ -25,6 +27,7 @@ from rivermark.backfill.undo import undo
 from rivermark.runtime.spark import input_size
 from rivermark.runtime.supervision.reset import reset
 from rivermark.settings import Settings
+from tests.spark.helpers.crashes import CrashError, crash_once
 from tests.spark.helpers.recomputing import recompute_days
 from tests.spark.helpers.sensors import (
     READINGS,
@@ -144,3 +147,65 @@ def test_rows_reach_every_sink_and_follow_what_becomes_of_the_table(
     run(spark, settings, *streams)
     assert rows(spark, settings, table) == published
     assert [tuple(row) for row in published] == of_files(settings)
+
+
+@pytest.mark.parametrize("after", ["test/found", "test/not_found"])
+def test_r09_a_batch_that_is_repeated_after_a_kill_is_what_it_was_in_every_output(
+    spark: SparkSession, settings: Settings, after: str
+) -> None:
+    """As a stream with `enrich`, whose service fails for a row once and finds it later."""
+    found, not_found = (
+        Table(name=f"test/{name}", schema=READINGS.admitted.schema, description="Readings.")
+        for name in ("found", "not_found")
+    )
+
+    def asked(*, is_well: bool) -> Stream:
+        answered = F.lit(is_well) | (F.col("sensor") == "a")
+        note = F.concat(F.col("sensor"), F.lit(" well" if is_well else " ill"))
+        outputs = (
+            Output(found, where=lambda: answered, sinks=(FileSink(format="jsonl"),)),
+            Output(not_found, where=lambda: ~answered, sinks=(FileSink(format="jsonl"),)),
+        )
+        return Stream(
+            name="test/asked",
+            reads=(READINGS,),
+            build=lambda frame: frame.withColumn("note", note),
+            writes=outputs,
+            group="test",
+            volume="events",
+        )
+
+    admit(settings, reading(0, "a"), reading(1, "b"))
+    with pytest.MonkeyPatch.context() as patch:
+        crash_once(patch, after)
+        with pytest.raises(RivermarkError):
+            run(spark, settings, asked(is_well=False))
+    run(spark, settings, asked(is_well=True))
+    admit(settings, reading(2, "b"))
+    run(spark, settings, asked(is_well=True))
+
+    assert [r["note"] for r in rows(spark, settings, found, "note")] == ["a ill", "b well"]
+    assert [r["note"] for r in rows(spark, settings, not_found, "note")] == ["b ill"]
+    for table in (found, not_found):
+        folder = Path(settings.lake().root) / "exports" / table.name
+        lines = [line for path in folder.glob("*.jsonl") for line in path.read_text().splitlines()]
+        notes = sorted(json.loads(line)["note"] for line in lines)
+        assert notes == [r["note"] for r in rows(spark, settings, table, "note")]
+
+
+def test_r09_files_beside_an_upsert_get_what_was_merged_before_the_kill(
+    spark: SparkSession, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admit(settings, reading(0, "a", 20.0))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rivermark.sinks.files._Writer.write", Mock(side_effect=CrashError))
+        with pytest.raises(RivermarkError):
+            run(spark, settings, latest())
+    # What is computed again is less than what the table holds: of one version the greater counts.
+    less = F.lit(10).cast("decimal(9,3)")
+    cooler = replace(latest(), build=lambda rows: rows.withColumn("temperature", less))
+    run(spark, settings, cooler)
+
+    [line] = Path(settings.lake().root).glob("exports/test/latest/day=*/*.jsonl")
+    [row] = rows(spark, settings, LATEST, "temperature")
+    assert json.loads(line.read_text())["temperature"] == str(row["temperature"]) == "20.000"

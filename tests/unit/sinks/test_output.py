@@ -30,14 +30,16 @@ from rivermark import (
 )
 from rivermark.backfill.maintenance import kept_tables
 from rivermark.lake.lake import Lake
+from rivermark.lake.maintenance.compaction import compact
 from rivermark.lake.schema import create_table
+from rivermark.model.errors import ReplayUnprovable
 from rivermark.model.sink import BatchIdentity, Delivery, OnReplace, Rows
 from rivermark.runtime.query.append import AppendHost
 from rivermark.runtime.supervision.reset import tables_of
 from rivermark.settings import Settings
 from rivermark.sinks.output import OutputWriter, replace_in_others, sinks_of
 from tests.kills import Killed, Killer
-from tests.unit.sinks.conftest import COMMIT, DAY, FARES, context, fares
+from tests.unit.sinks.conftest import COMMIT, DAY, FARES, by_ride, context, fares, of_json
 
 PERSONAL = Table(
     name="test/named",
@@ -56,6 +58,7 @@ class Sent(Sink):
     rows: list[int] = field(default_factory=list, hash=False)
     fails: list[bool] = field(default_factory=list, hash=False)
     closed: list[bool] = field(default_factory=list, hash=False)
+    seen: list[int] = field(default_factory=list, hash=False)
 
     delivery: ClassVar[Delivery] = Delivery("at least once", "sent again after a kill")
     on_replace: ClassVar[OnReplace] = "skips"
@@ -81,6 +84,7 @@ class _Sender(SinkWriter):
         if self._sink.fails and self._sink.fails.pop():
             raise Killed
         self._sink.rows.append(identity.batch)
+        self._sink.seen.append(cast(Any, rows).num_rows)
         return 0
 
     def close(self) -> None:
@@ -118,6 +122,40 @@ def test_a_batch_of_which_a_sink_was_killed_is_completed(
     assert sent.rows == [0]
     # At most once: whether the killed run had printed the batch is not known.
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_r09_a_second_sink_gets_what_the_table_holds_and_not_what_is_computed_again(
+    lake: Lake, joined: bool
+) -> None:
+    sent = Sent()
+    writer = opened(lake, sent, FileSink(format="jsonl"))
+    writer.write(fares((0, 0.0)), 0, {})
+    sent.fails.append(True)
+    with pytest.raises(Killed):
+        writer.write(fares((1, 1.0), (2, 1.0)), 1, {})
+    if joined:
+        assert compact(lake.path(FARES), [], "upkeep")[0] == 2
+    # The service that the build asks answers otherwise after the restart, or with fewer rows.
+    again = opened(lake, sent, FileSink(format="jsonl"))
+    again.write(fares((1, 2.0)), 1, {})
+    again.write(fares((3, 3.0)), 2, {})
+
+    table = DeltaTable(lake.path(FARES)).to_pyarrow_table()
+    files = sorted(Path(lake.root).glob("exports/test/fares/day=*/*.jsonl"))
+    exported = of_json(line for path in files for line in path.read_bytes().splitlines())
+    assert by_ride(exported) == by_ride(table)
+    assert [row["fare"] for row in by_ride(exported)] == [0.0, 1.0, 1.0, 3.0]
+    assert sent.seen == [1, 2, 1]
+
+
+def test_r09_rows_of_a_batch_that_were_cleaned_away_are_not_guessed(lake: Lake) -> None:
+    with pytest.raises(Killed):
+        opened(lake, Sent(fails=[True]), FileSink()).write(fares((1, 1.0)), 0, {})
+    for path in Path(lake.path(FARES)).glob("*.parquet"):
+        path.unlink()
+    with pytest.raises(ReplayUnprovable, match=r"holds batch 0 .* its file .* reset test/fares"):
+        opened(lake, Sent(), FileSink()).write(fares((1, 2.0)), 0, {})
 
 
 def test_the_console_shows_no_batch_twice_before_whatever_step_a_run_is_killed(
