@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import AddAction
 from pyspark.sql import DataFrame
 
-from rivermark.lake.append.delta_commit import DeltaCommitter
+from rivermark.lake.append.data_file import Tree, remove_files
+from rivermark.lake.append.delta_commit import DeltaCommitter, metrics_of
+from rivermark.lake.append.table_files import TableFiles, files_of
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties, user_metadata
 from rivermark.lake.delta import delta_table
@@ -21,7 +25,7 @@ from rivermark.lake.locks import commit_lock, newest_version, sync_commits
 from rivermark.lake.log import Commit, CommitLog
 from rivermark.lake.unbounded import options_for
 from rivermark.lake.written import note_written
-from rivermark.model.errors import ReplayUnprovable
+from rivermark.model.errors import ReplayUnprovable, RivermarkError
 from rivermark.model.sink import Origin
 from rivermark.model.table import Table
 
@@ -118,22 +122,58 @@ class TableWriter:
         """
         if self.has(batch):
             return False
-        described = {
+        described = self._described(batch, metadata)
+        with commit_lock(self.path, synced=True):
+            if not self._append_in_driver(rows, described):
+                before = newest_version(self.path)
+                self._append_by_library(rows, described)
+                sync_commits(self.path, before)
+        self._note(described)
+        return True
+
+    def files(self) -> TableFiles | None:
+        """How tasks write data files for `append_files_once`, by the table's columns of now.
+
+        None for a table that asks more of its writers than columns: it is written by Spark.
+        """
+        return self._appender.files() or files_of(delta_table(self.path))
+
+    def append_files_once(
+        self, adds: Sequence[Tree], batch: int, *, metadata: dict[str, Any] | None = None
+    ) -> bool:
+        """Append data files that were written by `files` as one commit, in their order.
+
+        As `append_once`, and where the table holds the batch or the commit fails the files are
+        removed. Those of a process that was killed before the commit are left to maintenance.
+
+        Raises:
+            RivermarkError: The table asks more of its writers now than when they were written.
+        """
+        if self.has(batch):
+            remove_files(self.path, adds)
+            return False
+        described = self._described(batch, metadata)
+        with commit_lock(self.path, synced=True):
+            if not self._appender.append_files(adds, described, self.origin.check):
+                before = newest_version(self.path)
+                self._again_upon_changes(lambda: self._add_by_library(adds, described))
+                sync_commits(self.path, before)
+        self._note(described)
+        return True
+
+    def _described(self, batch: int, metadata: dict[str, Any] | None) -> dict[str, Any]:
+        self._unsure = True
+        return {
             "stream": self.origin.stream,
             "generation": self.origin.generation,
             "batch": batch,
             "run": self.origin.run_id,
             **(metadata or {}),
         }
-        self._unsure = True
-        with commit_lock(self.path, synced=True):
-            if not self._append_in_driver(rows, described):
-                before = newest_version(self.path)
-                self._append_by_library(rows, described)
-                sync_commits(self.path, before)
+
+    def _note(self, described: dict[str, Any]) -> None:
         self._last, self._unsure = Commit(-1, datetime.now(UTC), "WRITE", described), False
-        note_written(self._lake, self.table, self.origin, batch)
-        return True
+        note_written(self._lake, self.table, self.origin, described["batch"])
 
     def rows_written(self, batch: int) -> int:
         """Rows of that batch by its commit's own metrics; looks only at commits not seen before."""
@@ -154,42 +194,83 @@ class TableWriter:
 
     def _append_by_library(self, rows: DataFrame | pa.Table, metadata: dict[str, Any]) -> None:
         if isinstance(rows, pa.Table):
-            self._append_arrow(rows, metadata)
+            self._again_upon_changes(lambda: self._write_arrow(rows, metadata))
         else:
             self.origin.check()
             writer = rows.coalesce(1).write.format("delta").mode("append")
             writer.option("userMetadata", user_metadata(metadata)).save(self.path)
 
-    def _append_arrow(self, rows: pa.Table, metadata: dict[str, Any]) -> None:
+    def _again_upon_changes(self, commit: Callable[[], None]) -> None:
+        """Commit by delta-rs, once more where the table was changed since it was opened.
+
+        Another writer changed its columns or properties: nothing was committed then, and the lock
+        lets none come between. Columns that only a newer declaration has stay empty.
+        """
         try:
-            self._write_arrow(rows, metadata)
+            commit()
         except CommitFailedError:
-            # Another writer changed the table's columns or properties since it was opened. Nothing
-            # was committed, and the lock lets none come between. Columns that only a newer
-            # declaration has stay empty.
             self._rust = None
             self._schema_mode = "merge"
-            self._write_arrow(rows, metadata)
+            commit()
 
     def _write_arrow(self, rows: pa.Table, metadata: dict[str, Any]) -> None:
-        if self._rust is not None and not self._log.holds(self._rust.version()):
-            # Maintenance cleaned the log past what was read: it cannot be read on from there.
-            self._rust = None
-        if self._rust is None:
-            self._rust = delta_table(self.path)
+        table = self._opened()
         self.origin.check()
         write_deltalake(
-            self._rust,
+            table,
             rows,
             mode="append",
             schema_mode=self._schema_mode,
             commit_properties=commit_properties(metadata),
             **options_for(rows),
         )
+        self._sum_up(table)
+
+    def _add_by_library(self, adds: Sequence[Tree], metadata: dict[str, Any]) -> None:
+        table = self._opened()
+        try:
+            self.origin.check()
+            if files_of(table) is None:
+                raise RivermarkError(
+                    f"table '{self.table.name}' was given constraints, partitions or features "
+                    "while a batch for it was written; nothing was committed. Run again: the same "
+                    "input is read again"
+                )
+        except BaseException:
+            remove_files(self.path, adds)
+            raise
+        table.create_write_transaction(
+            [_added(each["add"]) for each in adds],
+            "append",
+            table.schema(),
+            commit_properties=commit_properties(metadata, operationMetrics=metrics_of(adds)),
+        )
+        table.update_incremental()
+        self._sum_up(table)
+
+    def _opened(self) -> DeltaTable:
+        if self._rust is None or not self._log.holds(self._rust.version()):
+            # Or maintenance cleaned the log past what was read: it cannot be read on from there.
+            self._rust = delta_table(self.path)
+        return self._rust
+
+    def _sum_up(self, table: DeltaTable) -> None:
         try:
             # Where it cannot be known, it is not looked for again at each batch of this run.
-            self._summed = self._summed and write_checksum(self.path, self._rust.version())
+            self._summed = self._summed and write_checksum(self.path, table.version())
         except (OSError, DeltaError) as error:
             LOG.warning(
                 "%s: committed, but its checksum could not be written: %s", self.path, error
             )
+
+
+def _added(add: Tree) -> AddAction:
+    """An action of the log as delta-rs takes it."""
+    return AddAction(
+        path=add["path"],
+        size=add["size"],
+        partition_values=add["partitionValues"],
+        modification_time=add["modificationTime"],
+        data_change=add["dataChange"],
+        stats=add["stats"],
+    )

@@ -14,6 +14,6 @@ def user_metadata(metadata: Mapping[str, Any]) -> str:
     return json.dumps(metadata, separators=(",", ":"))
 
 
-def commit_properties(metadata: Mapping[str, Any]) -> CommitProperties:
-    """The same, for a commit of delta-rs."""
-    return CommitProperties(custom_metadata={"userMetadata": user_metadata(metadata)})
+def commit_properties(metadata: Mapping[str, Any], **more: Any) -> CommitProperties:
+    """The same, for a commit of delta-rs; `more` are keys of the log that it does not write."""
+    return CommitProperties(custom_metadata={"userMetadata": user_metadata(metadata), **more})

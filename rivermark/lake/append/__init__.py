@@ -1,1 +1,1 @@
-"""An append to a Delta table by this process: one data file, one log entry."""
+"""An append to a Delta table: data files by any process, one log entry by the driver."""

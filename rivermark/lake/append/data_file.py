@@ -1,22 +1,26 @@
-"""Rows as one data file of a table, and what a reader may skip it by: the `add` of a commit."""
+"""Rows as one data file of a table, and what a reader may skip it by: the `add` of a commit.
+
+By the driver and by tasks of executors alike: nothing here knows of a log or of a session.
+"""
 
 from __future__ import annotations
 
 import json
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rivermark.lake.filesystem import filesystem
 from rivermark.lake.full_disk import naming
-from rivermark.lake.integrity.data_file_check import with_checksum
+from rivermark.lake.integrity.data_file_check import name_with_checksum
 
 TEXT: Final = 32
 """Characters of a text that its bounds keep, as with Delta on Spark."""
@@ -29,41 +33,59 @@ Tree = dict[str, Any]
 """JSON values by column, already as text; a struct's are a tree of its own."""
 
 
-def write_data_file(folder: Path, rows: pa.Table, skipped_by: list[tuple[str, ...]]) -> Tree:
-    """Write the rows to a new file of the table's folder; returns the action that adds it.
+def write_data_file(folder: str, rows: pa.Table, skipped_by: list[tuple[str, ...]]) -> Tree:
+    """Write the rows to a new file in the table's folder or URI; returns the action that adds it.
 
     `skipped_by` are the columns, each with the path to it through structs, that get statistics.
     Until a commit names it the file belongs to nothing, and maintenance removes it.
     """
-    path = folder / f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
+    content = pa.BufferOutputStream()
+    pq.write_table(
+        rows,
+        content,
+        # Spark reads decimals of up to 18 digits faster so.
+        store_decimal_as_integer=True,
+        # Delta keeps it itself.
+        store_schema=False,
+        use_dictionary=repeating(rows),
+        write_statistics=_without_nan(rows),
+        # Of bits flipped one by one 63 % gave other rows and no error without them.
+        write_page_checksum=True,
+    )
+    file = content.getvalue()
+    name = name_with_checksum(f"part-00000-{uuid.uuid4()}-c000.snappy.parquet", file)
+    store, base = filesystem(folder)
+    path = f"{base.rstrip('/')}/{name}"
     try:
-        with naming(path):
-            pq.write_table(
-                rows,
-                path,
-                # Spark reads decimals of up to 18 digits faster so.
-                store_decimal_as_integer=True,
-                # Delta keeps it itself.
-                store_schema=False,
-                use_dictionary=repeating(rows),
-                write_statistics=_without_nan(rows),
-                # Of bits flipped one by one 63 % gave other rows and no error without them.
-                write_page_checksum=True,
-            )
-            path = path.rename(with_checksum(path))
+        with naming(path), store.open_output_stream(path) as stream:
+            stream.write(file)
     except BaseException:
-        path.unlink(missing_ok=True)
+        with suppress(OSError):
+            store.delete_file(path)
         raise
     return {
         "add": {
-            "path": path.name,
+            "path": name,
             "partitionValues": {},
-            "size": path.stat().st_size,
+            "size": file.size,
             "modificationTime": time.time_ns() // 1_000_000,
             "dataChange": True,
             "stats": statistics_of(rows, skipped_by),
         }
     }
+
+
+def rows_of_files(adds: Iterable[Tree]) -> int:
+    """The number of rows in data files, by the actions that add them."""
+    return sum(json.loads(each["add"]["stats"])["numRecords"] for each in adds)
+
+
+def remove_files(folder: str, adds: Iterable[Tree]) -> None:
+    """Remove data files that no commit names; what cannot be removed is left to maintenance."""
+    store, base = filesystem(folder)
+    for each in adds:
+        with suppress(OSError):
+            store.delete_file(f"{base.rstrip('/')}/{each['add']['path']}")
 
 
 def repeating(rows: pa.Table) -> list[str] | bool:

@@ -1,4 +1,4 @@
-"""Appending to a table without going through its list of files: a data file and a log entry.
+"""Appending to a table without going through its list of files: data files and a log entry.
 
 delta-rs goes through the whole list at each commit: 9 ms of CPU at 100 files, 34 at 100,000. An
 append needs to know only the newest version, its columns and its protocol, and those stand in the
@@ -13,7 +13,7 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,8 +21,9 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
-from rivermark.lake.append.data_file import write_data_file
+from rivermark.lake.append.data_file import Tree, remove_files, rows_of_files
 from rivermark.lake.append.table_features import TableFeatures, features_of
+from rivermark.lake.append.table_files import TableFiles
 from rivermark.lake.append.text_lengths import Lengths, fit_texts, lengths_of
 from rivermark.lake.append.version_checksum import (
     actions_of,
@@ -76,6 +77,13 @@ class DeltaCommitter:
         self._able = is_local(table_path)
         self._known: KnownVersion | None = None
 
+    def files(self) -> TableFiles | None:
+        """How files of the table are written now; None where delta-rs has to write them."""
+        known = self._newest() if self._able else None
+        if known is None or known.features is None:
+            return None
+        return TableFiles(self._path, known.features, known.lengths)
+
     def append(
         self, rows: pa.Table, metadata: Mapping[str, Any], check: Callable[[], None] = owned
     ) -> bool:
@@ -89,18 +97,42 @@ class DeltaCommitter:
         """
         known = self._newest() if self._able else None
         check()
-        features = known.features if known is not None else None
-        if known is not None and known.lengths:
-            rows = fit_texts(rows, known.lengths)
-        fitted = features.fit(rows) if features is not None else None
-        if features is None or fitted is None:
+        if known is None or known.features is None:
+            if known is not None:
+                fit_texts(rows, known.lengths)
             return False
-        files: Actions = []
-        if fitted.num_rows:
-            files = [write_data_file(Path(self._folder).parent, fitted, features.skipped_by)]
-        made = self._commit(
-            [_commit_info(fitted.num_rows, files, user_metadata(metadata)), *files], features
-        )
+        files = TableFiles(self._path, known.features, known.lengths)
+        fitted = files.fit(rows)
+        if fitted is None:
+            return False
+        adds = files.write_fitted(fitted)
+        if self._commit_files(adds, metadata, known.features):
+            return True
+        # The columns have changed meanwhile.
+        remove_files(self._path, adds)
+        return False
+
+    def append_files(
+        self, adds: Sequence[Tree], metadata: Mapping[str, Any], check: Callable[[], None] = owned
+    ) -> bool:
+        """Commit files that were written elsewhere; False where delta-rs has to do it.
+
+        They are removed where an error ends it before the commit.
+        """
+        try:
+            known = self._newest() if self._able else None
+            check()
+        except BaseException:
+            remove_files(self._path, adds)
+            raise
+        if known is None or known.features is None:
+            return False
+        return self._commit_files(adds, metadata, known.features)
+
+    def _commit_files(
+        self, adds: Sequence[Tree], metadata: Mapping[str, Any], features: TableFeatures
+    ) -> bool:
+        made = self._commit([_commit_info(adds, user_metadata(metadata)), *adds], features)
         if made is None:
             return False
         self._help_readers(made, features)
@@ -157,12 +189,16 @@ class DeltaCommitter:
         return Path(entry_path(self._folder, version))
 
     def _commit(self, actions: Actions, features: TableFeatures) -> KnownVersion | None:
-        """Make the log entry at the next free version; None where that is not possible."""
+        """Make the log entry at the next free version; None where that is not possible.
+
+        Where an error ends it before, the files that it adds are removed.
+        """
         # As UTF-8: arrow-json takes an escaped pair of surrogates for another character.
         lines = (json.dumps(a, ensure_ascii=False, separators=(",", ":")) for a in actions)
         draft = Path(self._folder) / f".{uuid.uuid4().hex}.tmp"
         table = Path(self._folder).parent
-        added = [table / a["add"]["path"] for a in actions if "add" in a]
+        adds = [action for action in actions if "add" in action]
+        added = [table / each["add"]["path"] for each in adds]
         linked = False
         try:
             with naming(draft):
@@ -183,11 +219,12 @@ class DeltaCommitter:
                 self._known = self._next(known, (written.st_ino, written.st_mtime_ns), actions)
                 return self._known
             return None
+        except BaseException:
+            # No entry refers to them: the disk was full.
+            remove_files(self._path, [] if linked else adds)
+            raise
         finally:
             draft.unlink(missing_ok=True)
-            # No entry refers to them: the disk was full, or the columns have changed meanwhile.
-            for file in [] if linked else added:
-                file.unlink(missing_ok=True)
 
 
 def known_at(
@@ -203,8 +240,16 @@ def known_at(
     return KnownVersion(version, entry, checksum, features_of(*declared), lengths)
 
 
-def _commit_info(rows: int, files: Actions, metadata: str) -> dict[str, Any]:
-    size = sum(each["add"]["size"] for each in files)
+def metrics_of(adds: Sequence[Tree]) -> dict[str, str]:
+    """A commit's own metrics, by which its rows are counted later."""
+    return {
+        "numFiles": str(len(adds)),
+        "numOutputRows": str(rows_of_files(adds)),
+        "numOutputBytes": str(sum(each["add"]["size"] for each in adds)),
+    }
+
+
+def _commit_info(adds: Sequence[Tree], metadata: str) -> dict[str, Any]:
     return {
         "commitInfo": {
             "timestamp": time.time_ns() // 1_000_000,
@@ -212,11 +257,7 @@ def _commit_info(rows: int, files: Actions, metadata: str) -> dict[str, Any]:
             "operationParameters": {"mode": "Append", "partitionBy": "[]"},
             "isolationLevel": "Serializable",
             "isBlindAppend": True,
-            "operationMetrics": {
-                "numFiles": str(len(files)),
-                "numOutputRows": str(rows),
-                "numOutputBytes": str(size),
-            },
+            "operationMetrics": metrics_of(adds),
             "userMetadata": metadata,
             "engineInfo": ENGINE,
         }

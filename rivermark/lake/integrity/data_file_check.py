@@ -14,9 +14,10 @@ import re
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 from urllib.parse import unquote
 
+import pyarrow as pa
 from deltalake import DeltaTable
 
 from rivermark.lake.filesystem import filesystem, is_local
@@ -55,7 +56,8 @@ def check_data_file(folder: str, name: str) -> None:
 
 def damage_of(path: Path) -> str | None:
     """What is wrong with a data file, beyond what its pages say."""
-    footer, start = _footer(path)
+    with path.open("rb") as file:
+        footer, start = _footer(file)
     named = NAMED.fullmatch(path.name)
     if named is not None:
         return CHANGED if zlib.crc32(footer) != int(named[1], 16) else None
@@ -92,11 +94,10 @@ def _check_ours(folder: str, names: Iterable[str]) -> None:
             check_data_file(folder, unquote(name))
 
 
-def with_checksum(path: Path) -> Path:
-    """Where a data file of ours belongs: its name with the CRC-32 of its footer."""
-    footer, _ = _footer(path)
-    name = path.name.removesuffix(".snappy.parquet")
-    return path.with_name(f"{name}-{zlib.crc32(footer):08x}.snappy.parquet")
+def name_with_checksum(name: str, content: pa.Buffer) -> str:
+    """The name of a data file of ours, with the CRC-32 of its footer."""
+    footer, _ = _footer(pa.BufferReader(content))
+    return f"{name.removesuffix('.snappy.parquet')}-{zlib.crc32(footer):08x}.snappy.parquet"
 
 
 def lacks_checksums(path: Path) -> bool:
@@ -104,11 +105,10 @@ def lacks_checksums(path: Path) -> bool:
     return NAMED.fullmatch(path.name) is None and not sidecar_of(path).exists()
 
 
-def _footer(path: Path) -> tuple[bytes, int]:
+def _footer(file: IO[bytes] | pa.NativeFile) -> tuple[bytes, int]:
     """A file's footer with what follows it, and where it begins; of one that is cut, the end."""
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(size - TAIL, 0))
-        length = int.from_bytes(file.read(4), "little")
-        start = file.seek(max(size - TAIL - length, 0))
-        return file.read(), start
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - TAIL, 0))
+    length = int.from_bytes(file.read(4), "little")
+    start = file.seek(max(size - TAIL - length, 0))
+    return file.read(), start

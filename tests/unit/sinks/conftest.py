@@ -53,7 +53,7 @@ def two_days(shift: float = 0.0) -> pa.Table:
 
 
 COMMIT = (
-    "rivermark.lake.append.delta_commit.write_data_file",
+    "rivermark.lake.append.table_files.write_data_file",
     "rivermark.lake.append.delta_commit.put_checksum",
     "os.link",
 )

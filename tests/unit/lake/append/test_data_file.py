@@ -105,7 +105,7 @@ def test_a_file_of_which_one_bound_cannot_be_told_has_none() -> None:
 def test_a_column_with_nan_has_no_bounds_in_the_file_either(tmp_path: Path) -> None:
     nan = [1.5, float("nan")]
     rows = pa.table({"v": nan, "p": [{"x": v, "y": 1} for v in nan], "n": [1, 2], "l": [nan, nan]})
-    file = tmp_path / write_data_file(tmp_path, rows, [])["add"]["path"]
+    file = tmp_path / write_data_file(str(tmp_path), rows, [])["add"]["path"]
 
     columns = pq.read_metadata(file).row_group(0)
     bounded = {columns.column(i).path_in_schema for i in range(5) if columns.column(i).statistics}
@@ -120,7 +120,7 @@ def test_a_name_that_begins_with_a_dot_is_no_path() -> None:
 
 def test_the_file_holds_the_rows(tmp_path: Path) -> None:
     rows = pa.table({"n": [1, None], "d": pa.array([Decimal("1.10")] * 2, pa.decimal128(12, 2))})
-    add = write_data_file(tmp_path, rows, [("n",)])["add"]
+    add = write_data_file(str(tmp_path), rows, [("n",)])["add"]
 
     file = tmp_path / add["path"]
     assert pq.read_table(file).equals(rows)

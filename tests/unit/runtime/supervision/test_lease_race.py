@@ -23,7 +23,7 @@ import pytest
 from deltalake import DeltaTable
 
 from rivermark.lake import batch_writer, fence
-from rivermark.lake.append import delta_commit
+from rivermark.lake.append import table_files
 from rivermark.lake.append.data_file import write_data_file
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
@@ -69,7 +69,7 @@ class World:
             self.pause("at the commit")
             link(*args, **options)
 
-        self.monkeypatch.setattr(delta_commit, "write_data_file", written)
+        self.monkeypatch.setattr(table_files, "write_data_file", written)
         self.monkeypatch.setattr(os, "link", linked)
 
     def pause(self, point: str) -> None:
