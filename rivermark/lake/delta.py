@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaProtocolError
 from pyarrow import fs
@@ -18,7 +17,6 @@ from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.integrity.data_file_check import check_data_file
 from rivermark.lake.integrity.log_check import check_log
 from rivermark.lake.integrity.log_entry import first_line, table_in
-from rivermark.lake.skipping import skipping_columns
 from rivermark.model.errors import TableDamaged
 
 if TYPE_CHECKING:
@@ -26,6 +24,8 @@ if TYPE_CHECKING:
     from pyarrow import dataset
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamReader
+
+    from rivermark.lake.table_rows import TableRows
 
 
 MAPPING: Final = "delta.columnMapping.mode"
@@ -42,24 +42,16 @@ def delta_table(path: str, version: int | None = None) -> DeltaTable:
     return DeltaTable(path, version=version)
 
 
-def dataset_of(table: DeltaTable) -> dataset.Dataset:
+def dataset_of(table: DeltaTable) -> TableRows:
     """The rows of an opened version; the checksums of pages are verified where a file has some.
 
-    Files are skipped by statistics that can be trusted (rivermark/lake/skipping.py). Raises
+    Files are skipped by statistics that can be trusted (rivermark/lake/table_rows.py). Raises
     DeltaProtocolError for a table that Spark alone can read.
     """
     check_readable(table)
-    from pyarrow.dataset import ParquetFragmentScanOptions
+    from rivermark.lake.table_rows import TableRows
 
-    store, folder = filesystem(table.table_uri)
-    # delta-rs's own file system is Python that Arrow's threads call: a process that ends while one
-    # of them lets go of a file is aborted, which one in ten short commands was.
-    files = fs.SubTreeFileSystem(folder, store)
-    rows = table.to_pyarrow_dataset(filesystem=files, schema=skipping_columns(table))
-    rows.format.default_fragment_scan_options = ParquetFragmentScanOptions(
-        pre_buffer=True, page_checksum_verification=True
-    )
-    return rows.replace_schema(pa.schema(table.schema().to_arrow()))
+    return TableRows(table)
 
 
 def check_readable(table: DeltaTable) -> None:
@@ -137,41 +129,14 @@ def read_file(store: fs.FileSystem, path: str, columns: list[str]) -> pa.Table:
 
 def read_rows(rows: dataset.Dataset, **options: Any) -> pa.Table:
     """The rows as `to_table` reads them. Raises TableDamaged for a data file that is damaged."""
-    check_files(rows, options.get("filter"))
     with damage_named(rows):
         return rows.to_table(**options)
 
 
 def read_batches(rows: dataset.Dataset, **options: Any) -> Iterator[pa.RecordBatch]:
     """The rows as `to_batches` reads them. Raises as `read_rows`."""
-    check_files(rows, options.get("filter"))
     with damage_named(rows):
         yield from rows.to_batches(**options)
-
-
-def check_files(rows: dataset.Dataset, condition: pc.Expression | None = None) -> None:
-    """Check the data files that rows under a condition may lie in, each once in a process.
-
-    Before Arrow opens them: it does so in threads that wait for this one. Raises TableDamaged.
-    """
-    for fragment in _fragments(rows, condition):
-        files: Any = getattr(fragment, "filesystem", None)
-        if isinstance(getattr(files, "base_fs", None), fs.LocalFileSystem):
-            check_data_file(files.base_path.rstrip("/"), fragment.path)
-
-
-def _fragments(
-    rows: dataset.Dataset, condition: pc.Expression | None = None
-) -> list[dataset.Fragment]:
-    """The files of a dataset; none of rows of this process."""
-    if not hasattr(rows, "get_fragments"):
-        return []
-    try:
-        return [*rows.get_fragments(condition)]
-    except ValueError:
-        # One that is filtered does not tell which of its files that leaves.
-        files = getattr(rows, "files", ())
-        return [rows.format.make_fragment(path, rows.filesystem) for path in files]
 
 
 @contextmanager
@@ -186,17 +151,21 @@ def damage_named(
         yield
     except (OSError, pa.ArrowException, *errors) as error:
         for table in tables:
-            for damage in _unreadable_files(table):
+            for damage in _damage_in(table):
                 raise damage from error
         raise
 
 
-def _unreadable_files(table: dataset.Dataset) -> Iterator[TableDamaged]:
+def _damage_in(table: dataset.Dataset) -> Iterator[TableDamaged]:
     """The data files of a dataset that cannot be read through, each with the reason."""
-    for fragment in _fragments(table):
+    found = getattr(table, "damage", None)
+    if found is not None:
+        yield found
+    # Rows of this process have no files.
+    for fragment in getattr(table, "get_fragments", list)():
         path = getattr(fragment, "path", None)
         if path is None:
-            continue  # Rows of this process.
+            continue
         folder = getattr(fragment.filesystem, "base_path", "").rstrip("/")
         try:
             with _named(folder, path):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import duckdb
 
-from rivermark.lake.delta import check_files, damage_named
+from rivermark.lake.delta import damage_named
 
 if TYPE_CHECKING:
     # Arrow's datasets import pandas, which takes a second: not before the first query.
@@ -40,7 +40,6 @@ def connection(tables: Mapping[str, Rows]) -> Iterator[duckdb.DuckDBPyConnection
     """
     with _duckdb().cursor() as duck:
         for name, table in tables.items():
-            check_files(table)
             duck.register(name, table)
         with damage_named(*tables.values(), errors=(duckdb.Error,)):
             yield duck
@@ -56,7 +55,6 @@ def spilling_connection(
         _opened(temp_directory=folder) as engine,
     ):
         for name, table in tables.items():
-            check_files(table)
             engine.register(name, table)
         with damage_named(*tables.values(), errors=(duckdb.Error,)):
             yield engine

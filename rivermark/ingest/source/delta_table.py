@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Final, Literal
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 from deltalake.exceptions import DeltaError, DeltaProtocolError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -256,20 +255,12 @@ class _DeltaReader(SourceReader):
             dataset = dataset_of(delta_table(self._table, version=version))
             if any(ELSEWHERE.match(name) for name in dataset.files):
                 raise DeltaProtocolError("files of another table, as a shallow clone has them")
-            rows = read_rows(dataset if is_snapshot(split.name) else self._added(dataset, version))
+            # Of a version the files that its own commit added, in the commit's order.
+            whole = is_snapshot(split.name)
+            rows = read_rows(dataset if whole else dataset.of_files(self._commit(version).added))
         for name, value in self._snapshot_change(split).items():
             rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
         return joined([json_records(batch, self._wanted) for batch in rows.to_reader()])
-
-    def _added(self, dataset: ds.Dataset, version: int) -> ds.Dataset:
-        """The files of a version that its own commit added, in the commit's order."""
-        added = {path: n for n, path in enumerate(self._commit(version).added)}
-        fragments = sorted(
-            (f for f in dataset.get_fragments() if f.path in added), key=lambda f: added[f.path]
-        )
-        return ds.FileSystemDataset(
-            fragments, dataset.schema, dataset.format, fragments[0].filesystem
-        )
 
     def _snapshot_change(self, split: Split) -> dict[str, Any]:
         if not self._feed or not is_snapshot(split.name):

@@ -82,9 +82,9 @@ def test_another_name_of_a_column_is_damage_and_named(file: Path) -> None:
 
     with pytest.raises(TableDamaged, match=file.name):
         read_rows(rows)
-    for table in (rows, rows.filter(ds.field("id") > 1)):
+    for where in ("", "WHERE id > 1"):
         with pytest.raises(TableDamaged, match=file.name):
-            query("SELECT count(name) AS n FROM t", {"t": table})
+            query(f"SELECT count(name) AS n FROM t {where}", {"t": rows})  # noqa: S608
     (known,) = data_files(str(file.parent))
     assert data_file_problem(known, quick=True) is not None
 
