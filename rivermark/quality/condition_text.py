@@ -1,0 +1,254 @@
+"""The SQL that a condition may be: one expression over the columns of one row.
+
+DuckDB parses and binds it; nothing here reads SQL. Refused is what looks beyond the row, such as
+subqueries, aggregates and files, and what would say something else tomorrow, as the clock does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from rivermark.model.errors import DeclarationError
+from rivermark.model.nearest import did_you_mean
+from rivermark.quality.condition_engine import connection, registered
+
+if TYPE_CHECKING:
+    import duckdb
+
+Node: TypeAlias = Mapping[str, Any]
+"""A part of an expression, as DuckDB writes its tree."""
+
+BEFORE: Final = "SELECT (\n"
+ALLOWED: Final = frozenset(
+    [
+        "BETWEEN",
+        "CASE",
+        "CAST",
+        "COLLATE",
+        "COLUMN_REF",
+        "COMPARISON",
+        "CONJUNCTION",
+        "CONSTANT",
+        "FUNCTION",
+        "LAMBDA",
+        "OPERATOR",
+        "TYPE",
+    ]
+)
+REFUSED: Final = {
+    "SUBQUERY": "subquery: it looks at one row alone",
+    "WINDOW": "window function: it looks at one row alone",
+    "STAR": "`*`: name the columns",
+    "PARAMETER": "parameter: write the value",
+    "POSITIONAL_REFERENCE": "column by its number: name it",
+}
+ELSEWHERE: Final = frozenset(
+    [
+        "ago",
+        "current_catalog",
+        "current_database",
+        "current_date",
+        "current_localtime",
+        "current_localtimestamp",
+        "current_role",
+        "current_schema",
+        "current_schemas",
+        "current_setting",
+        "current_time",
+        "current_timestamp",
+        "current_user",
+        "get_block_size",
+        "get_current_time",
+        "get_current_timestamp",
+        "getenv",
+        "getvariable",
+        "in_search_path",
+        "inet_client_addr",
+        "inet_client_port",
+        "inet_server_addr",
+        "inet_server_port",
+        "localtime",
+        "localtimestamp",
+        "now",
+        "session_user",
+        "today",
+        "transaction_timestamp",
+        "txid_current",
+        "user",
+    ]
+)
+"""Functions that ask the clock, the session or the machine, beside those that DuckDB calls volatile
+and those named `pg_...` and `has_...`."""
+PROBE: Final = "x"
+"""A text that is no number and no time: a condition that raises for it would end a stream."""
+
+
+def columns_of(text: str, schema: pa.Schema) -> list[str]:
+    """The columns of a schema to which a condition refers.
+
+    Raises:
+        DeclarationError: It may not be evaluated: the reason and the place in the text.
+    """
+    used = list(_columns(text, tree_of(text), schema.names))
+    if (kind := _type(f"(\n{text}\n)", text, schema)) not in ("BOOLEAN", '"NULL"'):
+        raise DeclarationError(f"it is no condition: it is {kind}, and must be true or false")
+    return used
+
+
+def columns_of_value(text: str, schema: pa.Schema, value: str) -> list[str]:
+    """The same of an expression; `value` is the SQL that makes a value of it.
+
+    Raises:
+        DeclarationError: It may not be evaluated: the reason and the place in the text.
+    """
+    used = list(_columns(text, tree_of(text), schema.names))
+    _type(value, text, schema)
+    return used
+
+
+def tree_of(text: str) -> Node:
+    """The expression that a condition is, as DuckDB parses it.
+
+    Raises:
+        DeclarationError: It is no expression, or more than one.
+    """
+    if not text.strip():
+        raise DeclarationError("it is empty: write a condition such as fare < 0")
+    sql = f"{BEFORE}{text}\n)"
+    [(answer,)] = connection().execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
+    said = json.loads(answer)
+    if said["error"]:
+        raise DeclarationError(f"{said['error_message']}{_at(text, said.get('position'))}")
+    [statement, *others] = said["statements"]
+    node = statement["node"]
+    clauses = node.get("modifiers") or node.get("where_clause") or node.get("group_expressions")
+    bare = not clauses and node.get("from_table", {}).get("type") == "EMPTY"
+    if others or not bare or len(node["select_list"]) != 1:
+        raise DeclarationError("it is not one expression: write a condition such as fare < 0")
+    tree: Node = node["select_list"][0]
+    return tree
+
+
+def nodes_of(
+    node: Any, known: frozenset[str] = frozenset()
+) -> Iterator[tuple[Node, frozenset[str]]]:
+    """All parts of an expression, each with the names that the lambdas around it give."""
+    if isinstance(node, list):
+        for each in node:
+            yield from nodes_of(each, known)
+    elif isinstance(node, dict) and node.get("class") == "LAMBDA":
+        named = {n["column_names"][0] for n, _ in nodes_of(node["lhs"]) if "column_names" in n}
+        yield from nodes_of(node["expr"], known | named)
+    elif isinstance(node, dict):
+        if "class" in node:
+            yield node, known
+        for each in node.values():
+            yield from nodes_of(each, known)
+
+
+def reason_of(error: duckdb.Error, text: str = "") -> str:
+    """What DuckDB says, in one line, with the place in the condition where it knows one."""
+    _, _, rest = str(error).partition(": ")
+    try:
+        said = json.loads(rest)
+    except json.JSONDecodeError:
+        return str(error).splitlines()[0]
+    message: str = said["exception_message"].splitlines()[0]
+    message = message.split(" You might need to add explicit type casts")[0].rstrip(".!")
+    if said.get("type") == "Scalar Function":
+        message = f"there is no function '{said['name']}'"
+    return message + _at(text, said.get("position"))
+
+
+def _columns(text: str, tree: Node, names: list[str]) -> Iterator[str]:
+    volatile, aggregates = _functions()
+    by_case = {name.lower(): name for name in names}
+    for node, known in nodes_of(tree):
+        kind, here = node["class"], _at(text, node.get("query_location"))
+        if kind not in ALLOWED:
+            what = REFUSED.get(kind, f"{kind.replace('_', ' ').lower()}")
+            raise DeclarationError(f"a condition has no {what}{here}")
+        if kind == "FUNCTION":
+            name = node["function_name"].lower()
+            if name in aggregates or name == "unnest":
+                raise DeclarationError(f"'{name}' looks at several rows, a condition at one{here}")
+            if name in volatile or _is_elsewhere(name, node):
+                raise _not_repeatable(name, here)
+            if name == "timezone" and len(node["arguments"]) > 1:
+                _check_zone(node["arguments"][0]["expression"], here)
+        elif kind == "COLUMN_REF":
+            name, *_ = node["column_names"]
+            if name in known:
+                continue
+            if name.lower() in by_case:
+                yield by_case[name.lower()]
+            elif name.lower() in ELSEWHERE:
+                raise _not_repeatable(name, here)
+            else:
+                near = did_you_mean(name, names) or f"; there are {', '.join(names)}"
+                raise DeclarationError(f"there is no column '{name}'{here}{near}")
+
+
+def _is_elsewhere(name: str, node: Node) -> bool:
+    to_now = name == "age" and len(node["arguments"]) == 1
+    return to_now or name in ELSEWHERE or name.startswith(("pg_", "has_"))
+
+
+def _not_repeatable(name: str, here: str) -> DeclarationError:
+    return DeclarationError(
+        f"'{name}' does not say the same of a row each time, and a condition must{here}"
+    )
+
+
+def _check_zone(zone: Node, here: str) -> None:
+    # One that does not exist is the error that DuckDB's TRY does not catch.
+    if zone["class"] != "CONSTANT":
+        raise DeclarationError(f"a time zone is a text in quotes, such as 'Europe/Berlin'{here}")
+
+
+def _type(value: str, text: str, schema: pa.Schema) -> str:
+    """The type of a value, which is tried on a row without values and on one with texts."""
+    import duckdb as errors
+
+    nothing = pa.table([pa.nulls(1, field.type) for field in schema], schema=schema)
+    texts = [pa.array([PROBE if pa.types.is_string(f.type) else None], f.type) for f in schema]
+    kind, advice = "", ""
+    for rows in (nothing, pa.table(texts, schema=schema)):
+        try:
+            with registered(rows) as duck:
+                tried = duck.execute(f"SELECT {value} FROM rows")  # noqa: S608 - parsed before
+                [(_, of_type, *_)] = tried.description or []
+                kind = str(of_type)
+                tried.fetchall()
+        except errors.Error as error:
+            raise DeclarationError(reason_of(error, text) + advice) from None
+        advice = f"; the text '{PROBE}' was tried: write TRY(...) around what may fail"
+    return kind
+
+
+def _at(text: str, position: object) -> str:
+    """The place in the text, in characters from 1; empty where DuckDB names none."""
+    place = -1 if position is None else int(str(position)) - len(BEFORE)
+    if not 0 <= place < len(text.encode()):
+        return " (at its end)" if place > 0 else ""
+    return f" (at character {len(text.encode()[:place].decode(errors='ignore')) + 1})"
+
+
+@cache
+def _functions() -> tuple[frozenset[str], frozenset[str]]:
+    """Functions that are volatile, and those that only aggregate."""
+    rows = (
+        connection()
+        .execute(
+            "SELECT function_name, bool_or(stability = 'VOLATILE'), "
+            "bool_and(function_type = 'aggregate') FROM duckdb_functions() GROUP BY 1"
+        )
+        .fetchall()
+    )
+    volatile = frozenset(name for name, is_volatile, _ in rows if is_volatile)
+    return volatile, frozenset(name for name, _, only in rows if only)

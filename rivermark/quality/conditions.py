@@ -1,0 +1,139 @@
+"""Conditions of rules: SQL expressions over the columns of one row, evaluated by DuckDB.
+
+They are the same in the driver and in Spark's workers: rows in Arrow go in, and come out beside
+nothing but what the expressions say of them. Times are UTC, a division by zero is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rivermark.model.errors import DeclarationError, RivermarkError
+from rivermark.quality.condition_engine import registered
+from rivermark.quality.sql_type import sql_type
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+class ConditionFailed(RivermarkError):
+    """A condition cannot be computed of a row; of no row is known whether it holds."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Named SQL expressions over rows of one schema, checked when they are made.
+
+    Without `types` they are conditions, of which there are `masks`; with them there are `values`.
+    They may be pickled, and are not checked again where they arrive. `what` is the word for one of
+    them in errors.
+
+    Raises:
+        DeclarationError: one is no expression over these columns, or may not be evaluated; the
+            message has its name, the reason, and the place in its text.
+    """
+
+    texts: Mapping[str, str]
+    schema: pa.Schema
+    types: Mapping[str, pa.DataType] | None = None
+    what: str = "rule"
+    columns: tuple[str, ...] = field(init=False)
+    """The columns of the schema to which they refer, in its order."""
+
+    def __post_init__(self) -> None:
+        from rivermark.quality.condition_text import columns_of, columns_of_value
+
+        used = set[str]()
+        for name, text in self.texts.items():
+            try:
+                if self.types is None:
+                    used.update(columns_of(text, self.schema))
+                else:
+                    value = _tried(text, self.types[name])
+                    used.update(columns_of_value(text, self.schema, value))
+            except DeclarationError as error:
+                raise DeclarationError(f"{self.what} '{name}': {error}") from None
+        object.__setattr__(self, "columns", tuple(n for n in self.schema.names if n in used))
+
+    def masks(self, rows: pa.Table) -> pa.Table:
+        """For each row whether each condition holds; one that is unknown does not.
+
+        Raises:
+            ConditionFailed: One cannot be computed of some row, as where a number overflows.
+        """
+        sqls = {name: f"coalesce({_inner(text)}, false)" for name, text in self.texts.items()}
+        return self._evaluated(rows, sqls, _masks)
+
+    def values(self, rows: pa.Table) -> pa.Table:
+        """The value of each expression in its type; null for a row of which it has none.
+
+        An expression that raises for a value has none for that row, and goes on with the others. A
+        time outside of the years 1 to 9999 is none.
+        """
+        kinds = self.types or {}
+        sqls = {name: _tried(text, kinds[name]) for name, text in self.texts.items()}
+        return self._evaluated(rows, sqls, _values).cast(pa.schema(list(kinds.items())))
+
+    def _evaluated(
+        self,
+        rows: pa.Table,
+        expressions: Mapping[str, str],
+        select: Callable[[pa.Table, Sequence[str]], pa.Table],
+    ) -> pa.Table:
+        import duckdb
+
+        if not expressions:
+            return pa.table({})
+        # Where no column is read, there is still a row for each.
+        sent = rows.select(list(self.columns) or rows.column_names[:1])
+        try:
+            made = select(sent, list(expressions.values()))
+        except duckdb.OutOfMemoryException:
+            raise
+        except duckdb.Error:
+            for name, sql in expressions.items():
+                try:
+                    select(sent, [sql])
+                except duckdb.Error as error:
+                    raise ConditionFailed(self._failure(name, error)) from None
+            raise
+        return made.rename_columns(list(expressions))
+
+    def _failure(self, name: str, error: duckdb.Error) -> str:
+        # What DuckDB says may quote a value of the row.
+        kind = type(error).__name__.removesuffix("Exception")
+        return (
+            f"{self.what} '{name}' cannot be computed of a row ({kind} error): {self.texts[name]}. "
+            "Write TRY(...) around what may fail: then it is unknown there"
+        )
+
+
+def _masks(rows: pa.Table, expressions: Sequence[str]) -> pa.Table:
+    # By numpy, since for a table in Arrow DuckDB plans a query twice.
+    names = [f"c{n}" for n in range(len(expressions))]
+    select = ", ".join(f"{sql} AS {name}" for sql, name in zip(expressions, names, strict=True))
+    with registered(rows) as duck:
+        made = duck.execute(f"SELECT {select} FROM rows").fetchnumpy()  # noqa: S608
+    return pa.table({name: pa.array(made[name]) for name in names})
+
+
+def _values(rows: pa.Table, expressions: Sequence[str]) -> pa.Table:
+    with registered(rows) as duck:
+        return duck.sql(f"SELECT {', '.join(expressions)} FROM rows").to_arrow_table()  # noqa: S608
+
+
+def _inner(text: str) -> str:
+    # A comment at its end goes to the end of its line.
+    return f"(\n{text}\n)"
+
+
+def _tried(text: str, kind: pa.DataType) -> str:
+    value = f"CAST({_inner(text)} AS {sql_type(kind)})"
+    if pa.types.is_temporal(kind):
+        # Infinite ones, too, which Arrow would take for finite.
+        value = f"CASE WHEN year({value}) BETWEEN 1 AND 9999 THEN {value} END"
+    return f"TRY({value})"
