@@ -19,7 +19,8 @@ from deltalake import DeltaTable
 from rivermark.lake.delta import delta_table
 from rivermark.lake.durable import sync
 from rivermark.lake.filesystem import filesystem, is_local, put_file
-from rivermark.lake.integrity.log_check import LAST_CHECKPOINT, check_log, listing_of
+from rivermark.lake.integrity.log_check import check_log
+from rivermark.lake.integrity.log_listing import LAST_CHECKPOINT, listing_of
 from rivermark.lake.integrity.sidecar import sidecar_of, write_sidecar
 from rivermark.lake.locks import sync_checkpoint
 

@@ -16,8 +16,8 @@ from urllib.parse import unquote
 from rivermark.lake.durable import is_durable, sync
 from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.integrity.data_file_check import lacks_checksums
-from rivermark.lake.integrity.log_check import LAST_CHECKPOINT, LogListing, listing_of
 from rivermark.lake.integrity.log_entry import actions_in, entry_path
+from rivermark.lake.integrity.log_listing import LAST_CHECKPOINT, LogListing, listing_of
 from rivermark.lake.integrity.sidecar import sidecar_of, write_sidecar
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.integrity.fault import Fault
-from rivermark.lake.integrity.log_check import LAST_CHECKPOINT
+from rivermark.lake.integrity.log_listing import LAST_CHECKPOINT
 from rivermark.lake.integrity.sidecar import delete_with_sidecar
 from rivermark.lake.locks import commit_lock
 

@@ -11,16 +11,15 @@ from deltalake.exceptions import DeltaError
 
 from rivermark.backfill.maintenance import kept_tables
 from rivermark.lake.filesystem import filesystem, is_local
-from rivermark.lake.integrity.fault import Fault
-from rivermark.lake.integrity.sidecar import delete_with_sidecar
-from rivermark.lake.integrity.table_walk import (
-    RESTORE,
-    OnFile,
+from rivermark.lake.integrity.data_file_faults import (
     data_file_problem,
     data_files,
-    faults_of_log,
     sums_problem,
 )
+from rivermark.lake.integrity.fault import RESTORE, Fault
+from rivermark.lake.integrity.log_check import OnFile
+from rivermark.lake.integrity.log_faults import faults_of_log
+from rivermark.lake.integrity.sidecar import delete_with_sidecar
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.repair import repair_file

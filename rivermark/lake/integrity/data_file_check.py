@@ -18,6 +18,7 @@ from typing import IO, Final
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from rivermark.lake.filesystem import filesystem, is_local
@@ -112,3 +113,10 @@ def _footer(file: IO[bytes] | pa.NativeFile) -> tuple[bytes, int]:
     length = int.from_bytes(file.read(4), "little")
     start = file.seek(max(size - TAIL - length, 0))
     return file.read(), start
+
+
+def read_all(path: Path) -> None:
+    """Read a Parquet file through, with the checksums of its pages where it has some."""
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        for group in range(file.num_row_groups):
+            file.read_row_group(group, use_threads=False).validate(full=True)

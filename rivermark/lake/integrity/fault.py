@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 Repair = Literal[
     "rewrite checksum",
@@ -16,6 +16,7 @@ Repair = Literal[
     "correct paths",
 ]
 """What can be done about a fault without a guess."""
+RESTORE: Final = "Put the file back from a copy of the lake"
 
 
 @dataclass(frozen=True)

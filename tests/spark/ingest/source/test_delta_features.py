@@ -16,7 +16,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rivermark import DeltaSource, RivermarkError
-from rivermark.lake.integrity.table_walk import data_file_problem, data_files, faults_of_log
+from rivermark.lake.integrity.data_file_faults import data_file_problem, data_files
+from rivermark.lake.integrity.log_faults import faults_of_log
 from rivermark.model.source import PlannedSplit, SourceReader
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]

@@ -13,7 +13,7 @@ from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.delta import delta_table
 from rivermark.lake.integrity.fault import Fault
 from rivermark.lake.integrity.log_check import check_log, check_newer
-from rivermark.lake.integrity.table_walk import faults_of_log
+from rivermark.lake.integrity.log_faults import faults_of_log
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.maintain import maintain

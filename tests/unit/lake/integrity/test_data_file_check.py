@@ -19,8 +19,8 @@ from pyarrow import fs
 from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.delta import dataset_of, delta_table, read_all, read_rows
 from rivermark.lake.integrity.data_file_check import NAMED, check_added
+from rivermark.lake.integrity.data_file_faults import DataFile, data_file_problem, data_files
 from rivermark.lake.integrity.sidecar import agrees, end_agrees, sidecar_of, write_sidecar
-from rivermark.lake.integrity.table_walk import DataFile, data_file_problem, data_files
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.sql import query
 from rivermark.model.errors import TableDamaged

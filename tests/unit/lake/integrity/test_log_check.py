@@ -17,10 +17,10 @@ from deltalake import DeltaTable
 import rivermark
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.delta import dataset_of, delta_table, read_batches, read_rows
-from rivermark.lake.integrity import known_files, log_check
+from rivermark.lake.integrity import known_files, log_files
 from rivermark.lake.integrity.log_check import check_log, check_newer
+from rivermark.lake.integrity.log_faults import faults_of_log
 from rivermark.lake.integrity.sidecar import agrees, write_sidecar
-from rivermark.lake.integrity.table_walk import faults_of_log
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.snapshot import open_table
@@ -196,7 +196,7 @@ def test_what_a_process_knows_of_a_log_stays_bounded(
         assert check_log(five.path(RIDES)) == 5
     folder = str(log_of(five).resolve())
     assert len(known_files.CHECKED[folder]) <= 4
-    assert len(log_check._CONTENTS[folder]) <= 4
+    assert len(log_files._CONTENTS[folder]) <= 4
 
 
 def test_a_log_that_begins_at_a_checkpoint_is_whole(five: Lake) -> None:
@@ -229,7 +229,7 @@ def test_every_road_to_a_table_passes_the_check() -> None:
         # A table checkpoint is made of links to the log, behind the check.
         "rivermark/lake/checkpoint.py",
         # fsck, which looks at what may be damaged.
-        "rivermark/lake/integrity/table_walk.py",
+        "rivermark/lake/integrity/data_file_faults.py",
     }
 
 

@@ -11,8 +11,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from rivermark.lake.checkpoint import make_checkpoint
+from rivermark.lake.integrity.log_faults import faults_of_log
 from rivermark.lake.integrity.sidecar import sidecar_of
-from rivermark.lake.integrity.table_walk import faults_of_log
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
