@@ -9,6 +9,7 @@ from typing import Final
 
 from rivermark.backfill.difference import Difference
 from rivermark.lake.day_predicates import days_of
+from rivermark.model.calendar import shifted
 from rivermark.model.stream import Stream, table_of
 from rivermark.model.table import Table, days_between
 from rivermark.model.topology import Topology
@@ -92,7 +93,7 @@ def _days(stream: Stream, table: Table, changed: Changed) -> set[date]:
         spans = [table.days.bounds(day, day) for day in changed.days] if table.days else []
     days: set[date] = set()
     for start, end in spans:
-        first = daily.day_of(start.astimezone(UTC) - margin)
-        last = daily.day_of(end.astimezone(UTC) - MICROSECOND + margin)
+        first = daily.day_of(shifted(start.astimezone(UTC), -margin))
+        last = daily.day_of(shifted(end.astimezone(UTC) - MICROSECOND, margin))
         days |= set(days_between(first, last))
     return days

@@ -42,4 +42,4 @@ def rows_by_day(lake: Lake, table: Table, days: Collection[date] = ()) -> dict[d
         f"SELECT {local_day(table)} AS day, count(*) AS n FROM rows {chosen} GROUP BY 1 ORDER BY 1",  # noqa: S608
         {"rows": dataset_of(delta_table(lake.path(table)))},
     )
-    return {row["day"]: row["n"] for row in rows if row["day"] is not None}
+    return {row["day"]: row["n"] for row in rows if isinstance(row["day"], date)}

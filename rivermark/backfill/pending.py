@@ -84,6 +84,16 @@ def open_causes(lake: Lake) -> set[str]:
     return {row["fold"] for row in rows}
 
 
+def hours_merged(lake: Lake, ingest: str, since: datetime) -> list[datetime]:
+    """The hours (UTC) into which late rows of an ingest were merged since a moment."""
+    rows = events(
+        lake,
+        "SELECT hours FROM events WHERE state = 'begun' AND stream = ? AND \"at\" >= ?",
+        [ingest, since],
+    )
+    return [hour.astimezone(UTC) for row in rows for hour in row["hours"]]
+
+
 def pending_days(lake: Lake, topology: Topology) -> DaysByStream:
     """Days, by stream, that follow from a merge or a reprocessing and were not recomputed since.
 

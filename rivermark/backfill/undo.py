@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
+from rivermark.backfill.affected_days import Changed, affected_days
 from rivermark.backfill.comparison import compare
+from rivermark.backfill.pending import add_pending, hours_merged, open_causes, resolve_pending
 from rivermark.backfill.publish import (
     check_replaceable,
     effects_on_sinks,
@@ -21,8 +24,9 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
 from rivermark.lake.log import Commit, CommitLog
 from rivermark.lake.time_travel import oldest_readable, readable
+from rivermark.model.calendar import FIRST
 from rivermark.model.errors import RivermarkError, VersionNotAvailable
-from rivermark.model.stream import Output, Stream
+from rivermark.model.stream import Ingest, Output, Stream
 from rivermark.model.table import Table, days_between
 from rivermark.settings import Settings
 
@@ -46,9 +50,10 @@ class Replacement:
 def undo(settings: Settings, stream: Stream, name: str, *, run_id: str) -> Reprocessing:
     """Restore the rows that its days had before a reprocessing; rows of other days stay.
 
-    Not the whole table is restored, because streams have appended to later days since. Raises
-    RivermarkError where the days were changed again since, VersionNotAvailable where the version
-    before can no longer be read.
+    Not the whole table is restored, because streams have appended to later days since. Days that
+    the reprocessing computed from changed inputs are pending afterwards, for the next merge of late
+    rows, unless the undo itself is undone. Raises RivermarkError where the days were changed again
+    since, VersionNotAvailable where the version before can no longer be read.
     """
     check_replaceable(stream)
     started = time.monotonic()
@@ -72,11 +77,39 @@ def undo(settings: Settings, stream: Stream, name: str, *, run_id: str) -> Repro
             inputs={each.table.name: each.before for each in made},
             because=name,
         )
+        if pending := owed_days(lake, stream, made):
+            add_pending(lake, done.id, {stream.name: pending}, run_id)
         for each in made:
             _restore(lake, stream, done, each)
+        if name in open_causes(lake):
+            resolve_pending(lake, [name], None, run_id)
         done.seconds = round(time.monotonic() - started, 3)
     register(lake, done.records())
     return done
+
+
+def owed_days(lake: Lake, stream: Stream, made: Sequence[Replacement]) -> set[date]:
+    """Days whose inputs have other rows than what is restored was made of.
+
+    All of a reprocessing that followed from another cause; of one that was ordered by hand, those
+    into which late rows were merged since the days were computed before it.
+    """
+    days: set[date] = set()
+    for each in made:
+        if each.commit.metadata.get("kind") == "undone":
+            continue
+        range_of = set(days_between(each.first, each.last))
+        if each.commit.metadata.get("because"):
+            return range_of
+        earlier = last_replacement(lake, each, before=each.commit.version)
+        since = earlier.at if earlier is not None else FIRST
+        merged = {
+            read.admitted.name: Changed.in_hours(hours_merged(lake, read.name, since))
+            for read in (*stream.reads, *stream.static)
+            if isinstance(read, Ingest)
+        }
+        days |= range_of & affected_days(stream, merged)
+    return days
 
 
 def replacement(lake: Lake, stream: Stream, output: Output, name: str) -> Replacement | None:
@@ -118,7 +151,7 @@ def check_undoable(lake: Lake, stream: Stream, made: Replacement) -> None:
     if since.same:
         return
     days = ", ".join(day.isoformat() for day in since.days_that_differ()[:5])
-    later = later_replacement(lake, made)
+    later = last_replacement(lake, made, after=made.commit.version)
     if later is not None and later.metadata.get("reprocessing"):
         who = str(later.metadata["reprocessing"])
         advice = f"by {who}; undo that first: rivermark reprocess {stream.name} --undo {who}"
@@ -131,10 +164,14 @@ def check_undoable(lake: Lake, stream: Stream, made: Replacement) -> None:
     )
 
 
-def later_replacement(lake: Lake, made: Replacement) -> Commit | None:
-    """The newest commit after it that replaced days of the same range."""
+def last_replacement(
+    lake: Lake, made: Replacement, *, after: int = -1, before: int | None = None
+) -> Commit | None:
+    """The newest commit between those versions that replaced days of the same range."""
     for commit in CommitLog(lake.path(made.table)).backwards():
-        if commit.version <= made.commit.version:
+        if before is not None and commit.version >= before:
+            continue
+        if commit.version <= after:
             return None
         days = commit.metadata.get("recompute")
         if isinstance(days, list) and len(days) == 2:

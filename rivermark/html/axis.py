@@ -21,7 +21,15 @@ SPANS: Final = (
     *(n * _DAY for n in (1, 2, 7, 14)),
 )
 """Seconds that people count in."""
-MONTHS: Final = (1, 2, 3, 6, 12, 24, 60, 120)
+MONTHS: Final = (1, 2, 3, 6, 12, 24, 60, 120, 600, 1200, 6000, 24_000)
+YEARS: Final = (
+    datetime(1, 1, 1, tzinfo=UTC).timestamp(),
+    datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp(),
+)
+LARGEST: Final = 1e300
+"""What is drawn of larger numbers, so that sums and differences of them are numbers."""
+CLOSE: Final = 1e-9
+"""Values that differ by so small a part of them are drawn as one."""
 
 
 class Tick(NamedTuple):
@@ -39,13 +47,22 @@ class Axis(NamedTuple):
     ticks: Sequence[Tick]
 
     def at(self, value: float) -> float:
-        """The place of a value, from 0 to 1."""
-        return (value - self.low) / (self.high - self.low)
+        """The place of a value, from 0 to 1; of one beyond an end, that end."""
+        return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
+
+
+def within(value: float) -> float:
+    """A number that can be drawn: not beyond LARGEST on either side."""
+    return max(-LARGEST, min(LARGEST, value))
 
 
 def value_axis(low: float, high: float, unit: Unit = "number") -> Axis:
     """An axis from a round value at or below `low` to one at or above `high`."""
-    high = high if high > low else low + 1
+    low, high = within(low), within(high)
+    if high - low <= max(abs(low), abs(high)) * CLOSE or high - low < 1 / LARGEST:
+        # Values that are one, but for what floats lose: a line at the bottom, without an axis of
+        # its noise.
+        high = low + max(1.0, abs(low) / 10)
     step = _step(high - low, unit)
     first, last = floor(low / step), ceil(high / step)
     text = _TEXTS[unit]
@@ -69,8 +86,13 @@ def time_axis(start: datetime, end: datetime) -> Axis:
     return Axis(
         low,
         high,
-        [Tick((at - low) / span, f"{datetime.fromtimestamp(at, UTC):{form}}") for at in ticks],
+        [Tick((at - low) / span, f"{instant(at):{form}}") for at in ticks],
     )
+
+
+def instant(seconds: float) -> datetime:
+    """A moment by its seconds since 1970; one that no calendar has is the nearest that it has."""
+    return datetime.fromtimestamp(max(YEARS[0], min(YEARS[1], seconds)), UTC)
 
 
 def bucket_of(span: timedelta, most: int) -> timedelta:

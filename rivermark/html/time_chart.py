@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 from statistics import median
 from typing import Final, NamedTuple
 
-from rivermark.html.axis import Axis, Unit, text_of, time_axis, value_axis
+from rivermark.html.axis import Axis, Unit, instant, text_of, time_axis, value_axis
 from rivermark.html.chart import HEIGHT, WIDTH, Chart, Shape, grid
 
 COLOURS: Final = 6
@@ -38,7 +38,7 @@ def stacked_bars(
     totals = {at: sum(stack) for at, stack in stacks.items()}
     ends = [end for stack in stacks.values() for end in accumulate(stack)]
     y = value_axis(min(0.0, *ends), max(0.0, *ends), unit)
-    x = time_axis(starts[0], starts[-1] + step)
+    x = time_axis(starts[0], instant(starts[-1].timestamp() + step.total_seconds()))
     shapes = []
     for at, total in totals.items():
         base = 0.0
@@ -78,8 +78,9 @@ def lines(
     times = [at for series in shown.values() for at in series]
     y = value_axis(0 if from_zero else min(values), max(values), unit)
     # Room beside the first point and the last one, which may have no neighbours.
-    beside = max((max(times) - min(times)) / 100, timedelta(seconds=1))
-    x = time_axis(min(times) - beside, max(times) + beside)
+    ends = min(times).timestamp(), max(times).timestamp()
+    beside = max((ends[1] - ends[0]) / 100, 1.0)
+    x = time_axis(*(instant(at) for at in (ends[0] - beside, ends[1] + beside)))
     spans = {
         name: Shape(f"mark m{n}", path)
         for n, (name, marked) in enumerate((marks or {}).items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Final
@@ -14,6 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType
 
+from rivermark.model.calendar import shifted
 from rivermark.model.errors import DeclarationError
 from rivermark.model.table import Daily, Table, repeated_hours
 
@@ -28,7 +29,7 @@ def ranges(days: Iterable[date]) -> list[tuple[date, date]]:
     """Days joined to ranges without a gap, both ends included."""
     joined: list[tuple[date, date]] = []
     for day in sorted(set(days)):
-        if joined and day == joined[-1][1] + timedelta(days=1):
+        if joined and day == shifted(joined[-1][1], timedelta(days=1)):
             joined[-1] = (joined[-1][0], day)
         else:
             joined.append((day, day))
@@ -73,7 +74,9 @@ def moments_predicate(column: str, start: datetime, end: datetime) -> str:
     AS TIMESTAMP) is one of nanoseconds to delta-rs, which then refuses to compare it with a column
     of microseconds.
     """
-    return f"({column} >= '{start:%Y-%m-%dT%H:%M:%SZ}' AND {column} < '{end:%Y-%m-%dT%H:%M:%SZ}')"
+    # Not by `strftime`, which writes the year 1 as '1'.
+    first, after = (moment.astimezone(UTC).isoformat()[:-6] + "Z" for moment in (start, end))
+    return f"({column} >= '{first}' AND {column} < '{after}')"
 
 
 def in_days(table: Table, days: Iterable[date]) -> dataset.Expression:

@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 
 from rivermark.lake.delta import dataset_of, delta_table, read_batches
 from rivermark.lake.lake import Lake
+from rivermark.model.calendar import FIRST, LAST
 from rivermark.model.table import Table
 
 Moment = date | datetime
@@ -60,17 +61,28 @@ def _bound(
     known: list[Moment] = []
     if states_bounds(files, column):
         name = f"{side}.{column}"
-        values = files[name].to_pylist() if name in files.column_names else []
-        known = [m for m in values if m is not None]
+        end = pc.min_max(files[name])[side] if name in files.column_names else None
+        known = [] if end is None else within_calendar(end)
     else:
         # Bounds lack where a value of any column has none, such as NaN (append/data_file.py).
         for batch in read_batches(dataset_of(delta), columns=[column]):
-            end = pc.min_max(batch[column])[side].as_py()
-            known += [] if end is None else [end]
+            known += within_calendar(pc.min_max(batch[column])[side])
     if not known:
         return None
     chosen = choose(known)
     return chosen.astimezone(UTC) if isinstance(chosen, datetime) else chosen
+
+
+def within_calendar(value: pa.Scalar) -> list[Moment]:
+    """A moment or date as Python has it: one beyond year 9999, or before year 1, is that end."""
+    if not value.is_valid:
+        return []
+    try:
+        return [value.as_py()]
+    except (OverflowError, ValueError):
+        if pa.types.is_date(value.type):
+            return [date.max if value.cast(pa.int32()).as_py() > 0 else date.min]
+        return [LAST if value.cast(pa.int64()).as_py() > 0 else FIRST]
 
 
 def states_bounds(files: pa.Table, column: str) -> bool:

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 from pyspark.sql.types import DateType, StructType, TimestampType
 
+from rivermark.model.calendar import FIRST, LAST, in_utc, local_date, shifted
 from rivermark.model.columns import TextOr, schema_of
 from rivermark.model.ddl import struct_type
 from rivermark.model.declared import declared
@@ -22,6 +23,7 @@ from rivermark.model.nearest import did_you_mean
 FIRST_OF_SPANS: Final = date(1900, 1, 1)
 LAST_OF_SPANS: Final = date(2100, 1, 1)
 MICROSECOND: Final = timedelta(microseconds=1)
+A_DAY: Final = timedelta(days=1)
 FOLLOWS_FROM_RETENTION: Final = frozenset(
     {
         "delta.deletedfileretentionduration",
@@ -52,7 +54,9 @@ class Daily:
 
     def bounds(self, first: date, last: date) -> tuple[datetime, datetime]:
         """Instants (UTC) of the start of `first` and of the end of `last`, both days included."""
-        return day_start(self.zone, first), day_start(self.zone, last + timedelta(days=1))
+        # A day that is the calendar's last one ends with it.
+        end = LAST if last == date.max else day_start(self.zone, shifted(last, A_DAY))
+        return day_start(self.zone, first), end
 
     def day_of(self, moment: datetime) -> date:
         """The day within whose bounds an instant lies.
@@ -60,8 +64,8 @@ class Daily:
         That is its local date, but for an hour that is repeated over a midnight: it belongs to the
         day that has begun (see `repeated_hours`).
         """
-        day = moment.astimezone(ZoneInfo(self.zone)).date()
-        following = day + timedelta(days=1)
+        day = local_date(moment, self.zone)
+        following = shifted(day, A_DAY)
         return following if moment >= day_start(self.zone, following) else day
 
 
@@ -72,9 +76,10 @@ def day_start(zone: str, day: date) -> datetime:
     Clocks that are put back over midnight show midnight twice: the day begins with the first. Those
     that are put forward may not show it at all.
     """
+    if day == date.min:
+        return FIRST
     midnight = datetime.combine(day, time(), ZoneInfo(zone))
-    before = midnight.astimezone(UTC)
-    after = midnight.replace(fold=1).astimezone(UTC)
+    before, after = in_utc(midnight), in_utc(midnight.replace(fold=1))
     if after >= before:
         return before
     # Skipped: the change lies between what midnight would be by both offsets.

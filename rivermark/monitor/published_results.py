@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from rivermark.html.axis import bucket_of
+from rivermark.html.axis import bucket_of, instant, within
 from rivermark.html.chart import Chart, Ranking, ranking
 from rivermark.html.time_chart import COLOURS, Marked, lines, stacked_bars
 from rivermark.lake.snapshot import open_table
@@ -48,8 +48,17 @@ WHERE {start} IS NOT NULL AND {end} IS NOT NULL ORDER BY 1 DESC LIMIT {most}
 
 def charts_of_results(settings: Settings, topology: Topology) -> list[Chart | Ranking]:
     """A chart of each declared plot whose table has rows, in the order of declaration."""
-    charts = (_chart(settings, plot) for plot in topology.plots)
+    charts = (_drawn(settings, plot) for plot in topology.plots)
     return [chart for chart in charts if chart is not None]
+
+
+def _drawn(settings: Settings, plot: Plot) -> Chart | Ranking | None:
+    """The chart, or a sentence in its place: one that cannot be drawn takes no page down."""
+    try:
+        return _chart(settings, plot)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        return Ranking(title=plot.title, note=f"cannot be drawn ({reason})", ranks=())
 
 
 def _chart(settings: Settings, plot: Plot) -> Chart | Ranking | None:
@@ -67,16 +76,16 @@ def _chart(settings: Settings, plot: Plot) -> Chart | Ranking | None:
         "usable": f"isfinite({quoted(plot.y)}::DOUBLE)" if plot.y else "TRUE",
     }
     if not plot.over_time:
-        values = {row["name"]: row["value"] for row in query(BY_NAME.format(**names), rows)}
+        values = {row["name"]: within(row["value"]) for row in query(BY_NAME.format(**names), rows)}
         note = _note(plot, f"by {plot.x}, the {len(values)} largest")
         return ranking(plot.title, values, note=note, unit="number") if values else None
     step, by_name = _over_time(plot, rows, names)
     if not by_name:
         return None
     if plot.kind == "bars":
-        [series] = by_name.values()
         # A bar is an hour wide where there is a row an hour.
-        width = min((after - before for before, after in pairwise(sorted(series))), default=step)
+        starts = sorted({at for series in by_name.values() for at in series})
+        width = min((after - before for before, after in pairwise(starts)), default=step)
         note = _note(plot, f"by {plot.x} (UTC)")
         return stacked_bars(plot.title, by_name, width, note=note, unit="number")
     more = f", {COLOURS} of {len(by_name)}" if len(by_name) > COLOURS else ""
@@ -101,8 +110,8 @@ def _over_time(
     seconds = step.total_seconds()
     by_name: dict[str, dict[datetime, float]] = {}
     for row in query(OVER_TIME.format(**names), rows, {"seconds": seconds}):
-        at = datetime.fromtimestamp(row["bucket"] * seconds, UTC)
-        by_name.setdefault(row["name"] or plot.title, {})[at] = row["value"]
+        at = instant(row["bucket"] * seconds)
+        by_name.setdefault(row["name"] or plot.title, {})[at] = within(row["value"])
     return step, by_name
 
 
@@ -121,6 +130,6 @@ def _marked(settings: Settings, marks: Marks) -> list[Marked]:
         "most": MOST_MARKS,
     }
     return [
-        Marked(*(datetime.fromtimestamp(row[name], UTC) for name in ("start", "end")))
+        Marked(*(instant(row[name]) for name in ("start", "end")))
         for row in query(MARKS.format(**names), {"rows": open_table(lake, marks.table)})
     ]

@@ -12,6 +12,7 @@ from pyspark.sql.types import DateType
 from rivermark.backfill.late.merged import merged_by_hour
 from rivermark.lake.snapshot import once_per_snapshot, open_table
 from rivermark.lake.sql import query, quoted
+from rivermark.model.calendar import shifted
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Daily, Table
 from rivermark.settings import Settings
@@ -111,7 +112,7 @@ def hours_between(start: datetime, end: datetime) -> Iterable[datetime]:
     hour = start
     while hour < end:
         yield hour
-        hour += HOUR
+        hour = shifted(hour, HOUR)
 
 
 def _count(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 
+from rivermark.model.calendar import shifted
 from rivermark.model.stream import Ingest, Stream
 from rivermark.model.table import days_between
 from rivermark.model.topology import Topology
@@ -25,7 +26,7 @@ def newest_ingest_days(
     newest = newest_day(settings, ingest)
     if newest is None:
         return []
-    first = newest - timedelta(days=days - 1)
+    first = shifted(newest, -timedelta(days=days - 1))
     return days_of_ingest(settings, topology, ingest, first, newest, reached)
 
 
@@ -50,7 +51,7 @@ def all_derived_days(
         if not isinstance(stream, Stream) or stream.days is None:
             continue
         known = {d.day for s in sources_of(topology, stream) for d in of_sources.get(s.name, ())}
-        newest = [day for day in known if day > max(known) - timedelta(days=days)]
+        newest = [day for day in known if day > shifted(max(known), -timedelta(days=days))]
         by_stream[stream.name] = days_of_stream(
             settings, topology, stream, newest, reached, of_sources
         )

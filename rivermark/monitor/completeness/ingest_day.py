@@ -22,6 +22,7 @@ from rivermark.backfill.late.hours import (
     hours_of,
     newest_moment,
 )
+from rivermark.model.calendar import LAST, shifted
 from rivermark.model.stream import Ingest
 from rivermark.model.table import days_between
 from rivermark.model.topology import Topology
@@ -115,7 +116,7 @@ class Day:
         if self.merged:
             parts.append(f"{self.merged:,} late rows merged")
         if self.state == "open":
-            end = max(self.hours, default=datetime.max.replace(tzinfo=UTC) - HOUR) + HOUR
+            end = shifted(max(self.hours), HOUR) if self.hours else LAST
             behind = [w.stream for w in self.watermarks if w.at is None or w.at < end]
             parts.append(f"still open: {', '.join(behind)} has not passed it")
         return "; ".join(parts)
@@ -144,7 +145,7 @@ def days_of_ingest(
     is left out.
     """
     start, end = bounds(first, last, ingest.days)
-    by_hour = {h.hour: h for h in hours_of(settings, ingest, start - HISTORY, end)}
+    by_hour = {h.hour: h for h in hours_of(settings, ingest, shifted(start, -HISTORY), end)}
     if not by_hour:
         return []
     seen = {hour: rows.seen for hour, rows in by_hour.items()}

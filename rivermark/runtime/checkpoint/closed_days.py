@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from rivermark.lake.filesystem import write_file
 from rivermark.lake.lake import Lake
 from rivermark.lake.statistics import smallest
+from rivermark.model.calendar import shifted
 from rivermark.model.stream import AnyStream, Stream
+from rivermark.model.table import A_DAY, days_between
 from rivermark.runtime.batch_metrics import StreamSummary
 
 
@@ -32,15 +34,16 @@ class ClosedDays:
             return days
         if stream.days is None or summary.watermark is None:
             return ()
-        through = last_closed(stream, summary.watermark)
+        # A moment of a row may lie anywhere: no day is finished that the clock has not begun.
+        through = min(last_closed(stream, summary.watermark), stream.days.day_of(datetime.now(UTC)))
         reported = self.through(stream.name)
         if reported is None:
             first = first_day(self._lake, stream)
-            reported = first - timedelta(days=1) if first else through
+            reported = shifted(first, -A_DAY) if first else through
         if reported >= through:
             return ()
         self._remember(stream.name, through)
-        return tuple(reported + timedelta(days=n + 1) for n in range((through - reported).days))
+        return tuple(days_between(shifted(reported, A_DAY), through))
 
     def through(self, stream: str) -> date | None:
         """The last day that was reported for a stream."""
@@ -68,14 +71,17 @@ def last_closed(stream: AnyStream, watermark: datetime) -> date:
     """
     assert stream.days is not None  # noqa: S101 - asked only of streams that have days
     margin = stream.margin if isinstance(stream, Stream) else timedelta(0)
-    return stream.days.day_of(watermark - margin) - timedelta(days=1)
+    return shifted(stream.days.day_of(shifted(watermark, -margin)), -A_DAY)
 
 
 def first_day(lake: Lake, stream: AnyStream) -> date | None:
-    """The first day of which the stream's table holds rows, by the table's own statistics."""
+    """The first day of which the stream's table holds rows, by the table's own statistics.
+
+    None before the first that it can hold: a row of 1970 would make a list of 20,000 days.
+    """
     assert stream.days is not None  # noqa: S101 - asked only of streams that have days
     table = stream.tables[0]
     first = smallest(lake, table, stream.days.column)
     if isinstance(first, datetime):
-        return stream.days.day_of(first)
-    return first
+        first = stream.days.day_of(first)
+    return max(first, stream.days.start) if first is not None else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -16,6 +16,7 @@ from rivermark.lake.day_predicates import days_of
 from rivermark.lake.delta import read_delta
 from rivermark.lake.lake import Lake
 from rivermark.lake.time_travel import resolve_version
+from rivermark.model.calendar import shifted
 from rivermark.model.errors import PartitionStillOpen
 from rivermark.model.stream import Ingest, Stream, inputs_of, table_of
 from rivermark.model.table import days_between
@@ -100,7 +101,7 @@ def build_range(
             if position == 0:
                 rows = rows.where(touches_days(stream, days_between(first, last), around))
         elif table.event_time is not None:
-            moments = (start - around).astimezone(UTC), (end + around).astimezone(UTC)
+            moments = shifted(start, -around), shifted(end, around)
             rows = rows.where(F.col(table.event_time).between(*(F.lit(m) for m in moments)))
         inputs.append(rows)
     static = StaticTables(lake, stream, versions)

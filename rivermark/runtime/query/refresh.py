@@ -20,6 +20,7 @@ from rivermark.lake.locks import days_lock
 from rivermark.lake.replace import replace_days
 from rivermark.lake.schema import create_table
 from rivermark.lake.written import note_written
+from rivermark.model.calendar import shifted
 from rivermark.model.errors import RivermarkError
 from rivermark.model.sink import Origin, owned
 from rivermark.model.stream import Output, Stream, table_of
@@ -190,7 +191,7 @@ def build_days(
     if source.event_time is not None:
         # Delta skips files by the statistics of the plain column, not of an expression over it.
         far = around + TWO_DAYS
-        bounds = (F.lit(min(days) - far), F.lit(max(days) + far))
+        bounds = (F.lit(shifted(min(days), -far)), F.lit(shifted(max(days), far)))
         wanted = F.col(source.event_time).between(*(b.cast("timestamp") for b in bounds)) & wanted
     others = [read_delta(spark, lake.path(table_of(r))) for r in stream.reads[1:]]
     static = StaticTables(lake, stream)
@@ -212,7 +213,7 @@ def _near(
     if not around:
         return touched
     if stream.touches is None:
-        spans = (days_between(day - around, day + around) for day in touched)
+        spans = (days_between(shifted(d, -around), shifted(d, around)) for d in touched)
         start = days_of(stream.tables[0]).start
         return sorted({*touched, *(day for span in spans for day in span if day >= start)})
     # Its days may be years: only those that rows touch are any.

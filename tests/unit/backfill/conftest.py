@@ -74,9 +74,12 @@ class World:
     def append(self, *given: Tip) -> None:
         write_deltalake(self.lake.path(TIPS), tips(*given), mode="append")
 
-    def replaced(self, name: str, before: int, days: Sequence[date], *given: Tip) -> None:
+    def replaced(
+        self, name: str, before: int, days: Sequence[date], *given: Tip, because: str = ""
+    ) -> None:
         bounds = [days[0].isoformat(), days[-1].isoformat()]
         metadata = {"reprocessing": name, "recompute": bounds, "before": before, "run": "r"}
+        metadata |= {"because": because} if because else {}
         replace_days(self.lake, TIPS, tips(*given), days, metadata)
 
 

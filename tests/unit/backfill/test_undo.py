@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
 from deltalake import DeltaTable
 
+from rivermark.backfill.pending import PENDING_AND_MERGES, append_events, pending_days
 from rivermark.backfill.registry import newest_records
 from rivermark.backfill.undo import undo
+from rivermark.lake.schema import create_table
 from rivermark.model.errors import RivermarkError, VersionNotAvailable
+from rivermark.model.topology import Topology
 from tests.unit.backfill.conftest import DAY, NEXT_DAY, STREAM, TIPS, Tip, World
+from tests.unit.model.declared import ingest
 
 
 def rows(world: World, version: int | None = None) -> list[tuple[int, Decimal]]:
@@ -122,3 +128,44 @@ def test_an_unknown_one_is_refused(world: World, name: str) -> None:
     world.append((1, "1.00"))
     with pytest.raises(RivermarkError, match="was never reprocessed as"):
         undo(world.settings, STREAM, name, run_id="r")
+
+
+def test_m017_the_day_of_a_change_that_was_followed_is_owed_after_its_undo(world: World) -> None:
+    """The recompute of a merge is undone: the day lacks the late row, and was "complete"."""
+    topology = Topology([STREAM])
+    world.append((1, "1.00"))
+    world.replaced("by-hand", 1, [DAY], (1, "2.00"))
+    world.replaced("merge", 2, [DAY], (1, "2.00"), (2, "3.00"), because="fold-1")
+
+    done = undo(world.settings, STREAM, "merge", run_id="r")
+
+    assert rows(world) == priced(r1="2.00")
+    assert pending_days(world.lake, topology) == {STREAM.name: {DAY}}
+    undo(world.settings, STREAM, done.id, run_id="r")
+    assert rows(world) == priced(r1="2.00", r2="3.00")
+    assert pending_days(world.lake, topology) == {}
+
+
+def test_m017_an_undo_of_what_a_person_ordered_owes_nothing(world: World) -> None:
+    world.append((1, "1.00"))
+    world.replaced("wrong", 1, [DAY], (1, "9.00"))
+
+    undo(world.settings, STREAM, "wrong", run_id="r")
+
+    assert pending_days(world.lake, Topology([STREAM])) == {}
+
+
+def test_m017_a_day_into_which_late_rows_were_merged_is_owed_after_any_undo(world: World) -> None:
+    """A person recomputed the day that the merge left open, and undoes that."""
+    source = ingest()
+    stream = replace(STREAM, reads=(source,))
+    world.append((1, "1.00"))
+    create_table(world.lake, PENDING_AND_MERGES)
+    noon = datetime(DAY.year, DAY.month, DAY.day, 12, tzinfo=UTC)
+    merge = {"fold": "fold-1", "state": "begun", "stream": source.name, "hours": [noon]}
+    append_events(world.lake, "r", [merge, {"fold": "fold-1", "state": "over"}])
+    world.replaced("by-hand", 1, [DAY, NEXT_DAY], (1, "1.00"), (2, "3.00"))
+
+    undo(world.settings, stream, "by-hand", run_id="r")
+
+    assert pending_days(world.lake, Topology([source, stream])) == {STREAM.name: {DAY}}

@@ -63,3 +63,30 @@ def test_texts_have_units() -> None:
     assert text_of(2_500_000, "number") == "2.5M"
     assert text_of(0.1234, "share") == "12.3 %"
     assert text_of(172_800, "seconds") == "2 d"
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (922.8877522200562, 922.8877522200563),
+        (0.0, 5e-324),
+        (-1e308, 1e308),
+        (1e308, 1e308),
+        (0.0, float("inf")),
+        (1e17, 1e17),
+        (-3.0, -3.0),
+    ],
+)
+def test_m040_odd_values_have_an_axis(low: float, high: float) -> None:
+    """Two values a rounding apart ended the page by a ZeroDivisionError."""
+    axis = value_axis(low, high)
+
+    assert axis.low < axis.high
+    assert 2 <= len(axis.ticks) <= 7
+    assert 0 <= axis.at(low) <= axis.at(high) <= 1
+
+
+def test_m040_times_at_the_calendars_ends_have_an_axis() -> None:
+    first, last = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
+
+    assert 2 <= len(time_axis(first, last).ticks) <= 7

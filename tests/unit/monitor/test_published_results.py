@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from assets.topology import TOPOLOGY as DEPLOYMENT
@@ -137,3 +138,50 @@ def test_this_deployment_plots_what_its_domains_publish() -> None:
         mark.name for plot in plots.values() if plot.unit in ("°F", "°C") for mark in plot.marks
     }
     assert {"gap", "smoke alert"} <= marks, "temperatures with their gaps and alerts"
+
+
+@pytest.mark.parametrize(
+    ("values", "moments"),
+    [
+        ((922.8877522200562, 922.8877522200563), (NOON, NOON + HOUR)),
+        ((5e-324, 0.0), (NOON, NOON + HOUR)),
+        ((1e308, -1e308), (NOON, NOON + HOUR)),
+        ((1e308, 1e308), (NOON, NOON)),
+        ((1.0, 2.0), (datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC))),
+        ((1.0, 2.0), (NOON, datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))),
+    ],
+)
+def test_m040_no_odd_value_takes_the_page_down(
+    settings: Settings, values: tuple[float, float], moments: tuple[datetime, datetime]
+) -> None:
+    odd = Table(name="test/odd", schema="at timestamp, name string, value double", description="O.")
+    create_table(settings.lake(), odd)
+    rows = [
+        {"at": at, "name": f"n{n}", "value": value}
+        for n, (at, value) in enumerate(zip(moments, values, strict=True))
+    ]
+    append_rows(settings.lake(), odd, rows, {})
+    plots = [
+        Plot(title="Line", table=odd, x="at", y="value", kind="line", combine="mean", by="name"),
+        Plot(title="Mean", table=odd, x="at", y="value", kind="line", combine="mean"),
+        Plot(title="Bars", table=odd, x="at", y="value"),
+        Plot(title="Ranks", table=odd, x="name", y="value"),
+    ]
+
+    charts = charts_of_results(settings, Topology([stream("test/odd", writes=odd)], plots=plots))
+
+    # A sum beyond what a number can be is left out, as no number is.
+    assert len(charts) >= 2
+    assert not [chart.note for chart in charts if "cannot be drawn" in chart.note]
+
+
+def test_m040_a_chart_that_cannot_be_drawn_is_a_sentence(settings: Settings) -> None:
+    write(settings, range(1, 3))
+    plots = [Plot(title="Tips", table=TIPS, x="at"), Plot(title="More", table=TIPS, x="zone")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rivermark.monitor.published_results.stacked_bars", lambda *_, **__: 1 / 0)
+        broken, drawn = charts_of_results(settings, Topology(TOPOLOGY, plots=plots))
+
+    assert broken.note == "cannot be drawn (ZeroDivisionError: division by zero)"
+    assert isinstance(drawn, Ranking)
+    assert drawn.ranks

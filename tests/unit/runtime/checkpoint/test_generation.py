@@ -18,6 +18,8 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.replace import replace_days
 from rivermark.lake.schema import create_table
 from rivermark.lake.written import note_path, noted
+from rivermark.model.calendar import FIRST as FIRST_MOMENT
+from rivermark.model.calendar import LAST as LAST_MOMENT
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import Stream
 from rivermark.runtime.batch_metrics import StreamSummary
@@ -33,6 +35,7 @@ from tests.unit.model.declared import MINUTE, ingest, stream, table
 
 MIDNIGHT = datetime(2024, 3, 2, tzinfo=UTC)
 FIRST = date(2024, 3, 1)
+START = date(2024, 1, 1)
 HOURS = stream("test/hours")
 CLEAN = stream("test/clean", ingest(), volume="events")
 
@@ -110,6 +113,36 @@ def test_closed_days_are_told_once_also_across_restarts(lake: Lake, tmp_path: Pa
     assert ClosedDays(lake, tmp_path).newly_closed(HOURS, summary) == ()
     summary.watermark = MIDNIGHT + timedelta(days=3, hours=5)
     assert ClosedDays(lake, tmp_path).newly_closed(HOURS, summary) == (FIRST + timedelta(days=3),)
+
+
+@pytest.mark.parametrize(
+    ("row", "watermark", "first", "last"),
+    [
+        pytest.param(FIRST_MOMENT, MIDNIGHT, START, FIRST, id="R06: year 1"),
+        pytest.param(datetime(1970, 1, 1, tzinfo=UTC), MIDNIGHT, START, FIRST, id="R06: 1970"),
+        pytest.param(MIDNIGHT, LAST_MOMENT, date(2024, 3, 2), None, id="R26: year 9999"),
+    ],
+)
+def test_r06_r26_a_row_of_an_impossible_day_ends_no_run(
+    lake: Lake,
+    tmp_path: Path,
+    row: datetime,
+    watermark: datetime,
+    first: date,
+    last: date | None,
+) -> None:
+    """No day is closed before the first that the table can hold, nor one of the future."""
+    create_table(lake, HOURS.tables[0])
+    origin = open_generation(lake, HOURS, 2).origin(HOURS, "r")
+    schema = DeltaTable(lake.path(HOURS.tables[0])).to_pyarrow_dataset().schema
+    rows = pa.Table.from_pylist([{"id": 1, "at": row}], schema)
+    TableWriter(lake, HOURS.tables[0], origin).append_once(rows, 0)
+    summary = StreamSummary(HOURS.name, watermark=watermark)
+
+    closed = ClosedDays(lake, tmp_path).newly_closed(HOURS, summary)
+
+    assert (closed[0], closed[-1]) == (first, last or datetime.now(UTC).date())
+    assert ClosedDays(lake, tmp_path).newly_closed(HOURS, summary) == ()
 
 
 def test_the_first_start_freezes_the_shuffle_partitions(lake: Lake) -> None:
