@@ -1,11 +1,12 @@
 """The dashboard of a year: every check and every day evaluated, the page drawn, without Spark.
 
-    python -m bench dashboard [--days N] [--rows ROWS] [--short] [--keep FOLDER] [--out FILE]
+    python -m bench dashboard [--days N] [--rows ROWS] [--files FILES] [--short] [--keep FOLDER]
+                              [--out FILE]
 
 Two ingests and their join with so many rows a day each, one in fifty of them late, a file a day and
-table; a month of batches in `ops/stream_progress`; reprocessings on record. The page is drawn by a
-cold process before and after the upkeep that joins small files; CPU seconds and peak memory are
-its own.
+table, or with `--files` so many a day of the fares; a month of batches in `ops/stream_progress`;
+reprocessings on record. The page is drawn by a cold process before and after the upkeep that joins
+small files; CPU seconds and peak memory are its own.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from bench.process_tree import run_measured
 from rivermark.backfill.maintenance import upkeep
 from rivermark.backfill.registry import Record, new_id, register
 from rivermark.ingest.split_outcomes import INGEST_FILES
+from rivermark.lake.append.data_file import write_data_file
 from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
@@ -69,7 +71,7 @@ class Filled:
             for f in self._schema
         }
 
-    def add(self, day: int, rows: int, most: int | None = None, **metadata: object) -> None:
+    def rows_of(self, day: int, rows: int) -> pa.Table:
         """A day's rows, evenly spread over so many; the rest of their columns stays empty."""
         start = datetime.combine(FIRST_DAY + timedelta(days=day), datetime.min.time(), UTC)
         step = 86_400_000_000 // rows
@@ -85,15 +87,22 @@ class Filled:
             changing[f.name].cast(f.type) if f.name in changing else self._fixed[f.name]
             for f in self._schema
         ]
-        rows_of_day = pa.Table.from_arrays(arrays, schema=self._schema).slice(0, most)
+        return pa.Table.from_arrays(arrays, schema=self._schema)
+
+    def add(self, day: int, rows: int, most: int | None = None, **metadata: object) -> None:
+        """Commit the day's rows, or the first ones of them."""
+        rows_of_day = self.rows_of(day, rows).slice(0, most)
         properties = commit_properties(metadata)
         write_deltalake(self._table, rows_of_day, mode="append", commit_properties=properties)
 
 
-def land_year(settings: Settings, days: int, rows: int) -> None:
-    """Write the tables as the streams leave them."""
-    for ingest in (RIDE_EVENTS, FARE_EVENTS):
-        _land(settings, ingest, days, rows)
+def land_year(settings: Settings, days: int, rows: int, files: int = 1) -> None:
+    """Write the tables as the streams leave them; the fares in so many files a day."""
+    _land(settings, RIDE_EVENTS, days, rows)
+    if files > 1:
+        land_files(settings, FARE_EVENTS, days, rows, files)
+    else:
+        _land(settings, FARE_EVENTS, days, rows)
     for stream in (CLEAN_RIDES, CLEAN_FARES, RIDES_WITH_FARES):
         first, *others = stream.tables
         filled = Filled(settings, first, range(rows))
@@ -140,6 +149,54 @@ def _land(settings: Settings, ingest: Ingest, days: int, rows: int) -> None:
     path = settings.lake().path(INGEST_FILES)
     schema = DeltaTable(path).to_pyarrow_dataset().schema
     write_deltalake(path, pa.Table.from_pylist(outcomes, schema), mode="append")
+
+
+def land_files(settings: Settings, ingest: Ingest, days: int, rows: int, files: int) -> None:
+    """As a live ingest leaves them: a file of the admitted table a batch, and upkeep elsewhere."""
+    raw = Filled(settings, ingest.raw, range(rows))
+    admitted = Filled(settings, ingest.admitted, range(rows))
+    behind = Filled(settings, ingest.late, [7, rows // 2])
+    create_table(settings.lake(), ingest.quarantine)
+    path = settings.lake().path(ingest.admitted)
+    outcomes = []
+    for day in range(days):
+        moment = datetime.combine(FIRST_DAY + timedelta(days=day + 1), datetime.min.time(), UTC)
+        clock = {"clock": {"newest": moment.isoformat()}, "batch": day * files}
+        raw.add(day, rows, None, **clock)
+        behind.add(day, rows)
+        size, adds = -(-rows // files), []
+        of_day = admitted.rows_of(day, rows)
+        for n in range(files):
+            part, batch = of_day.slice(n * size, size), day * files + n
+            for name, value in (("_ingest_batch", batch), ("_file", f"{batch:07}.json")):
+                place = part.schema.get_field_index(name)
+                field = part.schema.field(place)
+                part = part.set_column(place, field, pa.repeat(value, len(part)).cast(field.type))
+            adds.append(write_data_file(path, part, [(name,) for name in part.schema.names[:12]]))
+            outcomes.append(
+                {
+                    "stream": ingest.name,
+                    "file": f"{batch:07}.json",
+                    "path": f"{batch:07}.json",
+                    "status": "read",
+                    "modified_at": moment,
+                    "ingest_batch": batch,
+                    "rows": len(part),
+                    "admitted": len(part),
+                    "late": 0,
+                    "quarantined": 0,
+                }
+            )
+        entry = Path(path, "_delta_log", f"{day + 1:020d}.json")
+        info = {"commitInfo": {"timestamp": int(moment.timestamp() * 1000), "operation": "WRITE"}}
+        entry.write_text("\n".join(json.dumps(each) for each in (info, *adds)))
+        if day % 50 == 49:
+            DeltaTable(path).create_checkpoint()
+    create_table(settings.lake(), INGEST_FILES)
+    schema = pa.schema(DeltaTable(settings.lake().path(INGEST_FILES)).schema().to_arrow())
+    for start in range(0, len(outcomes), len(outcomes) // 50):
+        some = pa.Table.from_pylist(outcomes[start : start + len(outcomes) // 50], schema)
+        write_deltalake(settings.lake().path(INGEST_FILES), some, mode="append")
 
 
 def _progress(settings: Settings, days: int) -> None:
@@ -203,14 +260,16 @@ def draw(home: Path, days: int) -> None:
     print(json.dumps(figures))
 
 
-def measure(folder: Path, days: int, rows: int) -> dict[str, Any]:
+def measure(folder: Path, days: int, rows: int, files: int) -> dict[str, Any]:
     """Land a year, and draw its page: as the streams left it, and after the nightly upkeep."""
     home, log = folder / "home", folder / "log"
     if not home.exists():
-        land_year(Settings(home=home), days, rows)
+        land_year(Settings(home=home), days, rows, files)
     command = [sys.executable, "-m", "bench.dashboard", "--draw", str(home), "--days", str(days)]
     figures: dict[str, Any] = {"dashboard_days": days, "dashboard_rows": 2 * days * rows}
     figures |= run_measured(command, log)[0].figures("dashboard_as_streams_left_it")
+    if files > 1:
+        return figures | {"dashboard_files": days * files}
     upkeep(Settings(home=home), TOPOLOGY, run_id="bench")
     cost, (page,) = run_measured(command, log)
     return figures | cost.figures("dashboard_after_upkeep") | page
@@ -221,6 +280,7 @@ def main() -> None:
     parser = options_of(__doc__)
     parser.add_argument("--days", type=int, default=365)
     parser.add_argument("--rows", type=int, default=1440, help="rows a day of each ingest")
+    parser.add_argument("--files", type=int, default=1, help="files a day of the fares")
     parser.add_argument("--short", action="store_true", help="a month")
     parser.add_argument("--keep", type=Path, help="write the year here, or use the one that is")
     parser.add_argument("--draw", type=Path, help=argparse.SUPPRESS)
@@ -233,7 +293,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = options.keep or Path(name)
         folder.mkdir(parents=True, exist_ok=True)
-        figures |= measure(folder, days, options.rows)
+        figures |= measure(folder, days, options.rows, options.files)
     report("dashboard", figures, options.out)
 
 

@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from rivermark.lake.durable import set_durable
 from rivermark.lake.filesystem import check_scheme, is_local
 from rivermark.lake.lake import Lake
+from rivermark.lake.query_limits import QueryLimits, limit_queries
 from rivermark.model.errors import RivermarkError
 from rivermark.model.nearest import did_you_mean
 
@@ -48,8 +49,10 @@ class Settings(BaseSettings):
     committed has reached the disk; without it a power failure may take the commits of the last half
     minute, and leave empty files in their place, which stop their streams. `pages_port` is that of
     the dashboard, failing rows and Data Docs beside the UI, on 127.0.0.1, and `pages_url` how links
-    in Dagster reach it, where it is not that. `master` is Spark's; `environment` picks defaults in
-    the deployment guide only.
+    in Dagster reach it, where it is not that. `query_threads` and `query_memory` are what
+    queries without Spark take in each process (checks, comparisons, pages), and `query_folder` has
+    what exceeds that, by default `<state root>/queries`. `master` is Spark's; `environment` picks
+    defaults in the deployment guide only.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore")
@@ -60,6 +63,9 @@ class Settings(BaseSettings):
     landing_root: str = ""
     state_root: Path | None = None
     master: str = "local[2]"
+    query_threads: int = Field(default=1, ge=1)
+    query_memory: str = Field(default="1g", pattern=r"^[1-9]\d*[mg]$")
+    query_folder: Path | None = None
     driver_memory: str = Field(default="2g", pattern=r"^\d+[mg]$")
     shuffle_partitions: int = Field(default=2, ge=1, le=4096)
     trigger_seconds: float = Field(default=2.0, gt=0)
@@ -109,8 +115,10 @@ class Settings(BaseSettings):
                 raise RivermarkError(f"{name} in the environment is no setting{near}")
 
     def lake(self) -> Lake:
-        """The lake at `lake_root`; from here on this process syncs what it commits, or does not."""
+        """The lake at `lake_root`; from here on the process syncs and queries by the settings."""
         set_durable(on=self.durable)
+        folder = self.query_folder or self.state / "queries"
+        limit_queries(QueryLimits(self.query_threads, self.query_memory, str(folder.resolve())))
         return Lake(self.lake_root, timedelta(days=self.promise_days))
 
     @property

@@ -25,6 +25,7 @@ from rivermark.monitor.checks.history import (
     evaluate_all,
     record,
 )
+from rivermark.monitor.checks.known_unique import KnownUnique
 from rivermark.monitor.checks.registry import checks_of_stream
 from rivermark.monitor.completeness.checks import completeness_checks
 from rivermark.quality.duckdb_evaluator import DuckDbEvaluator
@@ -45,6 +46,12 @@ def checks(
     ] = True,
     keep: Annotated[
         bool, typer.Option("--record", help="Keep the results of checks, as the dashboard does.")
+    ] = False,
+    whole: Annotated[
+        bool,
+        typer.Option(
+            "--whole", help="Look for repeated keys in whole tables, not in new rows alone."
+        ),
     ] = False,
     as_json: Json = False,
     home: Home = None,
@@ -71,6 +78,8 @@ def checks(
     now, lake = datetime.now(UTC), settings.lake()
     chosen = selected(declared, streams or (), group or ())
     started = [stream for stream in chosen if lake.exists(stream.tables[0])]
+    if whole:
+        KnownUnique(settings.state).forget(table for each in started for table in each.tables)
     with err().status("Checking"), snapshot(lake, INGEST_FILES):
         results = evaluated(settings, declared, started, now)
         if keep:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyarrow import dataset
 
+    from rivermark.lake.table_rows import TableRows
+
 T = TypeVar("T")
 
 READ_AT_ONCE: Final = 1_000_000
@@ -27,7 +29,7 @@ READ_AT_ONCE: Final = 1_000_000
 _HELD: Final[ContextVar[dict[tuple[object, ...], Any] | None]] = ContextVar("held", default=None)
 
 
-def open_table(lake: Lake, table: Table) -> dataset.Dataset:
+def open_table(lake: Lake, table: Table) -> TableRows:
     """The rows of a table at its newest version; within a snapshot at that of the snapshot."""
     return once_per_snapshot(("table", lake.path(table)), lambda: dataset_of(_newest(lake, table)))
 

@@ -41,11 +41,13 @@ NATIVE: Final = "(read a table's rows by the methods of its dataset, not by Arro
 class TableRows(ds.FileSystemDataset):  # type: ignore[misc]  # Arrow has no types
     """The rows of an opened version of a table.
 
+    `version` is its number, and `table_id` is another one after the table was created again.
     `damage` is what a scan found in a data file: DuckDB tells of it in words of its own.
     """
 
     def __init__(self, delta: DeltaTable) -> None:
         self.damage: TableDamaged | None = None
+        self.version, self.table_id = delta.version(), str(delta.metadata().id)
         store, folder = filesystem(delta.table_uri)
         # delta-rs's own file system is Python that Arrow's threads call: a process that ends while
         # one of them lets go of a file is aborted, which one in ten short commands was.
@@ -100,6 +102,11 @@ class TableRows(ds.FileSystemDataset):  # type: ignore[misc]  # Arrow has no typ
         if filter is None and not counts.null_count:
             return int(pc.sum(counts).as_py() or 0)
         return int(super().count_rows(filter=filter, **options))
+
+    def size(self, condition: pc.Expression) -> int:
+        """Bytes of the files that may hold such rows."""
+        chosen = pa.array(self._chosen(condition), pa.int64())
+        return int(pc.sum(self._added["size_bytes"].take(chosen)).as_py() or 0)
 
     def filter(self, expression: pc.Expression) -> ds.Dataset:
         """Refused, as every copy that Arrow would make without the files."""

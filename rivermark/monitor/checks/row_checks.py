@@ -7,13 +7,14 @@ from typing import Any, Final, cast
 from rivermark.backfill.late.merge_log import rows_merged
 from rivermark.ingest.split_outcomes import rows_replaced
 from rivermark.lake.delta import damage_named
-from rivermark.lake.repeated_keys import repeated_keys
+from rivermark.lake.repeated_keys import repeated_since
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query
 from rivermark.lake.statistics import row_count
 from rivermark.model.check import CheckResult
 from rivermark.model.stream import Ingest, Stream, table_of
 from rivermark.model.table import Table
+from rivermark.monitor.checks.known_unique import KnownUnique
 from rivermark.monitor.process_metrics import metrics_of_streams
 from rivermark.runtime.batch_metrics import WITHOUT_A_DAY
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
@@ -57,14 +58,19 @@ def _share(name: str, what: str, part: int, whole: int, bound: float) -> CheckRe
 
 
 def rows_unique(settings: Settings, table: Table) -> CheckResult:
-    """Whether the table's declared keys identify its rows, which a restart must not change."""
+    """Whether the table's declared keys identify its rows, which a restart must not change.
+
+    Only rows that came since it last held are looked at, beside those that may have their keys.
+    """
     lake = settings.lake()
     total, repeated = 0, list[dict[str, object]]()
     if lake.exists(table):
-        rows = open_table(lake, table)
+        rows, known = open_table(lake, table), KnownUnique(settings.state)
         with damage_named(rows):
             total = rows.count_rows()
-        repeated = repeated_keys(rows, table.keys)
+        repeated = repeated_since(rows, lake.path(table), table, known.version(table, rows))
+        if not repeated:
+            known.remember(table, rows)
     surplus = sum(cast(int, row["copies"]) - 1 for row in repeated)
     # Personal keys stay in the table: the number is enough to look them up there.
     shown = [] if set(table.keys) & set(table.personal) else repeated[:EXAMPLES]

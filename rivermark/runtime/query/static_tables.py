@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rivermark.lake.delta import dataset_of, delta_table, read_delta
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
-from rivermark.lake.repeated_keys import repeated_keys
+from rivermark.lake.repeated_keys import repeated_since
 from rivermark.model.errors import KeysNotUnique
 from rivermark.model.stream import Stream, table_of
 from rivermark.model.table import Table
@@ -51,10 +51,11 @@ class StaticTables:
         version = self._versions.get(table.name)
         if version is None:
             version = CommitLog(path).versions()[-1]
-        if self._unique_at.get(table.name) == version:
+        known = self._unique_at.get(table.name)
+        if known == version:
             return
         rows = dataset_of(delta_table(path, version=version))
-        repeated = repeated_keys(rows, table.keys)
+        repeated = repeated_since(rows, path, table, known)
         if repeated:
             most = ""
             if not set(table.keys) & set(table.personal):
