@@ -16,20 +16,19 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
 
 from rivermark.ingest.attempts import DEATHS, Attempts
 from rivermark.ingest.batch.arrow_batch import ArrowBatch
 from rivermark.ingest.batch.base import ParsedBatch, Rows
 from rivermark.ingest.batch.spark_batch import SparkBatch
 from rivermark.ingest.decision import Decision, ReadBatch, decide
+from rivermark.ingest.executors import lines_on_executors
 from rivermark.ingest.late_rows import may_exceed
+from rivermark.ingest.lines import LINES, KnownSplits, read_numbered
 from rivermark.ingest.lookup_table import LookupTable
 from rivermark.ingest.parse.driver_parser import DriverParser
 from rivermark.ingest.parse.expressions import expression_faults
@@ -41,31 +40,17 @@ from rivermark.ingest.watermark_recovery import recover_watermark
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.delta import read_delta
 from rivermark.lake.lake import Lake
-from rivermark.lake.schema import arrow_schema, create_table
+from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
-from rivermark.model.contract import RAW_SCHEMA
 from rivermark.model.errors import RecordsLost
 from rivermark.model.sink import Origin
-from rivermark.model.source import PlannedSplit, SourceReader
+from rivermark.model.source import PIECE_BYTES, Piece, PlannedSplit, Records, SourceReader, placed
 from rivermark.model.stream import Ingest
 
 COLLECTED_BYTES: Final = 48 << 20
 """Batches up to this size as text come to the driver."""
-MOST_REPEATED: Final = 512 << 20
-"""The same for what each row carries of its file's name and columns: short lines behind a long
-header, or behind a wide first object, make it larger than the file."""
-
-KNOWN: Final = arrow_schema(
-    StructType(
-        [
-            *(field for field in RAW_SCHEMA.fields if field.name not in ("_row", "payload")),
-            StructField("_head", StringType()),
-        ]
-    )
-)
-"""What is known of a split before its first row is read. Data and not literals: a literal becomes
-part of the generated code, which would then be compiled for every batch."""
-
+MOST_HELD: Final = 512 << 20
+"""The same for the lines as they are held, each with its file's name and columns."""
 NO_SPLITS: Final[Mapping[str, str]] = {}
 
 ARROW_ROWS: Final = 200_000
@@ -227,7 +212,7 @@ class Admission:
         lines = raw.where(F.col("_ingest_batch").between(first, last))
         ready = [s for s in splits if s.name in decision.bounds]
         names = F.coalesce(F.sum(F.octet_length("_columns")), F.lit(0))
-        if self._is_small(ready) and lines.agg(names).collect()[0][0] <= MOST_REPEATED:
+        if self._is_small(ready) and lines.agg(names).collect()[0][0] <= MOST_HELD:
             numbered = lines.withColumn("_head", F.lit(None).cast("string"))
             parsed = self._driver_parser.parse(numbered.toArrow())
             rows, statistics = counted(ArrowBatch(parsed, self.ingest))
@@ -242,36 +227,43 @@ class Admission:
         self, splits: Sequence[PlannedSplit], now: datetime, *, on_spark: bool = False
     ) -> tuple[ParsedBatch, dict[str, SplitStatistics]]:
         """Read and parse the splits: small ones in the driver, all others by a Spark job."""
-        small = self._is_small(splits) and not on_spark
-        records = self._source.read(self._spark, splits, small=small)
-        known = known_of(splits, now, self._parser)
-        if isinstance(records.rows, pa.Table):
-            if not on_spark and repeated_bytes(known, records.rows["_split"]) > MOST_REPEATED:
-                return self._parse(splits, now, on_spark=True)
-            lines = known.take(records.rows["_split"])
-            for name in ("_row", "payload"):
-                lines = lines.append_column(name, records.rows[name])
-            parsed = self._driver_parser.parse(lines, records.texts)
-            return counted(ArrowBatch(parsed, self.ingest))
-        keys = pa.array(records.keys, pa.string())
-        if small:
-            rows = records.rows.toArrow()
-            lines = known.take(pc.index_in(rows["_split"], keys))
-            for name in ("payload", "_mid", "_part"):
-                lines = lines.append_column(name, rows[name])
-            return counted(ArrowBatch(self._driver_parser.parse(lines), self.ingest))
-        beside = self._spark.createDataFrame(known.append_column("_split", keys))
-        joined = records.rows.join(F.broadcast(beside), "_split")
-        parsed = self._parser.parse(joined.withColumn("_record", is_record()))
-        return counted(SparkBatch(parsed, self.ingest))
+        pieces = self._source.pieces(self._spark, splits, PIECE_BYTES)
+        known = KnownSplits.of(splits, now, self._is_head)
+        if not on_spark and sum(piece.weight for piece in pieces) <= self.collected_bytes:
+            parsed = self._parsed_in_driver(pieces, known)
+            if parsed is not None:
+                return counted(ArrowBatch(parsed, self.ingest))
+        lines = lines_on_executors(self._spark, pieces, known)
+        places = {"_record": is_record(), "_part": F.lit(0), "_mid": F.col("_row")}
+        rows = self._parser.parse(lines.withColumns(places))
+        return counted(SparkBatch(rows, self.ingest))
+
+    def _parsed_in_driver(self, pieces: Sequence[Piece], known: KnownSplits) -> pa.Table | None:
+        """The lines of pieces that are read in the driver; None where they are too many for it."""
+        read: list[Records] = []
+        held = 0
+        for records in read_numbered(pieces, self._source.read):
+            held += known.nbytes(records)
+            if held > MOST_HELD:
+                return None
+            read.append(records)
+        lines = pa.concat_tables([LINES.empty_table(), *map(known.lines, read)])
+        return self._driver_parser.parse(lines, placed((r.rows.num_rows, r.texts) for r in read))
+
+    def _is_head(self, split: PlannedSplit) -> bool:
+        """Whether a CSV header has all required columns.
+
+        One without is no header: its line is quarantined with the others, because it may be the
+        first record of a file that has none.
+        """
+        return self._parser.can_admit(json.loads(split.columns or "[]"))
 
     def _parse_alone(self, split: PlannedSplit, now: datetime) -> None:
         rows, _ = self._parse([split], now, on_spark=True)
         rows.close()
 
     def _is_small(self, splits: Sequence[PlannedSplit]) -> bool:
-        weights = [s.weight for s in splits]
-        return all(weights) and self.collected_bytes > 0 and sum(weights) <= self.collected_bytes
+        return 0 < sum(split.weight for split in splits) <= self.collected_bytes
 
     def _commit(
         self,
@@ -345,38 +337,6 @@ class Admission:
             for o in outcomes
         ]
         return rows_of(self.ingest.quarantine, rows)
-
-
-def known_of(splits: Sequence[PlannedSplit], now: datetime, parser: Parser) -> pa.Table:
-    """What is known of each split, a row each.
-
-    A CSV header without all required columns is no header: its line is quarantined with the others,
-    because it may be the first record of a file that has none.
-    """
-    rows = [
-        {
-            "_file": s.name,
-            "_ingest_batch": s.batch,
-            "_arrival": s.batch,
-            "_landed_at": s.landed_at,
-            "_ingested_at": now,
-            "_format": s.format,
-            "_columns": s.columns,
-            "_head": s.head if s.head and parser.can_admit(json.loads(s.columns or "[]")) else None,
-        }
-        for s in splits
-    ]
-    return pa.Table.from_pylist(rows, KNOWN)
-
-
-def repeated_bytes(known: pa.Table, splits: pa.ChunkedArray) -> int:
-    """Bytes of what each row of these splits carries of its file's names."""
-    widths = sum(
-        pc.fill_null(pc.binary_length(known[name]), 0).to_numpy().astype(np.int64)
-        for name in ("_file", "_columns", "_head")
-    )
-    rows = np.bincount(splits.to_numpy(), minlength=known.num_rows)
-    return int(widths @ rows)
 
 
 def counted(rows: ParsedBatch) -> tuple[ParsedBatch, dict[str, SplitStatistics]]:

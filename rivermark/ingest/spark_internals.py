@@ -177,13 +177,6 @@ class PlannedProjection:
         return expression
 
 
-def hadoop_uri(spark: SparkSession, path: str) -> str:
-    """A path as Spark's file metadata spells it, for example 'file:/a%20b' for '/a b'."""
-    java = spark.sparkContext._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
-    hadoop = java("file", None, path) if path.startswith("/") else java(path)
-    return str(hadoop.toUri().toString())
-
-
 def columns_used(rows: DataFrame) -> set[str]:
     """The columns of what lies below that the outermost `select` of a DataFrame refers to."""
     plan: Any = rows._jdf.queryExecution().analyzed()

@@ -11,18 +11,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 UNPACKED: Final = 8
 """Parquet and gzip take about so many times their size in memory, as text."""
 LOST: Final = "lost"
 """The status of a split that stands for records which were gone before they were read."""
+PIECE_BYTES: Final = 16 << 20
+"""About so many bytes as text are a piece of work: of a task, or of the driver."""
 PACKED: Final = ("parquet", "avro", "delta")
 
 
@@ -163,19 +165,49 @@ class ColumnTexts:
         return sum(texts.nbytes for _, texts in self.columns if texts is not None)
 
 
+def placed(parts: Iterable[tuple[int, Sequence[ColumnTexts]]]) -> tuple[ColumnTexts, ...]:
+    """The texts of records that stand one behind the other: the number of each part, and its."""
+    texts: list[ColumnTexts] = []
+    first = 0
+    for count, own in parts:
+        texts += [replace(each, first=first + each.first) for each in own]
+        first += count
+    return tuple(texts)
+
+
 @dataclass(frozen=True)
 class Records:
-    """The records of some splits, one row each: `_split`, `payload` and their places.
+    """Some records of planned splits, one row each: `_split`, `_row` and `payload`.
 
-    In the driver (Arrow) `_split` is the index of the split, in their order, and `_row` the place
-    of the record in it. On Spark `_split` is the split's entry in `keys`; places are either `_row`,
-    or `_part` and `_mid`: `_mid` rises along a split within `_part` and places are numbered from 1.
-    `texts` are of some records in the driver: what is known need not be read in their payloads.
+    `_split` is the place of its split's name in `splits`, `_row` the record's place in that split.
+    `texts` are of some of the records: what is known need not be read in their payloads.
     """
 
-    rows: pa.Table | DataFrame
-    keys: Sequence[str] = ()
+    splits: Sequence[str]
+    rows: pa.Table
     texts: Sequence[ColumnTexts] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece(ABC):
+    """A part of a planned split, or some whole ones: what one task reads, where it lies.
+
+    It is pickled to Spark's workers, and called in place where a batch is small. `splits` are the
+    names, `weight` the bytes as text, approximately. `first` counts the records of its split that
+    stand before it; None where nothing but reading tells.
+    """
+
+    splits: tuple[str, ...]
+    weight: int
+    first: int | None = 0
+
+    @abstractmethod
+    def read(self) -> Iterator[Records]:
+        """The records in their order, some at a time; the same ones every time."""
+
+    def count(self) -> int:
+        """How many records it has."""
+        return sum(records.rows.num_rows for records in self.read())
 
 
 PlanRows: TypeAlias = "Callable[..., Iterable[tuple[Any, ...]]]"
@@ -230,14 +262,20 @@ class SourceReader(ABC):
         return grouped(ready, self.limit)
 
     @abstractmethod
-    def read(self, spark: SparkSession, splits: Sequence[PlannedSplit], *, small: bool) -> Records:
-        """Read planned splits; the same ones give the same records again.
+    def pieces(
+        self, spark: SparkSession, splits: Sequence[PlannedSplit], most_bytes: int
+    ) -> Sequence[Piece]:
+        """Cut planned splits into pieces of about `most_bytes` as text, in their order.
 
-        `small` batches may be read in the driver. Reading on Spark may be lazy.
+        The same splits give the same records again. `spark` is for what it alone can read.
 
         Raises:
             RecordsLost: records of them are gone from the source.
         """
+
+    def read(self, piece: Piece) -> Iterator[Records]:
+        """Read a piece in the driver."""
+        return piece.read()
 
     @abstractmethod
     def backlog(self) -> Backlog:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import reduce
-from typing import Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -17,14 +16,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import VariantType
 
 from rivermark.ingest.source.json_rows import json_objects, json_records
-from rivermark.ingest.source.payload import (
-    RECORDS,
-    JsonRecords,
-    driver_records,
-    joined,
-    spark_records,
-)
-from rivermark.lake.delta import dataset_of, delta_table, read_delta, read_rows
+from rivermark.ingest.source.payload import JsonRecords, held, joined, numbered
+from rivermark.lake.delta import dataset_of, delta_table, read_batches, read_delta
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.integrity.log_check import check_log
 from rivermark.lake.integrity.log_entry import read_entry
@@ -35,6 +28,7 @@ from rivermark.model.errors import DeclarationError, RivermarkError
 from rivermark.model.source import (
     Backlog,
     Discovery,
+    Piece,
     PlannedSplit,
     PlanRows,
     Records,
@@ -43,6 +37,9 @@ from rivermark.model.source import (
     backlog_of,
 )
 from rivermark.model.source_abilities import NeededVersion, TableSource
+
+if TYPE_CHECKING:
+    from pyarrow import dataset as ds
 
 FEED: Final = "delta.enableChangeDataFeed"
 CHANGE: Final = ("_change_type", "_commit_version", "_commit_timestamp")
@@ -123,6 +120,24 @@ class _Commit:
     added: tuple[str, ...]
     removes_rows: bool
     size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataFilesPiece(Piece):
+    """Data files of a version. `more` are columns with one value, behind those of the files."""
+
+    files: ds.Dataset
+    more: Mapping[str, Any]
+    wanted: Collection[str] | None
+
+    def read(self) -> Iterator[Records]:
+        """The rows, file after file."""
+        first = self.first or 0
+        for batch in read_batches(self.files):
+            for name, value in self.more.items():
+                batch = batch.append_column(name, pa.repeat(value, batch.num_rows))
+            yield numbered(self.splits[0], json_records(batch, self.wanted), first)
+            first += batch.num_rows
 
 
 class _DeltaReader(SourceReader):
@@ -230,36 +245,48 @@ class _DeltaReader(SourceReader):
             size=sum(f.get("size") or 0 for f in (changes or [*adds, *removes])),
         )
 
-    def read(self, spark: SparkSession, splits: Sequence[PlannedSplit], *, small: bool) -> Records:
-        """Read small versions with delta-rs, all others on Spark."""
-        if small:
-            try:
-                return driver_records([self._payloads(split) for split in splits])
-            except (DeltaProtocolError, DeltaError):
-                # A feature of the table that delta-rs cannot read; Spark reads it, or says why not.
-                pass
-        frames = [self._frame(spark, split) for split in splits]
-        if not frames:
-            return driver_records([])
-        return Records(reduce(DataFrame.unionByName, frames), [split.name for split in splits])
+    def pieces(
+        self, spark: SparkSession, splits: Sequence[PlannedSplit], most_bytes: int
+    ) -> Sequence[Piece]:
+        """Cut the versions by their files; the changes of one, and what Spark alone reads, not."""
+        return [piece for split in splits for piece in self._pieces(spark, split, most_bytes)]
 
-    def _payloads(self, split: PlannedSplit) -> JsonRecords:
+    def _pieces(self, spark: SparkSession, split: PlannedSplit, most_bytes: int) -> Sequence[Piece]:
+        try:
+            if self._feed and not is_snapshot(split.name):
+                return held([split], [self._changes(split)])
+            return [*self._files(split, most_bytes)]
+        except (DeltaProtocolError, DeltaError):
+            # A feature of the table that delta-rs cannot read; Spark reads it, or says why not.
+            rows = self._frame(spark, split).toArrow()
+            return held([split], [joined([JsonRecords(each) for each in rows["payload"].chunks])])
+
+    def _files(self, split: PlannedSplit, most_bytes: int) -> Iterator[Piece]:
         version = version_of(split.name)
-        if self._feed and not is_snapshot(split.name):
-            changes = delta_table(self._table).load_cdf(version, version)
-            rows = pa.RecordBatchReader.from_stream(changes).read_all()
-            at = rows.schema.get_field_index(CHANGE[2])
-            when = pa.scalar(split.modified_at, pa.timestamp("us", "UTC"))
-            rows = rows.set_column(at, CHANGE[2], pa.repeat(when, rows.num_rows))
-        else:
-            dataset = dataset_of(delta_table(self._table, version=version))
-            if any(ELSEWHERE.match(name) for name in dataset.files):
-                raise DeltaProtocolError("files of another table, as a shallow clone has them")
-            # Of a version the files that its own commit added, in the commit's order.
-            whole = is_snapshot(split.name)
-            rows = read_rows(dataset if whole else dataset.of_files(self._commit(version).added))
-        for name, value in self._snapshot_change(split).items():
-            rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
+        dataset = dataset_of(delta_table(self._table, version=version))
+        if any(ELSEWHERE.match(name) for name in dataset.files):
+            raise DeltaProtocolError("files of another table, as a shallow clone has them")
+        # Of a version the files that its own commit added, in the commit's order.
+        names = dataset.files if is_snapshot(split.name) else self._commit(version).added
+        first = 0
+        for files, weight in _cut(dataset.of_files(names), split.weight, most_bytes):
+            yield DataFilesPiece(
+                splits=(split.name,),
+                weight=weight,
+                first=first,
+                files=files,
+                more=self._snapshot_change(split),
+                wanted=self._wanted,
+            )
+            first += files.count_rows()
+
+    def _changes(self, split: PlannedSplit) -> JsonRecords:
+        version = version_of(split.name)
+        changes = delta_table(self._table).load_cdf(version, version)
+        rows = pa.RecordBatchReader.from_stream(changes).read_all()
+        at = rows.schema.get_field_index(CHANGE[2])
+        when = pa.scalar(split.modified_at, pa.timestamp("us", "UTC"))
+        rows = rows.set_column(at, CHANGE[2], pa.repeat(when, rows.num_rows))
         return joined([json_records(batch, self._wanted) for batch in rows.to_reader()])
 
     def _snapshot_change(self, split: Split) -> dict[str, Any]:
@@ -292,16 +319,27 @@ class _DeltaReader(SourceReader):
 
         def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
-                rows = pa.RecordBatch.from_struct_array(batch["payload"])
-                place = batch.schema.get_field_index("payload")
-                yield batch.set_column(place, "payload", json_objects(rows, wanted))
+                yield pa.record_batch({"payload": json_objects(batch, wanted)})
 
-        records = spark_records(frame, F.lit(split.name), F.struct(*columns))
-        return records.mapInArrow(write, RECORDS)
+        return frame.select(*columns).mapInArrow(write, "payload string")
 
     def backlog(self) -> Backlog:
         """Measure the versions that are not planned."""
         return backlog_of(self.discover())
+
+
+def _cut(
+    files: ds.FileSystemDataset, weight: int, most_bytes: int
+) -> Iterator[tuple[ds.FileSystemDataset, int]]:
+    """The data files as one piece, or one by one, each with its bytes as text."""
+    if weight <= most_bytes:
+        yield files, weight
+        return
+    from pyarrow.dataset import FileSystemDataset  # It imports pandas, which takes a second.
+
+    for fragment in files.get_fragments():
+        one = FileSystemDataset([fragment], files.schema, files.format, fragment.filesystem)
+        yield one, sum(group.total_byte_size for group in fragment.row_groups)
 
 
 def version_of(name: str) -> int:

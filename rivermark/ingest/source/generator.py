@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from pyspark.sql import SparkSession
 
-from rivermark.ingest.source.payload import driver_records, json_payload
+from rivermark.ingest.source.payload import held, json_payload
 from rivermark.ingest.source.ranges import RangeReader
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
@@ -23,9 +23,9 @@ from rivermark.model.source import (
     Backlog,
     Discovery,
     Limit,
+    Piece,
     PlannedSplit,
     PlanRows,
-    Records,
     Source,
     SourceReader,
     Split,
@@ -286,8 +286,10 @@ class _SocketReader(SourceReader):
             return Discovery(waiting=[Waiting(name, name, reason, 0, now(), settling=True)])
         return Discovery()
 
-    def read(self, spark: SparkSession, splits: Sequence[PlannedSplit], *, small: bool) -> Records:
-        return driver_records([json.loads(split.path)["lines"] for split in splits])
+    def pieces(
+        self, spark: SparkSession, splits: Sequence[PlannedSplit], most_bytes: int
+    ) -> Sequence[Piece]:
+        return held(splits, [json.loads(split.path)["lines"] for split in splits])
 
     def backlog(self) -> Backlog:
         return backlog_of(self.discover())

@@ -5,22 +5,18 @@ from __future__ import annotations
 import json
 import math
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Row
-from pyspark.sql import functions as F
+from pyspark.sql import Row
 
-from rivermark.model.source import ColumnTexts, Records
-
-RECORDS: Final = "_split string, payload string, _mid long, _part int"
-"""The columns of records on Spark."""
+from rivermark.model.source import ColumnTexts, Piece, PlannedSplit, Records, placed
 
 
 @dataclass(frozen=True)
@@ -47,62 +43,49 @@ def joined(parts: Sequence[JsonRecords]) -> JsonRecords:
     """Records one behind the other."""
     payloads = [part.payloads for part in parts]
     whole = pa.concat_arrays(payloads) if parts else pa.array([], pa.string())
-    return JsonRecords(whole, _placed(parts))
+    return JsonRecords(whole, placed([(len(part), part.texts) for part in parts]))
 
 
-def _placed(parts: Sequence[Payloads]) -> tuple[ColumnTexts, ...]:
-    """The texts of records that stand one behind the other."""
-    placed: list[ColumnTexts] = []
-    first = 0
-    for part in parts:
-        if isinstance(part, JsonRecords):
-            placed += [replace(each, first=first + each.first) for each in part.texts]
-        first += len(part)
-    return tuple(placed)
-
-
-def driver_records(payloads: Sequence[Payloads]) -> Records:
-    """Records that the driver holds: the payloads of each split, numbered from 1."""
-    counts = [len(each) for each in payloads]
-    texts = [_texts(each) for each in payloads]
-    rows = [np.arange(1, count + 1, dtype=np.int64) for count in counts]
-    table = pa.table(
+def numbered(split: str, payloads: Payloads, first: int) -> Records:
+    """Records of one split that stand behind `first` others."""
+    count = len(payloads)
+    rows = pa.table(
         {
-            "_split": pa.array(np.repeat(np.arange(len(counts), dtype=np.int32), counts)),
-            "_row": pa.array(np.concatenate([np.empty(0, np.int64), *rows])),
-            "payload": pa.chunked_array(texts, pa.string()),
+            "_split": pa.array(np.zeros(count, np.int32)),
+            "_row": pa.array(np.arange(first + 1, first + count + 1, dtype=np.int64)),
+            "payload": _texts(payloads),
         }
     )
-    return Records(table, texts=_placed(payloads))
+    return Records((split,), rows, payloads.texts if isinstance(payloads, JsonRecords) else ())
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldPiece(Piece):
+    """A split whose records the driver had to read itself; they travel with the piece."""
+
+    payloads: Payloads = field(repr=False)
+
+    def read(self) -> Iterator[Records]:
+        """The records, all at once."""
+        yield numbered(self.splits[0], self.payloads, 0)
+
+
+def held(splits: Sequence[PlannedSplit], payloads: Sequence[Payloads]) -> list[Piece]:
+    """The records of splits that the driver has read."""
+    return [
+        HeldPiece(splits=(split.name,), weight=_weight(own), payloads=own)
+        for split, own in zip(splits, payloads, strict=True)
+    ]
+
+
+def _weight(payloads: Payloads) -> int:
+    return payloads.nbytes if hasattr(payloads, "nbytes") else sum(map(len, payloads))
 
 
 def _texts(payloads: Payloads) -> pa.StringArray:
     if isinstance(payloads, JsonRecords):
         return payloads.payloads
     return payloads if isinstance(payloads, pa.Array) else pa.array(payloads, pa.string())
-
-
-def spark_records(frame: DataFrame, split: Column, payload: Column) -> DataFrame:
-    """Records on Spark: the payload, its split and its place."""
-    return frame.select(
-        split.alias("_split"),
-        payload.alias("payload"),
-        F.monotonically_increasing_id().alias("_mid"),
-        F.spark_partition_id().alias("_part"),
-    )
-
-
-def arrow_records(split: str, payloads: pa.StringArray, part: int, first: int) -> pa.RecordBatch:
-    """The same as a worker returns them: some payloads of a split, after `first` others."""
-    count = len(payloads)
-    return pa.record_batch(
-        {
-            "_split": pa.repeat(split, count),
-            "payload": payloads,
-            "_mid": pa.array(range(first, first + count), pa.int64()),
-            "_part": pa.array([part] * count, pa.int32()),
-        }
-    )
 
 
 def json_payload(record: Mapping[str, Any]) -> str:

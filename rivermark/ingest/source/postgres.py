@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 import msgspec
 from pyspark.sql import SparkSession
 
-from rivermark.ingest.source.payload import driver_records, json_payload, json_value
+from rivermark.ingest.source.payload import held, json_payload, json_value
 from rivermark.model.bounds import check_above_zero
 from rivermark.model.declared import declared
 from rivermark.model.postgres import Database, Session
 from rivermark.model.source import (
     Backlog,
     Discovery,
+    Piece,
     PlannedSplit,
     PlanRows,
-    Records,
     Source,
     SourceReader,
     Split,
@@ -175,8 +175,10 @@ class _Reader(SourceReader):
             )
         return splits
 
-    def read(self, spark: SparkSession, splits: Sequence[PlannedSplit], *, small: bool) -> Records:
-        return driver_records([json.loads(split.path)["lines"] for split in splits])
+    def pieces(
+        self, spark: SparkSession, splits: Sequence[PlannedSplit], most_bytes: int
+    ) -> Sequence[Piece]:
+        return held(splits, [json.loads(split.path)["lines"] for split in splits])
 
     def backlog(self) -> Backlog:
         due = self._session.run(f"cannot read table {self._source.name}", self._due)

@@ -10,14 +10,14 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from rivermark.ingest.source.payload import driver_records
+from rivermark.ingest.source.payload import held
 from rivermark.model.source import (
     Backlog,
     Discovery,
     Limit,
+    Piece,
     PlannedSplit,
     PlanRows,
-    Records,
     SourceReader,
     Split,
     backlog_of,
@@ -109,10 +109,12 @@ class RangeReader(SourceReader):
             columns=json.dumps(self.columns) if self.columns is not None else None,
         )
 
-    def read(self, spark: SparkSession, splits: Sequence[PlannedSplit], *, small: bool) -> Records:
-        """Read the ranges in the driver."""
+    def pieces(
+        self, spark: SparkSession, splits: Sequence[PlannedSplit], most_bytes: int
+    ) -> Sequence[Piece]:
+        """The ranges, read in the driver."""
         positions = [self.position(split) for split in splits]
-        return driver_records([self.payloads(p["start"], p["end"]) for p in positions])
+        return held(splits, [self.payloads(p["start"], p["end"]) for p in positions])
 
     def position(self, split: Split) -> dict[str, Any]:
         """The number and both offsets of a range."""

@@ -11,20 +11,22 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, TimestampType
 
 from rivermark import Contract, Field, Ingest, Rule, Source, Table
 from rivermark.ingest.admission import Admission
+from rivermark.ingest.executors import numbered
+from rivermark.ingest.lines import read_numbered
 from rivermark.ingest.plan import BatchPlanner, open_source, plan_table, planned_split
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.lake import Lake
 from rivermark.model.sink import Origin
-from rivermark.model.source import PlannedSplit
+from rivermark.model.source import PIECE_BYTES, Piece, PlannedSplit, Records
 from tests.kills import Killer
 
 FIRST: Final = datetime(2024, 3, 1, 10, tzinfo=UTC)
@@ -46,9 +48,10 @@ def an_hour_back(text: Column) -> Column:
     return F.when(F.unix_seconds(at) % 4 == LATE, at - F.expr("INTERVAL 1 HOUR")).otherwise(at)
 
 
-READER_STEPS: Final = ("discover", "planned", "read", "committed")
+PICKLE: Final[Any] = CloudPickleSerializer()
+READER_STEPS: Final = ("discover", "planned", "pieces", "committed")
 BEFORE_QUARANTINE: Final = 8
-"""Behind discover, the plan's commit, planned, read, and the commits of raw, admitted and late."""
+"""Behind discover, the plan's commit, planned, pieces, and commits of raw, admitted and late."""
 OF_ALL_KINDS: Final = replace(
     EVENT,
     fields=(EVENT.fields[0], replace(EVENT.fields[1], read=an_hour_back)),
@@ -221,6 +224,35 @@ class SourceContract(ABC):
         assert len(first) == 6
         assert payloads(deployment, splits) == first
 
+    def test_pieces_of_any_size_are_the_same_records_also_on_executors(
+        self, deployment: Deployment
+    ) -> None:
+        self.produce(deployment.root, range(40))
+        planner = BatchPlanner(deployment.lake, deployment.landing, deployment.ingest, "run")
+        planner.poll()
+        planner.source.close()
+        splits = deployment.plan()
+        reader = open_source(deployment.lake, deployment.landing, deployment.ingest)
+        whole = places(
+            read_numbered(reader.pieces(deployment.spark, splits, PIECE_BYTES), reader.read)
+        )
+        assert len(whole) == 40
+        for most in (1, 100, 1_000):
+            pieces = reader.pieces(deployment.spark, splits, most)
+            sent: list[Piece] = PICKLE.loads(PICKLE.dumps([*pieces]))
+            assert places(read_numbered(sent, lambda piece: piece.read())) == whole, most
+            alone = [places(piece.read()) for piece in numbered(deployment.spark, sent)]
+            assert [place for own in alone for place in own] == whole, most
+
+
+def places(records: Iterable[Records]) -> list[tuple[str, int, str]]:
+    """Split, place and payload of each record."""
+    return [
+        (each.splits[row["_split"]], row["_row"], row["payload"])
+        for each in records
+        for row in each.rows.to_pylist()
+    ]
+
 
 def steps_of(deployment: Deployment, killer: Killer) -> None:
     """Make a step of all that a run does, one after the other, to what outlasts it."""
@@ -265,7 +297,8 @@ def backlog(deployment: Deployment) -> int:
 def payloads(deployment: Deployment, splits: list[PlannedSplit]) -> list[str]:
     """The payloads of splits, as a reader that was just opened reads them."""
     reader = open_source(deployment.lake, deployment.landing, deployment.ingest)
-    rows = reader.read(deployment.spark, splits, small=True).rows
-    assert isinstance(rows, pa.Table)
-    texts: list[str] = rows["payload"].to_pylist()
+    pieces = reader.pieces(deployment.spark, splits, PIECE_BYTES)
+    texts: list[str] = []
+    for records in read_numbered(pieces, reader.read):
+        texts += records.rows["payload"].to_pylist()
     return texts

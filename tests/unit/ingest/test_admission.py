@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -11,9 +12,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from rivermark import Contract, Field
-from rivermark.ingest.admission import Admission, known_of, repeated_bytes
-from rivermark.ingest.parse.parser import Parser
+from rivermark import Contract, Field, Ingest
+from rivermark.ingest.admission import Admission
+from rivermark.ingest.lines import KnownSplits
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.ingest.watermark import Progress
 from rivermark.lake.batch_writer import TableWriter
@@ -21,7 +22,7 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import ReplayUnprovable
 from rivermark.model.sink import Origin
-from rivermark.model.source import PlannedSplit
+from rivermark.model.source import PlannedSplit, Records
 from rivermark.model.table import Table
 from tests.unit.model.declared import ingest
 
@@ -57,9 +58,9 @@ def trim(lake: Lake, table: Table) -> None:
         path.unlink()
 
 
-def open_admission(lake: Lake) -> Admission:
+def open_admission(lake: Lake, declared: Ingest = RIDES) -> Admission:
     """Spark is not used before the first batch."""
-    return Admission(cast(Any, None), lake, RIDES, RIDES.source.open(str(lake.root)), ORIGIN)
+    return Admission(cast(Any, None), lake, declared, declared.source.open(str(lake.root)), ORIGIN)
 
 
 def test_a_new_ingest_has_no_progress(lake: Lake) -> None:
@@ -122,10 +123,12 @@ def test_what_rows_carry_of_their_files_names_is_counted() -> None:
             ("empty", {"columns": "[]"}),
         )
     ]
-    rows = pa.chunked_array([pa.array([0, 0, 1, 0], pa.int32())])
+    rows = pa.table({"_split": pa.array([1, 1, 0, 1], pa.int32())})
 
-    known = known_of(splits, NOON, Parser(XY, ","))
-    assert repeated_bytes(known, rows) == 3 * (5 + 9 + 3) + 7
+    known = KnownSplits.of(splits, NOON, lambda split: True)
+    records = Records(("ü.json", "a.csv"), rows)
+    assert known.nbytes(records) == 3 * (5 + 9 + 3) + 7 + rows.nbytes
+    assert known.only(["ü.json", "a.csv"]).nbytes(records) == known.nbytes(records)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +142,7 @@ def test_what_rows_carry_of_their_files_names_is_counted() -> None:
     ],
 )
 def test_n032_a_header_without_a_required_column_may_be_a_record(
-    columns: list[str], is_header: bool
+    lake: Lake, columns: list[str], is_header: bool
 ) -> None:
     line = ",".join(columns)
     split = PlannedSplit(
@@ -153,5 +156,6 @@ def test_n032_a_header_without_a_required_column_may_be_a_record(
         columns=json.dumps(columns),
         head=line,
     )
-    known = known_of([split], NOON, Parser(XY, ","))
-    assert known["_head"].to_pylist() == [line if is_header else None]
+    admission = open_admission(lake, replace(RIDES, name="test/xy", contract=XY))
+    known = KnownSplits.of([split], NOON, admission._is_head)
+    assert known.rows["_head"].to_pylist() == [line if is_header else None]

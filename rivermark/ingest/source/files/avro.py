@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Collection, Iterator
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import fastavro
 import pyarrow as pa
@@ -15,17 +16,23 @@ from rivermark.ingest.source.json_words import decoded
 from rivermark.ingest.source.payload import json_payload
 from rivermark.lake.filesystem import filesystem
 
+MARKER: Final = 16
+"""Bytes behind each block."""
 ROWS: Final = 4_096
 MOST_CHARACTERS: Final = 8 << 20
 """Records of a file that are held at once as Python has them, and about so much of their text."""
 
 
-def avro_payloads(path: str, wanted: Collection[str] | None) -> Iterator[pa.StringArray]:
-    """The records of a file as JSON objects, in their order; batch after batch."""
-    files, inside = filesystem(path)
+def avro_payloads(
+    path: str, wanted: Collection[str] | None, span: tuple[int, int] | None = None
+) -> Iterator[pa.StringArray]:
+    """The records of a file as JSON objects, in their order; batch after batch.
+
+    With `span` those of the blocks between these two bytes, behind the file's header.
+    """
     payloads: list[str] = []
     size = 0
-    with open_stored(files, inside) as file:
+    with _opened(path, span) as file:
         # A text that is no UTF-8 has half characters, which cost its row and not its file.
         records: Any = fastavro.reader(file, handle_unicode_errors="surrogateescape")
         if is_endless(records.writer_schema):
@@ -41,6 +48,56 @@ def avro_payloads(path: str, wanted: Collection[str] | None) -> Iterator[pa.Stri
                 payloads, size = [], 0
     if payloads:
         yield pa.array(payloads, pa.string())
+
+
+def avro_spans(path: str, most: float) -> Iterator[tuple[tuple[int, int], int, float]]:
+    """Blocks that follow each other, up to this share of the file's bytes, or one of them.
+
+    Each from one byte up to another, with the number of records before it, and its share. Blocks
+    say how long they are, so that only their beginnings are read.
+    """
+    files, inside = filesystem(path)
+    with open_stored(files, inside) as file:
+        fastavro.block_reader(file)
+        start = place = file.tell()
+        end = file.seek(0, io.SEEK_END)
+        first = records = 0
+        while place < end:
+            file.seek(place)
+            count, size = _number(file), _number(file)
+            behind = file.tell() + size + MARKER
+            if count < 0 or size < 0 or behind > end:
+                raise ValueError(f"no block begins at byte {place}")
+            if place > start and (behind - start) / end > most:
+                yield (start, place), first, (place - start) / end
+                start, first, records = place, first + records, 0
+            place, records = behind, records + count
+        yield (start, place), first, (place - start) / end
+
+
+def _number(file: IO[bytes]) -> int:
+    """A number of a block's beginning: seven bits a byte, its sign in the lowest one."""
+    value = shift = 0
+    while True:
+        byte = file.read(1)[0]
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1)
+
+
+def _opened(path: str, span: tuple[int, int] | None) -> IO[bytes]:
+    files, inside = filesystem(path)
+    file = open_stored(files, inside)
+    if span is None:
+        return file
+    with file:
+        fastavro.block_reader(file)
+        header = file.tell()
+        file.seek(0)
+        head = file.read(header)
+        file.seek(span[0])
+        return io.BytesIO(head + file.read(span[1] - span[0]))
 
 
 def _with_texts(record: dict[str, Any], wanted: Collection[str] | None) -> dict[str, Any]:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from py4j.protocol import Py4JJavaError
 from pyarrow import fs
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import SparkSession
 
-from rivermark.ingest.source.files.driver_reader import payloads_of, reader_of
 from rivermark.ingest.source.files.file_probe import one_line
-from rivermark.ingest.source.files.options import FileOptions
-from rivermark.ingest.source.files.spark_reader import read_files
 from rivermark.ingest.source.files.stored_file import StoreFault
 from rivermark.lake.filesystem import filesystem
-from rivermark.model.source import Diagnose, PlannedSplit
+from rivermark.model.source import Diagnose, Piece, PlannedSplit
 
 PASSING: Final = (
     "Permission denied",
@@ -39,11 +35,9 @@ SPARK_ERRORS: Final = (PySparkException, Py4JJavaError, OSError, ValueError)
 
 
 def damaged_files(
-    spark: SparkSession,
     files: Sequence[PlannedSplit],
-    options: FileOptions,
+    pieces_of: Callable[[PlannedSplit], Sequence[Piece]],
     parse: Diagnose,
-    wanted: Collection[str] | None = None,
 ) -> dict[str, str]:
     """Read each file alone; returns the reason for each that can never be read.
 
@@ -55,20 +49,13 @@ def damaged_files(
         if vanished(file.path):
             damaged[file.name] = "file_vanished"
             continue
-        if reader_of(file) != "lines":
-            try:
-                fault = decoding_fault(payloads_of(file, options, wanted))
-            except StoreFault:
-                continue
-            if fault is not None:
-                damaged[file.name] = f"file_corrupt: {fault}"
-                continue
-        else:
-            try:
-                read_files(spark, [file], options).write.format("noop").mode("overwrite").save()
-            except SPARK_ERRORS as error:
-                blame(damaged, file, "file_corrupt", error)
-                continue
+        try:
+            fault = decoding_fault(pieces_of(file))
+        except StoreFault:
+            continue
+        if fault is not None:
+            damaged[file.name] = f"file_corrupt: {fault}"
+            continue
         try:
             parse(file)
         except AnalysisException:
@@ -78,15 +65,16 @@ def damaged_files(
     return damaged
 
 
-def decoding_fault(payloads: Iterable[object]) -> str | None:
-    """What is wrong with the file of these payloads, found by reading it; None where nothing is.
+def decoding_fault(pieces: Iterable[Piece]) -> str | None:
+    """What is wrong with the file of these pieces, found by reading it; None where nothing is.
 
     Raises:
         StoreFault: the store does not deliver the file now.
     """
     try:
-        for _ in payloads:
-            pass
+        for piece in pieces:
+            for _ in piece.read():
+                pass
     except StoreFault:
         raise
     except Exception as error:

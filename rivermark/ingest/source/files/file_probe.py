@@ -56,8 +56,9 @@ PACKED_MARKS: Final = (
     (b"\x28\xb5\x2f\xfd", "zstandard"),
     (b"\x04\x22\x4d\x18", "lz4"),
     (b"PK\x03\x04", "zip"),
+    *((b"BZh%d1AY&SY" % level, "bzip2") for level in range(1, 10)),
 )
-"""How packed bytes begin, and no text does. Not bzip2, which Spark unpacks by a file's name."""
+"""How packed bytes begin, and no text does."""
 
 
 @dataclass(frozen=True)

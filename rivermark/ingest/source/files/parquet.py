@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
 
 from rivermark.ingest.source.files.stored_file import open_stored
 from rivermark.ingest.source.json_rows import json_records
-from rivermark.ingest.source.payload import RECORDS, JsonRecords, arrow_records
+from rivermark.ingest.source.payload import JsonRecords
 from rivermark.lake.filesystem import filesystem
 
 ROWS: Final = 16_384
 """Rows that are decoded at once."""
 BATCH_BYTES: Final = 8 << 20
 """About so many bytes are decoded at once, where rows are wide."""
-TASKS_A_CORE: Final = 4
-
-
-@dataclass(frozen=True)
-class RowGroup:
-    """A row group of a file: the piece that a task reads. `first` counts the rows before it."""
-
-    uri: str
-    path: str
-    number: int
-    first: int
 
 
 def open_parquet(path: str) -> pq.ParquetFile:
@@ -44,17 +30,12 @@ def open_parquet(path: str) -> pq.ParquetFile:
     )
 
 
-def parquet_payloads(
-    path: str, wanted: Collection[str] | None, groups: Sequence[int] | None = None
-) -> Iterator[pa.StringArray]:
-    """The rows of a file, or of some of its row groups, as JSON objects; batch after batch."""
-    return (records.payloads for records in parquet_records(path, wanted, groups))
-
-
 def parquet_records(
     path: str, wanted: Collection[str] | None, groups: Sequence[int] | None = None
 ) -> Iterator[JsonRecords]:
-    """The same with the texts of their columns.
+    """The rows of a file, or of some of its row groups, as JSON objects; batch after batch.
+
+    With the texts of their columns.
 
     Raises:
         ValueError: a row group has another number of rows than it says; and whatever Arrow raises.
@@ -78,31 +59,20 @@ def parquet_records(
                 raise ValueError(f"row group {number} has {read} rows instead of {group.num_rows}")
 
 
-def read_parquet(
-    spark: SparkSession, paths: Sequence[tuple[str, str]], wanted: Collection[str] | None
-) -> DataFrame:
-    """The rows of files (URI, path) as the columns that `read_files` documents; a task a group."""
-    groups: list[RowGroup] = []
-    for uri, path in paths:
-        with open_parquet(path) as file:
-            first = 0
-            for number in range(file.metadata.num_row_groups):
-                groups.append(RowGroup(uri, path, number, first))
-                first += file.metadata.row_group(number).num_rows
+def row_groups(path: str, most: float) -> Iterator[tuple[tuple[int, ...], int, float]]:
+    """Row groups that follow each other, up to this share of the file's rows, or one of them.
 
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for part in batch["id"].to_pylist():
-                yield from _records(part, groups[part], wanted)
-
-    tasks = max(1, min(len(groups), TASKS_A_CORE * spark.sparkContext.defaultParallelism))
-    return spark.range(0, len(groups), 1, tasks).mapInArrow(read, RECORDS)
-
-
-def _records(
-    part: int, group: RowGroup, wanted: Collection[str] | None
-) -> Iterator[pa.RecordBatch]:
-    place = group.first
-    for payloads in parquet_payloads(group.path, wanted, [group.number]):
-        yield arrow_records(group.uri, payloads, part, place)
-        place += len(payloads)
+    Each with the number of rows before it, and its share.
+    """
+    with open_parquet(path) as file:
+        counts = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
+    total = max(sum(counts), 1)
+    groups: list[int] = []
+    first = rows = 0
+    for number, count in enumerate(counts):
+        if groups and (rows + count) / total > most:
+            yield tuple(groups), first, rows / total
+            groups, first, rows = [], first + rows, 0
+        groups.append(number)
+        rows += count
+    yield tuple(groups), first, rows / total

@@ -10,22 +10,20 @@ from pyspark.sql import SparkSession
 
 from rivermark.ingest.source.files.archive import Archive
 from rivermark.ingest.source.files.corrupt_files import damaged_files
-from rivermark.ingest.source.files.driver_reader import records_of
 from rivermark.ingest.source.files.file_probe import FileProbe, format_of
 from rivermark.ingest.source.files.listing import EPOCH, LandedFile, LandedFiles
 from rivermark.ingest.source.files.options import FileOptions
+from rivermark.ingest.source.files.pieces import pieces_of
 from rivermark.ingest.source.files.seen_files import SeenFiles
-from rivermark.ingest.source.files.spark_reader import read_files
-from rivermark.ingest.source.payload import driver_records
-from rivermark.ingest.spark_internals import hadoop_uri
 from rivermark.model.source import (
+    PIECE_BYTES,
     Backlog,
     Diagnose,
     Discovery,
     Limit,
+    Piece,
     PlannedSplit,
     PlanRows,
-    Records,
     SourceReader,
     Split,
     Waiting,
@@ -129,23 +127,22 @@ class FileReader(SourceReader):
         weights = [weight_of(f.name, format_of(f.name, self._options), f.size) for f in files]
         return Backlog(len(files), sum(weights), min((f.modified_at for f in files), default=None))
 
-    def read(self, spark: SparkSession, splits: Sequence[PlannedSplit], *, small: bool) -> Records:
-        """Read small batches in the driver, all others on Spark."""
-        splits = self._where_they_lie(splits)
-        payloads = records_of(splits, self._options, self._landed.wanted) if small else None
-        if payloads is None:
-            return Records(
-                read_files(spark, splits, self._options, self._landed.wanted),
-                [hadoop_uri(spark, s.path) for s in splits],
-            )
-        return driver_records(payloads)
+    def pieces(
+        self, spark: SparkSession, splits: Sequence[PlannedSplit], most_bytes: int
+    ) -> Sequence[Piece]:
+        """Cut large files into pieces."""
+        return [piece for split in splits for piece in self._pieces(split, most_bytes)]
+
+    def _pieces(self, split: PlannedSplit, most_bytes: int) -> list[Piece]:
+        lying = replace(split, path=self._landed.path(split.name))
+        return pieces_of(lying, self._options, self._landed.wanted, most_bytes)
 
     def diagnose(
         self, spark: SparkSession, splits: Sequence[PlannedSplit], parse: Diagnose
     ) -> Mapping[str, str]:
         """Read each file alone, and name those that are damaged or gone."""
         lying = self._where_they_lie(splits)
-        return damaged_files(spark, lying, self._options, parse, self._landed.wanted)
+        return damaged_files(lying, lambda file: self._pieces(file, PIECE_BYTES), parse)
 
     def committed(self, splits: Sequence[PlannedSplit]) -> None:
         """Archive the files, where that is declared."""

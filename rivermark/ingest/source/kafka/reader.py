@@ -10,7 +10,8 @@ from functools import cached_property
 from itertools import groupby
 from typing import Final
 
-import pyarrow as pa
+import numpy as np
+import pyarrow.compute as pc
 from confluent_kafka import Consumer
 from pyspark.sql import SparkSession
 
@@ -18,15 +19,16 @@ from rivermark.ingest.source.kafka.cluster import BrokersUnreachable, Cluster, E
 from rivermark.ingest.source.kafka.losses import CUT_OFF, loss_of, lost
 from rivermark.ingest.source.kafka.messages import Reading
 from rivermark.ingest.source.kafka.options import ConsumerGroup, KafkaOptions
+from rivermark.ingest.source.kafka.pieces import OffsetsPiece, pieces_of
 from rivermark.ingest.source.kafka.position import Gaps, Partition, Position, Range, positions
 from rivermark.ingest.source.kafka.rounds import rounds
-from rivermark.ingest.source.kafka.spark_reader import read_on_spark
 from rivermark.model.errors import RivermarkError
 from rivermark.model.source import (
     LOST,
     Backlog,
     Discovery,
     Part,
+    Piece,
     PlannedSplit,
     PlanRows,
     Records,
@@ -280,8 +282,10 @@ class KafkaReader(SourceReader):
         for _, group in groupby(ready, key=lambda split: Range.of_split(split).round):
             yield [*group]
 
-    def read(self, spark: SparkSession, splits: Sequence[PlannedSplit], *, small: bool) -> Records:
-        """Read the ranges by one consumer in the driver, or by one in each of Spark's workers."""
+    def pieces(
+        self, spark: SparkSession, splits: Sequence[PlannedSplit], most_bytes: int
+    ) -> Sequence[Piece]:
+        """Cut the ranges by their offsets."""
         ranges = [self._gaps.without(Range.of_split(split)) for split in splits]
         topics = self._cluster.topics({each.topic for each in ranges})
         # A topic that was made again may lack partitions; then nothing of it is asked for.
@@ -296,25 +300,23 @@ class KafkaReader(SourceReader):
                     f"{each.end - 1} were planned, and a transaction that is open holds back what "
                     f"follows {ends[each.of].behind - 1}: it has to end before they are read"
                 )
-        if not small:
-            names = [split.name for split in splits]
-            return Records(
-                read_on_spark(spark, self._reading, dict(zip(names, ranges, strict=True))), names
-            )
-        rows = self._reading.rows(self._consumer, ranges)
-        self._learn(ranges, rows)
-        columns = {
-            "_split": pa.array([n for n, own in enumerate(rows) for _ in own], pa.int32()),
-            "_row": pa.array([offset for own in rows for offset, _ in own], pa.int64()),
-            "payload": pa.array([text for own in rows for _, text in own], pa.string()),
-        }
-        return Records(pa.table(columns))
+        sizes = [self._message_bytes.get(each.topic, MESSAGE_BYTES) for each in ranges]
+        names = [split.name for split in splits]
+        named = zip(names, ranges, sizes, strict=True)
+        return [*pieces_of(named, self._reading, most_bytes)]
 
-    def _learn(self, ranges: Sequence[Range], rows: Sequence[Sequence[tuple[int, str]]]) -> None:
-        """Remember how large messages were: planned batches are as large as that says."""
-        for each, own in zip(ranges, rows, strict=True):
-            if own:
-                self._message_bytes[each.topic] = sum(len(text) for _, text in own) / len(own)
+    def read(self, piece: Piece) -> Iterator[Records]:
+        """Read a piece by the reader's own consumer, and learn how large messages are."""
+        assert isinstance(piece, OffsetsPiece)  # noqa: S101 - no other ones are cut here
+        records = piece.read_by(self._consumer)
+        places = records.rows["_split"].to_numpy()
+        lengths = pc.binary_length(records.rows["payload"]).to_numpy()
+        counts = np.bincount(places, minlength=len(piece.ranges))
+        sizes = np.bincount(places, lengths, minlength=len(piece.ranges))
+        for each, count, size in zip(piece.ranges, counts, sizes, strict=True):
+            if count:
+                self._message_bytes[each.topic] = float(size / count)
+        yield records
 
     def backlog(self) -> Backlog:
         """How much of all partitions is not planned; looks at the first message of each."""

@@ -1,6 +1,6 @@
 """Tables of other writers, with the features of the Delta protocol that Spark can write.
 
-Read as Spark reads them, whether a version is small or large, or refused with a sentence.
+Read as Spark reads them, in pieces of any size, or refused with a sentence.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -81,14 +80,11 @@ def planned(reader: SourceReader, batch: int) -> list[PlannedSplit]:
 
 
 def payloads(
-    spark: SparkSession, reader: SourceReader, splits: list[PlannedSplit], *, small: bool
+    spark: SparkSession, reader: SourceReader, splits: list[PlannedSplit], most: int
 ) -> list[dict[str, object]]:
     """The rows as they reach the parser."""
-    rows = reader.read(spark, splits, small=small).rows
-    if isinstance(rows, pa.Table):
-        texts = rows["payload"].to_pylist()
-    else:
-        texts = [row["payload"] for row in rows.collect()]
+    parts = [each for piece in reader.pieces(spark, splits, most) for each in reader.read(piece)]
+    texts = [text for each in parts for text in each.rows["payload"].to_pylist()]
     return sorted((json.loads(text) for text in texts), key=str)
 
 
@@ -107,14 +103,14 @@ def test_a_table_of_another_writer_is_read_as_spark_reads_it(
     reader = DeltaSource(table=str(table)).open("")
     splits = planned(reader, 0)
     expected = as_spark_reads(spark, table)
-    for small in (True, False):
-        assert payloads(spark, reader, splits, small=small) == expected, f"{feature} {small}"
+    for most in (1, 1 << 20):
+        assert payloads(spark, reader, splits, most) == expected, f"{feature} {most}"
 
     sql("INSERT INTO {t} SELECT * FROM {t} WHERE id = 1")
     news = planned(reader, 1)
     one = [row for row in expected if row["id"] == 1]
-    for small in (True, False):
-        assert payloads(spark, reader, news, small=small) == one, f"{feature} {small}"
+    for most in (1, 1 << 20):
+        assert payloads(spark, reader, news, most) == one, f"{feature} {most}"
 
     assert list(faults_of_log(str(table))) == []
     problems = [data_file_problem(file) for file in data_files(str(table))]
@@ -136,8 +132,8 @@ def test_rows_that_a_deletion_vector_takes_out_end_a_reading_by_appends(
     with pytest.raises(RivermarkError, match=r"deletes rows \(DELETE\)"):
         appends.discover()
     news = planned(feed, 1)
-    for small in (True, False):
-        rows = payloads(spark, feed, news, small=small)
+    for most in (1, 1 << 20):
+        rows = payloads(spark, feed, news, most)
         assert [(row["_change_type"], row["id"]) for row in rows] == [("delete", 2)]
 
 
@@ -150,8 +146,8 @@ def test_a_shallow_clone_is_read_from_the_files_of_its_source(
     reader = DeltaSource(table=str(clone)).open("")
     splits = planned(reader, 0)
 
-    for small in (True, False):
-        assert payloads(spark, reader, splits, small=small) == as_spark_reads(spark, clone)
+    for most in (1, 1 << 20):
+        assert payloads(spark, reader, splits, most) == as_spark_reads(spark, clone)
 
 
 def test_files_of_compacted_and_unfinished_commits_are_no_versions(
@@ -167,7 +163,7 @@ def test_files_of_compacted_and_unfinished_commits_are_no_versions(
     splits = planned(reader, 0)
 
     assert [split.name for split in splits] == [f"version-{n:020d}" for n in (1, 2)]
-    for small in (True, False):
-        rows = payloads(spark, reader, splits, small=small)
+    for most in (1, 1 << 20):
+        rows = payloads(spark, reader, splits, most)
         assert [row["id"] for row in rows] == [1, 2, 3, 4, 5]
     assert list(faults_of_log(str(tmp_path / "elsewhere"))) == []

@@ -10,7 +10,8 @@ from typing import Literal
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from pyspark.sql import DataFrame, SparkSession
+from deltalake.exceptions import DeltaProtocolError
+from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType
 
 from rivermark import Contract, DeltaSource, Field, Ingest, RivermarkError, Source
@@ -152,8 +153,11 @@ def test_partitioned_tables_give_all_their_columns(spark: SparkSession, tmp_path
 
 @pytest.mark.long
 @pytest.mark.parametrize("changes", ["appends", "feed"])
-def test_a_row_is_the_same_whether_its_version_is_small_or_large(
-    spark: SparkSession, tmp_path: Path, changes: Literal["appends", "feed"]
+def test_a_row_is_the_same_in_pieces_of_any_size_and_where_spark_reads_it(
+    spark: SparkSession,
+    tmp_path: Path,
+    changes: Literal["appends", "feed"],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As one of Parquet: floats by their shortest text, bytes as text where they are UTF-8."""
     columns = {
@@ -175,11 +179,18 @@ def test_a_row_is_the_same_whether_its_version_is_small_or_large(
     reader.planned(splits)
     splits += [PlannedSplit(**vars(s), batch=1, landed_at=now) for s in reader.discover().ready]
 
-    near, far = (reader.read(spark, splits, small=small).rows for small in (True, False))
-    assert isinstance(near, pa.Table)
-    assert isinstance(far, DataFrame)
-    payloads = near["payload"].to_pylist()
-    assert sorted(payloads) == sorted(row["payload"] for row in far.collect())
+    def read(most: int) -> list[str]:
+        parts = [r for piece in reader.pieces(spark, splits, most) for r in reader.read(piece)]
+        return [text for each in parts for text in each.rows["payload"].to_pylist()]
+
+    def refuse(*_: object) -> None:
+        raise DeltaProtocolError("a feature that Spark alone reads")
+
+    payloads = read(1 << 20)
+    assert read(1) == payloads
+    monkeypatch.setattr("rivermark.ingest.source.delta_table.dataset_of", refuse)
+    monkeypatch.setattr("rivermark.ingest.source.delta_table._DeltaReader._changes", refuse)
+    assert sorted(read(1)) == sorted(payloads)
     assert [payload.split(',"at"')[0] for payload in payloads[:3]] == [
         '{"float":0.0025,"double":0.00001,"amount":1.100000000000000000,"Note":"n","geom":"n"',
         '{"double":1e+22,"Note":"\ufffd","geom":"6Q=="',

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -57,8 +56,8 @@ def poll(reader: SourceReader) -> list[Split]:
 
 def records(reader: SourceReader, *splits: Split) -> list[dict[str, Any]]:
     spark, planned = cast(SparkSession, None), cast(list[PlannedSplit], splits)
-    rows = cast(pa.Table, reader.read(spark, planned, small=True).rows)
-    return [json.loads(payload) for payload in rows["payload"].to_pylist()]
+    parts = [each for piece in reader.pieces(spark, planned, 99) for each in reader.read(piece)]
+    return [json.loads(text) for each in parts for text in each.rows["payload"].to_pylist()]
 
 
 def test_no_value_of_a_column_stops_the_stream_or_is_changed(shop: Connection) -> None:

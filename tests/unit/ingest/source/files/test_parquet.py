@@ -21,7 +21,7 @@ from pyarrow import fs
 
 from rivermark import FileSource
 from rivermark.ingest.source.files.file_probe import probe_file
-from rivermark.ingest.source.files.parquet import parquet_payloads
+from rivermark.ingest.source.files.parquet import parquet_records
 from rivermark.ingest.source.json_rows import json_objects
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -33,7 +33,9 @@ def payloads(
 ) -> list[str]:
     path = tmp_path / "a.parquet"
     pq.write_table(table, path, **options)
-    return [text for batch in parquet_payloads(str(path), wanted) for text in batch.to_pylist()]
+    return [
+        text for batch in parquet_records(str(path), wanted) for text in batch.payloads.to_pylist()
+    ]
 
 
 def values(tmp_path: Path, column: pa.Array, **options: Any) -> list[str]:
@@ -196,7 +198,7 @@ def test_a_damaged_file_raises_or_has_all_its_rows(tmp_path: Path) -> None:
         if probe.status == "rejected":
             continue
         try:
-            assert sum(len(batch) for batch in parquet_payloads(str(path), None)) == 300
+            assert sum(len(batch) for batch in parquet_records(str(path), None)) == 300
         except (OSError, ValueError):
             raised += 1
     assert raised > 20
@@ -299,10 +301,10 @@ def test_a_page_that_is_not_what_its_checksum_says_makes_the_file_corrupt(tmp_pa
     path = tmp_path / "a.parquet"
     table = pa.table({"v": [float(n) for n in range(50)]})
     pq.write_table(table, path, write_page_checksum=True, compression="none", use_dictionary=False)
-    assert len(next(parquet_payloads(str(path), None))) == 50
+    assert len(next(parquet_records(str(path), None))) == 50
 
     content = bytearray(path.read_bytes())
     content[content.index(struct.pack("<d", 7.0)) + 6] ^= 4  # 6.0
     path.write_bytes(content)
     with pytest.raises(OSError, match="CRC"):
-        [*parquet_payloads(str(path), None)]
+        [*parquet_records(str(path), None)]

@@ -1,0 +1,96 @@
+"""Records as the parser takes them: each with what is known of its split."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import StringType, StructField, StructType
+
+from rivermark.lake.schema import arrow_schema
+from rivermark.model.contract import RAW_SCHEMA
+from rivermark.model.source import Piece, PlannedSplit, Records
+
+KNOWN: Final = arrow_schema(
+    StructType(
+        [
+            *(field for field in RAW_SCHEMA.fields if field.name not in ("_row", "payload")),
+            StructField("_head", StringType()),
+        ]
+    )
+)
+"""What is known of a split before its first row is read."""
+LINES: Final = KNOWN.append(pa.field("_row", pa.int64())).append(pa.field("payload", pa.string()))
+
+
+@dataclass(frozen=True)
+class KnownSplits:
+    """What is known of each of some splits, a row each; `names` are their names, in order."""
+
+    names: tuple[str, ...]
+    rows: pa.Table
+
+    @classmethod
+    def of(
+        cls, splits: Sequence[PlannedSplit], now: datetime, is_head: Callable[[PlannedSplit], bool]
+    ) -> KnownSplits:
+        """By the plan, as read `now`; `is_head` says whether a split's head is no record."""
+        rows = [
+            {
+                "_file": s.name,
+                "_ingest_batch": s.batch,
+                "_arrival": s.batch,
+                "_landed_at": s.landed_at,
+                "_ingested_at": now,
+                "_format": s.format,
+                "_columns": s.columns,
+                "_head": s.head if s.head and is_head(s) else None,
+            }
+            for s in splits
+        ]
+        return cls(tuple(s.name for s in splits), pa.Table.from_pylist(rows, KNOWN))
+
+    def only(self, names: Iterable[str]) -> KnownSplits:
+        """Of these splits alone."""
+        wanted = {*names}
+        kept = [n for n, name in enumerate(self.names) if name in wanted]
+        return KnownSplits(tuple(self.names[n] for n in kept), self.rows.take(pa.array(kept, "i4")))
+
+    def lines(self, records: Records) -> pa.Table:
+        """The records with what is known of their splits."""
+        lines = self.rows.take(self._places(records))
+        for name in ("_row", "payload"):
+            lines = lines.append_column(name, records.rows[name])
+        return lines
+
+    def nbytes(self, records: Records) -> int:
+        """Bytes of these lines: short ones behind a long header are larger than their file."""
+        widths = sum(
+            pc.fill_null(pc.binary_length(self.rows[name]), 0).to_numpy().astype(np.int64)
+            for name in ("_file", "_columns", "_head")
+        )
+        counts = np.bincount(self._places(records).to_numpy(), minlength=len(self.names))
+        return int(widths @ counts) + int(records.rows.nbytes)
+
+    def _places(self, records: Records) -> pa.ChunkedArray:
+        own = {name: n for n, name in enumerate(self.names)}
+        places = pa.array([own[name] for name in records.splits], pa.int32())
+        return pc.take(places, records.rows["_split"])
+
+
+def read_numbered(
+    pieces: Iterable[Piece], read: Callable[[Piece], Iterable[Records]]
+) -> Iterator[Records]:
+    """The records of pieces that follow each other, each numbered behind the one before."""
+    seen: dict[str, int] = {}
+    for piece in pieces:
+        behind = seen.get(piece.splits[0], 0)
+        for records in read(piece if piece.first is not None else replace(piece, first=behind)):
+            if records.rows.num_rows:
+                seen[records.splits[-1]] = records.rows["_row"][-1].as_py()
+            yield records

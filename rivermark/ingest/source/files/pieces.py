@@ -1,0 +1,138 @@
+"""Landed files cut into pieces: bytes of a text, row groups of Parquet, blocks of Avro."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+
+from rivermark.ingest.source.files.avro import avro_payloads, avro_spans
+from rivermark.ingest.source.files.file_probe import is_packed
+from rivermark.ingest.source.files.lines import CHUNK_BYTES, count_lines, line_starts, lines_of
+from rivermark.ingest.source.files.options import FileOptions
+from rivermark.ingest.source.files.parquet import parquet_records, row_groups
+from rivermark.ingest.source.files.stored_file import open_stored
+from rivermark.ingest.source.payload import JsonRecords, Payloads, numbered
+from rivermark.lake.filesystem import filesystem
+from rivermark.model.source import Piece, PlannedSplit, Records
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilePiece(Piece):
+    """A part of a file."""
+
+    path: str
+
+    def read(self) -> Iterator[Records]:
+        """Its records, numbered along the file."""
+        first = self.first or 0
+        for payloads in self.payloads():
+            yield numbered(self.splits[0], payloads, first)
+            first += len(payloads)
+
+    def payloads(self) -> Iterator[Payloads]:
+        """The payloads, some at a time."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextPiece(FilePiece):
+    """Lines of a text from one byte up to another, or to its end; a gzipped one is whole."""
+
+    encoding: str
+    start: int = 0
+    end: int | None = None
+
+    def payloads(self) -> Iterator[Payloads]:
+        """The lines."""
+        return lines_of(self._chunks(), self.encoding)
+
+    def count(self) -> int:
+        """The lines between the two bytes, which are not decoded for that."""
+        return count_lines(self._chunks())
+
+    def _chunks(self) -> Iterator[bytes]:
+        store, inside = filesystem(self.path)
+        with open_stored(store, inside) as file:
+            if is_packed(self.path):
+                # Zeros behind the last member are padding.
+                with gzip.GzipFile(fileobj=file) as text:
+                    yield from iter(lambda: text.read(CHUNK_BYTES), b"")
+                return
+            file.seek(self.start)
+            left = self.end - self.start if self.end is not None else None
+            while chunk := file.read(CHUNK_BYTES if left is None else min(CHUNK_BYTES, left)):
+                yield chunk
+                left = None if left is None else left - len(chunk)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParquetPiece(FilePiece):
+    """Row groups of a file, all of them where none are named."""
+
+    wanted: Collection[str] | None
+    groups: tuple[int, ...] | None = None
+
+    def payloads(self) -> Iterator[Payloads]:
+        """The rows as JSON objects."""
+        return iter(parquet_records(self.path, self.wanted, self.groups))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AvroPiece(FilePiece):
+    """Blocks of a file between two bytes, or all of it."""
+
+    wanted: Collection[str] | None
+    span: tuple[int, int] | None = None
+
+    def payloads(self) -> Iterator[Payloads]:
+        """The records as JSON objects."""
+        return map(JsonRecords, avro_payloads(self.path, self.wanted, self.span))
+
+
+def pieces_of(
+    file: PlannedSplit, options: FileOptions, wanted: Collection[str] | None, most_bytes: int
+) -> list[Piece]:
+    """The pieces of a file in their order; one that is gone or damaged is found out by reading.
+
+    `wanted` are the columns that the contract knows, in lower case.
+    """
+    whole = _whole(file, options, wanted)
+    if file.weight <= most_bytes or is_packed(file.path):
+        return [whole]
+    try:
+        return [*_cut(whole, most_bytes)]
+    except Exception:
+        # Cutting decodes a part of the file, and a decoder raises anything over damaged bytes.
+        return [whole]
+
+
+def _whole(
+    file: PlannedSplit, options: FileOptions, wanted: Collection[str] | None
+) -> TextPiece | ParquetPiece | AvroPiece:
+    splits, weight, path = (file.name,), file.weight, file.path
+    if file.format == "parquet":
+        return ParquetPiece(splits=splits, weight=weight, path=path, wanted=wanted)
+    if file.format == "avro":
+        return AvroPiece(splits=splits, weight=weight, path=path, wanted=wanted)
+    return TextPiece(splits=splits, weight=weight, path=path, encoding=options.encoding)
+
+
+def _cut(whole: TextPiece | ParquetPiece | AvroPiece, most_bytes: int) -> Iterator[Piece]:
+    match whole:
+        case TextPiece():
+            store, inside = filesystem(whole.path)
+            with open_stored(store, inside) as file:
+                starts = line_starts(file, most_bytes)
+            ends = [*starts[1:], None]
+            for start, end in zip(starts, ends, strict=True):
+                weight = (whole.weight if end is None else end) - start
+                first = None if start else 0
+                yield replace(whole, start=start, end=end, weight=weight, first=first)
+        case ParquetPiece():
+            for groups, first, share in row_groups(whole.path, most_bytes / whole.weight):
+                weight = int(whole.weight * share)
+                yield replace(whole, groups=groups, first=first, weight=weight)
+        case AvroPiece():
+            for span, first, share in avro_spans(whole.path, most_bytes / whole.weight):
+                yield replace(whole, span=span, first=first, weight=int(whole.weight * share))
