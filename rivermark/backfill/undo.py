@@ -77,7 +77,7 @@ def undo(settings: Settings, stream: Stream, name: str, *, run_id: str) -> Repro
             inputs={each.table.name: each.before for each in made},
             because=name,
         )
-        if pending := owed_days(lake, stream, made):
+        if pending := pending_days_after(lake, stream, made):
             add_pending(lake, done.id, {stream.name: pending}, run_id)
         for each in made:
             _restore(lake, stream, done, each)
@@ -88,7 +88,7 @@ def undo(settings: Settings, stream: Stream, name: str, *, run_id: str) -> Repro
     return done
 
 
-def owed_days(lake: Lake, stream: Stream, made: Sequence[Replacement]) -> set[date]:
+def pending_days_after(lake: Lake, stream: Stream, made: Sequence[Replacement]) -> set[date]:
     """Days whose inputs have other rows than what is restored was made of.
 
     All of a reprocessing that followed from another cause; of one that was ordered by hand, those
