@@ -248,7 +248,7 @@ class Admission:
                 return None
             read.append(records)
         lines = pa.concat_tables([LINES.empty_table(), *map(known.lines, read)])
-        return self._driver_parser.parse(lines, placed((r.rows.num_rows, r.texts) for r in read))
+        return self._driver_parser.parse(lines, placed((r.rows.num_rows, r.columns) for r in read))
 
     def _is_head(self, split: PlannedSplit) -> bool:
         """Whether a CSV header has all required columns.

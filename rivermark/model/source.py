@@ -147,32 +147,25 @@ def grouped(splits: Sequence[Split], limit: Limit) -> Iterator[list[Split]]:
 
 
 @dataclass(frozen=True)
-class ColumnTexts:
-    """Columns of which consecutive records were made: the text that each value is in its payload.
+class Columns:
+    """The columns that consecutive records were made of, from the place `first` on.
 
-    `columns` are all names of the payloads in their order, each with its texts (of Arrow, also as a
-    dictionary; null where a record has no such value) or None where they are not known. Texts are
-    as they stand between a JSON text's quotes.
+    Those that the contract knows, each by a name of its own in any letter case; values are those of
+    the payload, and texts are UTF-8 or have replacement characters there.
     """
 
     first: int
-    count: int
-    columns: Sequence[tuple[str, pa.Array | None]]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the texts."""
-        return sum(texts.nbytes for _, texts in self.columns if texts is not None)
+    rows: pa.RecordBatch
 
 
-def placed(parts: Iterable[tuple[int, Sequence[ColumnTexts]]]) -> tuple[ColumnTexts, ...]:
-    """The texts of records that stand one behind the other: the number of each part, and its."""
-    texts: list[ColumnTexts] = []
+def placed(parts: Iterable[tuple[int, Sequence[Columns]]]) -> tuple[Columns, ...]:
+    """The columns of records that stand one behind the other: the number of each part, and its."""
+    columns: list[Columns] = []
     first = 0
     for count, own in parts:
-        texts += [replace(each, first=first + each.first) for each in own]
+        columns += [replace(each, first=first + each.first) for each in own]
         first += count
-    return tuple(texts)
+    return tuple(columns)
 
 
 @dataclass(frozen=True)
@@ -180,12 +173,12 @@ class Records:
     """Some records of planned splits, one row each: `_split`, `_row` and `payload`.
 
     `_split` is the place of its split's name in `splits`, `_row` the record's place in that split.
-    `texts` are of some of the records: what is known need not be read in their payloads.
+    `columns` are of records that were typed before: those are cast, and their payloads not read.
     """
 
     splits: Sequence[str]
     rows: pa.Table
-    texts: Sequence[ColumnTexts] = ()
+    columns: Sequence[Columns] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from rivermark.model.json_numbers import json_text
+from rivermark.model.json_text import json_text
 
 NUMBERS: Final = {text: float(text) for text in ("NaN", "Infinity", "-Infinity")}
 """The texts that stand for numbers that JSON lacks."""

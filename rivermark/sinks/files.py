@@ -32,6 +32,7 @@ from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import arrow_schema
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
+from rivermark.model.json_text import json_text
 from rivermark.model.sink import (
     BatchIdentity,
     Delivery,
@@ -41,7 +42,7 @@ from rivermark.model.sink import (
     SinkContext,
     SinkWriter,
 )
-from rivermark.sinks.json_rows import json_rows
+from rivermark.sinks.python_rows import python_rows
 
 if TYPE_CHECKING:
     from pyarrow import dataset
@@ -275,9 +276,8 @@ def write_rows(
     """Write the rows in the format, and return how many they are."""
     count = 0
     if kind == "jsonl":
-        encoder = msgspec.json.Encoder()
         for batch in rows:
-            file.write(encoder.encode_lines(json_rows(batch)))
+            file.writelines(json_text(row) + b"\n" for row in python_rows(batch))
             count += batch.num_rows
         return count
     writer = (

@@ -36,9 +36,10 @@ from confluent_kafka import (
 from rivermark.model.client_settings import kafka_settings
 from rivermark.model.errors import RivermarkError
 from rivermark.model.ingest import MILLI
+from rivermark.model.json_text import json_text
 from rivermark.model.sink import BatchIdentity, Rows, SinkContext, SinkWriter
-from rivermark.sinks.json_rows import json_rows
 from rivermark.sinks.kafka_options import DEDUPLICATION_KEY, KafkaSinkOptions
+from rivermark.sinks.python_rows import python_rows
 
 LOG: Final = logging.getLogger("rivermark")
 PATIENCE_SECONDS: Final = 60.0
@@ -79,7 +80,6 @@ class KafkaWriter(SinkWriter):
         self._columns = context.table.schema.fieldNames()
         self._name = ".".join((sink.owner, context.origin.stream, context.table.name, sink.topic))
         self._settings = kafka_settings(sink.brokers, sink.settings)
-        self._encoder = msgspec.json.Encoder()
         self._last: BatchIdentity | None = None
         self._refused: list[RowRefused] = []
         self._problem = ""
@@ -139,8 +139,8 @@ class KafkaWriter(SinkWriter):
             # Windows that close in one batch come in no order; rows of one moment stay as they are.
             table = table.sort_by(self._sink.timestamp)
         for start in range(0, table.num_rows, AT_ONCE):
-            for row in json_rows(table.slice(start, AT_ONCE)):
-                yield row, self._encoder.encode(row)
+            for row in python_rows(table.slice(start, AT_ONCE)):
+                yield row, json_text(row)
 
     def _produce(self, row: Mapping[str, Any], value: bytes, headers: Mapping[str, str]) -> None:
         at: datetime | str | None = row[self._sink.timestamp] if self._sink.timestamp else None
@@ -227,8 +227,8 @@ class KafkaWriter(SinkWriter):
         if not values or values == [None]:
             return None
         if len(values) > 1:
-            return self._encoder.encode(values)
-        text = self._encoder.encode(values[0])
+            return json_text(values)
+        text = json_text(values[0])
         return msgspec.json.decode(text).encode() if text.startswith(b'"') else text
 
     def _check_topic(self, patience: float = PATIENCE_SECONDS) -> None:

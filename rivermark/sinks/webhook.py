@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Final
 
-import msgspec
 import pyarrow as pa
 
 from rivermark.lake.lake import Lake
@@ -34,6 +33,7 @@ from rivermark.model.http_client import (
     resolved_headers,
     server_of,
 )
+from rivermark.model.json_text import json_text
 from rivermark.model.sink import (
     BatchIdentity,
     Delivery,
@@ -45,7 +45,7 @@ from rivermark.model.sink import (
 )
 from rivermark.model.table import Table
 from rivermark.sinks.delta_append import DeltaAppend
-from rivermark.sinks.json_rows import json_rows
+from rivermark.sinks.python_rows import python_rows
 
 UNDELIVERED: Final = struct_type(
     "undelivered_at timestamp, idempotency_key string, body string, reason string, attempts int"
@@ -159,8 +159,8 @@ class _Writer(SinkWriter):
         seen: Counter[str] = Counter()
         at_once = self._sink.rows_at_once
         for start in range(0, rows.num_rows, at_once):
-            objects = json_rows(rows.slice(start, at_once))
-            body = msgspec.json.encode(objects if at_once > 1 else objects[0])
+            objects = python_rows(rows.slice(start, at_once))
+            body = json_text(objects if at_once > 1 else objects[0])
             named = f"{identity.stream}\n{identity.generation}\n{identity.batch}\n".encode()
             digest = hashlib.sha256(named + body).hexdigest()[:32]
             seen[digest] += 1

@@ -22,7 +22,7 @@ from rivermark.ingest.parse.lane_checks import LaneChecks
 from rivermark.ingest.parse.parser import CELLS, Parser
 from rivermark.ingest.parse.projection import PLACE
 from rivermark.ingest.spark_internals import PlannedProjection
-from rivermark.model.source import ColumnTexts
+from rivermark.model.source import Columns
 
 RECORD = "_record"
 ROWS: Final = 20_000
@@ -39,16 +39,16 @@ class DriverParser:
         self._planned: dict[pa.Schema, PlannedProjection] = {}
         self._checks = LaneChecks(spark, parser.contract, partial(parser.zone, spark))
 
-    def parse(self, lines: pa.Table, texts: Sequence[ColumnTexts] = ()) -> pa.Table:
+    def parse(self, lines: pa.Table, known: Sequence[Columns] = ()) -> pa.Table:
         """The lines with what the parser makes of them, in their order.
 
-        `texts` are what is known of the columns that some of them were.
+        `known` are the columns that some of them were.
         """
         lines = lines.combine_chunks()
         payloads, formats, columns = (
             _whole(lines[name]) for name in ("payload", "_format", "_columns")
         )
-        typed = self._parser.lane(self._spark).type(payloads, formats, columns, texts)
+        typed = self._parser.lane(self._spark).type(payloads, formats, columns, known)
         record = self._records(lines)
         parsed, plain = self._checks.checked(lines, typed)
         plain |= ~record

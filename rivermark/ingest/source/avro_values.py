@@ -16,6 +16,8 @@ from uuid import UUID
 import numpy as np
 from fastavro.read import LOGICAL_READERS
 
+from rivermark.model.json_text import far_date, far_time
+
 OWN: Final = "rivermark-"
 """Before the names of logical types in a marked schema. Others in this process keep fastavro's."""
 ENDLESS: Final = "endless"
@@ -94,7 +96,7 @@ def _time(per_second: int, unit: str, zone: tzinfo | None) -> Read:
         try:
             return epoch + timedelta(microseconds=ticks * 1_000_000 // per_second)
         except OverflowError:
-            return f"{ticks} {unit}"
+            return far_time(ticks, unit) + ("Z" if zone else "")
 
     return read
 
@@ -112,7 +114,7 @@ def _date(days: int, *_: Any) -> date | str:
     try:
         return date.fromordinal(EPOCH.toordinal() + days)
     except (OverflowError, ValueError):
-        return f"{days} days"
+        return far_date(days)
 
 
 def _decimal(digits: bytes, schema: Mapping[str, Any], *_: Any) -> Decimal | str:

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import VariantType
 
-from rivermark.ingest.source.json_rows import json_objects, json_records
-from rivermark.ingest.source.payload import JsonRecords, held, joined, numbered
+from rivermark.ingest.source.payload import TypedRecords, held, joined, numbered
+from rivermark.ingest.source.typed_rows import typed_records
 from rivermark.lake.delta import dataset_of, delta_table, read_batches, read_delta
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.integrity.log_check import check_log
@@ -136,7 +136,7 @@ class DataFilesPiece(Piece):
         for batch in read_batches(self.files):
             for name, value in self.more.items():
                 batch = batch.append_column(name, pa.repeat(value, batch.num_rows))
-            yield numbered(self.splits[0], json_records(batch, self.wanted), first)
+            yield numbered(self.splits[0], typed_records(batch, self.wanted), first)
             first += batch.num_rows
 
 
@@ -259,7 +259,7 @@ class _DeltaReader(SourceReader):
         except (DeltaProtocolError, DeltaError):
             # A feature of the table that delta-rs cannot read; Spark reads it, or says why not.
             rows = self._frame(spark, split).toArrow()
-            return held([split], [joined([JsonRecords(each) for each in rows["payload"].chunks])])
+            return held([split], [joined([TypedRecords(each) for each in rows["payload"].chunks])])
 
     def _files(self, split: PlannedSplit, most_bytes: int) -> Iterator[Piece]:
         version = version_of(split.name)
@@ -280,14 +280,14 @@ class _DeltaReader(SourceReader):
             )
             first += files.count_rows()
 
-    def _changes(self, split: PlannedSplit) -> JsonRecords:
+    def _changes(self, split: PlannedSplit) -> TypedRecords:
         version = version_of(split.name)
         changes = delta_table(self._table).load_cdf(version, version)
         rows = pa.RecordBatchReader.from_stream(changes).read_all()
         at = rows.schema.get_field_index(CHANGE[2])
         when = pa.scalar(split.modified_at, pa.timestamp("us", "UTC"))
         rows = rows.set_column(at, CHANGE[2], pa.repeat(when, rows.num_rows))
-        return joined([json_records(batch, self._wanted) for batch in rows.to_reader()])
+        return joined([typed_records(batch, self._wanted) for batch in rows.to_reader()])
 
     def _snapshot_change(self, split: Split) -> dict[str, Any]:
         if not self._feed or not is_snapshot(split.name):
@@ -319,7 +319,7 @@ class _DeltaReader(SourceReader):
 
         def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
-                yield pa.record_batch({"payload": json_objects(batch, wanted)})
+                yield pa.record_batch({"payload": typed_records(batch, wanted).payloads})
 
         return frame.select(*columns).mapInArrow(write, "payload string")
 

@@ -1,49 +1,44 @@
-"""Records as payloads: those that are no text become JSON, which is parsed as landed JSON is."""
+"""Records of a split: their payloads, and the columns of those that were typed before."""
 
 from __future__ import annotations
 
-import json
-import math
-from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, time
-from decimal import Decimal
 from typing import Any, TypeAlias
-from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Row
 
-from rivermark.model.source import ColumnTexts, Piece, PlannedSplit, Records, placed
+from rivermark.model.json_text import json_text
+from rivermark.model.source import Columns, Piece, PlannedSplit, Records, placed
 
 
 @dataclass(frozen=True)
-class JsonRecords:
-    """Rows as JSON objects, with the texts of their columns where those are known."""
+class TypedRecords:
+    """Rows as JSON objects, with the columns that they were where those are known."""
 
     payloads: pa.StringArray
-    texts: tuple[ColumnTexts, ...] = ()
+    columns: tuple[Columns, ...] = ()
 
     def __len__(self) -> int:
         return len(self.payloads)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the payloads and of the columns' texts."""
-        return int(self.payloads.nbytes) + sum(each.nbytes for each in self.texts)
+        """Bytes of the payloads and of the columns."""
+        return int(self.payloads.nbytes + sum(each.rows.nbytes for each in self.columns))
 
 
-Payloads: TypeAlias = "Sequence[str] | pa.StringArray | JsonRecords"
+Payloads: TypeAlias = "Sequence[str] | pa.StringArray | TypedRecords"
 """The records of a split, in their order."""
 
 
-def joined(parts: Sequence[JsonRecords]) -> JsonRecords:
+def joined(parts: Sequence[TypedRecords]) -> TypedRecords:
     """Records one behind the other."""
     payloads = [part.payloads for part in parts]
     whole = pa.concat_arrays(payloads) if parts else pa.array([], pa.string())
-    return JsonRecords(whole, placed([(len(part), part.texts) for part in parts]))
+    return TypedRecords(whole, placed([(len(part), part.columns) for part in parts]))
 
 
 def numbered(split: str, payloads: Payloads, first: int) -> Records:
@@ -56,7 +51,7 @@ def numbered(split: str, payloads: Payloads, first: int) -> Records:
             "payload": _texts(payloads),
         }
     )
-    return Records((split,), rows, payloads.texts if isinstance(payloads, JsonRecords) else ())
+    return Records((split,), rows, payloads.columns if isinstance(payloads, TypedRecords) else ())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,49 +78,11 @@ def _weight(payloads: Payloads) -> int:
 
 
 def _texts(payloads: Payloads) -> pa.StringArray:
-    if isinstance(payloads, JsonRecords):
+    if isinstance(payloads, TypedRecords):
         return payloads.payloads
     return payloads if isinstance(payloads, pa.Array) else pa.array(payloads, pa.string())
 
 
 def json_payload(record: Mapping[str, Any]) -> str:
-    """A record as one JSON object: times as ISO-8601 text, bytes as base64, others as text."""
-    return json_value(record)
-
-
-def json_value(value: Any) -> str:
-    """A value as JSON, in the manner of `json_payload`."""
-    plain = _plain(value)
-    text = json.dumps(plain, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        # Half a character as its escape, with which no text of a field is read.
-        return json.dumps(plain)
-    return text
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON can hold it."""
-    match value:
-        case Row():
-            return _plain(value.asDict())
-        case Mapping():
-            # A text is left as it is: keys that are there twice are texts of a kind of their own.
-            keys = (key if isinstance(key, str) else str(key) for key in value)
-            return dict(zip(keys, map(_plain, value.values()), strict=True))
-        case list() | tuple():
-            return [_plain(each) for each in value]
-        case float() if not math.isfinite(value):
-            return json.dumps(value)
-        case datetime() | date() | time():
-            return value.isoformat()
-        case Decimal() | UUID():
-            return str(value)
-        case bytes() | bytearray() | memoryview():
-            return b64encode(value).decode()
-        case None | bool() | int() | float() | str():
-            return value
-        case _:
-            # Such as an address or a span of time: a column that may be wanted by nothing.
-            return str(value)
+    """A record as one JSON object, with the texts of `rivermark.model.json_text`."""
+    return json_text(Row(record=record).asDict(recursive=True)["record"]).decode()

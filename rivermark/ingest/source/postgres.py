@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 import msgspec
 from pyspark.sql import SparkSession
 
-from rivermark.ingest.source.payload import held, json_payload, json_value
+from rivermark.ingest.source.payload import held, json_payload
 from rivermark.model.bounds import check_above_zero
 from rivermark.model.declared import declared
+from rivermark.model.json_text import json_text
 from rivermark.model.postgres import Database, Session
 from rivermark.model.source import (
     Backlog,
@@ -139,7 +140,7 @@ class _Reader(SourceReader):
         now, last, version = datetime.now(UTC), self._last, None
         if self._source.version is not None:
             row = connection.execute(self._source.version.encode()).fetchone()
-            version = json_value(None if row is None else row[0])
+            version = json_text(None if row is None else row[0]).decode()
             is_due = last is None or last.version != version
         else:
             is_due = last is None or now - datetime.fromisoformat(last.at) >= self._source.every

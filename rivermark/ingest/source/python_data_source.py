@@ -19,9 +19,9 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructType
 
-from rivermark.ingest.source.json_rows import json_objects
 from rivermark.ingest.source.payload import json_payload
 from rivermark.ingest.source.ranges import RangeReader
+from rivermark.ingest.source.typed_rows import typed_records
 from rivermark.model.declared import declared
 from rivermark.model.source import PlannedSplit, Source, SourceReader
 
@@ -109,7 +109,7 @@ class _Reader(RangeReader):
 
     def _payloads(self, item: Any) -> list[str]:
         if isinstance(item, pa.RecordBatch):
-            texts: list[str] = json_objects(item, None).to_pylist()
+            texts: list[str] = typed_records(item, None).payloads.to_pylist()
             return texts
         return [json_payload(dict(zip(self._schema.fieldNames(), item, strict=True)))]
 

@@ -23,8 +23,6 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark.sinks.python_rows import FarTime
-
 TYPES: Final[dict[type[DataType], str]] = {
     ArrayType: "jsonb",
     BinaryType: "bytea",
@@ -70,8 +68,9 @@ def is_nested(kind: DataType) -> bool:
     return column_type(kind) == "jsonb"
 
 
-def spelled(time: FarTime) -> str:
-    """A time that Python has not, as PostgreSQL reads it."""
-    year, era = (time.year, "") if time.year > 0 else (1 - time.year, " BC")
-    clock = "" if time.clock is None else f" {time.clock}+00"
-    return f"{year:04d}-{time.month:02d}-{time.day:02d}{clock}{era}"
+def spelled(time: str) -> str:
+    """A time that Python has not, in ISO 8601, as PostgreSQL reads it."""
+    date, _, clock = time.removesuffix("Z").partition("T")
+    year, month, day = date.rsplit("-", 2)
+    number, era = (int(year), "") if int(year) > 0 else (1 - int(year), " BC")
+    return f"{number:04d}-{month}-{day}{clock and f' {clock}+00'}{era}"

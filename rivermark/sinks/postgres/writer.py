@@ -19,13 +19,13 @@ from rivermark.lake.day_predicates import days_of, is_date, ranges
 from rivermark.lake.schema import arrow_schema
 from rivermark.lake.sql import connection as duckdb_connection
 from rivermark.model.errors import RivermarkError
-from rivermark.model.json_numbers import json_text
+from rivermark.model.json_text import json_text
 from rivermark.model.postgres import Database, Session
 from rivermark.model.sink import BatchIdentity, Rows, SinkContext, SinkWriter
 from rivermark.sinks.delta_upsert import check_keys, in_memory, is_deletion
 from rivermark.sinks.postgres.column_types import is_nested, spelled
 from rivermark.sinks.postgres.target import Held, Target, names_of
-from rivermark.sinks.python_rows import iso_8601, python_rows
+from rivermark.sinks.python_rows import python_rows
 
 NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 """The escape in JSON; behind another backslash it is a text that reads like it."""
@@ -129,7 +129,7 @@ class Writer(SinkWriter):
         nested = [name for name in self._schema.names if is_nested(schema[name].dataType)]
         for start in range(0, rows.num_rows, AT_ONCE):
             part = rows.slice(start, AT_ONCE)
-            within = python_rows(part.select(nested), iso_8601)
+            within = python_rows(part.select(nested))
             for row, texts in zip(python_rows(part.drop(nested), spelled), within, strict=True):
                 for name, value in texts.items():
                     row[name] = None if value is None else self._json(name, value)

@@ -17,9 +17,9 @@ from rivermark import Contract
 from rivermark.ingest.parse.driver_parser import DriverParser
 from rivermark.ingest.parse.parser import DETAILS, PROBLEMS, Parser
 from rivermark.ingest.source.files.parquet import parquet_records
-from rivermark.ingest.source.payload import JsonRecords, joined
+from rivermark.ingest.source.payload import TypedRecords, joined
 from rivermark.model.contract import FLAGS
-from rivermark.model.source import ColumnTexts
+from rivermark.model.source import Columns
 from tests.oracles.columns_of_contracts import rows
 from tests.oracles.lines_of_contracts import (
     CSV_COLUMNS,
@@ -75,13 +75,13 @@ def compare(
     contract: Contract,
     lines: pa.Table,
     least_typed: float = 0.0,
-    texts: Sequence[ColumnTexts] = (),
+    known: Sequence[Columns] = (),
 ) -> None:
     parser = Parser(contract, ",")
     driver = DriverParser(spark, parser)
-    got, wanted = driver.parse(lines, texts), driver.parse_doubtful(lines)
+    got, wanted = driver.parse(lines, known), driver.parse_doubtful(lines)
     # What was read of one batch is remembered for the next.
-    assert driver.parse(lines, texts).equals(got)
+    assert driver.parse(lines, known).equals(got)
     payloads = lines["payload"].to_pylist()
     assert_same(payloads, got, wanted, ["_record"])
     record = wanted["_record"]
@@ -94,7 +94,7 @@ def compare(
     payload, kinds, columns = (
         lines[n].combine_chunks() for n in ("payload", "_format", "_columns")
     )
-    typed = parser.lane(spark).type(payload, kinds, columns, texts)
+    typed = parser.lane(spark).type(payload, kinds, columns, known)
     assert typed.good.mean() >= least_typed
 
 
@@ -130,7 +130,7 @@ def test_both_make_the_same_of_rows_of_parquet(
     spark: SparkSession, tmp_path: Path, seed: int, count: int
 ) -> None:
     wanted = {name.lower() for name in EVERYTHING.spellings()}
-    parts: list[JsonRecords] = []
+    parts: list[TypedRecords] = []
     for part, size in enumerate((count // 2, count, *[count // 40] * 10)):
         path = tmp_path / f"{part}.parquet"
         table = pa.table(rows(1_000 * seed + part, size))
@@ -138,5 +138,5 @@ def test_both_make_the_same_of_rows_of_parquet(
         parts += parquet_records(str(path), wanted)
     records = joined(parts)
     lines = lines_of(records.payloads.to_pylist(), "parquet")
-    compare(spark, EVERYTHING, lines, 0.2, records.texts)
-    assert sum(texts.count for texts in records.texts) > count
+    compare(spark, EVERYTHING, lines, 0.2, records.columns)
+    assert sum(known.rows.num_rows for known in records.columns) > count

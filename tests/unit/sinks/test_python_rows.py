@@ -1,16 +1,19 @@
-"""Times that Python has not, in rows that a sink writes as Python objects."""
+"""Rows that a sink writes as Python objects: times that Python has not, numbers that JSON lacks."""
 
 from __future__ import annotations
 
+import json
+import math
 from datetime import date
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rivermark.sinks.json_rows import json_rows
+from rivermark.model.json_text import far_date, json_text
 from rivermark.sinks.postgres.column_types import spelled
-from rivermark.sinks.python_rows import FarTime, _calendar, iso_8601, python_rows
+from rivermark.sinks.python_rows import python_rows
 
 MICROS = 1_000_000
 LAST = 253_402_300_799
@@ -19,15 +22,17 @@ LAST = 253_402_300_799
 
 @given(st.dates())
 def test_days_are_those_of_the_calendar(day: date) -> None:
-    assert _calendar((day - date(1970, 1, 1)).days) == (day.year, day.month, day.day)
+    assert far_date((day - date(1970, 1, 1)).days) == day.isoformat()
 
 
 @given(st.dates(min_value=date(400, 1, 1), max_value=date(9599, 12, 31)))
 def test_the_calendar_repeats_itself_in_four_hundred_years(day: date) -> None:
     days = (day - date(1970, 1, 1)).days
-    for eras in (-20, -2, 2, 20):
-        year, *rest = _calendar(days + eras * 146_097)
-        assert (year, *rest) == (day.year + 400 * eras, day.month, day.day)
+    for eras in (-50, -27, 30, 500):
+        year, month, of_month = far_date(days + eras * 146_097).rsplit("-", 2)
+        assert int(year) == day.year + 400 * eras
+        assert (int(month), int(of_month)) == (day.month, day.day)
+        assert year[0] == "-" if int(year) < 0 else year[0] == "+" or int(year) < 10_000
 
 
 def test_times_beyond_the_calendar_are_texts_and_all_others_as_ever() -> None:
@@ -48,7 +53,7 @@ def test_times_beyond_the_calendar_are_texts_and_all_others_as_ever() -> None:
             fields=[*nested],
         ),
     }
-    rows = json_rows(pa.table(columns))
+    rows = python_rows(pa.table(columns))
     far = "+10000-01-01T00:00:00.000005Z"
     last = pa.scalar(stamps[0], pa.int64()).cast(utc).as_py()
     assert [row["at"] for row in rows] == [last, far, None]
@@ -58,11 +63,33 @@ def test_times_beyond_the_calendar_are_texts_and_all_others_as_ever() -> None:
     assert [row["id"] for row in rows] == [1, 2, 3]
 
 
-def test_a_far_time_is_spelled_as_each_service_reads_it() -> None:
-    assert iso_8601(FarTime(-43, 3, 15, "12:00:00")) == "-0043-03-15T12:00:00Z"
-    assert spelled(FarTime(-43, 3, 15, "12:00:00")) == "0044-03-15 12:00:00+00 BC"
-    assert spelled(FarTime(0, 3, 15, None)) == "0001-03-15 BC"
-    assert spelled(FarTime(10_000, 1, 1, None)) == "10000-01-01"
+def test_a_far_time_is_spelled_as_postgres_reads_it() -> None:
+    assert spelled("-0043-03-15T12:00:00Z") == "0044-03-15 12:00:00+00 BC"
+    assert spelled("0000-03-15") == "0001-03-15 BC"
+    assert spelled("+10000-01-01") == "10000-01-01"
     millis = pa.array([(LAST + 1) * 1000 + 7], pa.int64()).cast(pa.timestamp("ms", "UTC"))
-    rows = python_rows(pa.table({"at": millis}), iso_8601)
-    assert rows == [{"at": "+10000-01-01T00:00:00.007000Z"}]
+    table = pa.table({"at": millis})
+    assert python_rows(table) == [{"at": "+10000-01-01T00:00:00.007000Z"}]
+    assert python_rows(table, spelled) == [{"at": "10000-01-01 00:00:00.007000+00"}]
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
+def test_numbers_that_json_lacks_are_texts_however_deep(kind: pa.DataType) -> None:
+    odd = [1.5, math.nan, math.inf, -math.inf, None]
+    texts = [1.5, "NaN", "Infinity", "-Infinity", None]
+    rows = pa.table(
+        {
+            "id": pa.array([2**53 + n for n in range(len(odd))]),
+            "plain": pa.array(odd, kind),
+            "listed": pa.array([[value] for value in odd], pa.list_(kind)),
+            "inside": pa.array(
+                [{"float": [("k", value)]} for value in odd],
+                pa.struct({"float": pa.map_(pa.string(), kind)}),
+            ),
+        }
+    )
+    assert [json.loads(json_text(row)) for row in python_rows(rows)] == [
+        {"id": 2**53 + n, "plain": text, "listed": [text], "inside": {"float": [["k", text]]}}
+        for n, text in enumerate(texts)
+    ]
+    assert python_rows(rows.slice(0, 0)) == []

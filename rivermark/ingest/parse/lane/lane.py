@@ -16,14 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rivermark.ingest.parse.cast import Target, cast_rows
 from rivermark.ingest.parse.cutter import places_of
 from rivermark.ingest.parse.lane.column import Column
-from rivermark.ingest.parse.lane.column_texts import are_enough, read_texts
 from rivermark.ingest.parse.lane.lines import REPLACED, Lines, Mask, Places
 from rivermark.ingest.parse.lane.shapes import MOST_VALUES, Shape, cut_csv, cut_json, shape_of
 from rivermark.ingest.parse.lane.values import Values
 from rivermark.model.contract import MAX_ROW_BYTES
-from rivermark.model.source import ColumnTexts
+from rivermark.model.source import Columns
 
 ROWS: Final = 8_192
 """Rows that are looked at together: with their text they fit the processor's cache."""
@@ -57,10 +57,15 @@ class Lane:
     """Types lines of one ingest; it learns the shapes of its JSON lines from them."""
 
     def __init__(
-        self, columns: Sequence[Column], delimiter: str, max_bytes: int = MAX_ROW_BYTES
+        self,
+        columns: Sequence[Column],
+        delimiter: str,
+        max_bytes: int = MAX_ROW_BYTES,
+        targets: Sequence[Target] = (),
     ) -> None:
         self.typed = frozenset(column.name for column in columns if column.read is not None)
         self._columns = columns
+        self._targets = targets
         self._delimiter = delimiter
         self._max_bytes = max_bytes
         self._lower = {key.lower() for column in columns for key in column.keys}
@@ -71,21 +76,20 @@ class Lane:
         payloads: pa.Array,
         formats: pa.Array,
         columns: pa.Array,
-        texts: Sequence[ColumnTexts] = (),
+        known: Sequence[Columns] = (),
     ) -> Typed:
         """Type payloads by the formats and columns (as JSON) of their files.
 
-        `texts` are of some of them: those are not looked for in the payloads.
+        `known` are the columns that some of them were: those are cast.
         """
         parts: list[Typed] = []
         orders: list[Places] = []
         rest: Mask = np.ones(len(payloads), np.bool_)
-        for each in texts:
-            if are_enough(each, self._lower):
-                own = payloads.slice(each.first, each.count)
-                parts.append(Typed(*read_texts(self._columns, own, each, self._max_bytes)))
-                orders.append(np.arange(each.first, each.first + each.count))
-                rest[orders[-1]] = False
+        for each in known:
+            own = payloads.slice(each.first, each.rows.num_rows)
+            parts.append(Typed(*cast_rows(self._targets, own, each, self._max_bytes)))
+            orders.append(np.arange(each.first, each.first + each.rows.num_rows))
+            rest[orders[-1]] = False
         if rest.any() or not parts:
             for (kind, names), rows in groups_of(formats, columns).items():
                 own_rows = rows[rest[rows]] if parts else rows

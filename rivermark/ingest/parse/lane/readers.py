@@ -7,11 +7,13 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from rivermark.ingest.parse.cast import Target
 from rivermark.ingest.parse.cutter import Spelled
 from rivermark.ingest.parse.lane.column import Column, Read
 from rivermark.ingest.parse.lane.lane import Lane
-from rivermark.ingest.parse.lane.lines import Mask
+from rivermark.ingest.parse.lane.lines import Lines, Mask, Places
 from rivermark.ingest.parse.lane.numbers import decimals, doubles, integers
 from rivermark.ingest.parse.lane.times import SECOND, instants, times
 from rivermark.ingest.parse.lane.values import Values
@@ -61,7 +63,30 @@ def lane_of(
         ],
         delimiter,
         contract.max_row_bytes,
+        [_target(field, own, zones) for field, own in zip(contract.fields, spelled, strict=True)],
     )
+
+
+def _target(field: Field, spelled: Spelled, zones: Mapping[str, Zone]) -> Target:
+    """The field as columns are cast to it."""
+    read = reader_of(field, zones)
+    named = field.read or reader_for(field.type)
+    reader = named if read is not None and isinstance(named, NamedReader) else None
+
+    def of_texts(column: pa.StringArray) -> tuple[pa.Array, Mask]:
+        lines = Lines(pc.fill_null(column, ""))
+        absent = column.is_null().to_numpy(zero_copy_only=False)
+        return (read or texts)(Values(lines, lines.starts, lines.ends, absent))
+
+    wall = None
+    if reader is not None and reader.kind == "wall":
+        wall = partial(_of_wall_clock, zone=zones[reader.zone])
+    return Target(spelled, field.required, arrow_type(field.type), reader, of_texts, wall)
+
+
+def _of_wall_clock(micros: Places, zone: Zone) -> tuple[Places, Mask]:
+    offsets, clear = zone.offsets(micros // SECOND)
+    return micros - offsets * SECOND, clear
 
 
 def zones_of(contract: Contract) -> set[str]:

@@ -1,4 +1,4 @@
-"""Avro files, decoded by fastavro: each record becomes a JSON payload."""
+"""Avro files, decoded by fastavro: each record keeps its types, and has a payload."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ from fastavro._read_py import reader as careful_reader
 
 from rivermark.ingest.source.avro_values import is_endless, mark
 from rivermark.ingest.source.files.stored_file import open_stored
-from rivermark.ingest.source.json_words import decoded
-from rivermark.ingest.source.payload import json_payload
+from rivermark.ingest.source.payload import TypedRecords
+from rivermark.ingest.source.typed_rows import in_base64, record_columns
 from rivermark.lake.filesystem import filesystem
+from rivermark.lake.json_columns import decoded, odd_text
+from rivermark.model.json_text import json_text
 
 MARKER: Final = 16
 """Bytes behind each block."""
 ROWS: Final = 4_096
-MOST_CHARACTERS: Final = 8 << 20
+MOST_BYTES: Final = 8 << 20
 """Records of a file that are held at once as Python has them, and about so much of their text."""
 
 
-def avro_payloads(
+def avro_records(
     path: str, wanted: Collection[str] | None, span: tuple[int, int] | None = None
-) -> Iterator[pa.StringArray]:
-    """The records of a file as JSON objects, in their order; batch after batch.
+) -> Iterator[TypedRecords]:
+    """The records of a file, in their order; batch after batch.
 
     With `span` those of the blocks between these two bytes, behind the file's header.
     """
-    payloads: list[str] = []
+    rows: list[dict[str, Any]] = []
+    payloads: list[bytes] = []
     size = 0
     with _opened(path, span) as file:
         # A text that is no UTF-8 has half characters, which cost its row and not its file.
@@ -41,13 +44,14 @@ def avro_payloads(
         mark(records.writer_schema)
         for record in records:
             # The probe lets in only files whose items are records.
-            payloads.append(json_payload(_with_texts(record, wanted)))
+            rows.append(_with_texts(record, wanted))
+            payloads.append(json_text(rows[-1]))
             size += len(payloads[-1])
-            if len(payloads) == ROWS or size > MOST_CHARACTERS:
-                yield pa.array(payloads, pa.string())
-                payloads, size = [], 0
+            if len(payloads) == ROWS or size > MOST_BYTES:
+                yield TypedRecords(pa.array(payloads, pa.string()), record_columns(rows, wanted))
+                rows, payloads, size = [], [], 0
     if payloads:
-        yield pa.array(payloads, pa.string())
+        yield TypedRecords(pa.array(payloads, pa.string()), record_columns(rows, wanted))
 
 
 def avro_spans(path: str, most: float) -> Iterator[tuple[tuple[int, int], int, float]]:
@@ -102,9 +106,8 @@ def _opened(path: str, span: tuple[int, int] | None) -> IO[bytes]:
 
 def _with_texts(record: dict[str, Any], wanted: Collection[str] | None) -> dict[str, Any]:
     """The record with its bytes as texts, as those of a Parquet row are."""
-    return {
-        name: decoded(value, wanted is None or name.lower() in wanted)
-        if isinstance(value, bytes)
-        else value
-        for name, value in record.items()
-    }
+    for name, value in record.items():
+        if isinstance(value, bytes):
+            matters = wanted is None or name.lower() in wanted
+            record[name] = decoded(value, odd_text if matters else in_base64)
+    return record

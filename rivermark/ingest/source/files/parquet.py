@@ -1,4 +1,4 @@
-"""Parquet files, decoded by Arrow: each row becomes a JSON payload, with nothing lost of it."""
+"""Parquet files, decoded by Arrow: each row keeps its types, and has a payload with all of it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from rivermark.ingest.source.files.stored_file import open_stored
-from rivermark.ingest.source.json_rows import json_records
-from rivermark.ingest.source.payload import JsonRecords
+from rivermark.ingest.source.payload import TypedRecords
+from rivermark.ingest.source.typed_rows import typed_records
 from rivermark.lake.filesystem import filesystem
 
 ROWS: Final = 16_384
@@ -32,10 +32,8 @@ def open_parquet(path: str) -> pq.ParquetFile:
 
 def parquet_records(
     path: str, wanted: Collection[str] | None, groups: Sequence[int] | None = None
-) -> Iterator[JsonRecords]:
-    """The rows of a file, or of some of its row groups, as JSON objects; batch after batch.
-
-    With the texts of their columns.
+) -> Iterator[TypedRecords]:
+    """The rows of a file, or of some of its row groups, batch after batch.
 
     Raises:
         ValueError: a row group has another number of rows than it says; and whatever Arrow raises.
@@ -54,7 +52,7 @@ def parquet_records(
             read = 0
             for batch in file.iter_batches(batch_size=rows, row_groups=[number]):
                 read += batch.num_rows
-                yield json_records(batch, wanted, instants)
+                yield typed_records(batch, wanted, instants)
             if read != group.num_rows:
                 raise ValueError(f"row group {number} has {read} rows instead of {group.num_rows}")
 

@@ -6,13 +6,13 @@ import gzip
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from rivermark.ingest.source.files.avro import avro_payloads, avro_spans
+from rivermark.ingest.source.files.avro import avro_records, avro_spans
 from rivermark.ingest.source.files.file_probe import is_packed
 from rivermark.ingest.source.files.lines import CHUNK_BYTES, count_lines, line_starts, lines_of
 from rivermark.ingest.source.files.options import FileOptions
 from rivermark.ingest.source.files.parquet import parquet_records, row_groups
 from rivermark.ingest.source.files.stored_file import open_stored
-from rivermark.ingest.source.payload import JsonRecords, Payloads, numbered
+from rivermark.ingest.source.payload import Payloads, numbered
 from rivermark.lake.filesystem import filesystem
 from rivermark.model.source import Piece, PlannedSplit, Records
 
@@ -87,7 +87,7 @@ class AvroPiece(FilePiece):
 
     def payloads(self) -> Iterator[Payloads]:
         """The records as JSON objects."""
-        return map(JsonRecords, avro_payloads(self.path, self.wanted, self.span))
+        return avro_records(self.path, self.wanted, self.span)
 
 
 def pieces_of(

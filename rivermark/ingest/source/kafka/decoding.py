@@ -18,7 +18,7 @@ from rivermark.ingest.source.kafka.formats import Avro, Format, Protobuf
 from rivermark.ingest.source.kafka.protobuf_values import json_of_protobuf, message_class
 from rivermark.ingest.source.kafka.registry_header import HEADER, UnreadableValue, schema_number
 from rivermark.model.errors import RivermarkError
-from rivermark.model.json_numbers import json_text
+from rivermark.model.json_text import json_text
 
 
 @dataclass(frozen=True)

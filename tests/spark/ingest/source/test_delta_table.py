@@ -193,6 +193,6 @@ def test_a_row_is_the_same_in_pieces_of_any_size_and_where_spark_reads_it(
     assert sorted(read(1)) == sorted(payloads)
     assert [payload.split(',"at"')[0] for payload in payloads[:3]] == [
         '{"float":0.0025,"double":0.00001,"amount":1.100000000000000000,"Note":"n","geom":"n"',
-        '{"double":1e+22,"Note":"\ufffd","geom":"6Q=="',
+        '{"double":1e22,"Note":"\ufffd","geom":"6Q=="',
         '{"float":"NaN","double":"-Infinity","amount":-1.000000000000000000',
     ]
