@@ -11,9 +11,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from rivermark.lake.append.table_features import features_for
+from rivermark.lake.append.table_files import TableFiles
 from rivermark.lake.lake import Lake
+from rivermark.lake.rows_in_files import InFiles
 from rivermark.lake.schema import create_table
 from rivermark.model.sink import BatchIdentity, Sink, SinkContext, SinkWriter
+from rivermark.sinks.delta_append import DeltaAppend
 from tests.kills import Killer
 from tests.unit.sinks.conftest import DAY, FARES, NOON, by_ride, context, fares, two_days
 
@@ -58,6 +62,17 @@ class Target:
         writer = self.open()
         writer.write(rows, self.batch(batch))
         # A process that is killed closes nothing.
+        writer.close()
+
+    def write_in_files(self, rows: pa.Table, batch: int) -> None:
+        """Write a batch too large for the driver: a file for each row, in the table if it is so."""
+        lake, table = Lake(self.where.root), self.where.table
+        folder = lake.path(table) if isinstance(self.sink, DeltaAppend) else f"{lake.root}/large"
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        files = TableFiles(folder, features_for(rows.schema), {})
+        adds = [add for n in range(rows.num_rows) for add in files.write(rows.slice(n, 1))]
+        writer = self.open()
+        assert writer.write(InFiles(folder, table, adds), self.batch(batch)) in (0, rows.num_rows)
         writer.close()
 
     def replace(self, rows: pa.Table) -> None:
@@ -142,6 +157,22 @@ class SinkContract(ABC):
             updated = [] if target.sink.updates_rows else [EARLIER]
             expected = pa.concat_tables([two_days(), *updated])
             assert by_ride(target.rows()) == by_ride(expected), f"killed before step {due}"
+        assert due > 2
+
+    def test_a_kill_before_any_step_of_a_batch_in_files_leaves_each_row_once(
+        self, new_target: NewTarget, killer: Killer
+    ) -> None:
+        rows = fares(*((n, 1.0 * n) for n in range(1, 5)))
+
+        def prepared() -> Target:
+            target = new_target()
+            target.write(EARLIER, 0)
+            return target
+
+        for due, target in killer.before_each(prepared, lambda t: t.write_in_files(rows, 1)):
+            target.write_in_files(rows, 1)
+            updated = [] if target.sink.updates_rows else [EARLIER]
+            assert by_ride(target.rows()) == by_ride(pa.concat_tables([rows, *updated])), due
         assert due > 2
 
     def test_a_kill_before_any_step_of_a_replacement_leaves_the_days_replaced(

@@ -22,9 +22,10 @@ from rivermark.backfill.publish import (
 from rivermark.backfill.registry import Kind, account, new_id, register
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.backfill.staging import Staged, keep_rehearsed, rehearsal_path, remove_old, staged
-from rivermark.lake.day_predicates import condition
+from rivermark.lake.day_predicates import condition, in_days
 from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.locks import days_lock
+from rivermark.lake.rows_in_files import StagedRows
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import RivermarkError, VersionNotAvailable
 from rivermark.model.stream import Stream
@@ -35,7 +36,7 @@ from rivermark.runtime.query.recompute import AsOf, check_closed, pin_inputs
 from rivermark.settings import Settings
 
 if TYPE_CHECKING:
-    from rivermark.model.sink import Rows
+    from rivermark.model.rows import Rows
     from rivermark.quality.duckdb_evaluator import Rows as AuditedRows
 
 MANY_ROWS: Final = 5_000_000
@@ -194,7 +195,8 @@ def _audited(
 def _rows_of(
     spark: SparkSession, done: Reprocessing, rows: Staged, table: Table, days: list[date]
 ) -> Rows:
-    """The computed rows of some days of a table, by Spark where they are many."""
+    """The computed rows of some days of a table, in pieces and by Spark where they are many."""
     if done.tables[table.name].difference.rows_after > MANY_ROWS:
-        return rows.frame(spark, table).where(condition(table, days))
+        framed = rows.frame(spark, table).where(condition(table, days))
+        return StagedRows(rows.rows(table).filter(in_days(table, days)), framed)
     return rows.ordered(table, days)

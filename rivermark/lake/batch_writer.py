@@ -143,14 +143,14 @@ class TableWriter:
     ) -> bool:
         """Append data files that were written by `files` as one commit, in their order.
 
-        As `append_once`, and where the table holds the batch or the commit fails the files are
-        removed. Those of a process that was killed before the commit are left to maintenance.
+        As `append_once`, and where the commit fails the files are removed. Where the table holds
+        the batch they may be those of its commit: they stay, and maintenance removes them
+        otherwise, like those of a process that was killed before the commit.
 
         Raises:
             RivermarkError: The table asks more of its writers now than when they were written.
         """
         if self.has(batch):
-            remove_files(self.path, adds)
             return False
         described = self._described(batch, metadata)
         with commit_lock(self.path, synced=True):

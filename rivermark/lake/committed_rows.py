@@ -2,55 +2,32 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
-from urllib.parse import unquote
-
-import pyarrow as pa
-
-from rivermark.lake.delta import read_file
-from rivermark.lake.filesystem import filesystem, is_local
-from rivermark.lake.integrity.data_file_check import check_data_file
+from rivermark.lake.append.data_file import Tree
+from rivermark.lake.filesystem import filesystem
 from rivermark.lake.integrity.log_entry import read_entry
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
-from rivermark.lake.schema import arrow_schema
+from rivermark.lake.rows_in_files import InFiles
 from rivermark.model.errors import ReplayUnprovable
 from rivermark.model.sink import BatchIdentity
 from rivermark.model.table import Table
 
-if TYPE_CHECKING:
-    from rivermark.model.sink import Rows
 
+def committed_rows(lake: Lake, table: Table, identity: BatchIdentity) -> InFiles:
+    """The rows that a batch committed to a table.
 
-def committed_rows(lake: Lake, table: Table, identity: BatchIdentity, again: Rows) -> Rows:
-    """The rows that a batch committed to a table; `again` is what it was computed as since.
-
-    In this process where `again` is, else as executors read them. Raises ReplayUnprovable where
-    the commit, or a file of it, was cleaned away.
+    Raises ReplayUnprovable where the commit, or a file of it, was cleaned away.
     """
     store, folder = filesystem(lake.path(table))
-    names = _files(lake, table, identity)
-    missing = [n for n in names if not store.get_file_info(f"{folder}/{n}").is_file]
-    if missing:
-        raise _gone(table, identity, f"its file {missing[0]}")
-    if not isinstance(again, pa.Table):
-        paths = [f"{lake.path(table)}/{name}" for name in names]
-        return again.sparkSession.read.schema(table.schema).parquet(*paths)
-    schema = arrow_schema(table.schema)
-    parts = []
-    for name in names:
-        if is_local(lake.path(table)):
-            check_data_file(folder, name)
-        part = read_file(store, f"{folder}/{name}", schema.names)
-        own = pa.schema([field for field in schema if field.name in part.schema.names])
-        parts.append(part.select(own.names).cast(own))
-    every = pa.concat_tables([schema.empty_table(), *parts], promote_options="default")
-    return every.select(schema.names)
+    rows = InFiles(lake.path(table), table, _adds(lake, table, identity))
+    for name in rows.names:
+        if not store.get_file_info(f"{folder}/{name}").is_file:
+            raise _gone(table, identity, f"its file {name}")
+    return rows
 
 
-def _files(lake: Lake, table: Table, identity: BatchIdentity) -> list[str]:
-    """The data files that the batch's commit added, by their paths inside the table's folder."""
+def _adds(lake: Lake, table: Table, identity: BatchIdentity) -> list[Tree]:
+    """The actions that added data files in the batch's commit."""
     path = lake.path(table)
     for commit in CommitLog(path).backwards():
         made = commit.metadata
@@ -60,8 +37,7 @@ def _files(lake: Lake, table: Table, identity: BatchIdentity) -> list[str]:
             identity.batch,
         ):
             store, log = filesystem(f"{path}/_delta_log")
-            actions = read_entry(store, log, commit.version)
-            return [str(PurePosixPath(unquote(a["add"]["path"]))) for a in actions if "add" in a]
+            return [a for a in read_entry(store, log, commit.version) if "add" in a]
     raise _gone(table, identity, "its commit")
 
 

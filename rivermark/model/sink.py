@@ -11,16 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from rivermark.model.rows import Rows as Rows
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
-
     from rivermark.model.table import Table
 
-Rows: TypeAlias = "pa.Table | DataFrame"
-"""Rows of this process, or rows that executors hold; a sink takes both."""
 Guarantee = Literal["at most once", "at least once", "exactly once"]
 OnReplace = Literal["replaces days", "merges", "skips", "refuses"]
 """What a recompute, a reprocessing or an undo of days does with a sink."""
@@ -105,6 +102,7 @@ class SinkWriter(ABC):
     ) -> int:
         """Write the rows of a batch, and return how many they are.
 
+        A batch may be larger than memory: `as_rows(rows).pieces(columns)` gives it in pieces.
         Called again with the same identity and the same rows after a kill. A target that promises
         exactly once holds them once then. `metadata` (JSON values) is kept beside them where the
         target can.

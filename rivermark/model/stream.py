@@ -118,8 +118,9 @@ class Stream:
       and `touches` where the day is not that of the input's event time. Reads one input as a
       stream; further inputs are read whole.
 
-    `volume`: `events` when a batch returns about as many rows as it takes (executors write them);
-    `results` when it returns few (the driver commits them; an empty batch leaves no commit).
+    `volume`: `events` when a batch returns about as many rows as it takes; `results` when it
+    returns few, or none for long (an empty batch leaves no commit). Whether the driver or executors
+    write a batch follows from its size.
     `margin`: how much more input, before and after, a recomputed day must read (windows, sessions
     and joins across midnight); no result's day lies further from the rows that it was made of.
     `static` are tables read whole in each batch, which `build` takes last: lookups, or tables whose

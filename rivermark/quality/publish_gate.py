@@ -63,13 +63,11 @@ def audit(
     staged: Sequence[tuple[Table, Rows]],
     *,
     instead_of: Collection[date] = (),
-    kept: bool = False,
 ) -> None:
     """Let the rows pass, or keep them for inspection.
 
-    `instead_of` are days whose rows in the table these replace. `kept` says that the rows are
-    already stored where refused ones are (rivermark.quality.publish_staging). Broken rules of
-    severity warning are logged, and reported by the check after the run.
+    `instead_of` are days whose rows in the table these replace. Broken rules of severity warning
+    are logged, and reported by the check after the run.
 
     A rule of either that cannot be evaluated refuses the rows too, since nothing is known of it.
 
@@ -87,10 +85,9 @@ def audit(
         errors |= unanswered.keys()
         critical += map(str, unanswered.values())
         if critical:
-            if not kept:
-                keep(lake, table, rows)
+            keep(lake, table, rows)
             blocked[table.name] = "; ".join(critical)
-        elif not kept:
+        else:
             forget(lake, table)
     if blocked:
         what = "critical rules" if not errors else "critical rules, or rules that have no answer,"

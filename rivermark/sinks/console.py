@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import pyarrow as pa
-
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 from rivermark.model.printable import printable
+from rivermark.model.rows import as_rows
 from rivermark.model.sink import (
     BatchIdentity,
     Delivery,
@@ -64,14 +63,13 @@ class _Writer(SinkWriter):
     def write(
         self, rows: Rows, identity: BatchIdentity, metadata: Mapping[str, Any] | None = None
     ) -> int:
-        if isinstance(rows, pa.Table):
-            count, sample = rows.num_rows, rows.slice(0, self._most)
-        else:
-            count, sample = rows.count(), rows.limit(self._most).toArrow()
-        lines = [f"{self._table.name}, batch {identity.batch}: {count} rows"]
-        lines += [f"  {self._shown(row)}" for row in sample.to_pylist()]
+        given = as_rows(rows)
+        first = next(given.pieces(self._table.schema.fieldNames()), None)
+        sample = [] if first is None else first.slice(0, self._most).to_pylist()
+        lines = [f"{self._table.name}, batch {identity.batch}: {given.count()} rows"]
+        lines += [f"  {self._shown(row)}" for row in sample]
         sys.stdout.write("\n".join(lines) + "\n")
-        return int(count)
+        return given.count()
 
     def _shown(self, row: Mapping[str, Any]) -> str:
         hidden = self._table.personal

@@ -8,18 +8,20 @@ from datetime import date
 from functools import cached_property
 from typing import Any, ClassVar
 
-import pyarrow as pa
+from pyspark.sql import SparkSession
 
+from rivermark.lake.append.table_files import TableFiles
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.committed_rows import committed_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.replace import replace_days
+from rivermark.lake.rows_in_files import InFiles
 from rivermark.model.declared import declared
+from rivermark.model.rows import Rows, as_rows
 from rivermark.model.sink import (
     BatchIdentity,
     Delivery,
     OnReplace,
-    Rows,
     Sink,
     SinkContext,
     SinkWriter,
@@ -44,10 +46,12 @@ class DeltaAppend(Sink):
 
     def open(self, context: SinkContext) -> SinkWriter:
         """A writer of the table; `last` raises ReplayUnprovable where the log is cut."""
-        return _Writer(context)
+        return AppendWriter(context)
 
 
-class _Writer(SinkWriter):
+class AppendWriter(SinkWriter):
+    """A writer whose rows may be data files of its table already."""
+
     def __init__(self, context: SinkContext) -> None:
         self._context = context
         self._lake = Lake(context.root, context.retention)
@@ -58,19 +62,34 @@ class _Writer(SinkWriter):
         return TableWriter(self._lake, self._context.table, self._context.origin)
 
     def last(self) -> BatchIdentity | None:
+        """The newest batch, by the table's log."""
         commit = self._table.last
         return None if commit is None else self._context.origin.batch(commit.metadata["batch"])
 
     def write(
         self, rows: Rows, identity: BatchIdentity, metadata: Mapping[str, Any] | None = None
     ) -> int:
-        self._table.append_once(rows, identity.batch, metadata=dict(metadata or {}))
-        if isinstance(rows, pa.Table):
-            return int(rows.num_rows)
-        return self._table.rows_written(identity.batch)
+        """Append a batch, unless the table holds it."""
+        batch, given, described = identity.batch, as_rows(rows), dict(metadata or {})
+        files = given.files_in(self._table.path)
+        if files is None:
+            plain = given.plain(SparkSession.builder.getOrCreate)
+            self._table.append_once(plain, batch, metadata=described)
+        else:
+            self._table.append_files_once(files, batch, metadata=described)
+        return given.count()
+
+    def files(self) -> TableFiles | None:
+        """How executors write data files that `write` commits as they are, where they can."""
+        return self._table.files()
 
     def committed(self, rows: Rows, identity: BatchIdentity) -> Rows:
-        return committed_rows(self._lake, self._context.table, identity, rows)
+        """The rows as the table holds them."""
+        return self.committed_files(identity)
+
+    def committed_files(self, identity: BatchIdentity) -> InFiles:
+        """The data files that the batch's commit added."""
+        return committed_rows(self._lake, self._context.table, identity)
 
     def replace(
         self,
@@ -79,6 +98,8 @@ class _Writer(SinkWriter):
         replacement: str,
         metadata: Mapping[str, Any] | None = None,
     ) -> int:
+        """Replace days in one commit."""
         described = dict(metadata or {"replacement": replacement})
         table, conflict = self._context.table, self._context.on_conflict
-        return replace_days(self._lake, table, rows, days, described, on_conflict=conflict)
+        plain = as_rows(rows).plain(SparkSession.builder.getOrCreate)
+        return replace_days(self._lake, table, plain, days, described, on_conflict=conflict)

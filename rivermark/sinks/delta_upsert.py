@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, reduce
 from operator import and_
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,11 +33,11 @@ from rivermark.lake.written import note_written
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError, RivermarkError
 from rivermark.model.nearest import did_you_mean
+from rivermark.model.rows import BatchRows, Rows, as_rows
 from rivermark.model.sink import (
     BatchIdentity,
     Delivery,
     OnReplace,
-    Rows,
     Sink,
     SinkContext,
     SinkWriter,
@@ -46,6 +46,10 @@ from rivermark.model.table import Table
 
 if TYPE_CHECKING:
     from pyarrow import dataset
+
+
+MERGED: Final = 1_000_000
+"""Rows that are merged at a time."""
 
 
 @declared("sink")
@@ -179,12 +183,35 @@ class _Writer(SinkWriter):
         return self._merge(rows, metadata or {"replacement": replacement}, overrule=True)
 
     def _merge(self, rows: Rows, metadata: Mapping[str, Any], *, overrule: bool) -> int:
-        names = self._table.schema.fieldNames()
-        new = rows if isinstance(rows, pa.Table) else rows.toArrow()
-        new = new.select(names).cast(arrow_schema(self._table.schema))
-        check_keys(new, self._table, self._table.keys)
-        if not new.num_rows:
-            return 0
+        """Merge the rows, those of a key in one commit: what is more than memory in several.
+
+        The last one says the batch: after a kill before it the batch is merged again, which changes
+        nothing of what was merged.
+        """
+        given = as_rows(rows)
+        count = given.count()
+        parts = -(-count // MERGED)
+        without = {name: value for name, value in metadata.items() if name != "batch"}
+        for part in range(parts):
+            new = self._part(given, part, parts)
+            check_keys(new, self._table, self._table.keys)
+            if new.num_rows:
+                described = metadata if part == parts - 1 else without
+                self._merge_part(new, described, overrule=overrule)
+        return count
+
+    def _part(self, rows: BatchRows, part: int, parts: int) -> pa.Table:
+        """The rows of a share of the keys."""
+        schema = arrow_schema(self._table.schema)
+        if parts == 1:
+            return rows.arrow().select(schema.names).cast(schema)
+        names, keys = (", ".join(map(quoted, each)) for each in (schema.names, self._table.keys))
+        sql = f"SELECT {names} FROM rows WHERE hash({keys}) % {parts} = {part}"  # noqa: S608
+        with connection({"rows": rows.readable()}) as duckdb:
+            chosen: pa.Table = duckdb.sql(sql).to_arrow_table()
+        return chosen.cast(schema)
+
+    def _merge_part(self, new: pa.Table, metadata: Mapping[str, Any], *, overrule: bool) -> None:
         with commit_lock(self._path):
             changed = self._changes(new, overrule=overrule)
             if self._tombstones is not None:
@@ -194,7 +221,6 @@ class _Writer(SinkWriter):
                 deleted = changed.filter(changed["_deleted"]).select(columns)
                 self._commit(self._tombstones, deleted, metadata)
             self._commit(self._path, changed, metadata)
-        return int(new.num_rows)
 
     def _changes(self, new: pa.Table, *, overrule: bool) -> pa.Table:
         """The rows that become the latest of their keys, with a mark on deletions."""

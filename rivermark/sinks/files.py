@@ -33,11 +33,11 @@ from rivermark.lake.schema import arrow_schema
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 from rivermark.model.json_text import json_text
+from rivermark.model.rows import Rows, as_rows
 from rivermark.model.sink import (
     BatchIdentity,
     Delivery,
     OnReplace,
-    Rows,
     Sink,
     SinkContext,
     SinkWriter,
@@ -194,18 +194,13 @@ class _Writer(SinkWriter):
         return count, tuple(staged)
 
     def _dataset(self, rows: Rows) -> dataset.Dataset:
-        """The rows as a dataset; those of Spark go through Parquet, not through this memory."""
+        """The rows as a dataset; those in files are not read into memory at once."""
         from pyarrow import dataset
 
-        if isinstance(rows, pa.Table):
-            return dataset.dataset(rows.select(self._schema.names).cast(self._schema))
-        place = f"{STAGED}/_spark"
-        rows.select(*self._schema.names).coalesce(1).write.mode("overwrite").parquet(
-            f"{self._folder}/{place}"
-        )
-        # By the declared schema, which Spark's files do not tell where there is none of them.
-        folder = f"{self._path}/{place}"
-        return dataset.dataset(folder, self._schema, format="parquet", filesystem=self._store)
+        readable = as_rows(rows).readable()
+        if isinstance(readable, pa.Table):
+            return dataset.dataset(readable.select(self._schema.names).cast(self._schema))
+        return readable
 
     def _by_day(self, source: dataset.Dataset) -> Iterator[tuple[str, dataset.Dataset]]:
         if self._table.days is None:

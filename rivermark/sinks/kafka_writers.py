@@ -23,7 +23,6 @@ from threading import Thread
 from typing import Any, Final
 
 import msgspec
-import pyarrow as pa
 from confluent_kafka import (
     Consumer,
     KafkaError,
@@ -37,7 +36,9 @@ from rivermark.model.client_settings import kafka_settings
 from rivermark.model.errors import RivermarkError
 from rivermark.model.ingest import MILLI
 from rivermark.model.json_text import json_text
-from rivermark.model.sink import BatchIdentity, Rows, SinkContext, SinkWriter
+from rivermark.model.rows import BatchRows, Rows, as_rows
+from rivermark.model.sink import BatchIdentity, SinkContext, SinkWriter
+from rivermark.sinks.in_order import in_order
 from rivermark.sinks.kafka_options import DEDUPLICATION_KEY, KafkaSinkOptions
 from rivermark.sinks.python_rows import python_rows
 
@@ -123,24 +124,25 @@ class KafkaWriter(SinkWriter):
         last = self.last()
         if last is not None and last.batch >= identity.batch:
             return 0
-        table = rows if isinstance(rows, pa.Table) else rows.toArrow()
+        given = as_rows(rows)
         self._refused, self._problem = [], ""
-        self._try("write", lambda: self._send(table.select(self._columns), identity))
+        self._try("write", lambda: self._send(given, identity))
         self._last = identity
-        return int(table.num_rows)
+        return given.count()
 
     @abstractmethod
-    def _send(self, table: pa.Table, identity: BatchIdentity) -> None:
+    def _send(self, rows: BatchRows, identity: BatchIdentity) -> None:
         """Send the rows of a batch; raises where the brokers do not have all of them."""
 
-    def _messages(self, table: pa.Table) -> Iterator[tuple[Mapping[str, Any], bytes]]:
+    def _messages(self, rows: BatchRows) -> Iterator[tuple[Mapping[str, Any], bytes]]:
         """Each row with the value that it becomes, by the column of timestamps if there is one."""
-        if self._sink.timestamp:
-            # Windows that close in one batch come in no order; rows of one moment stay as they are.
-            table = table.sort_by(self._sink.timestamp)
-        for start in range(0, table.num_rows, AT_ONCE):
-            for row in python_rows(table.slice(start, AT_ONCE)):
-                yield row, json_text(row)
+        # Windows that close in one batch come in no order; rows of one moment stay as they are.
+        by = self._sink.timestamp
+        pieces = in_order(rows, self._columns, by) if by else rows.pieces(self._columns)
+        for piece in pieces:
+            for start in range(0, piece.num_rows, AT_ONCE):
+                for row in python_rows(piece.slice(start, AT_ONCE)):
+                    yield row, json_text(row)
 
     def _produce(self, row: Mapping[str, Any], value: bytes, headers: Mapping[str, str]) -> None:
         at: datetime | str | None = row[self._sink.timestamp] if self._sink.timestamp else None
@@ -327,13 +329,13 @@ class Transactional(KafkaWriter):
     def _place(self, offset: int, metadata: str = "") -> TopicPartition:
         return TopicPartition(self._sink.topic, 0, offset, metadata)
 
-    def _send(self, table: pa.Table, identity: BatchIdentity) -> None:
+    def _send(self, rows: BatchRows, identity: BatchIdentity) -> None:
         producer = self._producer
         self._is_current = False
         producer.begin_transaction()
         try:
             headers = {name: str(value) for name, value in asdict(identity).items()}
-            for row, value in self._messages(table):
+            for row, value in self._messages(rows):
                 self._produce(row, value, headers)
             self._flush()
             place = self._place(identity.batch + 1, json.dumps(asdict(identity)))
@@ -368,11 +370,11 @@ class Repeating(KafkaWriter):
             self._checked = True
         return self._last
 
-    def _send(self, table: pa.Table, identity: BatchIdentity) -> None:
+    def _send(self, rows: BatchRows, identity: BatchIdentity) -> None:
         headers = {name: str(value) for name, value in asdict(identity).items()}
         equals: Counter[str] = Counter()
         try:
-            for row, value in self._messages(table):
+            for row, value in self._messages(rows):
                 # By content and not by place: Spark may repeat a batch with its rows in another
                 # order.
                 digest = blake2b(value, digest_size=12).hexdigest()

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from datetime import UTC, date, datetime
 from typing import Any
 
+from pyspark.sql import DataFrame
+
+from rivermark.lake.append.by_executors import write_files
 from rivermark.lake.lake import Lake
-from rivermark.model.sink import Origin, Rows, Sink, SinkContext, SinkWriter, no_conflict
+from rivermark.lake.rows_in_files import InFiles, stage
+from rivermark.model.rows import BatchRows, Rows, as_rows
+from rivermark.model.sink import Origin, Sink, SinkContext, SinkWriter, no_conflict
 from rivermark.model.stream import AnyStream, Ingest, Output, Stream
 from rivermark.model.table import Table
-from rivermark.sinks.delta_append import DeltaAppend
+from rivermark.sinks.delta_append import AppendWriter, DeltaAppend
 
 
 def sinks_of(output: Output) -> tuple[Sink, ...]:
@@ -44,6 +49,7 @@ class OutputWriter:
     def __init__(self, lake: Lake, output: Output, origin: Origin) -> None:
         self.declared = output
         self.table = output.table
+        self._lake = lake
         self._origin = origin
         context = context_of(lake, output, origin)
         self._sinks: list[tuple[Sink, SinkWriter]] = [
@@ -74,6 +80,32 @@ class OutputWriter:
             if sink.delivery.guarantee != "at most once"
         )
 
+    def in_files(self, rows: DataFrame, batch: int) -> InFiles:
+        """Have executors write the rows of a batch, before any sink gets them.
+
+        In the table's folder where it appends them as they are; its readers know nothing of them.
+        What a table holds that appends is told by its commit, and not written again.
+        """
+        own = self._sinks[0][1]
+        if isinstance(own, AppendWriter):
+            if self.table_has(batch):
+                return own.committed_files(self._origin.batch(batch))
+            files = own.files()
+            if files is not None:
+                adds = write_files(rows, files, self.table.event_time)
+                return self.files_at(files.path, adds)
+        name = f"{self._origin.stream.replace('/', '.')}-{self._origin.generation}-{batch}"
+        return stage(self._lake, self.table, rows, name, self.table.event_time)
+
+    def files_at(self, folder: str, adds: Sequence[dict[str, Any]]) -> InFiles:
+        """Rows of the output that `in_files` has written."""
+        return InFiles(folder, self.table, adds, staged=folder != self._lake.path(self.table))
+
+    def discard(self, rows: BatchRows) -> None:
+        """Remove files that stand beside the table, once no sink of any output needs them."""
+        if rows.files_in(self._lake.path(self.table)) is None:
+            rows.discard()
+
     def write(self, rows: Rows, batch: int, metadata: Mapping[str, Any]) -> int:
         """Write a batch to each sink, and return how many rows it has.
 
@@ -83,14 +115,14 @@ class OutputWriter:
         """
         identity = self._origin.batch(batch)
         repeated = self.table_has(batch)
+        given = as_rows(rows)
         if repeated:
-            rows = self._sinks[0][1].committed(rows, identity)
-        counts = []
-        for sink, writer in self._sinks:
+            given = as_rows(self._sinks[0][1].committed(given, identity))
+        for sink, writer in self._sinks[1:] if repeated else self._sinks:
             if not (repeated and sink.delivery.guarantee == "at most once"):
                 self._origin.check()
-                counts.append(writer.write(rows, identity, metadata))
-        return counts[0]
+                writer.write(given, identity, metadata)
+        return given.count()
 
     def close(self) -> None:
         """Close every sink's writer, also where another one's fails to."""
@@ -121,7 +153,7 @@ def replace_in_others(
     for sink in sinks_of(output)[1:]:
         if sink.on_replace != "skips":
             with closing(sink.open(context)) as writer:
-                writer.replace(rows, days, replacement)
+                writer.replace(as_rows(rows), days, replacement)
 
 
 def side_tables(stream: Stream) -> tuple[Table, ...]:

@@ -13,9 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any, ClassVar, Final
-
-import pyarrow as pa
 
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
@@ -34,11 +33,11 @@ from rivermark.model.http_client import (
     server_of,
 )
 from rivermark.model.json_text import json_text
+from rivermark.model.rows import BatchRows, Rows, as_rows
 from rivermark.model.sink import (
     BatchIdentity,
     Delivery,
     OnReplace,
-    Rows,
     Sink,
     SinkContext,
     SinkWriter,
@@ -47,6 +46,8 @@ from rivermark.model.table import Table
 from rivermark.sinks.delta_append import DeltaAppend
 from rivermark.sinks.python_rows import python_rows
 
+AT_ONCE: Final = 10_000
+"""Rows that are Python objects at a time."""
 UNDELIVERED: Final = struct_type(
     "undelivered_at timestamp, idempotency_key string, body string, reason string, attempts int"
 )
@@ -135,9 +136,9 @@ class _Writer(SinkWriter):
     def write(
         self, rows: Rows, identity: BatchIdentity, metadata: Mapping[str, Any] | None = None
     ) -> int:
-        table = rows if isinstance(rows, pa.Table) else rows.toArrow()
+        given = as_rows(rows)
         failed = []
-        for body, key in self._requests(table.select(self._columns), identity):
+        for body, key in self._requests(given, identity):
             reason, attempts = self._deliver(body, key)
             if reason is not None:
                 failed.append(
@@ -152,19 +153,24 @@ class _Writer(SinkWriter):
         if failed:
             # Of a batch that comes again those of the first time count: the others were delivered.
             self._dead_letters.write(rows_of(self._undelivered, failed), identity)
-        return int(table.num_rows)
+        return given.count()
 
-    def _requests(self, rows: pa.Table, identity: BatchIdentity) -> Iterator[tuple[bytes, str]]:
+    def _requests(self, rows: BatchRows, identity: BatchIdentity) -> Iterator[tuple[bytes, str]]:
         """The bodies, each with a key that follows from the batch and from what is in it."""
         seen: Counter[str] = Counter()
         at_once = self._sink.rows_at_once
-        for start in range(0, rows.num_rows, at_once):
-            objects = python_rows(rows.slice(start, at_once))
+        every = self._objects(rows)
+        while objects := list(islice(every, at_once)):
             body = json_text(objects if at_once > 1 else objects[0])
             named = f"{identity.stream}\n{identity.generation}\n{identity.batch}\n".encode()
             digest = hashlib.sha256(named + body).hexdigest()[:32]
             seen[digest] += 1
             yield body, digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+
+    def _objects(self, rows: BatchRows) -> Iterator[Mapping[str, Any]]:
+        for piece in rows.pieces(self._columns):
+            for start in range(0, piece.num_rows, AT_ONCE):
+                yield from python_rows(piece.slice(start, AT_ONCE))
 
     def _deliver(self, body: bytes, key: str) -> tuple[str | None, int]:
         """Send a request; returns why it was not delivered, if so, and after how many attempts.

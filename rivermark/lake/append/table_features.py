@@ -45,6 +45,11 @@ class TableFeatures:
         return pa.table(columns, schema=self.columns)
 
 
+def features_for(columns: pa.Schema) -> TableFeatures:
+    """Those of files that stand in no table: nothing is skipped of them."""
+    return TableFeatures(columns, [], CHECKPOINT_EACH)
+
+
 def features_of(metadata: Mapping[str, Any], protocol: Mapping[str, Any]) -> TableFeatures | None:
     """The shape by the log's own metadata; None for a table that asks for more than columns.
 

@@ -8,14 +8,18 @@ its commit says what the batch was.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
 from rivermark.lake.filesystem import filesystem, write_file
 
 FOLDER: Final = "rows"
+Files: TypeAlias = "tuple[str, Sequence[dict[str, Any]]]"
+"""A folder or URI, and the actions that add data files in it to a table."""
 
 
 def keep_rows(checkpoint: str, batch: int, rows: pa.Table) -> None:
@@ -37,12 +41,29 @@ def kept_rows(checkpoint: str, batch: int) -> pa.Table | None:
         return None
 
 
+def keep_files(checkpoint: str, batch: int, files: Sequence[Files]) -> None:
+    """As `keep_rows`, of a batch whose rows executors have written, by output."""
+    write_file(_path(checkpoint, batch, "json"), json.dumps(files).encode())
+    forget_rows(checkpoint, batch - 1)
+
+
+def kept_files(checkpoint: str, batch: int) -> list[Files] | None:
+    """The files of a batch by output; None where none were kept."""
+    store, path = filesystem(_path(checkpoint, batch, "json"))
+    try:
+        with store.open_input_stream(path) as file:
+            return [(folder, adds) for folder, adds in json.loads(file.read())]
+    except FileNotFoundError:
+        return None
+
+
 def forget_rows(checkpoint: str, batch: int) -> None:
     """Remove what was kept of a batch, if anything was."""
-    store, path = filesystem(_path(checkpoint, batch))
-    with suppress(FileNotFoundError):
-        store.delete_file(path)
+    for kind in ("arrow", "json"):
+        store, path = filesystem(_path(checkpoint, batch, kind))
+        with suppress(FileNotFoundError):
+            store.delete_file(path)
 
 
-def _path(checkpoint: str, batch: int) -> str:
-    return f"{checkpoint}/{FOLDER}/{batch}.arrow"
+def _path(checkpoint: str, batch: int, kind: str = "arrow") -> str:
+    return f"{checkpoint}/{FOLDER}/{batch}.{kind}"

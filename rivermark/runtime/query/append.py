@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -12,18 +12,19 @@ from pyspark.sql import functions as F
 
 from rivermark.lake.delta import delta_stream
 from rivermark.lake.lake import Lake
+from rivermark.lake.rows_in_files import InFiles
 from rivermark.lake.schema import create_table
 from rivermark.lake.statistics import largest
 from rivermark.model.ingest import MILLI
+from rivermark.model.rows import BatchRows, Collected
 from rivermark.model.sink import owned
 from rivermark.model.stream import Stream, lateness_of, needed_lateness, table_of
 from rivermark.model.table import Table
 from rivermark.model.watermark import WATERMARK_AFTER
 from rivermark.operators.reach import BuildReach, collecting
 from rivermark.quality.publish_gate import audit
-from rivermark.quality.publish_staging import staged
 from rivermark.runtime.batch_metrics import BatchResult
-from rivermark.runtime.checkpoint.batch_rows import keep_rows, kept_rows
+from rivermark.runtime.checkpoint.batch_rows import keep_files, keep_rows, kept_files, kept_rows
 from rivermark.runtime.checkpoint.closing_batch import batch_to_close, plan_closing_batch
 from rivermark.runtime.checkpoint.identity import check_plan
 from rivermark.runtime.checkpoint.watermarks import batch_watermark, last_reached, reached
@@ -34,7 +35,8 @@ from rivermark.runtime.query.columns import check_columns
 from rivermark.runtime.query.finality import check_margin
 from rivermark.runtime.query.static_tables import StaticTables
 from rivermark.runtime.spark.carried_watermark import with_carried_watermark
-from rivermark.runtime.spark.input_size import DRIVER_BYTES, fits_driver
+from rivermark.runtime.spark.computed import computed
+from rivermark.runtime.spark.input_size import DRIVER_BYTES
 from rivermark.runtime.spark.join_null_keys import keep_null_keys_apart
 from rivermark.runtime.spark.join_state_check import check_joins, check_watermarks, has_join
 from rivermark.settings import Settings
@@ -48,9 +50,10 @@ STORES = {
 EMPTY_BATCHES: Final = "spark.sql.streaming.noDataMicroBatches.enabled"
 """Spark's setting for batches without data, which close what the watermark has passed."""
 BATCH_BYTES: Final = DRIVER_BYTES * 3 // 4
-"""Bytes of input files after which a batch of events ends, its last file not counted. A larger one
-would be written by executors, and in a bounded run twice, to be audited in between. With several
+"""Bytes of input files after which a batch of events ends, its last file not counted. With several
 inputs it is so of the one of which most waits."""
+Parts: TypeAlias = "list[tuple[OutputWriter, BatchRows]]"
+"""A batch by output."""
 LEAST_BYTES: Final = BATCH_BYTES // 16
 """An input of which little waited at the start may have more of it later."""
 
@@ -189,41 +192,78 @@ class AppendHost(QueryHost):
             # The rows are written already, but the state of this batch is not: run it into nothing.
             frame.write.format("noop").mode("append").save()
             return BatchResult(watermark=watermark)
-        if self._is_large(frame):
-            output = self._outputs[0]
-            rows = frame.select(*output.table.schema.fieldNames())
-            if not self.bounded and output.writes_once:
-                rows_out = output.write(rows, batch, metadata)
-                return BatchResult(rows_out=rows_out, watermark=watermark)
-            with staged(self.spark, self.lake, output.table, rows) as (kept, seen):
-                if self.bounded:
-                    audit(self.lake, self.declared, [(output.table, seen)], kept=True)
-                rows_out = output.write(kept, batch, metadata)
-            return BatchResult(rows_out=rows_out, watermark=watermark)
-        collected = self._as_computed_first(frame.toArrow(), batch)
-        self._static.check()  # A table may have changed while it was read.
-        parts = []
+        grows = self.declared.volume == "results"
+        with computed(frame, grows=grows, again=self._again) as rows:
+            if isinstance(rows, pa.Table):
+                parts = self._collected(self._as_computed_first(rows, batch))
+            else:
+                parts = self._in_files(rows, batch)
+            self._static.check()  # A table may have changed while it was read.
+            if self.bounded:
+                # A table that holds the rows by now, of a run that was killed, was audited then.
+                self._audit([(o, part) for o, part in parts if not o.table_has(batch)])
+            for output, part in parts:
+                if part.count() or output.table_has(batch):
+                    output.write(part, batch, metadata)
+            for output, part in parts:
+                output.discard(part)
+        total = sum(part.count() for _, part in parts)
+        return BatchResult(rows_out=total, watermark=watermark)
+
+    def _audit(self, parts: Parts) -> None:
+        try:
+            audit(self.lake, self.declared, [(o.table, part.readable()) for o, part in parts])
+        except BaseException:
+            for _, part in parts:
+                part.discard()
+            raise
+
+    def _again(self) -> None:
+        """Forget what the first computation of a batch has reported."""
+
+    def _collected(self, rows: pa.Table) -> Parts:
+        parts: Parts = []
         for i, output in enumerate(self._outputs):
             conditional = output.declared.where is not None
-            own = collected.filter(collected[f"_to_{i}"]) if conditional else collected
-            parts.append((output, own.select(output.table.schema.fieldNames())))
-        if self.bounded:
-            # A table that holds the rows already, by a run that was killed, was audited then.
-            news = [(o.table, rows) for o, rows in parts if not o.table_has(batch)]
-            audit(self.lake, self.declared, news)
-        for output, rows in parts:
-            if rows.num_rows or output.table_has(batch):
-                output.write(rows, batch, metadata)
-        total = sum(rows.num_rows for _, rows in parts)
-        return BatchResult(rows_out=total, watermark=watermark)
+            own = rows.filter(rows[f"_to_{i}"]) if conditional else rows
+            parts.append((output, Collected(own.select(output.table.schema.fieldNames()))))
+        return parts
+
+    def _in_files(self, rows: DataFrame, batch: int) -> Parts:
+        """The rows of each output as files that executors write, in its table where that appends.
+
+        They are audited there, and committed as they are.
+        """
+        if any(output.table_has(batch) for output in self._outputs):
+            # Whoever asks for which rows, the state of this batch is not written.
+            rows.write.format("noop").mode("append").save()
+            kept = kept_files(self.checkpoint, batch) if self._tells_apart else None
+            if kept is not None:
+                return [
+                    (output, output.files_at(folder, adds))
+                    for output, (folder, adds) in zip(self._outputs, kept, strict=True)
+                ]
+        parts: list[tuple[OutputWriter, InFiles]] = []
+        for i, output in enumerate(self._outputs):
+            own = rows.where(f"_to_{i}") if output.declared.where is not None else rows
+            names = output.table.schema.fieldNames()
+            parts.append((output, output.in_files(own.select(*names), batch)))
+        if self._tells_apart:
+            keep_files(self.checkpoint, batch, [(part.folder, part.adds) for _, part in parts])
+        return [*parts]
+
+    @property
+    def _tells_apart(self) -> bool:
+        """Whether no commit of one table can say what a batch was for all that take part of it."""
+        first = self._outputs[0]
+        return len(self._outputs) > 1 or not (first.writes_once or not first.updates_rows)
 
     def _as_computed_first(self, rows: pa.Table, batch: int) -> pa.Table:
         """A batch's rows, or what it was before a kill where a table holds them already.
 
         Kept for what no commit of one table can say: which rows others get, or what an upsert got.
         """
-        first = self._outputs[0]
-        if len(self._outputs) == 1 and (first.writes_once or not first.updates_rows):
+        if not self._tells_apart:
             return rows
         if any(output.table_has(batch) for output in self._outputs):
             kept = kept_rows(self.checkpoint, batch)
@@ -240,14 +280,6 @@ class AppendHost(QueryHost):
         finally:
             for output in self._outputs:
                 output.close()
-
-    def _is_large(self, frame: DataFrame) -> bool:
-        """Whether executors should write the batch, because the driver could not hold it."""
-        if self.declared.volume != "events" or len(self._outputs) > 1:
-            return False
-        if self._outputs[0].updates_rows:
-            return False  # Its sink collects them anyway.
-        return not fits_driver(frame)
 
 
 def moving(table: Table) -> str:

@@ -128,6 +128,9 @@ class ProcessHost(AppendHost):
             result.state_bytes = sum(size for _, size in self._sizes.values())
         return result
 
+    def _again(self) -> None:
+        self._meter.take()
+
     def _check_meaning(self) -> None:
         """Refuse state of another class, of other code, or of other parameters."""
         check_identity(self.declared.name, self.checkpoint, self._identity)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,27 +18,26 @@ from rivermark.lake.delta import delta_stream, read_delta
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
 from rivermark.lake.replace import replace_days
+from rivermark.lake.rows_in_files import stage
 from rivermark.lake.schema import create_table
 from rivermark.lake.written import note_written
 from rivermark.model.calendar import shifted
 from rivermark.model.errors import RivermarkError
+from rivermark.model.rows import BatchRows, Collected
 from rivermark.model.sink import Origin, owned
 from rivermark.model.stream import Output, Stream, table_of
 from rivermark.model.table import Table, days_between
 from rivermark.operators.finished import cut
 from rivermark.operators.reach import BuildReach
 from rivermark.quality.publish_gate import audit
-from rivermark.quality.publish_staging import staged
 from rivermark.runtime.batch_metrics import WITHOUT_A_DAY, BatchResult
 from rivermark.runtime.query.base import QueryHost
 from rivermark.runtime.query.finality import around_days, build_days_of, read_instead
 from rivermark.runtime.query.static_tables import StaticTables
+from rivermark.runtime.spark.computed import computed
 from rivermark.runtime.spark.input_size import fits_driver
 from rivermark.settings import Settings
-from rivermark.sinks.output import replace_in_others, sinks_of
-
-if TYPE_CHECKING:
-    from rivermark.quality.duckdb_evaluator import Rows
+from rivermark.sinks.output import replace_in_others
 
 TWO_DAYS: Final = timedelta(days=2)
 """Between a moment's date in UTC and in any zone lies one day; another is room for borders."""
@@ -242,49 +241,56 @@ def write_days(
 ) -> tuple[int, int, timedelta | None]:
     """Replace the days in each table that the stream writes; returns the number of rows.
 
-    And how many of those that were built have no day, so that they go to no table; these are
-    counted where the driver writes the rows. Last, how much has to be read around the days where
-    what was read does not suffice: then nothing was written. The rows are audited before the first
-    table is touched (PublicationBlocked), but those of a live stream.
+    And how many of those that were built have no day, so that they go to no table. Last, how much
+    has to be read around the days where what was read does not suffice: then nothing was written.
+    The rows are audited before the first table is touched (PublicationBlocked), but those of a live
+    stream.
     """
-    lost = 0
-    days = built.days
-    chosen_rows = [rows_for(output, built.rows, days) for output in stream.outputs]
-    by_driver = stream.volume == "results" or all(map(fits_driver, chosen_rows))
+    days, lost = built.days, 0
+    name = f"{origin.generation:04d}-{metadata['refresh']:010d}"
     with ExitStack() as stack:
-        parts: list[tuple[Table, DataFrame | pa.Table]] = []
-        audited_rows: list[tuple[Table, Rows]] = []
-        for output, chosen in zip(stream.outputs, chosen_rows, strict=True):
-            table = output.table
-            day = days_of(table).column
-            if by_driver:
-                every = chosen.toArrow()
-                collected = every.filter(pc.is_valid(every[day]))
-                lost += every.num_rows - collected.num_rows
-                parts.append((table, collected))
-                audited_rows.append((table, collected))
-                continue
-            chosen = chosen.where(F.col(day).isNotNull())
-            if audited or built.reach.measures or len(sinks_of(output)) > 1:
-                spark = built.rows.sparkSession
-                kept, seen = stack.enter_context(staged(spark, lake, table, chosen))
-                parts.append((table, kept))
-                audited_rows.append((table, seen))
-            else:
-                parts.append((table, chosen))
+        parts: list[tuple[Table, BatchRows]] = []
+        for output in stream.outputs:
+            chosen = rows_for(output, built.rows, days)
+            computing = _computed(lake, stream, output.table, chosen, name)
+            part, dayless = stack.enter_context(computing)
+            parts.append((output.table, part))
+            lost += dayless
         wider = read_instead(stream, built.reach, built.around)
         if wider is not None:
             return 0, 0, wider
         if audited:
-            audit(lake, stream, audited_rows, instead_of=days, kept=not by_driver)
+            audit(lake, stream, [(t, rows.readable()) for t, rows in parts], instead_of=days)
         origin.check()
-        name = f"{origin.generation:04d}-{metadata['refresh']:010d}"
         for output, (_, rows) in zip(stream.outputs, parts, strict=True):
             replace_in_others(lake, output, origin, rows, days, name)
         total = 0
         for table, rows in parts:
-            count = replace_days(lake, table, rows, days, metadata)
+            plain = rows.plain(lambda: built.rows.sparkSession)
+            count = replace_days(lake, table, plain, days, metadata)
             total += count
             if count:
                 note_written(lake, table, origin, int(str(metadata["refresh"])))
         return total, lost, None
+
+
+@contextmanager
+def _computed(
+    lake: Lake, stream: Stream, table: Table, chosen: DataFrame, name: str
+) -> Iterator[tuple[BatchRows, int]]:
+    """The rows that have a day, and how many have none; in files for a block, where they are many.
+
+    Those are read more than once: by the audit, by each sink, and where the days are replaced.
+    """
+    day = days_of(table).column
+    with computed(chosen, grows=stream.volume == "results") as rows:
+        if isinstance(rows, pa.Table):
+            kept = rows.filter(pc.is_valid(rows[day]))
+            yield Collected(kept), rows.num_rows - kept.num_rows
+            return
+        own = f"{stream.name.replace('/', '.')}-{name}"
+        part = stage(lake, table, rows.where(F.col(day).isNotNull()), own, None)
+        try:
+            yield part, rows.where(F.col(day).isNull()).count()
+        finally:
+            part.discard()

@@ -51,6 +51,9 @@ def spark_conf(settings: Settings, kind: Kind = "short", slots: int = 0) -> dict
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
         # Planning again within a batch costs more than it gives on small ones.
         "spark.sql.adaptive.enabled": "false",
+        # Results beyond it are written by executors (rivermark/runtime/spark/computed.py), and not
+        # what a driver of that heap could just about hold.
+        "spark.driver.maxResultSize": "512m",
         # Several queries share the cores in turn instead of one after the other.
         "spark.scheduler.mode": "FAIR",
         "spark.locality.wait": "0",

@@ -21,7 +21,8 @@ from rivermark.lake.sql import connection as duckdb_connection
 from rivermark.model.errors import RivermarkError
 from rivermark.model.json_text import json_text
 from rivermark.model.postgres import Database, Session
-from rivermark.model.sink import BatchIdentity, Rows, SinkContext, SinkWriter
+from rivermark.model.rows import BatchRows, Rows, as_rows
+from rivermark.model.sink import BatchIdentity, SinkContext, SinkWriter
 from rivermark.sinks.delta_upsert import check_keys, in_memory, is_deletion
 from rivermark.sinks.postgres.column_types import is_nested, spelled
 from rivermark.sinks.postgres.target import Held, Target, names_of
@@ -50,7 +51,7 @@ class Writer(SinkWriter):
         return f"stream '{self._origin.stream}' cannot"
 
     @abstractmethod
-    def _put(self, connection: Connection, rows: pa.Table, *, overrule: bool) -> None:
+    def _put(self, connection: Connection, rows: BatchRows, *, overrule: bool) -> None:
         """Put rows into the table; with `overrule` they count before others of their version."""
 
     def last(self) -> BatchIdentity | None:
@@ -85,15 +86,15 @@ class Writer(SinkWriter):
         """Write a batch in one transaction, unless the table holds it."""
         if self._last is not None and self._last.batch >= identity.batch:
             return 0
-        table = self._arrow(rows)
+        given = as_rows(rows)
         self._session.run(
             f"{self._subject} write batch {identity.batch}",
-            lambda connection: self._write(connection, table, identity),
+            lambda connection: self._write(connection, given, identity),
         )
         self._last = identity
-        return int(table.num_rows)
+        return given.count()
 
-    def _write(self, connection: Connection, rows: pa.Table, identity: BatchIdentity) -> None:
+    def _write(self, connection: Connection, rows: BatchRows, identity: BatchIdentity) -> None:
         newest = self._newest(self._target.lock(connection, self._origin))
         if newest is not None and newest.batch >= identity.batch:
             return  # Committed, and the answer was lost; or by a run that took the stream over.
@@ -101,10 +102,12 @@ class Writer(SinkWriter):
         self._target.note(connection, self._origin, identity.batch)
         self._origin.check()
 
-    def _arrow(self, rows: Rows) -> pa.Table:
+    def _pieces(self, rows: BatchRows) -> Iterator[pa.Table]:
         """The rows with their declared types; raises RivermarkError where a text holds a NUL."""
-        table = rows if isinstance(rows, pa.Table) else rows.toArrow()
-        table = table.select(self._schema.names).cast(self._schema)
+        for piece in rows.pieces(self._schema.names):
+            yield self._checked(piece.cast(self._schema))
+
+    def _checked(self, table: pa.Table) -> pa.Table:
         for field in self._schema:
             if not pa.types.is_string(field.type):
                 continue
@@ -154,14 +157,14 @@ class Writer(SinkWriter):
         metadata: Mapping[str, Any] | None = None,
     ) -> int:
         """Replace days in one transaction."""
-        table = self._arrow(rows)
+        given = as_rows(rows)
         self._session.run(
             f"{self._subject} replace days",
-            lambda connection: self._replace(connection, table, days),
+            lambda connection: self._replace(connection, given, days),
         )
-        return int(table.num_rows)
+        return given.count()
 
-    def _replace(self, connection: Connection, rows: pa.Table, days: Collection[date]) -> None:
+    def _replace(self, connection: Connection, rows: BatchRows, days: Collection[date]) -> None:
         self._target.held(connection, self._origin)
         self._remove(connection, days)
         self._put(connection, rows, overrule=True)
@@ -178,8 +181,9 @@ class Writer(SinkWriter):
 class Appender(Writer):
     """Appends the rows; those of a recompute come in place of their days' rows."""
 
-    def _put(self, connection: Connection, rows: pa.Table, *, overrule: bool) -> None:
-        self._copy(connection, self._target.table, rows)
+    def _put(self, connection: Connection, rows: BatchRows, *, overrule: bool) -> None:
+        for piece in self._pieces(rows):
+            self._copy(connection, self._target.table, piece)
 
     def _remove(self, connection: Connection, days: Collection[date]) -> None:
         daily = days_of(self._target.output)
@@ -200,17 +204,17 @@ class Upserter(Writer):
     before a row of the same version, then the one with the greater values, compared as texts.
     """
 
-    def _put(self, connection: Connection, rows: pa.Table, *, overrule: bool) -> None:
-        marked = self._marked(rows)
-        if not marked.num_rows:
+    def _put(self, connection: Connection, rows: BatchRows, *, overrule: bool) -> None:
+        if not rows.count():
             return
-        columns = names_of(marked.column_names)
+        columns = names_of([*self._schema.names, "_deleted"])
         self._run(
             connection,
             "CREATE TEMP TABLE rivermark_staged ON COMMIT DROP AS "
             "SELECT *, false AS _deleted FROM {table} WITH NO DATA",
         )
-        self._copy(connection, STAGED, marked)
+        for piece in self._pieces(rows):
+            self._copy(connection, STAGED, self._marked(piece))
         connection.execute(
             SQL(
                 "CREATE TEMP TABLE rivermark_latest ON COMMIT DROP AS "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +22,21 @@ class CrashError(Exception):
 
 def crash_once(patch: pytest.MonkeyPatch, table: str, *, before: bool = False) -> None:
     """Let the next commit to the table be the last thing that happens, or not even happen."""
-    commit = TableWriter.append_once
     crashed: list[str] = []
 
-    def append_once(self: TableWriter, *args: Any, **more: Any) -> bool:
-        if self.table.name != table or crashed:
-            return commit(self, *args, **more)
-        crashed.append(table)
-        if not before:
-            commit(self, *args, **more)
-        raise CrashError(f"crashed at {table}")
+    def crashing(commit: Callable[..., bool]) -> Callable[..., bool]:
+        def append(self: TableWriter, *args: Any, **more: Any) -> bool:
+            if self.table.name != table or crashed:
+                return commit(self, *args, **more)
+            crashed.append(table)
+            if not before:
+                commit(self, *args, **more)
+            raise CrashError(f"crashed at {table}")
 
-    patch.setattr(TableWriter, "append_once", append_once)
+        return append
+
+    for name in ("append_once", "append_files_once"):
+        patch.setattr(TableWriter, name, crashing(getattr(TableWriter, name)))
 
 
 def forget_last_commit(settings: Settings, stream: AnyStream) -> int:

@@ -30,11 +30,17 @@ ODD = [
 
 
 def write(path: Path, files: list[pa.Table]) -> None:
-    """The rows of the files as commits of this process, and the first again by delta-rs."""
+    """The rows of the files as commits of this process, and the first again by delta-rs.
+
+    All but the first file are one commit.
+    """
     write_deltalake(str(path), files[0].schema.empty_table())
     committer = DeltaCommitter(str(path))
-    for rows in files:
-        assert committer.append(rows, {})
+    assert committer.append(files[0], {})
+    writer = committer.files()
+    assert writer is not None
+    adds = [add for rows in files[1:] for add in writer.write(rows)]
+    assert committer.append_files(adds, {})
     write_deltalake(str(path), files[0], mode="append")
 
 

@@ -43,6 +43,17 @@ def ours(path: Path, files: list[pa.Table]) -> DeltaTable:
     return DeltaTable(str(path))
 
 
+def at_once(path: Path, files: list[pa.Table]) -> DeltaTable:
+    """The rows as files that were written elsewhere, in one commit."""
+    write_deltalake(str(path), files[0].schema.empty_table())
+    committer = DeltaCommitter(str(path))
+    writer = committer.files()
+    assert writer is not None
+    adds = [add for rows in files for add in writer.write(rows)]
+    assert committer.append_files(adds, {"text": KANJI})
+    return DeltaTable(str(path))
+
+
 def theirs(path: Path, files: list[pa.Table]) -> DeltaTable:
     """The rows as commits of delta-rs."""
     for rows in files:
@@ -154,10 +165,13 @@ def readers(table: DeltaTable, path: Path) -> dict[str, Search]:
 
 
 @pytest.mark.parametrize("seed", seeds(2, TABLES))
-def test_every_reader_finds_every_row_of_our_files(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize("write", [ours, at_once])
+def test_every_reader_finds_every_row_of_our_files(
+    tmp_path: Path, seed: int, write: Callable[[Path, list[pa.Table]], DeltaTable]
+) -> None:
     dice = random.Random(seed)
     files = random_files(dice)
-    searches = readers(ours(tmp_path, files), tmp_path)
+    searches = readers(write(tmp_path, files), tmp_path)
     for condition in conditions_of(files, dice):
         for name, search in searches.items():
             assert search(condition) == expected(files, condition), (name, condition)
