@@ -46,7 +46,7 @@ from rivermark.settings import Settings
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 SIZES = (0, 1, 1000)
 KEYS = 50
-MONEY = DecimalType(12, 2)
+SUM = DecimalType(22, 2)
 
 
 def table(name: str, schema: str, event_time: str = "event_time") -> Table:
@@ -62,7 +62,7 @@ def table(name: str, schema: str, event_time: str = "event_time") -> Table:
 
 EVENT = "id long, event_time timestamp, driver_id long, tip decimal(12,2)"
 SUMS = """
-    driver_id long, window_start timestamp, window_end timestamp, tips decimal(12,2), fares long"""
+    driver_id long, window_start timestamp, window_end timestamp, tips decimal(22,2), fares long"""
 FARES = table("fares", EVENT)
 RIDES = table("rides", EVENT)
 
@@ -70,7 +70,7 @@ RIDES = table("rides", EVENT)
 def sums(fares: DataFrame) -> DataFrame:
     """Tips per driver and minute."""
     minute = TumblingWindow(timedelta(minutes=1))
-    total = F.sum("tip").cast(MONEY)
+    total = F.sum("tip").cast(SUM)
     return per_window(fares, minute, "event_time", "driver_id", tips=total, fares=F.count("*"))
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from assets.fraud.events import Amount
+from assets.fraud.events import Amount, Sum
 from assets.fraud.once import EachOnce
 from rivermark.process import Context, Millis
 from rivermark.process.patterns import Match, Pattern
@@ -40,7 +40,7 @@ class CardAlert(msgspec.Struct, frozen=True):
     event_time: Millis
     since: Millis
     rule: str
-    amount: Amount
+    amount: Sum
     payments: list[int]
     rule_version: int
 

@@ -11,6 +11,8 @@ from rivermark import ColumnType, Contract, Field, Rule
 
 AMOUNT: Final = "decimal(12,2)"
 Amount = Annotated[Decimal, ColumnType(AMOUNT)]
+Sum = Annotated[Decimal, ColumnType("decimal(22,2)")]
+"""Of amounts, with room for any of them."""
 
 LOGIN: Final = Contract(
     fields=(

@@ -50,7 +50,7 @@ def find_gaps(temperatures: DataFrame) -> DataFrame:
             "last_before",
             "first_after",
             (F.col("interval") / 1000).alias("interval_seconds"),
-            (F.round(F.col("step") / F.col("interval")) - 1).cast("long").alias("missing"),
+            (F.round(F.try_divide("step", "interval")) - 1).cast("long").alias("missing"),
         )
     )
 

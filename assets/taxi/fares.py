@@ -9,6 +9,8 @@ from pyspark.sql import functions as F
 from rivermark import Contract, Field, Rule
 
 MONEY: Final = "decimal(12,2)"
+SUM: Final = "decimal(22,2)"
+"""Of amounts: as wide as Spark makes it, with room for any of them."""
 
 FARE_EVENT: Final = Contract(
     fields=(

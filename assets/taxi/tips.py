@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from assets.taxi.cleansing import CLEAN_FARES
-from assets.taxi.fares import MONEY
+from assets.taxi.fares import SUM
 from assets.taxi.ingest import TAXI
 from rivermark import Suite, Table, expect
 from rivermark.operators import TumblingWindow, per_window
@@ -36,7 +36,7 @@ def tips_per_driver(clean_fares: DataFrame) -> DataFrame:
         HOUR,
         "event_time",
         "driver_id",
-        tips=F.sum("tip").cast(MONEY),
+        tips=F.sum("tip").cast(SUM),
         fares=F.count("*"),
     )
 
@@ -63,7 +63,7 @@ DRIVER_TIPS: Final = TAXI.stream(
         name="taxi/driver_tips",
         schema=(
             "driver_id long, window_start timestamp, window_end timestamp, "
-            f"tips {MONEY} COMMENT 'Sum of the tips (USD).', fares long COMMENT 'How many fares.'"
+            f"tips {SUM} COMMENT 'Sum of the tips (USD).', fares long COMMENT 'How many fares.'"
         ),
         description="Tips (USD) and fares per driver and hour of UTC.",
         event_time="window_end",
@@ -88,7 +88,7 @@ HOURLY_WINNERS: Final = TAXI.stream(
     build=best_of_each_hour,
     writes=Table(
         name="taxi/hourly_winners",
-        schema=f"window_start timestamp, window_end timestamp, driver_id long, tips {MONEY}",
+        schema=f"window_start timestamp, window_end timestamp, driver_id long, tips {SUM}",
         description="The driver with the most tips (USD) in each hour of UTC.",
         event_time="window_end",
         keys=("window_end",),

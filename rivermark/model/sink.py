@@ -165,6 +165,10 @@ class Sink(ABC):
     def check(self, table: Table) -> None:  # noqa: B027 - most sinks can write any table
         """Refuse a table that the sink cannot write; raises DeclarationError."""
 
+    def needed(self, table: Table) -> tuple[str, ...]:
+        """Columns of the table in which a row must have a value to be written."""
+        return ()
+
     def tables(self, table: Table) -> tuple[Table, ...]:
         """Tables of the lake that the sink keeps beside the output's; a reset archives them."""
         return ()

@@ -82,6 +82,10 @@ class DeltaUpsert(Sink):
         """Refuse a table without keys or without the version column."""
         check_versioned(table, self.version)
 
+    def needed(self, table: Table) -> tuple[str, ...]:
+        """The keys."""
+        return table.keys
+
     def open(self, context: SinkContext) -> SinkWriter:
         """Create the table of tombstones where keys can be deleted."""
         return _Writer(self, context)

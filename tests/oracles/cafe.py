@@ -41,7 +41,7 @@ def orders(**more: Any) -> Ingest:
 
 
 def sales_per_quarter(rows: DataFrame) -> DataFrame:
-    sales = F.sum("total").cast("decimal(12,2)")
+    sales = F.sum("total").cast("decimal(22,2)")
     return per_window(rows, TumblingWindow(QUARTER), "at", "region", sales=sales)
 
 
@@ -49,7 +49,7 @@ def sales_table(**more: Any) -> Table:
     declared: dict[str, Any] = {
         "name": "cafe/sales",
         "schema": "region string, window_start timestamp, window_end timestamp, "
-        "sales decimal(12,2)",
+        "sales decimal(22,2)",
         "description": "Sales a region and quarter of an hour.",
         "event_time": "window_end",
         "keys": ("region", "window_end"),

@@ -13,6 +13,7 @@ from msgspec import inspect as types
 
 from rivermark.model.errors import DeclarationError
 from rivermark.process.errors import Misuse
+from rivermark.process.evolution.column_bounds import bounds_of
 from rivermark.process.evolution.shapes import RECORDS, shape_of, type_info
 
 _CLASSES: Final[dict[type[types.Type], tuple[type, ...]]] = {
@@ -53,7 +54,7 @@ class Storable:
     `classes` are the classes that its values have; None where that is not known in advance.
     """
 
-    __slots__ = ("_decoder", "classes", "info", "of", "shape", "what")
+    __slots__ = ("_bounds", "_decoder", "classes", "info", "of", "shape", "what")
 
     def __init__(self, of: Any, what: str) -> None:
         self.of = of
@@ -62,6 +63,7 @@ class Storable:
         self.shape = shape_of(self.info, what)
         self.classes = classes_of(self.info)
         self._decoder = msgspec.msgpack.Decoder(of)
+        self._bounds = bounds_of(of) if isinstance(self.info, RECORDS) else ()
 
     def __reduce__(self) -> tuple[type[Storable], tuple[Any, str]]:
         """Made again from the type where it is sent to: decoders do not travel."""
@@ -81,11 +83,13 @@ class Storable:
         self.verify_deeply(value)
 
     def verify_deeply(self, value: Any) -> None:
-        """Raise Misuse unless every field of `value` has its declared type."""
+        """Raise Misuse unless every field of `value` has its declared type, and room in it."""
         try:
             self._decoder.decode(msgspec.msgpack.encode(value))
         except (TypeError, ValueError, OverflowError) as error:
             raise Misuse(f"{self.what} holds {self.shape}, not {value!r}: {error}") from error
+        for name, bound in self._bounds:
+            bound.check(name, getattr(value, name, None))
 
     def verify_all(self, values: Iterable[Any]) -> None:
         """Raise Misuse for the first of `values` whose class is not one of the declared type's."""

@@ -32,6 +32,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from rivermark.process.evolution.column_bounds import Bound, bound_of
 from rivermark.process.evolution.shapes import RECORDS
 
 if TYPE_CHECKING:
@@ -148,15 +149,47 @@ def write_as(field: EventField, column: DataType) -> WireForm | None:
         case types.IntType(), TimestampType():
             return LongType(), micros_of_millis
         case types.IntType(), _ if isinstance(column, INTEGRAL):
-            return LongType(), None
+            return LongType(), _bounded(field, column)
         case types.FloatType() | types.IntType(), FloatType() | DoubleType():
             return DoubleType(), None
         case types.DecimalType() | types.IntType(), DecimalType():
-            return StringType(), str
+            return StringType(), DecimalText(field.name, bound_of(column.simpleString()))
         case types.DateTimeType(), TimestampType():
             return LongType(), micros_of
         case _:
             return _as_it_is(field, column, msgspec.to_builtins)
+
+
+@dataclass(frozen=True)
+class DecimalText:
+    """A decimal as the text that it travels as; raises Misuse where its column has no room."""
+
+    name: str
+    bound: Bound | None
+
+    def __call__(self, value: Any) -> str:
+        """The text."""
+        if self.bound is not None:
+            self.bound.check(self.name, value)
+        return str(value)
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A whole number as it is; raises Misuse where its column has no room."""
+
+    name: str
+    bound: Bound
+
+    def __call__(self, value: int) -> int:
+        """The number."""
+        self.bound.check(self.name, value)
+        return value
+
+
+def _bounded(field: EventField, column: DataType) -> Converter | None:
+    bound = bound_of(column.simpleString())
+    return None if bound is None else Bounded(field.name, bound)
 
 
 def writing(name: str, column: DataType) -> Column:

@@ -18,6 +18,8 @@ from rivermark.model.stream import Output, Stream, table_of
 from rivermark.model.table import Table
 from rivermark.operators.reach import BuildReach, collecting
 from rivermark.process.spark import ProcessBuild
+from rivermark.runtime.preflight.nullable_keys import nullable_keys
+from rivermark.runtime.preflight.pitfalls import pitfalls
 from rivermark.runtime.query.append import with_watermark
 from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.query.columns import column_faults
@@ -61,6 +63,11 @@ def build_faults(stream: Stream, inputs: EmptyInputs) -> Iterator[DeclarationErr
     except DeclarationError as error:
         yield error.at(place_of_build(stream))
         return
+    if not isinstance(stream.build, ProcessBuild):
+        keys = (what for o in stream.outputs for what in nullable_keys(stream, o, built))
+        for what in (*pitfalls(built), *keys):
+            in_build = DeclarationError(f"stream '{stream.name}', in its build: {what}")
+            yield in_build.at(place_of_build(stream))
     for output in stream.outputs:
         yield from (f.at(place_of_build(stream)) for f in _output_faults(stream, output, built))
     if built.isStreaming and (fault := append_fault(inputs.spark, stream, built)):

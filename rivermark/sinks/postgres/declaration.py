@@ -138,6 +138,10 @@ class PostgresUpsert(_PostgresSink):
         super().check(table)
         check_versioned(table, self.version, self.key)
 
+    def needed(self, table: Table) -> tuple[str, ...]:
+        """The keys."""
+        return self.key or table.keys
+
     def _latest(self, table: Table) -> tuple[Any, ...]:
         return (self.key or table.keys, self.version, self.deleted)
 

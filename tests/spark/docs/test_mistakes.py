@@ -51,7 +51,7 @@ class Forgotten(KeyedProcess[Order, Order]):
 
 
 def wrong_column(rows: DataFrame) -> DataFrame:
-    revenue = F.sum("totl").cast("decimal(12,2)")
+    revenue = F.sum("totl").cast("decimal(22,2)")
     return per_window(rows, TumblingWindow(QUARTER), "at", "region", sales=revenue)
 
 
@@ -59,14 +59,23 @@ def no_window(rows: DataFrame) -> DataFrame:
     return rows.groupBy("region").agg(
         F.min("at").alias("window_start"),
         F.max("at").alias("window_end"),
-        F.sum("total").cast("decimal(12,2)").alias("sales"),
+        F.sum("total").cast("decimal(22,2)").alias("sales"),
     )
 
 
 def other_time(rows: DataFrame) -> DataFrame:
     moved = rows.withColumn("moved", F.col("at") + F.expr("interval 1 hour"))
-    total = F.sum("total").cast("decimal(12,2)")
+    total = F.sum("total").cast("decimal(22,2)")
     return per_window(moved, TumblingWindow(QUARTER), "moved", "region", sales=total)
+
+
+def without_room(rows: DataFrame) -> DataFrame:
+    total = F.sum("total").cast("decimal(12,2)").cast("decimal(22,2)")
+    return per_window(rows, TumblingWindow(QUARTER), "at", "region", sales=total)
+
+
+def computed(value: str) -> Callable[[DataFrame], DataFrame]:
+    return lambda rows: sales_per_quarter(rows.withColumn("made", F.expr(value)).where("made > 0"))
 
 
 def forgotten() -> Stream:
@@ -102,6 +111,12 @@ CHECKED: dict[str, Callable[[], AnyStream]] = {
     ),
     "the day that rows touch": lambda: sales(kind="refresh", touches=lambda: F.col("at")),
     "a timer without `margin`": forgotten,
+    "a sum of amounts in their own type": lambda: sales(build=without_room),
+    "a text as a number": lambda: sales(build=computed("cast(region AS int)")),
+    "a division": lambda: sales(build=computed("total / order_id")),
+    "an element of a list": lambda: sales(build=computed("size(array(array(region)[1]))")),
+    "the time of computing": lambda: sales(build=computed("unix_timestamp(now())")),
+    "the first rows": lambda: sales(build=lambda rows: sales_per_quarter(rows.limit(5))),
     "a column in a suite's SQL": lambda: sales(
         suite=Suite(expectations=(expect.no_rows_where("sale < 0", name="no refunds"),))
     ),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.types import (
     ArrayType,
     DataType,
@@ -73,11 +75,23 @@ def test_a_removed_or_renamed_column_is_refused(lake: Lake) -> None:
     assert [f.name for f in DeltaTable(lake.path("test/fares")).schema().fields] == ["fare", "tip"]
 
 
-def test_a_wider_decimal_is_another_type(lake: Lake) -> None:
-    create_table(lake, table(("fare", MONEY)))
+def test_m018_a_decimal_that_is_declared_wider_takes_the_rows_over(lake: Lake) -> None:
+    create_table(lake, table(("fare", MONEY), ("note", TEXT)))
+    path = lake.path("test/fares")
+    rows = pa.table({"fare": pa.array([Decimal("9999999999.99"), None], pa.decimal128(12, 2))})
+    write_deltalake(path, rows.append_column("note", pa.array(["a", "b"])), mode="append")
+    create_table(lake, table(("fare", DecimalType(22, 2)), ("note", TEXT)))
+    create_table(lake, table(("fare", DecimalType(22, 2)), ("note", TEXT)))
 
-    with pytest.raises(TableSchemaMismatch, match=r"decimal\(12,2\) on disk"):
-        create_table(lake, table(("fare", DecimalType(14, 2))))
+    delta = DeltaTable(path)
+    assert delta.version() == 2
+    assert delta.metadata().configuration["delta.checkpointInterval"] == "50"
+    kept = delta.to_pyarrow_table().sort_by("note")
+    assert kept.schema.field("fare").type == pa.decimal128(22, 2)
+    assert kept["fare"].to_pylist() == [Decimal("9999999999.99"), None]
+    for narrower in (MONEY, DecimalType(22, 4)):
+        with pytest.raises(TableSchemaMismatch, match=r"decimal\(22,2\) on disk"):
+            create_table(lake, table(("fare", narrower), ("note", TEXT)))
 
 
 def test_the_order_of_columns_is_no_difference(lake: Lake) -> None:

@@ -172,3 +172,18 @@ def as_login(each: LoginEvent) -> Login:
 def as_payment(each: PaymentEvent) -> Payment:
     at = round(each.event_time.timestamp() * 1_000)
     return Payment(f"card_{each.card}", each.number, at, each.amount)
+
+
+@pytest.mark.parametrize(
+    ("process", "amounts"),
+    [(SmallThenLarge, ["0.50", "9999999999.99"]), (ManyPayments, ["9999999999.99"] * 5)],
+)
+def test_m054_the_largest_payments_are_alerted_with_their_sum(
+    process: type[CardPattern], amounts: list[str]
+) -> None:
+    harness = ProcessHarness(process())
+    harness.feed(payments(*((second, amount) for second, amount in enumerate(amounts))))
+    harness.end_of_input()
+
+    [alert] = harness.outputs()
+    assert alert.amount == sum(map(Decimal, amounts))
