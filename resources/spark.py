@@ -9,6 +9,7 @@ from pydantic import Field, PrivateAttr
 
 from resources.settings import SettingsResource
 from rivermark.runtime.spark.class_cache import remember_classes
+from rivermark.runtime.spark.cluster import check_executors, is_cluster
 from rivermark.runtime.spark.jvm import Kind
 from rivermark.runtime.spark.session import prepare_workers, spark_conf
 
@@ -42,3 +43,5 @@ class SparkResource(LazyPySparkResource):
             config = ours | self.spark_config
             self._spark_session = spark_session_from_config(config)  # type: ignore[no-untyped-call]
             remember_classes(self._spark_session)
+            if is_cluster(settings):
+                check_executors(self._spark_session, settings)

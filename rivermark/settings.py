@@ -21,6 +21,14 @@ from rivermark.model.nearest import did_you_mean
 CLOSED_TO_DELTA: Final = re.compile(r"[\[\]^|\\\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}")
 """What the two libraries that read Delta tables cannot have in a local path, or read as another
 character."""
+FIXED: Final = (
+    "spark.master",
+    "spark.sql.session.timeZone",
+    "spark.sql.extensions",
+    "spark.sql.catalog.spark_catalog",
+    "spark.jars",
+)
+"""Spark's settings that `spark_conf` does not change: what days, tables and JARs depend on."""
 PREFIX: Final = "RIVERMARK_"
 NO_SETTINGS: Final = frozenset(
     {
@@ -51,8 +59,12 @@ class Settings(BaseSettings):
     the dashboard, failing rows and Data Docs beside the UI, on 127.0.0.1, and `pages_url` how links
     in Dagster reach it, where it is not that. `query_threads` and `query_memory` are what
     queries without Spark take in each process (checks, comparisons, pages), and `query_folder` has
-    what exceeds that, by default `<state root>/queries`. `master` is Spark's; `environment` picks
-    defaults in the deployment guide only.
+    what exceeds that, by default `<state root>/queries`. `master` is Spark's. On a cluster
+    (`spark://host:7077`, `yarn`, `k8s://...`) `executor_memory` is that of each executor,
+    `executor_python` the path of a Python there with the packages of this one, `driver_host` the
+    address under which executors reach this process, and `spark_conf` has any further setting by
+    Spark's name (`RIVERMARK_SPARK_CONF='{"spark.executor.cores": "4"}'`), here as well.
+    `environment` picks defaults in the deployment guide only.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore")
@@ -63,6 +75,10 @@ class Settings(BaseSettings):
     landing_root: str = ""
     state_root: Path | None = None
     master: str = "local[2]"
+    executor_memory: str = Field(default="2g", pattern=r"^[1-9]\d*[mg]$")
+    executor_python: str = ""
+    driver_host: str = ""
+    spark_conf: dict[str, str] = {}
     query_threads: int = Field(default=1, ge=1)
     query_memory: str = Field(default="1g", pattern=r"^[1-9]\d*[mg]$")
     query_folder: Path | None = None
@@ -90,6 +106,12 @@ class Settings(BaseSettings):
                 f"setting master (RIVERMARK_MASTER): {self.master!r} is no master of Spark; write "
                 "one such as local[2], spark://host:7077, yarn or k8s://https://host:443"
             )
+        for name in self.spark_conf:
+            if not name.startswith("spark.") or name in FIXED:
+                reason = "is set by the platform" if name in FIXED else "does not begin with spark."
+                raise RivermarkError(
+                    f"setting spark_conf (RIVERMARK_SPARK_CONF): {name!r} {reason}; leave it out"
+                )
         self.home = self.home.resolve()
         self.lake_root = self.lake_root or str(self.home / "lake")
         self.landing_root = self.landing_root or str(self.home / "landing")

@@ -16,6 +16,12 @@ from pyspark.sql import SparkSession
 from rivermark.lake.filesystem import is_local
 from rivermark.runtime.spark import worker_daemon
 from rivermark.runtime.spark.class_cache import remember_classes
+from rivermark.runtime.spark.cluster import (
+    check_executors,
+    executor_conf,
+    is_cluster,
+    name_python,
+)
 from rivermark.runtime.spark.jvm import Kind, driver_options
 from rivermark.settings import Settings
 
@@ -90,13 +96,15 @@ def spark_conf(settings: Settings, kind: Kind = "short", slots: int = 0) -> dict
         # eight times: two thirds of 2,700 processes of a short run. This one checks and renames as
         # that does.
         conf["spark.sql.streaming.checkpointFileManagerClass"] = LOCAL_CHECKPOINTS
-    if settings.master.startswith("local"):
+    if is_cluster(settings):
+        conf |= executor_conf(settings)
+    else:
         conf |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.python.daemon.module": worker_daemon.__name__,
         }
-    return conf
+    return conf | settings.spark_conf
 
 
 def with_slots(master: str, slots: int) -> str:
@@ -131,7 +139,9 @@ def launch_jvm(settings: Settings, kind: Kind, log: Path, slots: int = 0) -> Non
 
 def prepare_workers(settings: Settings) -> None:
     """Have Python workers on this machine run by the Python that runs this."""
-    if settings.master.startswith("local"):
+    if is_cluster(settings):
+        name_python(settings)
+    else:
         # They are the first python3 of the PATH otherwise, which may lack the packages.
         os.environ["RIVERMARK_WORKER_PYTHON"] = sys.executable
         # An installer may have lost that it can be run.
@@ -147,6 +157,8 @@ def open_session(settings: Settings, kind: Kind = "short", slots: int = 0) -> Sp
     for name in CONTEXT_LOGGERS:
         PySparkLogger.getLogger(name).disabled = True
     remember_classes(session)
+    if is_cluster(settings):
+        check_executors(session, settings)
     return session
 
 

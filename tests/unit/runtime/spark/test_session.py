@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rivermark.model.errors import RivermarkError
 from rivermark.runtime.spark import session
 from rivermark.runtime.spark.session import spark_conf, with_slots
 from rivermark.settings import Settings
@@ -39,3 +40,29 @@ def test_the_connector_for_kafka_is_for_sessions_that_need_it_alone(
     masters = [spark_conf(settings, "long", slots)["spark.master"] for slots in (0, 2)]
     assert masters == ["local[2]", "local[4]"]
     assert asked == [(), ("spark-kafka",)]
+
+
+def test_a_cluster_gets_memory_zone_and_address_of_its_executors(tmp_path: Path) -> None:
+    remote = Settings(home=tmp_path, master="spark://10.0.0.5:7077", executor_memory="4g")
+    conf = spark_conf(remote)
+    assert conf["spark.executor.memory"] == "4g"
+    assert "-Duser.timezone=UTC" in conf["spark.executor.extraJavaOptions"]
+    assert "spark.driver.host" not in conf
+    assert "spark.python.daemon.module" not in conf
+    named = remote.model_copy(update={"driver_host": "10.0.0.9"})
+    assert spark_conf(named)["spark.driver.bindAddress"] == "10.0.0.9"
+    near = remote.model_copy(update={"master": "spark://127.0.0.1:7077"})
+    assert spark_conf(near)["spark.driver.host"] == "127.0.0.1"
+
+
+def test_further_settings_of_spark_win_and_those_that_days_depend_on_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RIVERMARK_SPARK_CONF", '{"spark.ui.enabled": "true"}')
+    assert spark_conf(Settings(home=tmp_path))["spark.ui.enabled"] == "true"
+    for conf, reason in (
+        ({"spark.sql.session.timeZone": "Europe/Berlin"}, "is set by the platform"),
+        ({"executor.cores": "4"}, "does not begin with spark."),
+    ):
+        with pytest.raises(RivermarkError, match=reason):
+            Settings(home=tmp_path, spark_conf=conf)
