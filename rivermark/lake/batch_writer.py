@@ -11,11 +11,13 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
+from rivermark.lake.append.by_executors import write_files
 from rivermark.lake.append.data_file import Tree, remove_files
 from rivermark.lake.append.delta_commit import DeltaCommitter, metrics_of
 from rivermark.lake.append.table_files import TableFiles, files_of
+from rivermark.lake.append.time_order import in_time_order
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties, user_metadata
 from rivermark.lake.delta import delta_table
@@ -23,6 +25,7 @@ from rivermark.lake.integrity.log_check import check_log
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock, newest_version, sync_commits
 from rivermark.lake.log import Commit, CommitLog
+from rivermark.lake.rows_in_files import InFiles
 from rivermark.lake.unbounded import options_for
 from rivermark.lake.written import note_written
 from rivermark.model.errors import ReplayUnprovable, RivermarkError
@@ -113,15 +116,17 @@ class TableWriter:
         *,
         metadata: dict[str, Any] | None = None,
     ) -> bool:
-        """Append the rows as one commit of one file, unless the table holds the batch.
+        """Append the rows as one commit, unless the table holds the batch; returns whether it did.
 
-        One file, because a reader that stops between two files of a commit would let its watermark
-        run ahead of rows that were admitted
-        (docs/decisions/0002-a-commit-is-the-unit-of-order.md). An Arrow table is committed by the
-        driver, without a Spark job. Returns whether the rows were appended.
+        An Arrow table is one file, committed by the driver without a Spark job. A frame is written
+        by executors: persist what is dear to compute (rivermark/lake/append/by_executors.py).
         """
         if self.has(batch):
             return False
+        files = None if isinstance(rows, pa.Table) else self.files()
+        if files is not None and not isinstance(rows, pa.Table):
+            adds = write_files(rows, files, self.table.event_time)
+            return self.append_files_once(adds, batch, metadata=metadata, in_order=True)
         described = self._described(batch, metadata)
         with commit_lock(self.path, synced=True):
             if not self._append_in_driver(rows, described):
@@ -139,13 +144,24 @@ class TableWriter:
         return self._appender.files() or files_of(delta_table(self.path))
 
     def append_files_once(
-        self, adds: Sequence[Tree], batch: int, *, metadata: dict[str, Any] | None = None
+        self,
+        adds: Sequence[Tree],
+        batch: int,
+        *,
+        metadata: dict[str, Any] | None = None,
+        lateness: timedelta = timedelta(0),
+        in_order: bool = False,
     ) -> bool:
-        """Append data files that were written by `files` as one commit, in their order.
+        """Append data files that were written by `files` as one commit.
 
         As `append_once`, and where the commit fails the files are removed. Where the table holds
         the batch they may be those of its commit: they stay, and maintenance removes them
         otherwise, like those of a process that was killed before the commit.
+
+        Files of a table with an event time are committed in its order, so that a reader may stop
+        between two of them: one whose watermark has at least the `lateness`. Files that overlap
+        by more are written again by ranges of the time, by executors where there is a session.
+        `in_order` says that the files are such ranges already.
 
         Raises:
             RivermarkError: The table asks more of its writers now than when they were written.
@@ -153,6 +169,8 @@ class TableWriter:
         if self.has(batch):
             return False
         described = self._described(batch, metadata)
+        if not in_order:
+            adds = self._ordered(adds, lateness)
         with commit_lock(self.path, synced=True):
             if not self._appender.append_files(adds, described, self.origin.check):
                 before = newest_version(self.path)
@@ -160,6 +178,24 @@ class TableWriter:
                 sync_commits(self.path, before)
         self._note(described)
         return True
+
+    def _ordered(self, adds: Sequence[Tree], lateness: timedelta) -> Sequence[Tree]:
+        event_time = self.table.event_time
+        if event_time is None or len(adds) < 2:
+            return adds
+        ordered = in_time_order(adds, event_time, lateness)
+        files = self.files() if ordered is None else None
+        if ordered is not None or files is None:
+            return ordered or adds
+        rows = InFiles(self.path, self.table, adds)
+        spark = SparkSession.getActiveSession()
+        again = (
+            files.write(rows.arrow().sort_by(event_time))
+            if spark is None
+            else write_files(rows.frame(spark), files, event_time)
+        )
+        rows.discard()
+        return again
 
     def _described(self, batch: int, metadata: dict[str, Any] | None) -> dict[str, Any]:
         self._unsure = True
@@ -197,6 +233,7 @@ class TableWriter:
             self._again_upon_changes(lambda: self._write_arrow(rows, metadata))
         else:
             self.origin.check()
+            # A table that asks more than columns: in one file, which nobody can read by half.
             writer = rows.coalesce(1).write.format("delta").mode("append")
             writer.option("userMetadata", user_metadata(metadata)).save(self.path)
 

@@ -76,7 +76,8 @@ class AppendWriter(SinkWriter):
             plain = given.plain(SparkSession.builder.getOrCreate)
             self._table.append_once(plain, batch, metadata=described)
         else:
-            self._table.append_files_once(files, batch, metadata=described)
+            # As `OutputWriter.in_files` has had them written.
+            self._table.append_files_once(files, batch, metadata=described, in_order=True)
         return given.count()
 
     def files(self) -> TableFiles | None:

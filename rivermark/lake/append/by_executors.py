@@ -23,6 +23,8 @@ from rivermark.lake.append.table_files import TableFiles
 
 FILE_ROWS: Final = 500_000
 """Rows of a file: what a task holds at a time, and a tenth of a second of reading."""
+QUANTILES: Final = 1_000
+"""Into so many ranges rows are divided at most."""
 LEAST_ROWS: Final = 50_000
 """Fewer rows are not divided among tasks."""
 
@@ -43,14 +45,13 @@ def write_files(rows: DataFrame, files: TableFiles, event_time: str | None) -> l
 def in_ranges(rows: DataFrame, event_time: str) -> DataFrame:
     """The rows in partitions that are ranges of their event time, ascending; none is first."""
     at = F.unix_micros(F.col(event_time).cast("timestamp"))
+    shares = [i / QUANTILES for i in range(1, QUANTILES)]
+    counted, ends = F.count(F.lit(1)).alias("n"), F.percentile_approx(at, shares, 10_000)
+    [found] = rows.agg(counted, ends.alias("ends")).toArrow().to_pylist()
     cores = rows.sparkSession.sparkContext.defaultParallelism
-    total = int(rows.agg(F.count(F.lit(1)).alias("n")).toArrow()["n"][0].as_py())
-    parts = max(-(-total // FILE_ROWS), min(cores, total // LEAST_ROWS))
-    if parts < 2:
-        return rows.coalesce(1)
-    shares = [i / parts for i in range(1, parts)]
-    ends = rows.agg(F.percentile_approx(at, shares, 10_000).alias("ends")).toArrow()["ends"][0]
-    bounds = sorted(set(ends.as_py() or []))
+    wanted = max(-(-found["n"] // FILE_ROWS), min(cores, found["n"] // LEAST_ROWS))
+    parts, every = min(wanted, QUANTILES), found["ends"] or []
+    bounds = sorted({every[i * QUANTILES // parts - 1] for i in range(1, parts) if every})
     if not bounds:
         return rows.coalesce(1)
     beyond: list[Column] = [F.coalesce((at > F.lit(end)).cast("int"), F.lit(0)) for end in bounds]

@@ -31,18 +31,30 @@ class TableFeatures:
     def fit(self, rows: pa.Table) -> pa.Table | None:
         """The rows with the table's columns in its order; None where their types do not agree.
 
-        Columns that the rows lack are empty.
+        Columns that the rows lack are empty. Whether a value within a list, map or struct may be
+        missing, and what lists call theirs, is as the table has it: Spark's types are stricter.
         """
         types = {field.name: field.type for field in rows.schema}
         if len(types) < rows.num_columns or not types.keys() <= set(self.columns.names):
             return None
-        if any(types.get(field.name, field.type) != field.type for field in self.columns):
+        if any(_loose(types.get(f.name, f.type)) != _loose(f.type) for f in self.columns):
             return None
         columns = [
-            rows[field.name] if field.name in types else pa.nulls(rows.num_rows, field.type)
+            rows[field.name].cast(field.type)
+            if field.name in types
+            else pa.nulls(rows.num_rows, field.type)
             for field in self.columns
         ]
         return pa.table(columns, schema=self.columns)
+
+
+def _loose(kind: pa.DataType) -> pa.DataType:
+    """A type whose inner values may all be missing."""
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, _loose(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_loose(kind.key_type), _loose(kind.item_type))
+    return pa.list_(_loose(kind.value_type)) if pa.types.is_list(kind) else kind
 
 
 def features_for(columns: pa.Schema) -> TableFeatures:

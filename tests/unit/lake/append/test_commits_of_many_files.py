@@ -32,6 +32,7 @@ from rivermark.model.sink import Origin, owned
 from tests.kills import Killer
 from tests.unit.lake.conftest import NOON, RIDES, ids, rides
 
+HOUR = timedelta(hours=1)
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 Adds = list[dict[str, Any]]
 
@@ -57,15 +58,17 @@ def files(of: TableWriter) -> TableFiles:
 
 
 def written(of: TableWriter, *numbers: int) -> Adds:
-    """A file for each ride."""
-    return [add for n in numbers for add in files(of).write(rides(n))]
+    """A file for each ride, an hour after the one before."""
+    return [add for n in numbers for add in files(of).write(rides(n, at=NOON + n * HOUR))]
 
 
 def on_disk(lake: Lake) -> int:
     return len(list(Path(lake.path(RIDES)).glob("*.parquet")))
 
 
-def test_files_are_one_commit_in_their_order_also_for_the_next_run(lake: Lake, way: str) -> None:
+def test_files_are_one_commit_in_the_order_of_time_also_for_the_next_run(
+    lake: Lake, way: str
+) -> None:
     first = writer(lake)
     adds = written(first, 3, 1, 2)
     assert first.append_files_once(adds, 0, metadata={"watermark": "of 0"})
@@ -76,10 +79,10 @@ def test_files_are_one_commit_in_their_order_also_for_the_next_run(lake: Lake, w
     assert (newest.version, newest.metadata["batch"]) == (1, 0)
     assert newest.metadata["watermark"] == "of 0"
     assert (first.rows_written(0), ids(lake), row_count(lake, RIDES)) == (3, [1, 2, 3], 3)
-    assert largest(lake, RIDES, "at") == NOON
+    assert largest(lake, RIDES, "at") == NOON + 3 * HOUR
     entry = Path(lake.path(RIDES), "_delta_log", f"{1:020d}.json").read_text().splitlines()
     named = [json.loads(line)["add"]["path"] for line in entry if '"add"' in line]
-    assert named == [each["add"]["path"] for each in adds]
+    assert named == [adds[n]["add"]["path"] for n in (1, 2, 0)]
     again = writer(lake)
     assert not again.append_files_once(written(again, 3, 1, 2), 0)
     assert not again.append_files_once(adds, 0), "those of the commit itself"
@@ -186,6 +189,41 @@ def test_a_kill_before_any_step_leaves_a_batch_that_can_be_written_again(
         vacuum(lake, RIDES, [], later)
         assert (ids(lake), on_disk(lake)) == ([1, 2, 3], 3), "what a kill left is removed"
     assert left == [0, 1, 2, 3, 3, 3]
+
+
+def spans(lake: Lake) -> list[tuple[str, str]]:
+    """First and last time of each file of the newest commit, in their order."""
+    entry = max(Path(lake.path(RIDES), "_delta_log").glob("*.json")).read_text()
+    added = [json.loads(line)["add"] for line in entry.splitlines() if '"add"' in line]
+    stats = [json.loads(each["stats"]) for each in added]
+    return [(each["minValues"]["at"], each["maxValues"]["at"]) for each in stats]
+
+
+@pytest.mark.parametrize(
+    ("hours", "lateness", "many"),
+    [
+        pytest.param([(0, 1), (2, 3)], 0, True, id="apart"),
+        pytest.param([(2, 3), (0, 1)], 0, True, id="the later one first"),
+        pytest.param([(0, 2), (1, 3)], 0, False, id="overlapping"),
+        pytest.param([(0, 2), (1, 3)], 2, True, id="by less than the lateness"),
+        pytest.param([(0, 3), (1, 2)], 2, False, id="by as much"),
+        pytest.param([(0, 1), (1, 2)], 0, False, id="one time in two files"),
+        pytest.param([(0, 9), (1, 2), (3, 4)], 7, False, id="a wide one first"),
+    ],
+)
+def test_files_are_in_an_order_in_which_a_reader_may_stop(
+    lake: Lake, hours: list[tuple[int, int]], lateness: int, many: bool
+) -> None:
+    one = writer(lake)
+    parts = [pa.concat_tables([rides(h, at=NOON + h * HOUR) for h in span]) for span in hours]
+    adds = [add for part in parts for add in files(one).write(part)]
+    assert one.append_files_once(adds, 0, lateness=lateness * HOUR)
+
+    found = spans(lake)
+    assert found == sorted(found)
+    assert len(found) == (len(hours) if many else 1), "written again by ranges, here as one"
+    assert ids(lake) == sorted(h for span in hours for h in span)
+    assert on_disk(lake) == len(found)
 
 
 def one_column(how: TableFiles, number: int) -> Adds:

@@ -133,6 +133,19 @@ def test_rows_that_lack_a_column_and_rows_in_another_order(path: str) -> None:
     assert found == [{"id": 1, "at": NOON}, {"id": 2, "at": None}]
 
 
+def test_inner_values_that_spark_says_are_never_missing_fit(tmp_path: Path) -> None:
+    inner = pa.struct([pa.field("x", pa.int64()), pa.field("l", pa.list_(pa.string()))])
+    columns = pa.schema([("p", inner), ("m", pa.map_(pa.string(), pa.int64()))])
+    write_deltalake(str(tmp_path), columns.empty_table())
+    never = pa.field("element", pa.string(), nullable=False)
+    strict = pa.struct([pa.field("x", pa.int64(), nullable=False), pa.field("l", pa.list_(never))])
+    rows = pa.table({"p": pa.array([{"x": 1, "l": ["a"]}], strict)})
+
+    assert DeltaCommitter(str(tmp_path)).append(rows, {})
+    found = DeltaTable(str(tmp_path)).to_pyarrow_table().to_pylist()
+    assert found == [{"p": {"x": 1, "l": ["a"]}, "m": None}]
+
+
 @pytest.mark.parametrize(
     "rows",
     [
