@@ -5,8 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Final
 
-from pyspark.sql import functions as F
-
 from rivermark import ColumnType, Contract, Field, Rule
 
 AMOUNT: Final = "decimal(12,2)"
@@ -39,7 +37,7 @@ PAYMENT: Final = Contract(
     rules=(
         Rule(
             "amount_not_positive",
-            lambda: F.col("amount") <= 0,
+            "amount <= 0",
             "quarantine",
             "Refunds are no payments.",
         ),

@@ -9,8 +9,6 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Final
 
-from pyspark.sql import functions as F
-
 from rivermark import ColumnType, Contract, Field, Rule
 
 DEGREES: Final = "decimal(9,4)"
@@ -33,7 +31,7 @@ THRESHOLD: Final = Contract(
     rules=(
         Rule(
             "negative_threshold",
-            lambda: F.col("degrees") < 0,
+            "degrees < 0",
             "quarantine",
             "Every reading would be a jump.",
         ),
@@ -50,7 +48,7 @@ SMOKE_LEVEL: Final = Contract(
     rules=(
         Rule(
             "unknown_level",
-            lambda: ~F.col("level").isin("High", "Low"),
+            "level NOT IN ('High', 'Low')",
             "quarantine",
             "A level is High or Low.",
         ),

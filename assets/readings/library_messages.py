@@ -73,7 +73,7 @@ LIBRARY_MESSAGE: Final = Contract(
     rules=(
         Rule(
             "sequence_out_of_range",
-            lambda: ~F.col("sequence").between(0, HIGHEST_SEQUENCE),
+            f"sequence NOT BETWEEN 0 AND {HIGHEST_SEQUENCE}",
             "quarantine",
             f"The count lies below zero or above {HIGHEST_SEQUENCE:,}; rounds are made from it.",
         ),

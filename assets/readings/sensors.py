@@ -10,8 +10,6 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated, Final
 
-from pyspark.sql import functions as F
-
 from rivermark import ColumnType, Contract, Field, Rule
 
 TEMPERATURE: Final = "decimal(9,4)"
@@ -23,7 +21,7 @@ LONGEST_JUMP: Final = timedelta(hours=12)
 
 BELOW_ABSOLUTE_ZERO: Final = Rule(
     "below_absolute_zero",
-    lambda: F.col("temperature") < F.lit("-459.67").cast(TEMPERATURE),
+    "temperature < -459.67",
     "quarantine",
     "Nothing is colder than -459.67 degrees Fahrenheit.",
 )

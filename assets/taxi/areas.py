@@ -53,24 +53,21 @@ AREA: Final = Contract(
     rules=(
         Rule(
             "some_borders_missing",
-            lambda: F.size(F.array_compact(F.array(*BORDERS))).between(1, 3),
+            "len(list_filter([west, east, south, north], lambda border: border IS NOT NULL)) "
+            "BETWEEN 1 AND 3",
             "quarantine",
             "An area has four borders, or none where it ends.",
         ),
         Rule(
             "borders_exchanged",
-            lambda: (F.col("west") > F.col("east")) | (F.col("south") > F.col("north")),
+            "west > east OR south > north",
             "quarantine",
             "Nothing would lie within.",
         ),
         Rule(
             "area_outside_city",
-            lambda: (
-                ~F.col("west").between(WEST, EAST)
-                | ~F.col("east").between(WEST, EAST)
-                | ~F.col("south").between(SOUTH, NORTH)
-                | ~F.col("north").between(SOUTH, NORTH)
-            ),
+            f"west NOT BETWEEN {WEST} AND {EAST} OR east NOT BETWEEN {WEST} AND {EAST} "
+            f"OR south NOT BETWEEN {SOUTH} AND {NORTH} OR north NOT BETWEEN {SOUTH} AND {NORTH}",
             "quarantine",
             "The grid of cells ends with New York.",
         ),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import functions as F
-
 from rivermark import Contract, Field, Rule
 
 MONEY: Final = "decimal(12,2)"
@@ -30,7 +28,7 @@ FARE_EVENT: Final = Contract(
     rules=(
         Rule(
             "negative_amount",
-            lambda: (F.col("tip") < 0) | (F.col("tolls") < 0) | (F.col("total_fare") < 0),
+            "tip < 0 OR tolls < 0 OR total_fare < 0",
             "quarantine",
             "No fare pays the passenger.",
         ),

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import functions as F
-
 from rivermark import Contract, Field, Rule
 
 IDENTITY: Final = (
@@ -40,30 +38,25 @@ CREW: Final = (
 RULES: Final = (
     Rule(
         "coordinates_out_of_range",
-        lambda: (
-            (F.abs("start_lon") > 180)
-            | (F.abs("end_lon") > 180)
-            | (F.abs("start_lat") > 90)
-            | (F.abs("end_lat") > 90)
-        ),
+        "abs(start_lon) > 180 OR abs(end_lon) > 180 OR abs(start_lat) > 90 OR abs(end_lat) > 90",
         "quarantine",
         "A place that is not on Earth.",
     ),
     Rule(
         "end_without_end_time",
-        lambda: ~F.col("is_start") & F.col("end_time").isNull(),
+        "NOT is_start AND end_time IS NULL",
         "quarantine",
         "An END must say when the ride ended.",
     ),
     Rule(
         "start_with_end_time",
-        lambda: F.col("is_start") & F.col("end_time").isNotNull(),
+        "is_start AND end_time IS NOT NULL",
         "quarantine",
         "A START cannot know the end: most likely an END with the wrong mark.",
     ),
     Rule(
         "ends_before_it_starts",
-        lambda: F.col("end_time") < F.col("start_time"),
+        "end_time < start_time",
         "quarantine",
         "The ride would have lasted less than no time.",
     ),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import functions as F
-
 from assets.taxi.fares import MONEY
 from rivermark import Contract, Field, Rule
 
@@ -32,11 +30,7 @@ TRIP_EVENT: Final = Contract(
     rules=(
         Rule(
             "no_zone",
-            lambda: (
-                F.when(F.col("is_start"), F.col("pickup_zone"))
-                .otherwise(F.col("dropoff_zone"))
-                .isNull()
-            ),
+            "CASE WHEN is_start THEN pickup_zone ELSE dropoff_zone END IS NULL",
             "quarantine",
             "An event that happened nowhere cannot be counted anywhere.",
         ),

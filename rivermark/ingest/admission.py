@@ -33,6 +33,7 @@ from rivermark.ingest.lookup_table import LookupTable
 from rivermark.ingest.parse.driver_parser import DriverParser
 from rivermark.ingest.parse.expressions import expression_faults
 from rivermark.ingest.parse.parser import Parser, is_record
+from rivermark.ingest.parse.rules import rule_faults
 from rivermark.ingest.spark_internals import engine_is_alive
 from rivermark.ingest.split_outcomes import INGEST_FILES, SplitOutcome, write_outcomes
 from rivermark.ingest.split_statistics import SplitStatistics
@@ -42,7 +43,7 @@ from rivermark.lake.delta import read_delta
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
-from rivermark.model.errors import RecordsLost
+from rivermark.model.errors import DeclarationError, RecordsLost
 from rivermark.model.sink import Origin
 from rivermark.model.source import PIECE_BYTES, Piece, PlannedSplit, Records, SourceReader, placed
 from rivermark.model.stream import Ingest
@@ -89,7 +90,12 @@ class Admission:
         self._spark = spark
         self._lake = lake
         self._source = source
-        self._parser = Parser(ingest.contract, ingest.source.delimiter)
+        try:
+            self._parser = Parser(ingest.contract, ingest.source.delimiter)
+        except DeclarationError:
+            for fault in rule_faults(ingest.name, ingest.contract):
+                raise fault from None
+            raise
         self._driver_parser = DriverParser(spark, self._parser)
         for table in (*ingest.tables, INGEST_FILES):
             create_table(lake, table)

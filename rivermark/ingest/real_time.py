@@ -16,8 +16,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark.ingest.parse.message_cells import cells, with_objects
-from rivermark.ingest.parse.parser import CELLS, PROBLEMS, Parser
+from rivermark.ingest.parse.parser import CELLS, Parser
 from rivermark.ingest.parse.projection import PLACE
+from rivermark.ingest.parse.rules import PROBLEMS, with_rules_in_real_time
 from rivermark.ingest.source.kafka.options import ConsumerGroup, Start
 from rivermark.ingest.source.kafka.source import KafkaSource
 from rivermark.model.contract import FLAGS, Contract
@@ -77,7 +78,8 @@ def sound_rows(messages: DataFrame, contract: Contract, delimiter: str) -> DataF
     }
     named = [column.alias(name) for name, column in raw.items()]
     cut = with_objects(messages, contract).select(*named, cells(contract).alias(CELLS))
-    typed = Parser(contract, delimiter).parse_cut(cut, [*raw])
+    cut_and_typed = Parser(contract, delimiter).parse_cut(cut, [*raw])
+    typed = with_rules_in_real_time(cut_and_typed, contract)
     fields = [field.name for field in contract.fields]
     sound = F.col("_record") & (F.size(PROBLEMS) == 0)
     # Spark would move a filter below the parser, with all of its expressions written out where a

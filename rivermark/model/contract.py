@@ -76,13 +76,16 @@ class Field:
 class Rule:
     """A named statement about a row that can be broken.
 
-    `broken` returns a condition over the typed fields; null counts as not broken. What happens
-    then: `quarantine` quarantines the row under the rule's name; `flag` admits it with the name in
-    its `flags`, and readers decide what to do with it.
+    `broken` is a condition in SQL over the typed fields of the row, `_file` and what else is known
+    of where it came from, such as `dropoff_at - pickup_at > INTERVAL 2 HOURS`; where it is null the
+    rule is not broken. Times are UTC, a division by zero is null (docs/concepts/values.md). What
+    SQL cannot say may be a function that returns a Spark column: it costs a Spark job a batch. What
+    happens then: `quarantine` quarantines the row under the rule's name; `flag` admits it with the
+    name in its `flags`, and readers decide what to do with it.
     """
 
     name: str
-    broken: Callable[[], Column]
+    broken: str | Callable[[], Column]
     action: Literal["quarantine", "flag"]
     description: str
 

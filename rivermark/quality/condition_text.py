@@ -7,7 +7,8 @@ subqueries, aggregates and files, and what would say something else tomorrow, as
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -94,7 +95,7 @@ def columns_of(text: str, schema: pa.Schema) -> list[str]:
     Raises:
         DeclarationError: It may not be evaluated: the reason and the place in the text.
     """
-    used = list(_columns(text, tree_of(text), schema.names))
+    used = list(_columns(text, tree_of(text, schema.names), schema.names))
     if (kind := _type(f"(\n{text}\n)", text, schema)) not in ("BOOLEAN", '"NULL"'):
         raise DeclarationError(f"it is no condition: it is {kind}, and must be true or false")
     return used
@@ -106,13 +107,13 @@ def columns_of_value(text: str, schema: pa.Schema, value: str) -> list[str]:
     Raises:
         DeclarationError: It may not be evaluated: the reason and the place in the text.
     """
-    used = list(_columns(text, tree_of(text), schema.names))
+    used = list(_columns(text, tree_of(text, schema.names), schema.names))
     _type(value, text, schema)
     return used
 
 
-def tree_of(text: str) -> Node:
-    """The expression that a condition is, as DuckDB parses it.
+def tree_of(text: str, names: Sequence[str]) -> Node:
+    """The expression over columns of these names that a condition is, as DuckDB parses it.
 
     Raises:
         DeclarationError: It is no expression, or more than one.
@@ -120,10 +121,11 @@ def tree_of(text: str) -> Node:
     if not text.strip():
         raise DeclarationError("it is empty: write a condition such as fare < 0")
     sql = f"{BEFORE}{text}\n)"
-    [(answer,)] = connection().execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
-    said = json.loads(answer)
+    [(serialised,)] = connection().execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
+    said = json.loads(serialised)
     if said["error"]:
-        raise DeclarationError(f"{said['error_message']}{_at(text, said.get('position'))}")
+        place = _at(text, said.get("position"))
+        raise DeclarationError(f"{said['error_message']}{place}{_in_quotes(text, names)}")
     [statement, *others] = said["statements"]
     node = statement["node"]
     clauses = node.get("modifiers") or node.get("where_clause") or node.get("group_expressions")
@@ -132,6 +134,13 @@ def tree_of(text: str) -> Node:
         raise DeclarationError("it is not one expression: write a condition such as fare < 0")
     tree: Node = node["select_list"][0]
     return tree
+
+
+def _in_quotes(text: str, names: Sequence[str]) -> str:
+    """What to write for a column whose name is a word of SQL."""
+    words = set(re.findall(r'(?<!["\w])\w+(?!["\w])', text.lower()))
+    meant = [name for name in names if name.lower() in words & _keywords()]
+    return f'; {meant[0]} is a word of SQL: as a column it is written "{meant[0]}"' if meant else ""
 
 
 def nodes_of(
@@ -169,18 +178,18 @@ def _columns(text: str, tree: Node, names: list[str]) -> Iterator[str]:
     volatile, aggregates = _functions()
     by_case = {name.lower(): name for name in names}
     for node, known in nodes_of(tree):
-        kind, here = node["class"], _at(text, node.get("query_location"))
+        kind, place = node["class"], _at(text, node.get("query_location"))
         if kind not in ALLOWED:
             what = REFUSED.get(kind, f"{kind.replace('_', ' ').lower()}")
-            raise DeclarationError(f"a condition has no {what}{here}")
+            raise DeclarationError(f"a condition has no {what}{place}")
         if kind == "FUNCTION":
             name = node["function_name"].lower()
             if name in aggregates or name == "unnest":
-                raise DeclarationError(f"'{name}' looks at several rows, a condition at one{here}")
+                raise DeclarationError(f"'{name}' looks at several rows, a condition at one{place}")
             if name in volatile or _is_elsewhere(name, node):
-                raise _not_repeatable(name, here)
+                raise _not_repeatable(name, place)
             if name == "timezone" and len(node["arguments"]) > 1:
-                _check_zone(node["arguments"][0]["expression"], here)
+                _check_zone(node["arguments"][0]["expression"], place)
         elif kind == "COLUMN_REF":
             name, *_ = node["column_names"]
             if name in known:
@@ -188,10 +197,10 @@ def _columns(text: str, tree: Node, names: list[str]) -> Iterator[str]:
             if name.lower() in by_case:
                 yield by_case[name.lower()]
             elif name.lower() in ELSEWHERE:
-                raise _not_repeatable(name, here)
+                raise _not_repeatable(name, place)
             else:
                 near = did_you_mean(name, names) or f"; there are {', '.join(names)}"
-                raise DeclarationError(f"there is no column '{name}'{here}{near}")
+                raise DeclarationError(f"there is no column '{name}'{place}{near}")
 
 
 def _is_elsewhere(name: str, node: Node) -> bool:
@@ -199,16 +208,16 @@ def _is_elsewhere(name: str, node: Node) -> bool:
     return to_now or name in ELSEWHERE or name.startswith(("pg_", "has_"))
 
 
-def _not_repeatable(name: str, here: str) -> DeclarationError:
+def _not_repeatable(name: str, place: str) -> DeclarationError:
     return DeclarationError(
-        f"'{name}' does not say the same of a row each time, and a condition must{here}"
+        f"'{name}' does not say the same of a row each time, and a condition must{place}"
     )
 
 
-def _check_zone(zone: Node, here: str) -> None:
+def _check_zone(zone: Node, place: str) -> None:
     # One that does not exist is the error that DuckDB's TRY does not catch.
     if zone["class"] != "CONSTANT":
-        raise DeclarationError(f"a time zone is a text in quotes, such as 'Europe/Berlin'{here}")
+        raise DeclarationError(f"a time zone is a text in quotes, such as 'Europe/Berlin'{place}")
 
 
 def _type(value: str, text: str, schema: pa.Schema) -> str:
@@ -237,6 +246,12 @@ def _at(text: str, position: object) -> str:
     if not 0 <= place < len(text.encode()):
         return " (at its end)" if place > 0 else ""
     return f" (at character {len(text.encode()[:place].decode(errors='ignore')) + 1})"
+
+
+@cache
+def _keywords() -> frozenset[str]:
+    sql = "SELECT keyword_name FROM duckdb_keywords()"
+    return frozenset(name for (name,) in connection().execute(sql).fetchall())
 
 
 @cache

@@ -22,9 +22,9 @@ def payment(text: Column) -> Column:
     return F.when(word == "card", F.lit(1)).when(word == "cash", F.lit(2))
 
 
-def _is_summer() -> Column:
-    local = F.from_utc_timestamp("at", "America/New_York")
-    return (F.unix_timestamp(local) - F.unix_timestamp("at")) / 3600 > -4.5
+SUMMER: Final = (
+    """date_diff('second', "at"::TIMESTAMP, timezone('America/New_York', "at")) > -4.5 * 3600"""
+)
 
 
 EVERYTHING: Final = Contract(
@@ -51,13 +51,13 @@ EVERYTHING: Final = Contract(
     ),
     event_time="at",
     rules=(
-        Rule("negative", lambda: F.col("price") < 0, "quarantine", "No price is negative."),
-        Rule("late_wall", lambda: F.col("wall") > F.col("at"), "flag", "The wall is ahead."),
-        Rule("long_text", lambda: F.length("text") > 9, "flag", "A long text."),
-        Rule("of_many", lambda: F.col("narrow").isin(*range(0, 60, 4)), "flag", "Of a set."),
-        Rule("summer", _is_summer, "flag", "By the clock of New York."),
-        Rule("dashed", lambda: F.col("_file").like("%-%"), "flag", "What Spark alone knows."),
-        Rule("named_file", lambda: F.col("_file").contains("x"), "flag", "By the file's name."),
+        Rule("negative", "price < 0", "quarantine", "No price is negative."),
+        Rule("late_wall", 'wall > "at"', "flag", "The wall is ahead."),
+        Rule("long_text", "length(text) > 9", "flag", "A long text."),
+        Rule("of_many", f"narrow IN {(*range(0, 60, 4),)}", "flag", "Of a set."),
+        Rule("summer", SUMMER, "flag", "By the clock of New York."),
+        Rule("dashed", "_file LIKE '%-%'", "flag", "By a pattern."),
+        Rule("named_file", "contains(_file, 'x')", "flag", "By the file's name."),
     ),
     max_ahead=timedelta(hours=1),
 )

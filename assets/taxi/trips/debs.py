@@ -8,9 +8,6 @@ from __future__ import annotations
 from datetime import date
 from typing import Final
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from assets.taxi.grid import EAST, NORTH, SOUTH, WEST
 from assets.taxi.trips.contract import MILES, MONEY
 from assets.taxi.trips.ingest import TLC
@@ -39,42 +36,38 @@ COLUMNS: Final = (
 """The columns of a line, in order; our names, because the files have none."""
 
 
-def _inside(end: str) -> Column:
-    longitude, latitude = F.col(f"{end}_longitude"), F.col(f"{end}_latitude")
-    return longitude.between(WEST, EAST) & latitude.between(SOUTH, NORTH)
+LENGTH: Final = "date_diff('second', pickup_at, dropoff_at)"
 
 
-def _outside_new_york() -> Column:
-    # An end without coordinates is not known to be inside, so the row is broken too.
-    return ~F.coalesce(_inside("pickup") & _inside("dropoff"), F.lit(False))
-
-
-def _length() -> Column:
-    return F.unix_timestamp("dropoff_at") - F.unix_timestamp("pickup_at")
+def _inside(end: str) -> str:
+    return (
+        f"{end}_longitude BETWEEN {WEST} AND {EAST} AND {end}_latitude BETWEEN {SOUTH} AND {NORTH}"
+    )
 
 
 RULES: Final = (
     Rule(
         "outside_new_york",
-        _outside_new_york,
+        # An end without coordinates is not known to be inside, so the row is broken too.
+        f"NOT coalesce({_inside('pickup')} AND {_inside('dropoff')}, false)",
         "quarantine",
         "An end outside longitude -74.05 to -73.70, latitude 40.5 to 41.0: (0, 0), half zero, off "
         "the planet, or beyond the city.",
     ),
     Rule(
         "dropoff_before_pickup",
-        lambda: F.col("dropoff_at") < F.col("pickup_at"),
+        "dropoff_at < pickup_at",
         "flag",
         "Dropoff earlier than pickup.",
     ),
-    Rule("zero_length", lambda: _length() == 0, "flag", "Dropoff in the second of the pickup."),
+    Rule("zero_length", f"{LENGTH} = 0", "flag", "Dropoff in the second of the pickup."),
     Rule(
         "stated_length_differs",
-        lambda: F.col("stated_seconds") != _length(),
+        f"stated_seconds <> {LENGTH}",
         "flag",
         "The stated seconds are not those from pickup to dropoff.",
     ),
-    Rule("zero_distance", lambda: F.col("distance_miles") == 0, "flag", "A distance of 0 miles."),
+    Rule("zero_distance", "distance_miles = 0", "flag", "A distance of 0 miles."),
 )
 
 _LOCAL: Final = readers.local_timestamp(ZONE)

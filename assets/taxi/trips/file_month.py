@@ -1,16 +1,19 @@
-"""The month that a file says it holds: 'green_tripdata_2022-01.parquet' is January 2022."""
+"""The month that a file says it holds: 'green_tripdata_2022-01.parquet' is January 2022.
+
+All of it is SQL of rules (rivermark.Rule).
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+from assets.taxi.trips.new_york import day_of
 
-from assets.taxi.trips.new_york import local_day
-
-MONTH: Final = r"(?<![0-9])(20[0-9]{2}-(?:0[1-9]|1[0-2]))(?!-?[0-9])"
-"""A year and month that is not the beginning of a full date (the day of a download, say)."""
+NUMBERS: Final = "[0-9]+(?:-[0-9]+)*"
+"""Numbers that are joined by dashes, such as 2022-01."""
+MONTH: Final = "(?:^|-)20[0-9]{2}-(?:0[1-9]|1[0-2])$"
+"""A year and month at their end, which is not the beginning of a full date (the day of a download,
+say)."""
 
 MARGIN_DAYS: Final = 7
 """How far beside its file's month a pickup is still believed.
@@ -20,22 +23,29 @@ back to 24 November, seven days). Stray clocks go further: 2009 in 2022-01, 12 A
 """
 
 
-def file_month(file: Column) -> Column:
+def file_month(file: str) -> str:
     """First day of the month in a file's name; null where the name has no month, or several."""
-    name = F.regexp_extract(file, r"([^/]*)$", 1)
-    months = F.regexp_extract_all(name, F.lit(MONTH), F.lit(1))
-    return F.when(F.size(months) == 1, F.to_date(F.concat(F.get(months, F.lit(0)), F.lit("-01"))))
+    name = f"regexp_extract({file}, '[^/]*$')"
+    months = (
+        f"list_filter(regexp_extract_all({name}, '{NUMBERS}'), "
+        f"lambda numbers: regexp_matches(numbers, '{MONTH}'))"
+    )
+    return f"CASE WHEN len({months}) = 1 THEN CAST(right({months}[1], 7) || '-01' AS DATE) END"
 
 
-def is_outside(pickup: Column, file: Column) -> Column:
+def is_outside(pickup: str, file: str) -> str:
     """Whether a pickup (UTC) lies more than MARGIN_DAYS before or after its file's month."""
-    first, day = file_month(file), local_day(pickup)
-    return (day < F.date_sub(first, MARGIN_DAYS)) | (
-        day >= F.date_add(F.add_months(first, 1), MARGIN_DAYS)
+    first, day = f"({file_month(file)})", day_of(pickup)
+    return (
+        f"({day} < {first} - {MARGIN_DAYS} "
+        f"OR {day} >= {first} + INTERVAL 1 MONTH + INTERVAL {MARGIN_DAYS} DAYS)"
     )
 
 
-def is_beside(pickup: Column, file: Column) -> Column:
+def is_beside(pickup: str, file: str) -> str:
     """Whether a pickup (UTC) lies beside its file's month, but no more than MARGIN_DAYS."""
-    first, day = file_month(file), local_day(pickup)
-    return ((day < first) | (day >= F.add_months(first, 1))) & ~is_outside(pickup, file)
+    first, day = f"({file_month(file)})", day_of(pickup)
+    return (
+        f"({day} < {first} OR {day} >= {first} + INTERVAL 1 MONTH) "
+        f"AND NOT {is_outside(pickup, file)}"
+    )

@@ -7,10 +7,10 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from rivermark import readers
-
 ZONE: Final = "America/New_York"
 """TLC writes wall-clock times of this zone, without offset."""
+WALL_TIME: Final = r"^[^ T]+[ T][0-9:.]+$"
+"""A time without a zone or an offset behind it."""
 
 
 def wall_clock(instant: Column) -> Column:
@@ -49,17 +49,31 @@ def local_hour(instant: Column) -> Column:
     return F.concat(hour, F.format_string("%+03d:00", offset.cast("int")))
 
 
-def is_ambiguous(instant: Column, text: Column) -> Column:
+def clock_of(instant: str) -> str:
+    """What clocks in New York showed at an instant (UTC), as SQL of rules."""
+    return f"timezone('{ZONE}', {instant})"
+
+
+def day_of(instant: str) -> str:
+    """The date in New York at an instant (UTC), as SQL of rules."""
+    return f"CAST({clock_of(instant)} AS DATE)"
+
+
+def is_ambiguous(instant: str, text: str) -> str:
     """Whether the wall-clock text read as `instant` names a time that the clocks showed twice.
 
     Records without offset are read as the first pass (rivermark.readers.local_timestamp), so on
     that night an hour's trips may belong to the hour after.
     """
-    again = wall_clock(instant + F.expr("INTERVAL 1 HOUR"))
-    return ~readers.names_instant(text) & (again == wall_clock(instant))
+    again = clock_of(f"{instant} + INTERVAL 1 HOUR")
+    return f"({_is_wall(text)} AND {again} = {clock_of(instant)})"
 
 
-def is_skipped(instant: Column, text: Column) -> Column:
+def is_skipped(instant: str, text: str) -> str:
     """Whether the wall-clock text read as `instant` names a time that the clocks skipped."""
-    wall = F.trim(text).try_cast("timestamp")
-    return ~readers.names_instant(text) & (wall != wall_clock(instant))
+    wall = f"TRY_CAST(trim({text}, ' ') AS TIMESTAMP)"
+    return f"({_is_wall(text)} AND {wall} <> {clock_of(instant)})"
+
+
+def _is_wall(text: str) -> str:
+    return f"regexp_matches(trim({text}, ' '), '{WALL_TIME}')"

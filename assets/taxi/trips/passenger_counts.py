@@ -5,10 +5,8 @@ from __future__ import annotations
 from datetime import date
 from typing import Final
 
-from pyspark.sql import functions as F
-
 from assets.taxi.trips.ingest import TLC
-from assets.taxi.trips.new_york import ZONE, wall_clock
+from assets.taxi.trips.new_york import ZONE, clock_of
 from rivermark import Contract, Field, FileSource, Rule, Suite, expect, readers
 
 PASSENGER_COUNTS: Final = TLC.ingest(
@@ -31,17 +29,14 @@ PASSENGER_COUNTS: Final = TLC.ingest(
         rules=(
             Rule(
                 "two_hours_in_one",
-                lambda: (
-                    wall_clock(F.col("bucket_start") + F.expr("INTERVAL 1 HOUR"))
-                    == wall_clock(F.col("bucket_start"))
-                ),
+                f"{clock_of('bucket_start + INTERVAL 1 HOUR')} = {clock_of('bucket_start')}",
                 "flag",
                 "The autumn clock change put two real hours under this local time: the count is of "
                 "both, and the hour after it (UTC) has no bucket.",
             ),
             Rule(
                 "negative_count",
-                lambda: F.col("passengers") < 0,
+                "passengers < 0",
                 "quarantine",
                 "A count of passengers cannot be negative.",
             ),

@@ -52,6 +52,6 @@ def zone(number: Column) -> Column:
     return F.get(F.from_json(F.lit(json.dumps(entries)), kind), number)
 
 
-def is_unknown(number: Column) -> Column:
-    """Whether a zone number names no place: 264, 265, or outside 1 to 265."""
-    return number.isin(*UNKNOWN) | (number < FIRST) | (number > LAST)
+def is_unknown(number: str) -> str:
+    """Whether a zone number names no place: 264, 265, or outside 1 to 265; as SQL of rules."""
+    return f"{number} IN {UNKNOWN} OR {number} NOT BETWEEN {FIRST} AND {LAST}"

@@ -1,15 +1,13 @@
 """Batches parsed in the driver, without a job: the fast lane, and the parser for what it leaves.
 
 Spark's optimizer computes a projection over rows that it has in memory (ConvertToLocalRelation), by
-interpreting the expressions. The parser stays the only judge of what is not plainly well-formed,
-and rules are evaluated as Spark has analysed them (`rivermark.ingest.parse.rules`). As a job the
-same projection becomes one generated method too long for the JVM to compile.
+interpreting the expressions. The parser stays the only judge of what is not plainly well-formed.
+As a job the same projection becomes one generated method too long for the JVM to compile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -21,6 +19,7 @@ from rivermark.ingest.parse.lane.lines import Mask
 from rivermark.ingest.parse.lane_checks import LaneChecks
 from rivermark.ingest.parse.parser import CELLS, Parser
 from rivermark.ingest.parse.projection import PLACE
+from rivermark.ingest.parse.rules import WHOLE, ContractRules, column_rules_of
 from rivermark.ingest.spark_internals import PlannedProjection
 from rivermark.model.source import Columns
 
@@ -37,7 +36,8 @@ class DriverParser:
         self._spark = spark
         self._parser = parser
         self._planned: dict[pa.Schema, PlannedProjection] = {}
-        self._checks = LaneChecks(spark, parser.contract, partial(parser.zone, spark))
+        self._checks = LaneChecks(spark, parser.contract)
+        self._rules = ContractRules(parser.contract)
 
     def parse(self, lines: pa.Table, known: Sequence[Columns] = ()) -> pa.Table:
         """The lines with what the parser makes of them, in their order.
@@ -53,11 +53,13 @@ class DriverParser:
         parsed, plain = self._checks.checked(lines, typed)
         plain |= ~record
         parsed = parsed.append_column(RECORD, pa.array(record))
+        parsed = parsed.append_column(WHOLE, pa.array(plain))
         if not plain.all():
             parsed = self._merged(parsed, lines, plain)
         for name in parsed.column_names:
             lines = lines.append_column(name, parsed[name])
-        return lines
+        ruled = column_rules_of(self._spark, self._rules.added(lines), self._parser.contract)
+        return ruled.drop_columns([WHOLE])
 
     def _records(self, lines: pa.Table) -> Mask:
         """Which lines are events, as far as that is plain: not empty, and not their file's head."""

@@ -1,11 +1,7 @@
-"""What is asked of rows beyond their types: own readers, times within bounds, and rules.
-
-Spark is asked about whole columns, and only about those that an expression refers to.
-"""
+"""What is asked of rows beyond their types: own readers, and times within bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -17,11 +13,10 @@ from pyspark.sql import SparkSession
 from rivermark.ingest.parse.lane.lane import Typed
 from rivermark.ingest.parse.lane.lines import Mask
 from rivermark.ingest.parse.own_reader import OwnReader
-from rivermark.ingest.parse.parser import DETAILS, IMPOSSIBLE, PROBLEMS
-from rivermark.ingest.parse.rules.conditions import Conditions
-from rivermark.ingest.parse.rules.moments import ZoneOf
+from rivermark.ingest.parse.parser import DETAILS, IMPOSSIBLE
+from rivermark.ingest.parse.rules import PROBLEMS
 from rivermark.lake.schema import arrow_schema
-from rivermark.model.contract import FLAGS, Contract, Field, Rule
+from rivermark.model.contract import FLAGS, Contract, Field
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICRO: Final = timedelta(microseconds=1)
@@ -30,12 +25,10 @@ MICRO: Final = timedelta(microseconds=1)
 class LaneChecks:
     """Completes what the lane typed, against one contract."""
 
-    def __init__(self, spark: SparkSession, contract: Contract, zone_of: ZoneOf) -> None:
+    def __init__(self, spark: SparkSession, contract: Contract) -> None:
         self._contract = contract
         self._types = arrow_schema(contract.columns())
         self._readers: dict[str, OwnReader] = {}
-        self._rules: Conditions | None = None
-        self._zone_of = zone_of
         self._spark = spark
 
     def checked(self, lines: pa.Table, typed: Typed) -> tuple[pa.Table, Mask]:
@@ -53,10 +46,11 @@ class LaneChecks:
             columns[field.name] = column.cast(self._types.field(field.name).type)
         good = good & self._in_time(columns[self._contract.event_time], lines["_landed_at"])
         rows = pa.table(columns)
-        broken = self._broken(lines, rows, good)
-        for name, action in ((FLAGS, "flag"), (PROBLEMS, "quarantine")):
-            own = [r for r in self._contract.rules if r.action == action]
-            rows = rows.append_column(name, _names(own, broken, len(good)))
+        nothing = pa.ListArray.from_arrays(
+            pa.array(np.zeros(len(good) + 1, np.int32)), pa.array([], pa.string())
+        )
+        for name in (FLAGS, PROBLEMS):
+            rows = rows.append_column(name, nothing)
         return rows.append_column(DETAILS, pa.repeat("", len(good))), good
 
     def _read(self, field: Field, texts: pa.Array) -> pa.Array:
@@ -73,29 +67,6 @@ class LaneChecks:
         first = (max(IMPOSSIBLE, self._contract.earliest) - EPOCH) // MICRO
         inside: Mask = (micros >= first) & (micros <= latest + ahead)
         return inside
-
-    def _broken(self, lines: pa.Table, rows: pa.Table, good: Mask) -> dict[str, Mask]:
-        if not self._contract.rules:
-            return {}
-        if self._rules is None:
-            conditions = [(rule.name, rule.broken()) for rule in self._contract.rules]
-            self._rules = Conditions(self._spark, conditions, self._zone_of)
-        for name in lines.column_names:
-            rows = rows.append_column(name, lines[name])
-        return self._rules.of(rows, good)
-
-
-def _names(rules: Sequence[Rule], broken: dict[str, Mask], count: int) -> pa.Array:
-    """For each row the names of the rules that it breaks, in their order."""
-    if not rules:
-        return pa.ListArray.from_arrays(
-            pa.array(np.zeros(count + 1, np.int32)), pa.array([], pa.string())
-        )
-    which = np.column_stack([broken[rule.name] for rule in rules])
-    _, rule = np.nonzero(which)
-    ends = np.concatenate([[0], np.cumsum(which.sum(axis=1))]).astype(np.int32)
-    names = pa.array([r.name for r in rules], pa.string()).take(pa.array(rule))
-    return pa.ListArray.from_arrays(pa.array(ends), names)
 
 
 def _mask(values: Any) -> Mask:

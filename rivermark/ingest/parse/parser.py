@@ -27,13 +27,13 @@ from rivermark.ingest.parse.lane.lane import Lane
 from rivermark.ingest.parse.lane.readers import lane_of, zones_of
 from rivermark.ingest.parse.lane.zones import Change, Zone
 from rivermark.ingest.parse.projection import PLACE
+from rivermark.ingest.parse.rules import PROBLEMS, WHOLE, ContractRules, with_column_rules
 from rivermark.ingest.spark_internals import CachedColumns, zone_changes
 from rivermark.model.contract import FLAGS, Contract, Field
 from rivermark.model.field_readers import reader_for
 
 CELLS: Final = "_cells"
 """The text of each field, as the cutter makes it."""
-PROBLEMS: Final = "_problems"
 DETAILS: Final = "_details"
 
 ONE_A_LINE: Final = "the source expects one JSON object a line; "
@@ -73,6 +73,7 @@ class Parser:
         self._delimiter = delimiter
         self._spelled = [spelled(field) for field in contract.fields]
         self.cutter = Cutter(self._spelled, delimiter, contract.max_row_bytes)
+        self._rules = ContractRules(contract)
         self._lane: Lane | None = None
         self._zones: dict[str, Zone] = {}
         self._typing: dict[tuple[tuple[str, ...], frozenset[str]], list[CachedColumns]] = {}
@@ -115,15 +116,20 @@ class Parser:
         if names not in self._cutting:
             kept = [F.col(name) for name in names]
             self._cutting[names] = CachedColumns([*kept, self._cells(lane).alias(CELLS)])
-        return self._typed(self._cutting[names].of(raw), names, lane.typed)
+        typed = self._typed(self._cutting[names].of(raw), names, lane.typed)
+        if not self.contract.rules:
+            return typed.drop(WHOLE)
+        ruled = typed.mapInArrow(self._rules.of_batches, typed.schema)
+        return with_column_rules(ruled, self.contract).drop(WHOLE)
 
     def parse_cut(self, cut: DataFrame, columns: Sequence[str]) -> DataFrame:
-        """`_place`, the columns that parsing adds, and whether a line is an event (`_record`).
+        """`_place`, what parsing adds, whether a line is an event (`_record`) and well-formed.
 
+        Rules are not asked, by which rows get flags and more problems.
         `cut` has what `parse` takes, named by `columns`, and the cutter's texts in `_cells`.
         """
         if self._alone is None:
-            names = [*(f.name for f in self.contract.fields), FLAGS, PROBLEMS, DETAILS]
+            names = [*(f.name for f in self.contract.fields), FLAGS, PROBLEMS, DETAILS, WHOLE]
             self._alone = CachedColumns(
                 [F.col(PLACE), *(F.col(name) for name in names), is_record().alias("_record")]
             )
@@ -154,7 +160,6 @@ class Parser:
         if (names, by_lane) not in self._typing:
             kept = [F.col(name) for name in names]
             fields = self.contract.fields
-            rules = [r for r in self.contract.rules if r.action == "flag"]
             values = [value_of(f, by_lane=f.name in by_lane).alias(f.name) for f in fields]
             self._typing[names, by_lane] = [
                 CachedColumns([*kept, F.col(CELLS), *values]),
@@ -162,9 +167,10 @@ class Parser:
                     [
                         *kept,
                         *(F.col(f.name) for f in fields),
-                        named((r.name, r.broken()) for r in rules).alias(FLAGS),
+                        named([]).alias(FLAGS),
                         named(problems(self.contract, by_lane)).alias(PROBLEMS),
                         unreadable_details(fields).alias(DETAILS),
+                        F.col(CELLS)[MALFORMED].isNull().alias(WHOLE),
                     ]
                 ),
             ]
@@ -206,7 +212,7 @@ def value_of(field: Field, *, by_lane: bool) -> Column:
 
 
 def problems(contract: Contract, by_lane: frozenset[str]) -> list[tuple[str, Column]]:
-    """Each reason for which a row is quarantined, with its condition."""
+    """Each reason for which a row is quarantined before rules are asked, with its condition."""
     malformed = F.col(CELLS)[MALFORMED]
     reasons = [
         (UNPARSABLE, malformed == UNPARSABLE),
@@ -229,7 +235,6 @@ def problems(contract: Contract, by_lane: frozenset[str]) -> list[tuple[str, Col
     reasons.append(("event_time_impossible", time < F.lit(IMPOSSIBLE)))
     reasons.append(("event_time_too_early", early))
     reasons.append(("event_time_ahead", time > F.col("_landed_at") + F.lit(contract.max_ahead)))
-    reasons += [(r.name, whole & r.broken()) for r in contract.rules if r.action == "quarantine"]
     return reasons
 
 

@@ -255,7 +255,7 @@ def test_b049_a_stretch_that_comes_twice_is_accounted_for_row_by_row(
 def test_b061_a_bad_row_and_an_empty_one_are_set_aside_and_the_batch_is_written(
     spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
-    never_negative = Rule("negative", lambda: F.col("temperature") < 0, "quarantine", "Below 0.")
+    never_negative = Rule("negative", "temperature < 0", "quarantine", "Below 0.")
     fares = readings(rules=(never_negative,))
     lines = [reading(n / 10) for n in range(98)]
     landing.put(

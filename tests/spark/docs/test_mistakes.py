@@ -90,12 +90,8 @@ def with_rule(rule: Rule) -> Ingest:
 
 CHECKED: dict[str, Callable[[], AnyStream]] = {
     "a column in `build`": lambda: sales(build=wrong_column),
-    "a column in a rule": lambda: with_rule(
-        Rule("free", lambda: F.col("totl") <= 0, "flag", "Free.")
-    ),
-    "a rule that is no condition": lambda: with_rule(
-        Rule("free", lambda: F.col("total"), "flag", "Free.")
-    ),
+    "a column in a rule": lambda: with_rule(Rule("free", "totl <= 0", "flag", "Free.")),
+    "a rule that is no condition": lambda: with_rule(Rule("free", "total", "flag", "Free.")),
     "results without a window": lambda: sales(build=no_window),
     "a window over a computed time": lambda: sales(build=other_time),
     "a column that `build` leaves out": lambda: sales(

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
-from rivermark.ingest.parse.parser import PROBLEMS, Parser
+from rivermark.ingest.parse.parser import Parser
+from rivermark.ingest.parse.rules import PROBLEMS
 from rivermark.model.contract import Contract
 from rivermark.testing.landing.json_lines import Value, json_line
 

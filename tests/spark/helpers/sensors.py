@@ -49,8 +49,8 @@ READING: Final = Contract(
     event_time="at",
     keys=("sensor", "at"),
     rules=(
-        Rule("too_hot", lambda: F.col("temperature") > 1000, "quarantine", "Above 1000 degrees."),
-        Rule("freezing", lambda: F.col("temperature") < 0, "flag", "Below zero."),
+        Rule("too_hot", "temperature > 1000", "quarantine", "Above 1000 degrees."),
+        Rule("freezing", "temperature < 0", "flag", "Below zero."),
     ),
 )
 

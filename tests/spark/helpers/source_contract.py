@@ -55,7 +55,7 @@ BEFORE_QUARANTINE: Final = 8
 OF_ALL_KINDS: Final = replace(
     EVENT,
     fields=(EVENT.fields[0], replace(EVENT.fields[1], read=an_hour_back)),
-    rules=(Rule("broken", lambda: F.col("id") % 4 == BROKEN, "quarantine", "Of every four one."),),
+    rules=(Rule("broken", f"id % 4 = {BROKEN}", "quarantine", "Of every four one."),),
 )
 """The same events; some are late, and some break a rule."""
 

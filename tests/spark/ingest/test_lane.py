@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from pyspark.sql import SparkSession
 
 from rivermark import Contract
 from rivermark.ingest.parse.driver_parser import DriverParser
-from rivermark.ingest.parse.parser import DETAILS, PROBLEMS, Parser
+from rivermark.ingest.parse.parser import DETAILS, Parser
+from rivermark.ingest.parse.rules import PROBLEMS
 from rivermark.ingest.source.files.parquet import parquet_records
 from rivermark.ingest.source.payload import TypedRecords, joined
 from rivermark.model.contract import FLAGS
@@ -77,7 +79,10 @@ def compare(
     least_typed: float = 0.0,
     known: Sequence[Columns] = (),
 ) -> None:
-    parser = Parser(contract, ",")
+    judged = DriverParser(spark, Parser(contract, ",")).parse(lines, texts)
+    judged_far = Parser(contract, ",").parse(spark.createDataFrame(lines)).toArrow()
+    # Rules are asked behind the parser.
+    parser = Parser(replace(contract, rules=()), ",")
     driver = DriverParser(spark, parser)
     got, wanted = driver.parse(lines, known), driver.parse_doubtful(lines)
     # What was read of one batch is remembered for the next.
@@ -89,6 +94,8 @@ def compare(
     payloads = lines["payload"].filter(record).to_pylist()
     wanted = wanted.filter(record)
     assert_same(payloads, got.filter(record), wanted, names)
+    by_rules = judged_far.sort_by("_row").filter(record)
+    assert_same(payloads, judged.filter(record), by_rules, [FLAGS, PROBLEMS])
     far = parser.parse(spark.createDataFrame(lines)).toArrow().sort_by("_row").filter(record)
     assert_same(payloads, far, wanted, names)
     payload, kinds, columns = (

@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark import Contract, Field, Rule
-from rivermark.ingest.parse.parser import PROBLEMS, Parser
+from rivermark.ingest.parse.parser import Parser
+from rivermark.ingest.parse.rules import PROBLEMS
 from rivermark.ingest.real_time import sound_rows
 
 AT: Final = datetime(2026, 1, 1, 10, tzinfo=UTC)
@@ -38,8 +39,8 @@ CONTRACT: Final = Contract(
     ),
     event_time="at",
     rules=(
-        Rule("negative", lambda: F.col("amount") < 0, "quarantine", "An amount is positive."),
-        Rule("large", lambda: F.col("amount") > 1000, "flag", "Large amounts are looked at."),
+        Rule("negative", "amount < 0", "quarantine", "An amount is positive."),
+        Rule("large", "amount > 1000", "flag", "Large amounts are looked at."),
     ),
     max_ahead=timedelta(days=1),
     max_row_bytes=LARGEST,

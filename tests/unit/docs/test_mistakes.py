@@ -18,7 +18,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from pyspark.sql import functions as F
 from pyspark.sql.classic.column import Column
 from pyspark.sql.types import LongType
 from typer.testing import CliRunner
@@ -83,7 +82,7 @@ def second(name: str = "cafe/others", **more: object) -> Stream:
 def rule(without: str = "", **more: object) -> Rule:
     declared: dict[str, Any] = {
         "name": "free",
-        "broken": lambda: F.col("total") <= 0,
+        "broken": "total <= 0",
         "action": "flag",
         "description": "Given away.",
     }
@@ -128,7 +127,6 @@ DECLARED: dict[str, Callable[[], object]] = {
     "a dump in `reads`": lambda: sales(reads=(orders(lateness=None),)),
     "a rule's action": lambda: rule(action="drop"),
     "a rule as a column": lambda: rule(broken=Column(None)),
-    "a rule as text": lambda: rule(broken="total <= 0"),
     "a `kind` that is none": lambda: sales(kind="batch"),
     "a misspelt argument": lambda: sales(margins=AHEAD),
     "an argument left out": lambda: rule(without="description"),

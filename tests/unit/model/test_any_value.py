@@ -122,7 +122,7 @@ VALUES: list[Any] = [
 NEVER: list[tuple[Callable[..., object], dict[str, Any]]] = [
     (Contract, {"max_ahead": -MINUTE}),
     (Contract, {"max_jump": timedelta(0)}),
-    (Contract, {"rules": (Rule("", lambda: None, "flag", "R."),)}),  # type: ignore[arg-type,return-value]
+    (Contract, {"rules": (Rule("", "false", "flag", "R."),)}),
     (Domain, {"owners": "team:a"}),
     (FileSource, {"pattern": ""}),
     (FileSource, {"settle": -MINUTE}),

@@ -148,6 +148,14 @@ def test_a_text_is_read_as_a_number_where_that_may_fail() -> None:
     assert holds("TRY_CAST(color AS INT) > 1", color=["2", "x", None]) == [True, False, False]
 
 
+def test_a_column_named_by_a_word_of_sql_is_written_in_quotes() -> None:
+    schema = pa.schema([("at", INSTANT), ("order", pa.int32())])
+    for text, word in (("at IS NULL", "at"), ("order > 1", "order")):
+        with pytest.raises(DeclarationError, match=f'as a column it is written "{word}"'):
+            Conditions({"r": text}, schema)
+    assert Conditions({"r": '"order" > 1 AND "at" IS NULL'}, schema).columns == ("at", "order")
+
+
 def test_an_overflow_names_the_rule_and_no_value() -> None:
     with pytest.raises(ConditionFailed, match=r"rule 'wide' cannot be computed of a row") as error:
         Conditions({"ok": "n > 0", "wide": "n + n > 0"}, SCHEMA).masks(rows(n=[2**62]))

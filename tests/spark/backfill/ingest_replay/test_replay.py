@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from rivermark import Ingest, Rule, Topology
 from rivermark.backfill.context import BackfillContext
@@ -74,12 +73,9 @@ def test_decisions_that_change_are_those_of_the_oracle_and_nothing_published_is_
     listed = DeltaTable(lake.path(changes_table(ingest))).to_pyarrow_table().to_pylist()
     assert {(r["_file"], r["_row"]) for r in listed} == {k for k in before if before[k] != after[k]}
 
-    def warm() -> object:
-        return F.col("temperature") > 50
-
     stricter = readings(
         max_files=3,
-        rules=(*READING.rules, Rule("warm", warm, "quarantine", "Above 50.")),  # type: ignore[arg-type]
+        rules=(*READING.rules, Rule("warm", "temperature > 50", "quarantine", "Above 50.")),
     )
     told = {t.after for t in again(stricter).turns}
     assert "quarantined: warm" in told

@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from assets.taxi.trips.contract import TRIP_RECORD
-from rivermark.ingest.parse.parser import PROBLEMS, Parser
+from rivermark.ingest.parse.parser import Parser
+from rivermark.ingest.parse.rules import PROBLEMS
 
 LANDED = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -1,1 +1,0 @@
-"""Rules evaluated on typed columns, all rows at once; Spark decides what is in doubt."""
