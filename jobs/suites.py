@@ -23,7 +23,7 @@ from rivermark.model.table import Table
 from rivermark.monitor.dashboard.failing_rows import page_path, write
 from rivermark.quality.duckdb_evaluator import DuckDbEvaluator
 from rivermark.quality.failing_rows import Evidence, evidence_of
-from rivermark.quality.gx.evaluator import SparkEvaluator
+from rivermark.quality.gx.evaluator import DocsEvaluator
 from rivermark.quality.result import SuiteResult
 from rivermark.quality.summary import figures, results_table, sentence
 from rivermark.settings import Settings
@@ -47,12 +47,12 @@ def suite_result(
         return no_table(table, SUITE_CHECK)
     path = lake.path(table)
     version = delta_table(path).version()
-    evaluator = SparkEvaluator(
-        frame=read_delta(spark, path, version),
-        table=table.name,
+    evaluator = DocsEvaluator(
+        rows=dataset_of(delta_table(path, version=version)),
+        table=table,
         version=version,
         docs_root=settings.home / "quality",
-        personal=table.personal,
+        frame=lambda: read_delta(spark, path, version),
     )
     result = evaluator.evaluate(suite)
     page = page_path(settings, table)

@@ -20,7 +20,7 @@ def alerts_suite(key: str, events: str, count: int, in_words: str) -> Suite:
             expect.unique((key, "event_time")),
             expect.pair_ordered("since", "event_time"),
             expect.no_rows_where(
-                f"size({events}) <> {count}", name=f"{in_words} {events} make an alert"
+                f"len({events}) <> {count}", name=f"{in_words} {events} make an alert"
             ),
             expect.not_null("rule_version"),
         ),

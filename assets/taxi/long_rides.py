@@ -105,7 +105,7 @@ LONG_RIDES: Final = TAXI.stream(
             expect.unique("ride_id"),
             expect.not_null("taxi_id"),
             expect.no_rows_where(
-                f"alert_time <> start_time + INTERVAL {LIMIT // timedelta(hours=1)} HOURS",
+                f"alert_time <> start_time + INTERVAL {LIMIT.total_seconds():.0f} SECONDS",
                 name="an alert comes after two hours",
             ),
         ),

@@ -143,7 +143,7 @@ def matches_regex(
 ) -> Expectation:
     """The given values match the pattern as a whole, not only somewhere inside.
 
-    The pattern is of the dialect of `rivermark.model.pattern`.
+    The pattern is a regular expression of RE2: it looks neither ahead nor behind.
     """
     name = f"{column} looks like {pattern}"
     rule = SuiteRule(
@@ -176,7 +176,7 @@ def pair_ordered(
 def no_rows_where(
     condition: str, *, name: str, at_most: int = 0, severity: Severity = "critical"
 ) -> Expectation:
-    """At most `at_most` rows fulfil the condition, in the SQL of `rivermark.model.condition`.
+    """At most `at_most` rows fulfil the condition: SQL over the columns of a row, as of rules.
 
     A row for which the condition is unknown, because a value in it is empty or a divisor 0, counts
     as well; write `coalesce(..., false)` where it should not.
@@ -188,8 +188,8 @@ def no_rows_where(
 def no_rows_from(query: str, *, name: str, severity: Severity = "critical") -> Expectation:
     """A query finds nothing; it reads the table as `{batch}` and may use windows and joins.
 
-    Its functions are those of `rivermark.model.query_dialect`; names that are words of SQL stand in
-    backquotes, and braces of a text are doubled.
+    It is SQL of DuckDB; names that are words of SQL stand in double quotes, and braces of a text
+    are doubled.
     """
     if not re.search(r"(?<!\{)\{batch\}(?!\})", query):
         raise DeclarationError(f"rule '{name}': the query does not read {{batch}}")

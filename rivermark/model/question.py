@@ -63,7 +63,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Matches:
-    """Does the whole value match the pattern (see rivermark.model.pattern)?"""
+    """Does the whole value match the pattern, a regular expression of RE2?"""
 
     column: str
     pattern: str
@@ -80,10 +80,7 @@ class Ordered:
 
 @dataclass(frozen=True)
 class NoRowsWhere:
-    """Are there at most `at_most` rows that fulfil the condition, or may fulfil it?
-
-    See rivermark.model.condition.
-    """
+    """Are there at most `at_most` rows that fulfil the condition, or may fulfil it?"""
 
     condition: str
     at_most: int = 0
@@ -91,7 +88,7 @@ class NoRowsWhere:
 
 @dataclass(frozen=True)
 class NoRowsFrom:
-    """Does a query find nothing? The table is `{batch}`; see rivermark.model.query_dialect."""
+    """Does a query of DuckDB find nothing? The table is `{batch}`."""
 
     query: str
 

@@ -23,8 +23,8 @@ Three things hold for every suite:
   limit of its own (issues 5232, 278): `allow_null_share`, by default none.
 - Limits of time are instants in UTC, whatever the session's zone, never text (issues 3594, 8161).
 
-Patterns, conditions and queries have one dialect, which both evaluators read alike; what is not in
-it is refused here (rivermark.model.pattern, .condition and .query_dialect).
+Conditions, queries and patterns are those of DuckDB, which evaluates them; `rivermark check` says
+what is wrong with one.
 """
 
 from __future__ import annotations
@@ -34,19 +34,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rivermark.model.check import HARDEST_FIRST
-from rivermark.model.condition import SqlRefused, parsed
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 from rivermark.model.expectations import row_count_between
 from rivermark.model.names import check_name
 from rivermark.model.nearest import did_you_mean
-from rivermark.model.pattern import PatternRefused, in_both
-from rivermark.model.query_dialect import check_query
 from rivermark.model.question import (
     Columns,
-    Matches,
-    NoRowsFrom,
-    NoRowsWhere,
     OfGreatExpectations,
     columns_of,
 )
@@ -75,8 +69,7 @@ class Suite:
             check_name("suite", self.name, like="taxi/hourly_tips")
         if not self.expectations:
             raise DeclarationError(f"{_called(self.name)} expects nothing")
-        for rule in _without_repeats(self.name, self.rules):
-            _check_dialect(self.name, rule)
+        _without_repeats(self.name, self.rules)
 
     @property
     def rules(self) -> tuple[SuiteRule, ...]:
@@ -119,25 +112,6 @@ def check_columns(suite: Suite | None, table: str, schema: StructType) -> None:
 def _called(suite: str) -> str:
     """What a suite is called in errors, where it has no name before its table is known."""
     return "this suite" if suite == OF_ITS_TABLE else f"suite '{suite}'"
-
-
-def _check_dialect(suite: str, rule: SuiteRule) -> None:
-    """Refuse what the evaluators do not read alike, or only one of them reads."""
-    try:
-        for column in columns_of(rule.question):
-            if "." in column or "`" in column:
-                raise SqlRefused(
-                    f"column {column!r}: a rule names no field and no column with a dot"
-                )
-        match rule.question:
-            case Matches(_, pattern):
-                in_both(pattern)
-            case NoRowsWhere(condition):
-                parsed(condition)
-            case NoRowsFrom(query):
-                check_query(query)
-    except (PatternRefused, SqlRefused) as error:
-        raise DeclarationError(f"{_called(suite)}, rule '{rule.name}': {error}") from None
 
 
 def _without_repeats(suite: str, rules: Iterable[SuiteRule]) -> tuple[SuiteRule, ...]:

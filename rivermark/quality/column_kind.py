@@ -1,7 +1,4 @@
-"""What a column holds, in terms that Arrow's types and Spark's have in common.
-
-Both evaluators ask the same questions of a column here: so a rule that fits for one fits for both.
-"""
+"""What a column holds: the family of its type, and the numbers that it has room for."""
 
 from __future__ import annotations
 
@@ -11,20 +8,6 @@ from decimal import Context, Decimal
 from typing import Final, Literal
 
 import pyarrow as pa
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegralType,
-    StringType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
 
 EXACT: Final = Context(prec=200)
 """Enough digits for every sum of limits and of values of a decimal(38)."""
@@ -40,8 +23,6 @@ Family = Literal[
     "list",
     "struct",
     "other",
-    "span",
-    "nothing",
 ]
 
 
@@ -50,8 +31,7 @@ class ColumnKind:
     """What a column holds.
 
     `exact` are whole numbers and decimals, of `digits` digits with `scale` of them behind the
-    point; whole numbers have `bits`. `local` are times without a zone; `span` and `nothing` (NULL)
-    are in conditions only. `shown` is the type's name.
+    point; whole numbers have `bits`. `local` are times without a zone. `shown` is the type's name.
     """
 
     family: Family
@@ -75,7 +55,7 @@ class ColumnKind:
         return largest.copy_negate(), largest
 
     def in_one_order(self, other: ColumnKind) -> bool:
-        """Whether values of both compare alike in DuckDB and Spark, with nothing rounded."""
+        """Whether values of both compare with nothing rounded."""
         if self.family == other.family == "exact":
             whole = max(self.digits - self.scale, other.digits - other.scale)
             return whole + max(self.scale, other.scale) <= 38
@@ -93,11 +73,6 @@ def whole(bits: int, shown: str) -> ColumnKind:
 def kinds_of_arrow(schema: pa.Schema) -> dict[str, ColumnKind]:
     """The columns of an Arrow schema, as DuckDB reads them."""
     return {column.name: _of_arrow(column.type) for column in schema}
-
-
-def kinds_of_spark(schema: StructType) -> dict[str, ColumnKind]:
-    """The columns of a DataFrame."""
-    return {column.name: _of_spark(column.dataType) for column in schema.fields}
 
 
 def _of_arrow(kind: pa.DataType) -> ColumnKind:
@@ -120,30 +95,3 @@ def _of_arrow(kind: pa.DataType) -> ColumnKind:
         "date": types.is_date(kind),
     }
     return ColumnKind(next((f for f, fits in families.items() if fits), "other"), shown)
-
-
-def _of_spark(kind: DataType) -> ColumnKind:
-    shown = kind.simpleString()
-    match kind:
-        case IntegralType():
-            return whole({"tinyint": 8, "smallint": 16, "int": 32}.get(shown, 64), shown)
-        case DecimalType(precision=precision, scale=scale):
-            return ColumnKind("exact", shown, precision, scale)
-        case StructType(fields=fields):
-            inner = {f.name: _of_spark(f.dataType) for f in fields}
-            return ColumnKind("struct", shown, fields=inner)
-        case FloatType() | DoubleType():
-            return ColumnKind("float", shown)
-        case StringType() if shown == "string":  # One with a collation compares otherwise.
-            return ColumnKind("text", shown)
-        case BooleanType():
-            return ColumnKind("boolean", shown)
-        case DateType():
-            return ColumnKind("date", shown)
-        case TimestampType():
-            return ColumnKind("instant", shown)
-        case TimestampNTZType():
-            return ColumnKind("local", shown)
-        case ArrayType():
-            return ColumnKind("list", shown)
-    return ColumnKind("other", shown)

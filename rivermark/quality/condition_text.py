@@ -112,6 +112,17 @@ def columns_of_value(text: str, schema: pa.Schema, value: str) -> list[str]:
     return used
 
 
+def pattern_fault(pattern: str) -> str | None:
+    """Why a text is no regular expression of RE2; None where it is one."""
+    import duckdb as errors
+
+    try:
+        connection().execute("SELECT regexp_full_match('', ?)", [pattern]).fetchall()
+    except errors.Error as error:
+        return reason_of(error)
+    return None
+
+
 def tree_of(text: str, names: Sequence[str]) -> Node:
     """The expression over columns of these names that a condition is, as DuckDB parses it.
 

@@ -1,16 +1,17 @@
-"""Suites evaluated by DuckDB in the driver: of staged rows, of a day, and the rows that fail.
+"""Suites evaluated by DuckDB in the driver: of tables, staged rows, a day, and the rows that fail.
 
-The same rules with the same results as Great Expectations on Spark, in milliseconds. The rows are
-an Arrow table or the dataset of one version of a table, never of a moving one.
+The rows are an Arrow table or the dataset of one version of a table, never of a moving one. What
+exceeds the memory of queries goes to the disk.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -18,8 +19,16 @@ import duckdb
 import pyarrow as pa
 
 from rivermark.lake.sql import connection, quoted
-from rivermark.model.check import CheckResult
-from rivermark.model.question import Columns, RowCount, Unique, UsualRows, columns_of
+from rivermark.model.check import CheckResult, Example
+from rivermark.model.question import (
+    Columns,
+    NoRowsWhere,
+    NotNull,
+    RowCount,
+    Unique,
+    UsualRows,
+    columns_of,
+)
 from rivermark.model.rule import SuiteRule
 from rivermark.model.suite import Suite
 from rivermark.model.table import Table
@@ -48,6 +57,11 @@ if TYPE_CHECKING:
 
     Rows: TypeAlias = pa.Table | dataset.Dataset
 
+logger = logging.getLogger(__name__)
+
+EXAMPLES: Final = 5
+LONGEST_EXAMPLE: Final = 200
+"""Characters of a value that are shown; a payload of megabytes would make a page unusable."""
 EVERY_ROW: Final = "true"
 OWN_COLUMNS: Final = ("day", "row_count", "usual", "end_before")
 """Columns that our own queries add to those of a table."""
@@ -134,6 +148,23 @@ class DuckDbEvaluator:
         )
         [(count,)] = self._query(f"SELECT count(*) {source}", search.values, rule)
         return FailingRows(rule.name, count, tuple(shown), tuple(rows))
+
+    def examples_of(self, rule: SuiteRule, result: CheckResult) -> tuple[Example, ...]:
+        """Some of what failed, as text; none where a personal column is involved."""
+        named = columns_of(rule.question)
+        of_values = named and not isinstance(rule.question, NotNull)
+        shown = of_values or isinstance(rule.question, NoRowsWhere)
+        is_open = set(named).isdisjoint(self.table.personal)
+        if result.passed or result.error or not (shown and is_open):
+            return ()
+        try:
+            failing = self.failing_rows(rule, limit=EXAMPLES)
+        except Exception as error:
+            # Whether the rule holds is known already. The message may quote a value.
+            logger.warning("no examples of '%s': %s", rule.name, type(error).__name__)
+            return ()
+        rows = (dict(zip(failing.columns, row, strict=True)) for row in failing.rows)
+        return tuple({c: _as_text(row[c]) for c in named or failing.columns} for row in rows)
 
     def failures_by_day(self, rule: SuiteRule) -> dict[date, int]:
         """How many rows of each day break the rule; empty where its rows have no day.
@@ -227,10 +258,11 @@ class DuckDbEvaluator:
 
 @contextmanager
 def suite_connection(tables: Mapping[str, Rows]) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB connection that sorts and names functions as Spark, as far as suites need it."""
+    """A DuckDB connection to which a division by zero is null, as in all conditions."""
     with connection(tables) as duck:
         duck.execute("SET SESSION default_null_order = 'nulls_first_on_asc_last_on_desc'")
-        duck.execute("CREATE OR REPLACE TEMP MACRO size(items) AS len(items)")
+        for setting in ("ieee_floating_point_ops", "error_on_division_by_zero"):
+            duck.execute(f"SET SESSION {setting} = false")
         yield duck
 
 
@@ -243,6 +275,12 @@ def _answering(
         yield
     except Unanswered as error:
         results[rule] = unanswered(suite, rule, error)
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).isoformat(" ").replace("+00:00", " UTC")[:LONGEST_EXAMPLE]
+    return str(value)[:LONGEST_EXAMPLE]
 
 
 def _of_rows(rule: SuiteRule, evaluated: int, unexpected: int) -> CheckResult:

@@ -1,8 +1,7 @@
 """The rows that break a rule, as SQL of DuckDB.
 
-Written from the same questions as the translation for Great Expectations; a test holds both to the
-same results. Limits are bound as values. The table is read as `batch`; conditions and queries are
-those of the suites, declared in code, in the dialects that Spark and DuckDB share.
+Limits are bound as values. The table is read as `batch`; conditions and queries are those of the
+suites, declared in code.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ import pyarrow as pa
 from rivermark.lake.day_predicates import days_of, is_date, ranges
 from rivermark.lake.duckdb_days import duckdb_day
 from rivermark.lake.sql import quoted
-from rivermark.model.pattern import in_both
-from rivermark.model.query_dialect import in_duckdb
+from rivermark.model.errors import DeclarationError
 from rivermark.model.question import (
     Between,
     Columns,
@@ -38,8 +36,8 @@ from rivermark.model.question import (
 from rivermark.model.rule import SuiteRule
 from rivermark.model.table import Table
 from rivermark.quality.column_kind import kinds_of_arrow
-from rivermark.quality.condition_sql import sql_of_condition
-from rivermark.quality.errors import CheckCrashed
+from rivermark.quality.condition_text import columns_of, pattern_fault
+from rivermark.quality.errors import CheckCrashed, SuiteDoesNotFit
 from rivermark.quality.fitting import fitted
 from rivermark.quality.volume_profile import DUCKDB, usual_rows
 
@@ -87,14 +85,21 @@ def condition_of(rule: SuiteRule, schema: pa.Schema) -> Condition | None:
             return Condition(f"{probe} NOT IN ({parameters})", f"{name} IS NOT NULL", values)
         case Matches(column, pattern):
             name = quoted(column)
-            broken = f"NOT regexp_matches({name}, ?)"
-            return Condition(broken, f"{name} IS NOT NULL", (in_both(pattern),))
+            broken = f"NOT regexp_full_match({name}, ?)"
+            if fault := pattern_fault(pattern):
+                raise SuiteDoesNotFit(f"pattern {pattern}: {fault}", rule=rule.name)
+            return Condition(broken, f"{name} IS NOT NULL", (pattern,))
         case Ordered(first, second, strictly):
             a, b = quoted(first), quoted(second)
             both = f"({a} IS NOT NULL AND {b} IS NOT NULL)"
             return Condition(f"NOT ({a} {'<' if strictly else '<='} {b})", both)
-        case NoRowsWhere():
-            return Condition(sql_of_condition(rule, columns, "duckdb"))
+        case NoRowsWhere(text):
+            try:
+                columns_of(text, schema)
+            except DeclarationError as error:
+                raise SuiteDoesNotFit(str(error), rule=rule.name) from None
+            # What is unknown may be forbidden, too.
+            return Condition(f"coalesce((\n{text}\n), true)")
         case _:
             return None
 
@@ -116,7 +121,7 @@ def search_of(rule: SuiteRule, schema: pa.Schema) -> Search | None:
                 f"WHERE {not_null} GROUP BY {names} HAVING count(*) > 1)"
             )
         case NoRowsFrom(query):
-            return Search(in_duckdb(query.format(batch=BATCH)), of_table=False)
+            return Search(_query(rule, query), of_table=False)
         case UsualRows(column):
             is_date = pa.types.is_date(schema.field(column).type)
             query = usual_rows(rule.question, DUCKDB, is_date=is_date)
@@ -199,6 +204,15 @@ def local_day(table: Table) -> str:
     daily = days_of(table)
     name = quoted(daily.column)
     return name if is_date(table) else duckdb_day(name, daily.zone)
+
+
+def _query(rule: SuiteRule, query: str) -> str:
+    try:
+        return query.format(batch=BATCH)
+    except (LookupError, ValueError, AttributeError):
+        raise SuiteDoesNotFit(
+            "braces stand for {batch} only: write {{ and }} for the signs", rule=rule.name
+        ) from None
 
 
 def _between(range_: Between, *, is_float: bool) -> Condition:

@@ -5,13 +5,15 @@ Great Expectations itself is not imported.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from rivermark.model.pattern import in_both
+import pyarrow as pa
+
+from rivermark.lake.schema import arrow_schema
+from rivermark.model.errors import DeclarationError
 from rivermark.model.question import (
     Between,
     Columns,
@@ -27,9 +29,9 @@ from rivermark.model.question import (
     UsualRows,
 )
 from rivermark.model.rule import SuiteRule
-from rivermark.quality.column_kind import ColumnKind, kinds_of_spark
-from rivermark.quality.condition_sql import sql_of_condition
+from rivermark.quality.errors import SuiteDoesNotFit
 from rivermark.quality.imported_suite import RULE_KEY
+from rivermark.quality.spark_condition import spark_condition
 from rivermark.quality.volume_profile import SPARK, usual_rows
 
 if TYPE_CHECKING:
@@ -41,17 +43,17 @@ if TYPE_CHECKING:
 def to_great_expectations(suite: Suite, schema: StructType) -> dict[str, Any]:
     """The suite of a table as a JSON object, as `ExpectationSuite(**...)` takes it.
 
-    Conditions and queries are in the SQL of Spark; limits that Great Expectations has only as
-    floats are floats.
+    Conditions are written in the SQL of Spark, and queries are those of DuckDB as they stand;
+    limits that Great Expectations has only as floats are floats.
 
     Args:
         suite: The suite, as `rivermark.quality.suites.suite_of` returns it.
         schema: That of its table.
 
     Raises:
-        SuiteDoesNotFit: A condition does not fit the columns.
+        SuiteDoesNotFit: A condition does not fit the columns, or has no equal in Spark's SQL.
     """
-    columns = kinds_of_spark(schema)
+    columns = arrow_schema(schema)
     expectations = []
     for rule in suite.rules:
         kind, kwargs = exported(rule, columns)
@@ -68,14 +70,14 @@ def to_great_expectations(suite: Suite, schema: StructType) -> dict[str, Any]:
     return {"name": suite.name, "expectations": expectations, "meta": meta}
 
 
-def exported(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> tuple[str, dict[str, Any]]:
+def exported(rule: SuiteRule, columns: pa.Schema) -> tuple[str, dict[str, Any]]:
     """The type of the expectation that asks the same as a rule, and its arguments."""
     kind, kwargs = _equal(rule, columns)
     share = {"mostly": rule.at_least} if rule.at_least < 1.0 else {}
     return kind, kwargs | share
 
 
-def _equal(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> tuple[str, dict[str, Any]]:
+def _equal(rule: SuiteRule, columns: pa.Schema) -> tuple[str, dict[str, Any]]:
     match rule.question:
         case Columns(names):
             kwargs: dict[str, Any] = {"column_set": list(names), "exact_match": True}
@@ -97,7 +99,7 @@ def _equal(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> tuple[str, dic
             kwargs = {"column": column, "value_set": list(values)}
             return "expect_column_values_to_be_in_set", kwargs
         case Matches(column, pattern):
-            kwargs = {"column": column, "regex": in_both(pattern)}
+            kwargs = {"column": column, "regex": rf"\A(?:{pattern})\z"}
             return "expect_column_values_to_match_regex", kwargs
         case Ordered(first_column, second, strictly):
             kwargs = {"column_A": second, "column_B": first_column, "or_equal": not strictly}
@@ -105,17 +107,24 @@ def _equal(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> tuple[str, dic
             return "expect_column_pair_values_a_to_be_greater_than_b", kwargs
         case OfGreatExpectations(kind):
             return kind, rule.question.kwargs
-        case NoRowsWhere(_, at_most):
-            failing = sql_of_condition(rule, columns, "spark")
+        case NoRowsWhere(text, at_most):
+            failing = f"coalesce({_of_spark(rule, text, columns)}, true)"
             condition = {"type": "pass_through", "pass_through_filter": failing}
             kwargs = {"max_value": at_most, "row_condition": condition}
             return "expect_table_row_count_to_be_between", kwargs
         case NoRowsFrom(query):
             return "unexpected_rows_expectation", {"unexpected_rows_query": query}
         case UsualRows(column):
-            is_date = columns[column].family == "date"
+            is_date = pa.types.is_date(columns.field(column).type)
             query = usual_rows(rule.question, SPARK, is_date=is_date)
             return "unexpected_rows_expectation", {"unexpected_rows_query": query}
+
+
+def _of_spark(rule: SuiteRule, text: str, columns: pa.Schema) -> str:
+    try:
+        return spark_condition(text, columns)
+    except DeclarationError as error:
+        raise SuiteDoesNotFit(str(error), rule=rule.name) from None
 
 
 def _given(**kwargs: Any) -> dict[str, Any]:

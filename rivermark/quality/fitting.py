@@ -1,9 +1,9 @@
 """A rule fitted to the columns of a table: limits and values as the columns themselves hold them.
 
-Both evaluators ask the fitted rule. So no limit is rounded by either: for whole numbers and
-decimals it becomes the next value that the column can hold; for floats it is the nearest double,
-with which a float of 32 bits is compared as the double that it is. A float as a limit means what
-is written (0.1 is a tenth). A rule that does not fit is refused for both, in one sentence.
+So no limit is rounded where it is compared: for whole numbers and decimals it becomes the next
+value that the column can hold; for floats it is the nearest double, with which a float of 32 bits
+is compared as the double that it is. A float as a limit means what is written (0.1 is a tenth). A
+rule that does not fit is refused in one sentence.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def fitted(rule: SuiteRule, columns: Mapping[str, ColumnKind]) -> SuiteRule:
                 raise SuiteDoesNotFit(_holds_no(column, columns[column], "such value as a text"))
             case Ordered(first, second) if not columns[first].in_one_order(columns[second]):
                 raise SuiteDoesNotFit(
-                    f"{first} and {second} have no order of numbers or times in which both engines "
-                    f"compare them exactly: {columns[first].shown}, {columns[second].shown}"
+                    f"{first} and {second} have no order of numbers or times in which they compare "
+                    f"exactly: {columns[first].shown}, {columns[second].shown}"
                 )
     except SuiteDoesNotFit as error:
         raise SuiteDoesNotFit(error.reason, rule=rule.name) from None

@@ -13,9 +13,7 @@ from typing import Any, Final, Protocol
 
 from rivermark.model import expectations as expect
 from rivermark.model.check import HARDEST_FIRST
-from rivermark.model.condition import SqlRefused
 from rivermark.model.errors import DeclarationError
-from rivermark.model.query_dialect import check_query
 from rivermark.model.question import OfGreatExpectations
 from rivermark.model.rule import Expectation, SuiteRule
 
@@ -154,12 +152,8 @@ def _equal(kind: str, kwargs: dict[str, Any]) -> SuiteRule | None:
                 "exact_match", True
             ) and names - {"exact_match"} == {"column_set"}:
                 return expect.columns_match(*kwargs["column_set"])[0]
-            case "unexpected_rows_expectation" if names == {"unexpected_rows_query"}:
-                query = kwargs["unexpected_rows_query"]
-                check_query(query)
-                return expect.no_rows_from(query, name=f"no rows from {query}")[0]
-    except (DeclarationError, SqlRefused, ValueError, TypeError):
-        # Limits or SQL of another kind than ours: the expectation stays as it is.
+    except (DeclarationError, ValueError, TypeError):
+        # Limits of another kind than ours: the expectation stays as it is.
         return None
     return None
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Protocol
 
 from rivermark.model.check import HARDEST_FIRST, CheckResult, Severity
 from rivermark.model.question import NotNull, Unique, UsualRows
@@ -44,23 +43,6 @@ class SuiteResult:
     def severity(self) -> Severity:
         """The hardest severity of a failed rule; info where none failed."""
         return min((r.severity for r in self.failures), key=HARDEST_FIRST.index, default="info")
-
-
-class Evaluator(Protocol):
-    """Evaluates suites on the rows of one version of a table.
-
-    Two implementations: `DuckDbEvaluator` in the driver, without a JVM, and `SparkEvaluator` with
-    Great Expectations. Both return the same results for the same rows
-    (tests/spark/quality/test_evaluators_agree.py and test_edges_agree.py).
-    """
-
-    def evaluate(self, suite: Suite) -> SuiteResult:
-        """Results of all rules of the suite, each on its own.
-
-        A rule that cannot be evaluated (a column that the table lacks, a query that fails) has a
-        result with its `error`, and keeps no other one from its own.
-        """
-        ...
 
 
 def result_of_columns(

@@ -1,4 +1,4 @@
-"""A condition as SQL of Spark, for streams in real time: these run Spark's expressions alone.
+"""A condition as SQL of Spark: for streams in real time, and for suites of Great Expectations.
 
 Written from DuckDB's tree of it, for the part of SQL that both read alike; the rest is refused.
 """
@@ -33,6 +33,8 @@ SPANS: Final = {
     "to_seconds": "SECOND",
 }
 SAME_KIND: Final = ("least", "greatest")
+COMPUTED: Final = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
+"""Null where they overflow, instead of an end of the query."""
 
 
 class _Piece(NamedTuple):
@@ -55,8 +57,9 @@ def spark_condition(text: str, schema: pa.Schema) -> str:
         return _Writer(columns).piece(tree_of(text, schema.names)).sql
     except _Refused as refused:
         raise DeclarationError(
-            f"in real time a rule has no {refused}: it compares columns, constants and times, by "
-            "AND, OR, NOT, IN, BETWEEN, IS NULL, CASE, coalesce, abs, least and greatest"
+            f"Spark has no equal for a {refused}: a condition in real time, or for Great "
+            "Expectations, has comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL, CASE, coalesce, "
+            "abs, least, greatest, len, + - * and /"
         ) from None
 
 
@@ -87,7 +90,7 @@ class _Writer:
             case "OPERATOR":
                 return self._operator(node)
             case "CAST" if node["child"]["class"] == "CONSTANT" and not node["try_cast"]:
-                return _time(node["child"]["literal"]["text"], node["type_expr"]["type_name"])
+                return _cast(node["child"]["literal"]["text"], node["type_expr"]["type_name"])
             case "FUNCTION":
                 arguments = [argument["expression"] for argument in node["arguments"]]
                 return self._function(node["function_name"], arguments)
@@ -127,8 +130,16 @@ class _Writer:
             return _Piece(f"{name}({', '.join(p.sql for p in parts)})", _common(parts))
         if name == "abs" and self.piece(arguments[0]).kind == "number":
             return _Piece(f"abs({self.piece(arguments[0]).sql})", "number")
-        if name in ("+", "-") and len(arguments) == 2:
+        if name == "len" and self.piece(arguments[0]).kind == "list":
+            items = self.piece(arguments[0]).sql
+            return _Piece(f"(CASE WHEN {items} IS NOT NULL THEN size({items}) END)", "number")
+        if name in (*COMPUTED, "/") and len(arguments) == 2:
             a, b = map(self.piece, arguments)
+            if a.kind == b.kind == "number":
+                if name == "/":
+                    a, b = (_Piece(f"CAST({p.sql} AS DOUBLE)", "number") for p in (a, b))
+                    return _Piece(f"try_divide({a.sql}, {b.sql})", "number")
+                return _Piece(f"{COMPUTED[name]}({a.sql}, {b.sql})", "number")
             if (a.kind, b.kind) == ("time", "span"):
                 return _Piece(f"({a.sql} {name} {b.sql})", "time")
             if name == "-" and a.kind == b.kind == "time":
@@ -162,6 +173,8 @@ def _kind(kind: pa.DataType) -> str:
         return "time"
     if types.is_string(kind):
         return "text"
+    if types.is_list(kind) or types.is_large_list(kind):
+        return "list"
     for name in ("date", "boolean"):
         if getattr(types, f"is_{name}")(kind):
             return name
@@ -180,7 +193,7 @@ def _constant(node: Node) -> _Piece:
     return _Piece(text, "number")
 
 
-def _time(text: str, kind: str) -> _Piece:
+def _cast(text: str, kind: str) -> _Piece:
     if kind.upper() == "DATE":
         return _Piece(f"DATE '{date.fromisoformat(text)}'", "date")
     if kind.upper() in ("TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP WITH TIME ZONE"):

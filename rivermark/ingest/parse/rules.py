@@ -64,7 +64,8 @@ class ContractRules:
             broken = np.column_stack([masks[name].to_numpy() for name in names])
             place = rows.schema.get_field_index(column)
             named = _with_names(rows[column], names, broken & whole[:, None])
-            rows = rows.set_column(place, rows.schema.field(place), named)
+            field = rows.schema.field(place)
+            rows = rows.set_column(place, field, named.cast(field.type))
         return rows
 
     def of_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

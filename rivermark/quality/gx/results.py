@@ -1,124 +1,187 @@
-"""Results of Great Expectations read back: the numbers, examples, or the crash that they hide."""
+"""Results in the form of Great Expectations, as it stores and draws them.
+
+Importing this module imports Great Expectations, which takes seconds.
+"""
 
 from __future__ import annotations
 
 import html
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from pyspark.sql.types import StructType, TimestampType
+import great_expectations.expectations as gxe
+import pyarrow as pa
+from great_expectations import __version__
+from great_expectations.core import ExpectationSuiteValidationResult
+from great_expectations.core.expectation_validation_result import ExpectationValidationResult
+from great_expectations.expectations.expectation import Expectation
+from great_expectations.expectations.metadata_types import FailureSeverity
+from great_expectations.expectations.registry import get_expectation_impl
 
-from rivermark.model.check import CheckResult, Example
+from rivermark.model.check import CheckResult
 from rivermark.model.question import (
+    Columns,
     NoRowsFrom,
     NoRowsWhere,
-    OfGreatExpectations,
+    NotNull,
+    OneOf,
     RowCount,
     UsualRows,
-    columns_of,
 )
 from rivermark.model.rule import SuiteRule
-from rivermark.quality.errors import CheckCrashed
-from rivermark.quality.result import (
-    result_as_observed,
-    result_of_row_count,
-    result_of_rows,
-    result_of_search,
-)
+from rivermark.model.suite import Suite
+from rivermark.quality.column_kind import kinds_of_arrow
+from rivermark.quality.exported_suite import exported
+from rivermark.quality.fitting import fitted
+from rivermark.quality.imported_suite import RULE_KEY
+from rivermark.quality.result import SuiteResult
 
-LONGEST_EXAMPLE: Final = 200
-"""Characters of a value that are shown; a payload of megabytes would make a page unusable."""
-
-WITHHELD: Final = "withheld: the table has personal columns"
-"""What is shown in place of a value or a message."""
-
-SPARK_ERROR_CLASS: Final = re.compile(r"\[[A-Z][A-Z0-9_.]+\]")
+NOTHING_RAISED = {"raised_exception": False, "exception_message": None, "exception_traceback": None}
 
 
-def crash_of(
-    rule: SuiteRule, exception_info: Mapping[str, Any], *, withhold: bool
-) -> CheckCrashed | None:
-    """What Great Expectations caught: it stores exceptions as failures of the data.
+def stored(
+    suite: Suite,
+    result: SuiteResult,
+    schema: pa.Schema,
+    evaluated_there: Mapping[str, ExpectationValidationResult],
+) -> ExpectationSuiteValidationResult:
+    """The result of a suite; by their rules' names those of what Great Expectations evaluated.
 
-    With `withhold` only the class of the error is shown, since Spark's messages quote values.
+    Rules of rows are left out where there are none: they would stand there as passed.
     """
-    for caught in _caught(exception_info):
-        message = str(caught.get("exception_message") or "no message")
-        if withhold:
-            named = SPARK_ERROR_CLASS.search(message)
-            message = f"{named[0] if named else 'message'} {WITHHELD}"
-        return CheckCrashed(_first_line(message), rule=rule.name)
-    return None
+    results = []
+    for rule, check in zip(suite.rules, result.results, strict=True):
+        if check.error is not None:
+            results.append(_crashed(rule, check))
+        elif rule.name in evaluated_there:
+            results.append(evaluated_there[rule.name])
+        elif result.rows or isinstance(rule.question, Columns | RowCount):
+            results.append(_result(rule, check, result.rows, schema))
+    for each in results:
+        # The templates of the pages run what looks like a script.
+        each.result = escaped(each.result)
+    good, name = sum(bool(each.success) for each in results), result.table.replace("/", ".")
+    return ExpectationSuiteValidationResult(
+        success=good == len(results),
+        results=results,
+        suite_name=suite.name.replace("/", "."),
+        statistics={
+            "evaluated_expectations": len(results),
+            "successful_expectations": good,
+            "unsuccessful_expectations": len(results) - good,
+            "success_percent": 100 * good / len(results) if results else None,
+        },
+        meta={
+            "great_expectations_version": __version__,
+            "batch_spec": {"data_asset_name": name, "batch_data": "SparkDataFrame"},
+            "batch_markers": {},
+            "active_batch_definition": {
+                "datasource_name": "lake",
+                "data_connector_name": "fluent",
+                "data_asset_name": name,
+                "batch_identifiers": {"dataframe": "<DATAFRAME>"},
+            },
+        },
+        batch_id=f"lake-{name}",
+    )
 
 
-def _caught(info: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    # One exception lies in the mapping itself, those of metrics in one mapping for each metric.
-    for one in (info,) if "raised_exception" in info else info.values():
-        if one.get("raised_exception"):
-            yield one
-
-
-def _first_line(message: str) -> str:
-    return next((line.strip() for line in message.splitlines() if line.strip()), message)
-
-
-def read_result(rule: SuiteRule, *, passed: bool, numbers: Mapping[str, Any]) -> CheckResult:
-    """The result of a rule, from the `result` of an expectation in the format BASIC."""
-    match rule.question:
-        case RowCount():
-            return result_of_row_count(rule, numbers["observed_value"], passed=passed)
-        case NoRowsWhere() | NoRowsFrom() | UsualRows():
-            return result_of_search(rule, numbers["observed_value"], passed=passed)
-        case OfGreatExpectations() if "element_count" not in numbers:
-            observed = numbers.get("observed_value", "no number")
-            return result_as_observed(rule, str(observed)[:LONGEST_EXAMPLE], passed=passed)
-        case _:
-            evaluated = numbers["element_count"] - numbers.get("missing_count", 0)
-            unexpected = numbers["unexpected_count"]
-            return result_of_rows(rule, evaluated=evaluated, unexpected=unexpected, passed=passed)
-
-
-def without_values(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """The counts and shares of a result of Great Expectations, without what it observed."""
-    counts = {n: v for n, v in numbers.items() if isinstance(v, int | float)}
-    return counts | ({"observed_value": WITHHELD} if "observed_value" in numbers else {})
-
-
-def read_examples(
-    rule: SuiteRule, values: Sequence[Any], schema: StructType
-) -> tuple[Example, ...]:
-    """Failing values by column; instants, which Spark returns in the process's zone, in UTC."""
-    columns = columns_of(rule.question)
-    examples = []
-    for value in values:
-        if isinstance(value, Mapping):
-            by_column: Mapping[str, Any] = value
-        elif len(columns) == 1:
-            by_column = {columns[0]: value}
-        else:
-            # The pair was compared as "second is greater", so it comes back the other way round.
-            by_column = dict(zip(reversed(columns), value, strict=True))
-        examples.append(as_example({c: by_column[c] for c in columns}, schema))
-    return tuple(examples)
-
-
-def as_example(row: Mapping[str, Any], schema: StructType) -> Example:
-    """A row as text, column by column."""
-    instants = {f.name for f in schema.fields if isinstance(f.dataType, TimestampType)}
+def about(rule: SuiteRule) -> dict[str, Any]:
+    """What each expectation is given beside its arguments."""
+    # `description` is what the pages show; their templates do not escape it.
+    shown = f"{rule.name} ({rule.bound}; {rule.severity})"
+    if isinstance(rule.question, NoRowsWhere):
+        shown = f"{shown}: {rule.question.condition}"
     return {
-        name: _as_text(value, instant=name in instants)[:LONGEST_EXAMPLE]
-        for name, value in row.items()
+        # Results come in an order of their own.
+        "meta": {RULE_KEY: rule.name},
+        "description": html.escape(shown),
+        "severity": FailureSeverity(rule.severity),
     }
 
 
-def shown_on_pages(texts: Sequence[str]) -> list[str]:
-    """Examples as the pages need them: their templates would run a value that is a script."""
-    return [html.escape(text) for text in texts]
+def escaped(value: Any) -> Any:
+    """A result with every text of it as HTML shows it."""
+    match value:
+        case str():
+            return html.escape(value)
+        case Mapping():
+            return {escaped(name): escaped(each) for name, each in value.items()}
+        case list() | tuple():
+            return [escaped(each) for each in value]
+    return value
 
 
-def _as_text(value: Any, *, instant: bool) -> str:
-    if instant and isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(" ").replace("+00:00", " UTC")
-    return str(value)
+def _result(
+    rule: SuiteRule, check: CheckResult, rows: int, schema: pa.Schema
+) -> ExpectationValidationResult:
+    return ExpectationValidationResult(
+        success=check.passed,
+        expectation_config=_expectation(rule, schema).configuration,
+        result=_numbers(rule, check, rows, schema),
+        exception_info=dict(NOTHING_RAISED),
+    )
+
+
+def _crashed(rule: SuiteRule, check: CheckResult) -> ExpectationValidationResult:
+    stands_for = gxe.UnexpectedRowsExpectation(
+        unexpected_rows_query="SELECT * FROM {batch} WHERE false", **about(rule)
+    )
+    return ExpectationValidationResult(
+        success=False,
+        expectation_config=stands_for.configuration,
+        result={},
+        exception_info={
+            "raised_exception": True,
+            "exception_message": html.escape(check.observed),
+            "exception_traceback": "",
+        },
+    )
+
+
+def _expectation(rule: SuiteRule, schema: pa.Schema) -> Expectation:
+    if isinstance(rule.question, NoRowsWhere):
+        # Its condition is in the description: it need not have an equal in Spark's SQL.
+        kwargs: dict[str, Any] = {"max_value": rule.question.at_most}
+        kind = "expect_table_row_count_to_be_between"
+    else:
+        kind, kwargs = exported(fitted(rule, kinds_of_arrow(schema)), schema)
+    if isinstance(rule.question, OneOf):
+        kwargs["value_set"] = [str(value) for value in kwargs["value_set"]]
+    return get_expectation_impl(kind)(**kwargs, **about(rule))
+
+
+def _numbers(rule: SuiteRule, check: CheckResult, rows: int, schema: pa.Schema) -> dict[str, Any]:
+    match rule.question:
+        case RowCount():
+            return {"observed_value": rows}
+        case NoRowsWhere() | NoRowsFrom() | UsualRows():
+            return {"observed_value": check.unexpected_count}
+        case Columns(names):
+            return _columns(names, schema.names)
+    unexpected, evaluated = check.unexpected_count or 0, check.evaluated_count or 0
+    missing = {} if isinstance(rule.question, NotNull) else {"missing_count": rows - evaluated}
+    share = 100 * unexpected / evaluated if evaluated else None
+    numbers: dict[str, Any] = {
+        "element_count": rows,
+        "unexpected_count": unexpected,
+        "unexpected_percent": share,
+        "partial_unexpected_list": list(check.example_texts),
+    }
+    if missing:
+        numbers |= missing | {
+            "missing_percent": 100 * (rows - evaluated) / rows,
+            "unexpected_percent_total": 100 * unexpected / rows,
+            "unexpected_percent_nonmissing": share,
+        }
+    return numbers
+
+
+def _columns(declared: Sequence[str], actual: Sequence[str]) -> dict[str, Any]:
+    sides = {
+        "unexpected": sorted(set(actual) - set(declared)),
+        "missing": sorted(set(declared) - set(actual)),
+    }
+    wrong = {side: names for side, names in sides.items() if names}
+    details = {"details": {"mismatched": wrong}} if wrong else {}
+    return {"observed_value": list(actual), **details}

@@ -49,7 +49,7 @@ def check_as_it_is(rule: SuiteRule, question: OfGreatExpectations) -> None:
     """Refuse what Great Expectations does not know, or not with these arguments."""
     with main_module_with_a_file():
         # Great Expectations takes seconds to import.
-        from rivermark.quality.gx.translation import as_it_is
+        from rivermark.quality.gx.own_expectations import as_it_is
 
         as_it_is(rule, question)
 

@@ -15,9 +15,10 @@ from assets.fraud.streams import FRAUD_STREAMS, GUESSED_PASSWORDS
 from assets.readings.alerts.streams import ALERT_STREAMS, CORRECTED_COUNTS, TEMPERATURE_JUMPS
 from assets.readings.ingest import SENSOR_READINGS
 from assets.web.streams import SESSIONS, WEB_STREAMS
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.model.stream import Ingest, Stream
 from rivermark.model.topology import Topology
-from rivermark.quality.gx.evaluator import SparkEvaluator
+from rivermark.quality.duckdb_evaluator import DuckDbEvaluator
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
@@ -156,15 +157,12 @@ def test_fraud_alerts_are_the_oracles_with_their_events(domains: Domains) -> Non
 @pytest.mark.parametrize(
     "stream", [CORRECTED_COUNTS, SESSIONS, GUESSED_PASSWORDS], ids=lambda stream: stream.name
 )
-def test_the_table_meets_its_suite(domains: Domains, stream: Stream, tmp_path: Path) -> None:
+def test_the_table_meets_its_suite(domains: Domains, stream: Stream) -> None:
     assert stream.suite is not None
     table = stream.outputs[0].table
 
-    path = domains.settings.lake().path(table)
-    rows = domains.spark.read.format("delta").load(path)
-    result = SparkEvaluator(
-        frame=rows, table=table.name, version=0, docs_root=tmp_path, docs=False
-    ).evaluate(stream.suite)
+    rows = dataset_of(delta_table(domains.settings.lake().path(table)))
+    result = DuckDbEvaluator(rows, table, 0).evaluate(stream.suite)
 
     assert [f"{f.name}: {f.observed}" for f in result.failures if f.severity != "info"] == []
     assert result.rows > 0

@@ -165,9 +165,6 @@ DECLARED: dict[str, Callable[[], object]] = {
         9,
         severty="warning",  # type: ignore[call-arg]
     ),
-    "a condition that ends too early": lambda: Suite(
-        expectations=(expect.no_rows_where("sales >", name="no refunds"),)
-    ),
     "an upsert by no column": lambda: Output(
         sales_table(), sinks=(DeltaUpsert(version="windowend"),)
     ),

@@ -120,7 +120,7 @@ def test_b080_a_rule_without_an_answer_refuses_the_rows_and_is_named(
     assert "or rules that have no answer" in message
     assert "'tip lies from 0 to 100' by 1 row" in message
     assert (
-        "suite 'taxi/tips', rule 'cast' could not be evaluated: CAST of string AS INT: only numbers"
+        "suite 'taxi/tips', rule 'cast' could not be evaluated: Could not convert string 'x' to"
         in message
     )
     assert "suite 'taxi/tips', rule 'nowhere is at least 0' could not be evaluated: " in message
