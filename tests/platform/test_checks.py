@@ -200,9 +200,9 @@ def test_n060_failing_rows_that_cannot_be_read_do_not_end_the_check(
     def unreadable(*_: object) -> None:
         raise OverflowError("date value out of range")
 
-    spark = SimpleNamespace(evaluate=lambda _: SUITE)
+    evaluator = SimpleNamespace(evaluate=lambda _: SUITE)
     monkeypatch.setattr(jobs.suites, "read_delta", lambda *_: None)
-    monkeypatch.setattr(jobs.suites, "SparkEvaluator", lambda **_: spark)
+    monkeypatch.setattr(jobs.suites, "DocsEvaluator", lambda **_: evaluator)
     monkeypatch.setattr(jobs.suites, "evidence_of_failures", unreadable)
 
     found = suite_result(

@@ -69,7 +69,7 @@ class DocsEvaluator:
             from rivermark.quality.gx.results import stored
 
             own = [rule for rule in suite.rules if isinstance(rule.question, OfGreatExpectations)]
-            there = self._there(suite, own, by_name) if counted.rows and own else {}
+            by_gx = self._by_gx(suite, own, by_name) if counted.rows and own else {}
             for rule in own:
                 by_name.setdefault(rule.name, not_evaluated(rule, passed=suite.may_be_empty))
             result = SuiteResult(
@@ -83,19 +83,19 @@ class DocsEvaluator:
             )
             if not self.docs:
                 return result
-            drawn = stored(suite, result, self.rows.schema, there)
+            drawn = stored(suite, result, self.rows.schema, by_gx)
             page = publish(self.docs_root, drawn, version=self.version, keep=self.keep)
         elapsed = timedelta(seconds=time.monotonic() - started)
         return replace(result, docs_path=page, elapsed=elapsed)
 
-    def _there(
+    def _by_gx(
         self, suite: Suite, rules: Sequence[SuiteRule], results: dict[str, CheckResult]
     ) -> InGreatExpectations:
         """The results of Great Expectations, added to those of DuckDB."""
         from rivermark.quality.gx.data_docs import opened
         from rivermark.quality.gx.own_expectations import evaluated
 
-        frame, there = self.frame(), dict[str, "ExpectationValidationResult"]()
+        frame, by_gx = self.frame(), dict[str, "ExpectationValidationResult"]()
         with ExitStack() as stack:
             stack.enter_context(_view_restored(frame.sparkSession))
             batch = stack.enter_context(opened(self.docs_root, frame, self.table.name))
@@ -105,8 +105,8 @@ class DocsEvaluator:
                 except (SuiteDoesNotFit, CheckCrashed) as error:
                     results[rule.name] = unanswered(suite, rule, error)
                 else:
-                    results[rule.name], there[rule.name] = check, drawn
-        return there
+                    results[rule.name], by_gx[rule.name] = check, drawn
+        return by_gx
 
 
 @contextmanager

@@ -79,7 +79,7 @@ def compare(
     least_typed: float = 0.0,
     known: Sequence[Columns] = (),
 ) -> None:
-    judged = DriverParser(spark, Parser(contract, ",")).parse(lines, texts)
+    judged = DriverParser(spark, Parser(contract, ",")).parse(lines, known)
     judged_far = Parser(contract, ",").parse(spark.createDataFrame(lines)).toArrow()
     # Rules are asked behind the parser.
     parser = Parser(replace(contract, rules=()), ",")
