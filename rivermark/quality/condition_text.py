@@ -25,21 +25,9 @@ Node: TypeAlias = Mapping[str, Any]
 """A part of an expression, as DuckDB writes its tree."""
 
 BEFORE: Final = "SELECT (\n"
-ALLOWED: Final = frozenset(
-    [
-        "BETWEEN",
-        "CASE",
-        "CAST",
-        "COLLATE",
-        "COLUMN_REF",
-        "COMPARISON",
-        "CONJUNCTION",
-        "CONSTANT",
-        "FUNCTION",
-        "LAMBDA",
-        "OPERATOR",
-        "TYPE",
-    ]
+ALLOWED: Final = re.compile(
+    "BETWEEN|CASE|CAST|COLLATE|COLUMN_REF|COMPARISON|CONJUNCTION|CONSTANT|FUNCTION|LAMBDA|OPERATOR"
+    "|TYPE"
 )
 REFUSED: Final = {
     "SUBQUERY": "subquery: it looks at one row alone",
@@ -48,43 +36,12 @@ REFUSED: Final = {
     "PARAMETER": "parameter: write the value",
     "POSITIONAL_REFERENCE": "column by its number: name it",
 }
-ELSEWHERE: Final = frozenset(
-    [
-        "ago",
-        "current_catalog",
-        "current_database",
-        "current_date",
-        "current_localtime",
-        "current_localtimestamp",
-        "current_role",
-        "current_schema",
-        "current_schemas",
-        "current_setting",
-        "current_time",
-        "current_timestamp",
-        "current_user",
-        "get_block_size",
-        "get_current_time",
-        "get_current_timestamp",
-        "getenv",
-        "getvariable",
-        "in_search_path",
-        "inet_client_addr",
-        "inet_client_port",
-        "inet_server_addr",
-        "inet_server_port",
-        "localtime",
-        "localtimestamp",
-        "now",
-        "session_user",
-        "today",
-        "transaction_timestamp",
-        "txid_current",
-        "user",
-    ]
+ELSEWHERE: Final = re.compile(
+    r"(?:current|get_current|has|inet|pg|txid)_\w+|ago|get_block_size|getenv|getvariable"
+    r"|in_search_path|localtime(?:stamp)?|now|session_user|today|transaction_timestamp|user"
 )
-"""Functions that ask the clock, the session or the machine, beside those that DuckDB calls volatile
-and those named `pg_...` and `has_...`."""
+"""Functions that ask the clock, the session or the machine, beside those that DuckDB calls
+volatile."""
 PROBE: Final = "x"
 """A text that is no number and no time: a condition that raises for it would end a stream."""
 
@@ -190,7 +147,7 @@ def _columns(text: str, tree: Node, names: list[str]) -> Iterator[str]:
     by_case = {name.lower(): name for name in names}
     for node, known in nodes_of(tree):
         kind, place = node["class"], _at(text, node.get("query_location"))
-        if kind not in ALLOWED:
+        if not ALLOWED.fullmatch(kind):
             what = REFUSED.get(kind, f"{kind.replace('_', ' ').lower()}")
             raise DeclarationError(f"a condition has no {what}{place}")
         if kind == "FUNCTION":
@@ -207,7 +164,7 @@ def _columns(text: str, tree: Node, names: list[str]) -> Iterator[str]:
                 continue
             if name.lower() in by_case:
                 yield by_case[name.lower()]
-            elif name.lower() in ELSEWHERE:
+            elif ELSEWHERE.fullmatch(name.lower()):
                 raise _not_repeatable(name, place)
             else:
                 near = did_you_mean(name, names) or f"; there are {', '.join(names)}"
@@ -216,7 +173,7 @@ def _columns(text: str, tree: Node, names: list[str]) -> Iterator[str]:
 
 def _is_elsewhere(name: str, node: Node) -> bool:
     to_now = name == "age" and len(node["arguments"]) == 1
-    return to_now or name in ELSEWHERE or name.startswith(("pg_", "has_"))
+    return to_now or ELSEWHERE.fullmatch(name) is not None
 
 
 def _not_repeatable(name: str, place: str) -> DeclarationError:
