@@ -17,14 +17,14 @@ import pyarrow as pa
 from rivermark.model.errors import DeclarationError
 from rivermark.model.nearest import did_you_mean
 from rivermark.quality.condition_engine import connection, registered
+from rivermark.quality.condition_faults import BEFORE, place_in, quotes_needed, reason_of
 
 if TYPE_CHECKING:
-    import duckdb
+    pass
 
 Node: TypeAlias = Mapping[str, Any]
 """A part of an expression, as DuckDB writes its tree."""
 
-BEFORE: Final = "SELECT (\n"
 ALLOWED: Final = re.compile(
     "BETWEEN|CASE|CAST|COLLATE|COLUMN_REF|COMPARISON|CONJUNCTION|CONSTANT|FUNCTION|LAMBDA|OPERATOR"
     "|TYPE"
@@ -92,8 +92,8 @@ def tree_of(text: str, names: Sequence[str]) -> Node:
     [(serialised,)] = connection().execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
     said = json.loads(serialised)
     if said["error"]:
-        place = _at(text, said.get("position"))
-        raise DeclarationError(f"{said['error_message']}{place}{_in_quotes(text, names)}")
+        place = place_in(text, said.get("position"))
+        raise DeclarationError(f"{said['error_message']}{place}{quotes_needed(text, names)}")
     [statement, *others] = said["statements"]
     node = statement["node"]
     clauses = node.get("modifiers") or node.get("where_clause") or node.get("group_expressions")
@@ -102,13 +102,6 @@ def tree_of(text: str, names: Sequence[str]) -> Node:
         raise DeclarationError("it is not one expression: write a condition such as fare < 0")
     tree: Node = node["select_list"][0]
     return tree
-
-
-def _in_quotes(text: str, names: Sequence[str]) -> str:
-    """What to write for a column whose name is a word of SQL."""
-    words = set(re.findall(r'(?<!["\w])\w+(?!["\w])', text.lower()))
-    meant = [name for name in names if name.lower() in words & _keywords()]
-    return f'; {meant[0]} is a word of SQL: as a column it is written "{meant[0]}"' if meant else ""
 
 
 def nodes_of(
@@ -128,25 +121,11 @@ def nodes_of(
             yield from nodes_of(each, known)
 
 
-def reason_of(error: duckdb.Error, text: str = "") -> str:
-    """What DuckDB says, in one line, with the place in the condition where it knows one."""
-    _, _, rest = str(error).partition(": ")
-    try:
-        said = json.loads(rest)
-    except json.JSONDecodeError:
-        return str(error).splitlines()[0]
-    message: str = said["exception_message"].splitlines()[0]
-    message = message.split(" You might need to add explicit type casts")[0].rstrip(".!")
-    if said.get("type") == "Scalar Function":
-        message = f"there is no function '{said['name']}'"
-    return message + _at(text, said.get("position"))
-
-
 def _columns(text: str, tree: Node, names: list[str]) -> Iterator[str]:
     volatile, aggregates = _functions()
     by_case = {name.lower(): name for name in names}
     for node, known in nodes_of(tree):
-        kind, place = node["class"], _at(text, node.get("query_location"))
+        kind, place = node["class"], place_in(text, node.get("query_location"))
         if not ALLOWED.fullmatch(kind):
             what = REFUSED.get(kind, f"{kind.replace('_', ' ').lower()}")
             raise DeclarationError(f"a condition has no {what}{place}")
@@ -206,20 +185,6 @@ def _type(value: str, text: str, schema: pa.Schema) -> str:
             raise DeclarationError(reason_of(error, text) + advice) from None
         advice = f"; the text '{PROBE}' was tried: write TRY(...) around what may fail"
     return kind
-
-
-def _at(text: str, position: object) -> str:
-    """The place in the text, in characters from 1; empty where DuckDB names none."""
-    place = -1 if position is None else int(str(position)) - len(BEFORE)
-    if not 0 <= place < len(text.encode()):
-        return " (at its end)" if place > 0 else ""
-    return f" (at character {len(text.encode()[:place].decode(errors='ignore')) + 1})"
-
-
-@cache
-def _keywords() -> frozenset[str]:
-    sql = "SELECT keyword_name FROM duckdb_keywords()"
-    return frozenset(name for (name,) in connection().execute(sql).fetchall())
 
 
 @cache
