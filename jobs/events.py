@@ -15,6 +15,7 @@ from jobs.names import in_order, progress_key, table_key
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
+from rivermark.runtime.restart.outbox import Outbox
 from rivermark.runtime.supervision.report import Report
 
 Event = dg.AssetMaterialization | dg.AssetObservation
@@ -88,6 +89,10 @@ class Reporter:
                 )
                 result = unanswered(result.key, result.error)
             self.context.log_event(evaluation(result))
+        if self.checks is not None:
+            # The restart sensor has them sent.
+            group = self.streams[-1].group
+            Outbox(self.days.settings.state).update(f"checks {group}", self.checks.troubles())
 
     def _group_event(self, group: str) -> dg.AssetMaterialization:
         """What the streams of the group did together, once they have all reported."""

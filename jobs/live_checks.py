@@ -24,10 +24,16 @@ from jobs.names import table_key
 from jobs.suites import SUITE_CHECK, suite_result
 from rivermark.model.stream import AnyStream
 from rivermark.monitor.checks.check import StreamCheck
+from rivermark.monitor.checks.liveness import ALIVE
 from rivermark.monitor.checks.registry import checks_of_stream
 from rivermark.quality.suites import suites_of
+from rivermark.runtime.restart.outbox import Trouble
+from rivermark.runtime.supervision.error_classes import explain
 from rivermark.settings import Settings
 
+REPEATED: Final = 2
+"""Evaluations in a row without a good result after which a person is told: one may be of a restart
+or of a service that was away."""
 PATIENCE: Final = 10.0
 """Seconds that a stop waits for the running check; a longer one ends with the process."""
 
@@ -63,6 +69,8 @@ class LiveChecks:
         default_factory=queue.SimpleQueue
     )
     _done: threading.Event = field(default_factory=threading.Event)
+    _bad: dict[dg.AssetCheckKey, int] = field(default_factory=dict)
+    _troubles: dict[dg.AssetCheckKey, Trouble] = field(default_factory=dict)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -80,7 +88,30 @@ class LiveChecks:
         results = []
         while not self._results.empty():
             results.append(self._results.get())
+        for result in results:
+            self._note(result)
         return results
+
+    def troubles(self) -> list[Trouble]:
+        """The checks that are broken, or have failed as errors, in several evaluations in a row."""
+        return [self._troubles[key] for key, bad in self._bad.items() if bad >= REPEATED]
+
+    def _note(self, result: dg.AssetCheckResult | Crash) -> None:
+        if isinstance(result, Crash):
+            key, cause = result.key, explain(result.error).cause
+            why = f"could not be evaluated: {result.error}"
+        else:
+            key, cause, why = _key_of(result), None, f"fails: {result.description}"
+            is_error = result.severity is dg.AssetCheckSeverity.ERROR
+            # The restart sensor itself tells which stream does not live.
+            if result.passed or not is_error or key.name == ALIVE:
+                self._bad.pop(key, None)
+                return
+        name = f"{key.asset_key.to_user_string()} {key.name}"
+        self._bad[key] = self._bad.get(key, 0) + 1
+        self._troubles[key] = Trouble(
+            cause=cause or f"check:{name}", about=f"check {name}", message=f"check {name} {why}"
+        )
 
     def _run(self) -> None:
         while not self._done.wait(1):
@@ -98,6 +129,11 @@ class LiveChecks:
             except (Exception, SystemExit) as error:
                 # SystemExit: in a thread it would end the evaluation silently.
                 self._results.put(Crash(key, error))
+
+
+def _key_of(result: dg.AssetCheckResult) -> dg.AssetCheckKey:
+    assert result.asset_key is not None  # noqa: S101 - every result here names its table
+    return dg.AssetCheckKey(result.asset_key, result.check_name or "")
 
 
 def live_checks(

@@ -15,7 +15,8 @@ from rivermark.model.topology import Topology
 from rivermark.monitor.checks.liveness import ALIVE
 from rivermark.runtime.restart.history import RestartHistory
 from rivermark.runtime.restart.liveness import ACTIVE, LaunchedRun, RunStatus
-from rivermark.runtime.restart.notification import notify
+from rivermark.runtime.restart.notification import ensure_sent
+from rivermark.runtime.restart.outbox import Outbox
 from rivermark.runtime.restart.plan import Alert, Plan, Start, groups_of, plan_restarts
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import HeartbeatStore
@@ -77,15 +78,19 @@ def restart_sensor(topology: Topology, jobs: Sequence[AssetJob]) -> dg.SensorDef
         correct_records(context, plan, runs)
         for alert in plan.alerts:
             context.log.error(alert.message)
-            if alert.notify:
-                notify(platform.settings().notify_command, alert.incident, alert.message)
+        Outbox(state).update("restarts", plan.troubles)
+        ensure_sent(state, platform.settings().notify_command)
         return dg.SensorResult(
             run_requests=[run_request(start) for start in plan.requests],
             skip_reason=None
             if plan.requests
             else "; ".join(f"{group}: {why}" for group, why in plan.skips.items()),
             cursor=plan.history.to_cursor(),
-            asset_events=[event for alert in plan.alerts for event in evaluations(topology, alert)],
+            asset_events=[
+                *(event for alert in plan.alerts for event in evaluations(topology, alert)),
+                # Red until then, and no run evaluates the check while it starts.
+                *(_evaluation(topology, s, "over: " + why, passed=True) for s, why in plan.over),
+            ],
         )
 
     return restart_streams
@@ -198,17 +203,19 @@ def run_request(start: Start) -> dg.RunRequest:
 def evaluations(topology: Topology, alert: Alert) -> list[dg.AssetCheckEvaluation]:
     """The alert as a failed check on the pages of the streams that it is about."""
     names = [alert.stream] if alert.stream else [s.name for s in topology.groups()[alert.group]]
-    return [
-        dg.AssetCheckEvaluation(
-            asset_key=table_key(topology.named(name).tables[0]),
-            check_name=ALIVE,
-            passed=False,
-            severity=dg.AssetCheckSeverity.ERROR,
-            description=alert.message,
-            metadata={"incident": alert.incident},
-        )
-        for name in names
-    ]
+    return [_evaluation(topology, name, alert.message, passed=False) for name in names]
+
+
+def _evaluation(
+    topology: Topology, stream: str, message: str, *, passed: bool
+) -> dg.AssetCheckEvaluation:
+    return dg.AssetCheckEvaluation(
+        asset_key=table_key(topology.named(stream).tables[0]),
+        check_name=ALIVE,
+        passed=passed,
+        severity=dg.AssetCheckSeverity.ERROR,
+        description=message,
+    )
 
 
 def _moment(seconds: float | None) -> datetime | None:

@@ -16,7 +16,6 @@ class Record:
 
     host: str
     port: int
-    folder: str
     supervisor: Living
     services: dict[str, Living]
 
@@ -25,6 +24,7 @@ class RecordFile:
     """The record of a deployment's supervisor, and the lock that lets there be one supervisor."""
 
     def __init__(self, state: Path) -> None:
+        self.state = state
         self.path = state / "ui" / "supervisor.json"
         self._fd: int | None = None
 

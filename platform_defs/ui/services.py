@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from rivermark.model.errors import RivermarkError
+
 MODULE: Final = "platform_defs.definitions"
 LOCATION: Final = "rivermark"
 CODE_SERVER: Final = "code server"
 PAGE: Final = "page"
 DOCUMENTS: Final = "document server"
+LONGEST_SOCKET: Final = 103
+"""Bytes of the name of a socket: 108 on Linux, 104 on macOS, with the zero behind it."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +30,16 @@ class Service:
 
 
 def services_of(folder: Path, host: str, port: int) -> tuple[Service, ...]:
-    """Code server, daemon and page, whose socket lies in `folder`, and the document server."""
-    path = socket_of(folder)
-    workspace = folder / "workspace.yaml"
-    workspace.write_text(
-        f"load_from:\n  - grpc_server:\n      socket: {path}\n      location_name: {LOCATION}\n"
-    )
+    """Code server, daemon and page, whose socket lies in `folder`, and the document server.
+
+    Raises RivermarkError where the folder's name is too long for a socket.
+    """
+    path, workspace = socket_of(folder), folder / "workspace.yaml"
+    if len(os.fsencode(path)) > LONGEST_SOCKET:
+        raise RivermarkError(
+            f"{path} is longer than the {LONGEST_SOCKET} bytes that a socket's name may have: "
+            "choose a shorter home (RIVERMARK_HOME), or start in a folder nearer to it"
+        )
     # As `dagster dev` starts it, but without a heartbeat: it must outlive its parent.
     code = f"code-server start --location-name {LOCATION} --module-name {MODULE}".split()
     reached = ("--workspace", str(workspace))
@@ -44,9 +52,19 @@ def services_of(folder: Path, host: str, port: int) -> tuple[Service, ...]:
     )
 
 
+def write_workspace(folder: Path) -> None:
+    """Write what tells daemon and page where the code server is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "workspace.yaml").write_text(
+        "load_from:\n  - grpc_server:\n"
+        f"      socket: {socket_of(folder)}\n      location_name: {LOCATION}\n"
+    )
+
+
 def socket_of(folder: Path) -> Path:
-    """Where the code server listens."""
-    return folder / "code.sock"
+    """Where the code server listens: from the working folder, where that is the shorter name."""
+    path = folder / "code.sock"
+    return min(path, Path(os.path.relpath(path)), key=lambda each: len(os.fsencode(each)))
 
 
 def environment() -> Mapping[str, str]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -26,12 +24,15 @@ from platform_defs.ui.services import (
     listens,
     services_of,
     socket_of,
+    write_workspace,
 )
 from rivermark.model.restart_strategy import GrowingDelay, RestartStrategy
-from rivermark.runtime.restart.notification import notify
+from rivermark.runtime.restart.notification import ensure_sent
+from rivermark.runtime.restart.outbox import Outbox, Trouble
 
 POLL_SECONDS: Final = 0.5
 HEAL_SECONDS: Final = 2.0
+NOTIFY_SECONDS: Final = 2.0
 WAIT_SECONDS: Final = 60.0
 """How long Dagster's services may take to end; a run that hosts a stream is none of them."""
 CODE_SERVER_SECONDS: Final = 10.0
@@ -71,17 +72,16 @@ class ServiceSupervisor:
     def __post_init__(self) -> None:
         before = self.record.read()
         known = before.services if before else {}
-        folder = Path(before.folder) if before else None
-        if folder is None or not folder.is_dir():
-            folder = Path(tempfile.mkdtemp(prefix="rivermark-ui-"))
-        self.folder = folder
+        # Beside the record, and not in /tmp, which is cleaned while the page runs for months.
+        self.folder = self.record.path.parent
         self.supervised = [
             SupervisedService(service, known.get(service.name))
-            for service in self.services(folder, self.host, self.port)
+            for service in self.services(self.folder, self.host, self.port)
         ]
         self._children: list[subprocess.Popen[bytes]] = []
         self._standby: subprocess.Popen[bytes] | None = None
-        self._looked = 0.0
+        self._looked = self._notified = 0.0
+        self._troubles: list[Trouble] = []
         self._gone = 0
 
     def run(self, ending: threading.Event) -> None:
@@ -107,6 +107,14 @@ class ServiceSupervisor:
                 "platform_defs.ui.standby", self.standby_arguments, stdin=subprocess.PIPE
             )
         self._heal()
+        self._notify()
+
+    def _notify(self) -> None:
+        """Note what was given up; have sent what is due, also where no sensor ticks any more."""
+        if time.monotonic() - self._notified >= NOTIFY_SECONDS:
+            self._notified = time.monotonic()
+            Outbox(self.record.state).update("ui", self._troubles)
+            ensure_sent(self.record.state, self.notify_command)
 
     def end(self) -> None:
         """End the standby, the page and the daemon, and then the code server."""
@@ -118,7 +126,8 @@ class ServiceSupervisor:
         self._end(first, WAIT_SECONDS, kill=True)
         last = [each for each in self.supervised if each.service.name == CODE_SERVER]
         if self._end(last, CODE_SERVER_SECONDS, kill=False):
-            shutil.rmtree(self.folder, ignore_errors=True)
+            for file in (socket_of(self.folder), self.folder / "workspace.yaml"):
+                file.unlink(missing_ok=True)
         self.record.remove()
 
     def _end(self, supervised: list[SupervisedService], seconds: float, *, kill: bool) -> bool:
@@ -154,6 +163,8 @@ class ServiceSupervisor:
         if each.due <= now and self._may_start(each.service):
             if name == CODE_SERVER:
                 socket_of(self.folder).unlink(missing_ok=True)
+            # Before each start: whoever tidies up may have taken it.
+            write_workspace(self.folder)
             child = start(each.service.module, each.service.words, environment=environment())
             self._children.append(child)
             each.living, each.due = Living.of(child.pid), None
@@ -171,7 +182,7 @@ class ServiceSupervisor:
             "its last lines say why. Mend the cause, end this process and start it again"
         )
         _say(message)
-        notify(self.notify_command, f"ui:{name}", message)
+        self._troubles.append(Trouble(cause=f"ui:{name}", about=name, message=message))
 
     def _heal(self) -> None:
         """Restart the code behind a proxy that has lost it."""
@@ -193,7 +204,6 @@ class ServiceSupervisor:
             Record(
                 host=self.host,
                 port=self.port,
-                folder=str(self.folder),
                 supervisor=Living.of(os.getpid()),
                 services=services,
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import threading
@@ -35,6 +36,9 @@ def engine(settings: Settings, kind: Kind, slots: int = 0) -> Iterator[SparkSess
     Raises JavaMissing and JarsMissing before anything is started.
     """
     launch = launcher(settings, kind, slots)
+    # What an interrupt or the end of the JVM breaks off is told by who was waiting for it; the
+    # bridge would print each of its stacks beside that.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     from rivermark.runtime.spark.session import open_session
 
     with err().status("Starting Spark"):

@@ -14,12 +14,14 @@ from typing import Final
 NUMBERS: Final = (errno.ENOSPC, errno.EDQUOT)
 SIGNS: Final = ("No space left on device", "Disk quota exceeded", "(os error 28)", "(os error 122)")
 """How the kernel's two errors read in what Java, Rust and Arrow say of them."""
+LIBRARIES: Final = frozenset({"py4j", "pyspark", "deltalake", "_internal", "pyarrow", "duckdb"})
+"""Whose errors are of this machine's disks: a service says of its own in the same words."""
 PATH: Final = re.compile(r"(?<![\w/.])(?:file:)?(/[^\s'\":,;]+)")
 
 
 def is_disk_full(error: BaseException) -> bool:
     """Whether an error, or one that it came from, says that there is no space left."""
-    return any(_is_full(each) for each in _chain(error))
+    return any(_is_full(each) for each in chain(error))
 
 
 def full_path(error: BaseException, *written: str | Path) -> str:
@@ -27,7 +29,7 @@ def full_path(error: BaseException, *written: str | Path) -> str:
 
     Spark's own temporary files are always among what was written.
     """
-    for each in _chain(error):
+    for each in chain(error):
         if isinstance(each, OSError) and each.filename and _is_full(each):
             return str(each.filename)
     for line in str(error).splitlines():
@@ -44,6 +46,15 @@ def full_path(error: BaseException, *written: str | Path) -> str:
     return min(free, key=free.__getitem__)
 
 
+def device_of(path: str) -> str:
+    """The device that a path lies on, or would: the same for all that it stops when it is full."""
+    place = Path(path.removeprefix("file://"))
+    try:
+        return str(next(each for each in (place, *place.parents) if each.exists()).stat().st_dev)
+    except (OSError, StopIteration):
+        return path
+
+
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
     """Let an error of a full disk name the path that was being written."""
@@ -58,13 +69,18 @@ def naming(path: str | Path) -> Iterator[None]:
 def _is_full(error: BaseException) -> bool:
     if isinstance(error, OSError) and error.errno in NUMBERS:
         return True
+    of_a_library = type(error).__module__.partition(".")[0] in LIBRARIES
+    if not (of_a_library or isinstance(error, OSError)):
+        return False
     return any(sign in str(error) for sign in SIGNS)
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """An error, what it came from, and so on, but for what was cut off by `from None`."""
     seen: set[int] = set()
     following: BaseException | None = error
     while following is not None and id(following) not in seen:
         seen.add(id(following))
         yield following
-        following = following.__cause__ or following.__context__
+        hidden = following.__suppress_context__
+        following = following.__cause__ or (None if hidden else following.__context__)

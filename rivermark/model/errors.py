@@ -85,6 +85,14 @@ class ReplayUnprovable(RivermarkError):
     """The log no longer shows whether the batch to be replayed was committed."""
 
 
+class ServiceFailed(RivermarkError):
+    """A service outside, such as a database (`service`), refused what it was asked for."""
+
+    def __init__(self, message: str, service: str = "") -> None:
+        super().__init__(message)
+        self.service = service
+
+
 class KeysNotUnique(RivermarkError):
     """A table that is joined whole has several rows of a key; each would repeat what it joins."""
 

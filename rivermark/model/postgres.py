@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rivermark.model.client_settings import require_postgres_client, resolved_settings
-from rivermark.model.errors import DeclarationError, RivermarkError
+from rivermark.model.errors import DeclarationError, RivermarkError, ServiceFailed
 
 if TYPE_CHECKING:
     from psycopg import Connection, Error
@@ -150,7 +150,7 @@ class Session:
         committed: it has to see that by itself. `what` says in errors what was to be done.
 
         Raises:
-            RivermarkError: the server refuses it, or was waited for in vain.
+            ServiceFailed: the server refuses it, or was waited for in vain.
         """
         import psycopg
 
@@ -170,7 +170,8 @@ class Session:
                 if not passes or time.monotonic() > until:
                     said = error.diag.message_primary or str(error).strip()
                     # Not chained: its details hold values of the rows.
-                    raise RivermarkError(f"{what} at {self._database}: {said}") from None
+                    said = f"{what} at {self._database}: {said}"
+                    raise ServiceFailed(said, str(self._database)) from None
             except BaseException:
                 self.close()
                 raise

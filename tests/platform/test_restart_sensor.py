@@ -17,6 +17,7 @@ from resources.settings import SettingsResource
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.settings import Settings
+from rivermark.testing import wait_until
 
 pytestmark = pytest.mark.platform
 
@@ -314,4 +315,6 @@ def test_an_alert_runs_the_command_that_notifies_once(
     first = look()
     look(first.cursor)
 
+    wait_until(note.exists, 20)
+    look(first.cursor)
     assert note.read_text() == "beyond_restart:taxi\n"

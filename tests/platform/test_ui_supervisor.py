@@ -16,8 +16,16 @@ import pytest
 
 from platform_defs.ui.processes import Living
 from platform_defs.ui.record import RecordFile
-from platform_defs.ui.services import CODE_SERVER, Service, is_free, services_of, socket_of
+from platform_defs.ui.services import (
+    CODE_SERVER,
+    Service,
+    is_free,
+    services_of,
+    socket_of,
+    write_workspace,
+)
 from platform_defs.ui.supervisor import ServiceSupervisor
+from rivermark.model.errors import RivermarkError
 from rivermark.model.restart_strategy import GrowingDelay
 from rivermark.testing import wait_until
 
@@ -99,6 +107,7 @@ def test_a_service_that_does_not_stay_is_given_up_with_one_notification(
     supervisor = supervisors("fails", "page", notify=(sys.executable, "-c", append, str(note)))
 
     looks_until(supervisor, lambda: supervisor.supervised[1].given_up, "given up")
+    looks_until(supervisor, note.exists, "a process of its own has sent it")
     for _ in range(3):
         supervisor.check()
 
@@ -138,7 +147,7 @@ def test_the_end_of_the_supervisor_is_the_end_of_all_it_supervises(
     # A code server that takes long to end is not waited for, nor killed: runs are its children.
     wait_until(lambda: pids(supervisor) == {}, 240, reason="the code server has ended")
     assert RecordFile(tmp_path).read() is None
-    assert not supervisor.folder.exists()
+    assert not (supervisor.folder / "workspace.yaml").exists()
 
 
 def test_there_is_one_supervisor(tmp_path: Path) -> None:
@@ -189,12 +198,32 @@ def test_a_port_that_is_taken_is_not_free() -> None:
 
 def test_page_and_daemon_read_what_the_code_server_serves(tmp_path: Path) -> None:
     code, daemon, page, documents = services_of(tmp_path, "127.0.0.1", 3000)
+    write_workspace(tmp_path)
 
     assert str(socket_of(tmp_path)) in code.words
     assert str(socket_of(tmp_path)) in (tmp_path / "workspace.yaml").read_text()
     for service in (daemon, page):
         assert service.words[service.words.index("--workspace") + 1].endswith("workspace.yaml")
     assert documents.module == "platform_defs.ui.documents"
+
+
+def test_r22_nothing_that_is_needed_later_lies_in_tmp(supervisors: Make, tmp_path: Path) -> None:
+    supervisor = supervisors("daemon", "page")
+    looks_until(supervisor, lambda: len(pids(supervisor)) == 3, "all run")
+    workspace, before = supervisor.folder / "workspace.yaml", pids(supervisor)["daemon"]
+
+    assert supervisor.folder == supervisor.record.path.parent
+    workspace.unlink()
+    os.kill(before, signal.SIGKILL)
+    looks_until(supervisor, lambda: pids(supervisor).get("daemon", before) != before, "back")
+    assert workspace.exists(), "whoever tidies up there: it is written before each start"
+
+
+def test_r22_a_home_that_is_too_deep_for_a_socket_is_refused_in_one_sentence(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(RivermarkError, match="choose a shorter home"):
+        services_of(tmp_path / ("x" * 120), "127.0.0.1", 3000)
 
 
 ENDS = """

@@ -65,11 +65,11 @@ def alive(settings: Settings, stream: AnyStream, now: datetime) -> CheckResult:
             numbers=numbers | {FAILURES: failures},
         )
     waiting, progress_at = beat.numbers.get(WAITING, 0), beat.last_progress_at
-    bound = stream.fresh_within or WITHOUT_PROGRESS
     idle = now - progress_at if progress_at else timedelta(0)
-    must_progress = waiting > 0 or stream.fresh_within is not None
+    waited = now - beat.waiting_since if waiting and beat.waiting_since else timedelta(0)
+    stale = stream.fresh_within is not None and idle > stream.fresh_within
     return result(
-        passed=not (must_progress and idle > bound),
+        passed=not stale and waited <= (stream.fresh_within or WITHOUT_PROGRESS),
         observed=(
             f"alive in run {beat.run_id}; last batch "
             f"{f'{_seconds(idle)} ago' if progress_at else 'not yet'}, {waiting:,.0f} waiting"

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from rivermark.model.errors import DeclarationError, RivermarkError
 from rivermark.model.place import raised_at
 from rivermark.model.plan_errors import plan_fault, plan_place
+from rivermark.runtime.spark.engine_lost import engine_error
 
 if TYPE_CHECKING:
     from rivermark.model.stream import Build
@@ -29,6 +30,8 @@ def apply_build(stream: str, build: Build, *frames: DataFrame) -> DataFrame:
     try:
         built = build(*frames)
     except PySparkException as error:
+        if (lost := engine_error(error)) is not None:
+            raise lost from None
         raise DeclarationError(f"stream '{stream}': its build fails: {plan_fault(error)}").at(
             plan_place(error)
         ) from error

@@ -129,7 +129,8 @@ def life_of(
 def _stands_still(beat: Heartbeat, now: datetime, patience: Patience) -> bool:
     if beat.state in ENDED or not beat.numbers.get(WAITING, 0) > 0:
         return False
-    return beat.last_progress_at is not None and now - beat.last_progress_at > patience.stalled
+    # Not since its last batch: that may be hours old where no input came.
+    return beat.waiting_since is not None and now - beat.waiting_since > patience.stalled
 
 
 def _seconds(silence: timedelta) -> str:

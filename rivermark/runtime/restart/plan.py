@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -17,6 +17,7 @@ from rivermark.runtime.restart.liveness import (
     ProcessAlive,
     life_of,
 )
+from rivermark.runtime.restart.outbox import Trouble
 from rivermark.runtime.supervision.desired_state import NEVER_SET, Desired
 from rivermark.runtime.supervision.heartbeat import (
     FAILURES,
@@ -61,24 +62,36 @@ class Start:
 class Alert:
     """Something that a person must see once. `incident` identifies the trouble.
 
-    `blamed` are the streams whose failures led to it. `notify` is False where each of them has been
-    reported by itself: one trouble is one notification.
+    `cause` is the same for all that one thing stops, such as a damaged file. `blamed` are the
+    causes that led to it: where all of them are known, it is nothing new.
     """
 
     incident: str
     group: str
     message: str
     stream: str | None = None
+    cause: str = ""
     blamed: tuple[str, ...] = ()
-    notify: bool = True
+
+    @property
+    def trouble(self) -> Trouble:
+        """What the outbox sends of it."""
+        return Trouble(
+            cause=self.cause or self.incident,
+            about=f"'{self.stream or self.group}'",
+            message=self.message,
+            within=self.blamed,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """What to do now. `dead_runs` are records to be corrected before anything is started.
 
-    `again_at` is the earliest moment at which the passing of time alone may change the plan: a
-    process that is gone counts as dead then, or a pause before a start is over.
+    `alerts` are those that are new, `troubles` all that there are, and `over` the streams about
+    which there was one, with what is said of their groups now. `again_at` is the earliest moment at
+    which the passing of time alone may change the plan: a process that is gone counts as dead then,
+    or a pause before a start is over.
     """
 
     requests: tuple[Start, ...] = ()
@@ -86,6 +99,8 @@ class Plan:
     dead_runs: dict[str, str] = field(default_factory=dict)
     pauses: dict[str, str] = field(default_factory=dict)
     alerts: tuple[Alert, ...] = ()
+    troubles: tuple[Trouble, ...] = ()
+    over: tuple[tuple[str, str], ...] = ()
     history: RestartHistory = field(default_factory=RestartHistory)
     again_at: datetime | None = None
 
@@ -139,32 +154,43 @@ def plan_restarts(
         for group in groups
     }
     alerts = [a for v in outcomes.values() for a in v.alerts]
+    open_now = {a.incident for a in alerts}
     return Plan(
         requests=tuple(v.start for v in outcomes.values() if v.start),
         skips={g: v.skip for g, v in outcomes.items() if not v.start},
         dead_runs={run: why for v in outcomes.values() for run, why in v.dead_runs.items()},
         pauses={g: v.pause for g, v in outcomes.items() if v.pause},
-        alerts=tuple(
-            replace(a, notify=not _reported(a.blamed, history))
-            for a in alerts
-            if a.incident not in history.told
-        ),
+        alerts=tuple(a for a in alerts if a.incident not in history.told),
+        troubles=tuple(a.trouble for a in alerts),
+        over=tuple(_over(groups, history, outcomes)),
         history=RestartHistory(
             groups={g: v.memory for g, v in outcomes.items()},
-            told=tuple(sorted({a.incident for a in alerts})),
+            told=tuple(sorted(open_now)),
             used=max([history.used, *(v.memory.number for v in outcomes.values())]),
         ),
         again_at=min((v.again_at for v in outcomes.values() if v.again_at), default=None),
     )
 
 
-def _reported(streams: Sequence[str], history: RestartHistory) -> bool:
-    """Whether the failure of each of these streams has been reported before."""
-    return bool(streams) and all(_failure_of(stream) in history.told for stream in streams)
+def _over(
+    groups: Sequence[Group], history: RestartHistory, outcomes: Mapping[str, _Outcome]
+) -> Iterator[tuple[str, str]]:
+    """The streams of reported incidents, in groups with which nothing is wrong any more."""
+    names = {incident.partition(":")[2] for incident in history.told}
+    for group in groups:
+        outcome = outcomes[group.name]
+        if not outcome.alerts:
+            for stream in group.strategies:
+                if not names.isdisjoint((stream, group.name)):
+                    yield stream, outcome.skip or "it is started"
 
 
 def _failure_of(stream: str) -> str:
     return f"failed:{stream}"
+
+
+def _cause_of(beat: Heartbeat) -> str:
+    return beat.cause or _failure_of(beat.stream)
 
 
 @dataclass(frozen=True)
@@ -285,7 +311,7 @@ class _Decision:
     def _refused(
         self, memory: GroupMemory, kind: str, why: str, blamed: Sequence[Heartbeat]
     ) -> _Outcome:
-        alert = replace(self._alert(kind, why), blamed=tuple(beat.stream for beat in blamed))
+        alert = replace(self._alert(kind, why), blamed=tuple(_cause_of(beat) for beat in blamed))
         return _Outcome(memory=memory, skip=why, alerts=(alert,))
 
     def _next_starts(
@@ -298,12 +324,17 @@ class _Decision:
         ]
 
     def _failures(self, run_ids: Iterable[str]) -> list[Alert]:
-        """One alert a stream that a live run has given up, or starts again and again."""
+        """One alert a stream that a live run has given up, or starts again and again.
+
+        None of a failure that ends the run and that the next one heals, as of a lost session.
+        """
         alerts = []
         for beat in (b for run_id in run_ids for b in self._beats_of(run_id)):
-            if beat.state == "failed":
+            ends_run = beat.restartable and not beat.given_up
+            is_ending = ends_run and self.now - beat.at <= self.patience.start
+            if beat.state == "failed" and not is_ending:
                 then = "the others go on; mend the cause, then pause the group and resume it"
-            elif beat.numbers.get(FAILURES, 0) >= REPEATED:
+            elif beat.state != "failed" and beat.numbers.get(FAILURES, 0) >= REPEATED:
                 then = f"it has failed {beat.numbers[FAILURES]:.0f} times and is started again"
             else:
                 continue
@@ -312,6 +343,7 @@ class _Decision:
                     incident=_failure_of(beat.stream),
                     group=self.group.name,
                     stream=beat.stream,
+                    cause=_cause_of(beat),
                     message=f"stream '{beat.stream}' failed with: {beat.error}; {then}",
                 )
             )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
+from socket import gethostname
 from typing import Any, Final
 
+import psutil
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
@@ -100,11 +103,28 @@ def spark_conf(settings: Settings, kind: Kind = "short", slots: int = 0) -> dict
         conf |= executor_conf(settings)
     else:
         conf |= {
+            "spark.local.dir": str(scratch_folder(settings)),
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.python.daemon.module": worker_daemon.__name__,
         }
     return conf | settings.spark_conf
+
+
+def scratch_folder(settings: Settings) -> Path:
+    """Where this process's session keeps shuffled rows and the working copies of its state.
+
+    Not below /tmp: what cleans that removes files that a run of weeks has not touched for days.
+    """
+    return settings.home / "scratch" / f"{gethostname()}-{os.getpid()}"
+
+
+def remove_scratch(settings: Settings) -> None:
+    """Remove what killed processes of this machine have left."""
+    for folder in (settings.home / "scratch").glob(f"{gethostname()}-*"):
+        pid = folder.name.rpartition("-")[2]
+        if pid.isdecimal() and not psutil.pid_exists(int(pid)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def with_slots(master: str, slots: int) -> str:
@@ -142,6 +162,7 @@ def prepare_workers(settings: Settings) -> None:
     if is_cluster(settings):
         name_python(settings)
     else:
+        remove_scratch(settings)
         # They are the first python3 of the PATH otherwise, which may lack the packages.
         os.environ["RIVERMARK_WORKER_PYTHON"] = sys.executable
         # An installer may have lost that it can be run.

@@ -6,22 +6,23 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException
 
-from rivermark.lake.full_disk import full_path, is_disk_full
+from rivermark.lake.full_disk import device_of, full_path, is_disk_full
 from rivermark.model.errors import (
     CheckpointIncompatible,
     DeclarationError,
     LeaseLost,
     RecordsLost,
     ReplayUnprovable,
+    ServiceFailed,
     TableDamaged,
     TableSchemaMismatch,
 )
 from rivermark.model.plan_errors import plan_fault, plan_place
 from rivermark.quality.errors import PublicationBlocked
 from rivermark.runtime.spark.append_mode import NEVER_FINAL, never_final
+from rivermark.runtime.spark.engine_lost import engine_error
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ DATA: Final = re.compile(
 OURS: Final = re.compile(r"^rivermark\.[a-z_.]+\.(\w+): (.+)$", re.MULTILINE)
 """How Python's own stack ends, in a worker, with an error of a process function or a lookup."""
 
-MAY_PASS: Final = ("ProcessError", "ServiceUnavailable")
+MAY_PASS: Final = ("ProcessError", "ServiceFailed", "ServiceUnavailable")
 """Those of them after which a start may succeed: new code may handle an event that fails, and a
 service come back; none makes state fit that does not."""
 
@@ -139,6 +140,7 @@ class Fault:
     process was only slow to start on a busy machine; nothing was written, the next start repeats
     the batch. `session_lost`: the Spark session is gone, and with it every query of the run.
     `needs_new_run`: another start helps in a new process only, which reads the declarations again.
+    `cause` is what other streams fail by as well: a damaged file, a disk, a service.
     """
 
     message: str
@@ -146,26 +148,43 @@ class Fault:
     slow_worker: bool = False
     session_lost: bool = False
     needs_new_run: bool = False
+    cause: str | None = None
 
 
 def explain(
-    error: BaseException, *, stream: str = "STREAM", checkpoint: str = "its checkpoint"
+    error: BaseException,
+    *,
+    stream: str = "STREAM",
+    checkpoint: str = "its checkpoint",
+    engine_lives: bool = True,
 ) -> Fault:
-    """The fault behind an exception of a query, of Spark's bridge, or of our own."""
+    """The fault behind an exception of a query, of Spark's bridge, or of our own.
+
+    `engine_lives` is False where the JVM of the session is known to be gone: whatever an error says
+    then, it is of that.
+    """
     text = str(error)
+    bridge = engine_error(error)
+    if bridge is not None or not (engine_lives or isinstance(error, REFUSALS)):
+        message = f"the Spark session is gone: its JVM has ended. [{shorten(str(bridge or error))}]"
+        return Fault(message, True, session_lost=True, cause="spark session")
+    if isinstance(error, REFUSALS):
+        damaged = error.path if isinstance(error, TableDamaged) else ""
+        return Fault(text, False, cause=f"damaged:{damaged}" if damaged else None)
+    if isinstance(error, ServiceFailed):
+        return Fault(text, True, cause=f"service:{error.service}" if error.service else None)
+    # Of a chain the cause comes first, and the last one names key and event.
+    if ours := OURS.findall(text):
+        name, message = next((each for each in ours if each[0] == "ProcessError"), ours[-1])
+        return Fault(message, name in MAY_PASS)
     if is_disk_full(error):
         path = full_path(error, checkpoint)
         return Fault(
             f"the disk of {path} is full; what was not committed is repeated. Free space there: "
             "the restart strategy starts it again, and when that has given up, rivermark resume",
             True,
+            cause=f"disk:{device_of(path)}",
         )
-    if isinstance(error, REFUSALS):
-        return Fault(text, False)
-    # Of a chain the cause comes first, and the last one names key and event.
-    if ours := OURS.findall(text):
-        name, message = next((each for each in ours if each[0] == "ProcessError"), ours[-1])
-        return Fault(message, name in MAY_PASS)
     # Names of the stack's classes are no signs: many speak of checksums.
     lines = "\n".join(lines_of(text))
     for meaning in MEANINGS:
@@ -180,6 +199,7 @@ def explain(
                 meaning.restartable,
                 slow_worker=slow,
                 needs_new_run=meaning.needs_new_run,
+                cause=f"damaged:{named[1]}" if named is not None else None,
             )
     if isinstance(error, AnalysisException) and not any(sign in lines for sign in MISSING):
         if (error.getCondition() or "").startswith(NEVER_FINAL):
@@ -190,10 +210,6 @@ def explain(
             f"Spark cannot plan it, and could not at another start: {plan_fault(error)}{where}",
             False,
         )
-    bridge = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
-    if bridge or isinstance(error, ConnectionError | EOFError):
-        message = f"the Spark session is gone: its JVM has ended. [{shorten(text)}]"
-        return Fault(message, True, session_lost=True)
     stopped = any(sign in text for sign in SESSION_STOPPED)
     return Fault(shorten(text) or type(error).__name__, True, session_lost=stopped)
 

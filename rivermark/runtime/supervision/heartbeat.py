@@ -18,7 +18,8 @@ from rivermark.runtime.supervision.state_file import UnreadableState
 State = Literal["starting", "running", "idle", "stopping", "stopped", "failed"]
 
 WAITING: Final = "waiting_files"
-"""Key in `numbers`: how much input is there and not yet taken."""
+"""Key in `numbers`: how much input is there and not yet taken: files, messages, or commits of the
+tables that the stream reads."""
 
 FAILURES: Final = "failures"
 """Key in `numbers`: how often the stream failed in a row, without a finished batch in between."""
@@ -41,8 +42,9 @@ class Heartbeat:
     Spark session, both on `host`. `error` is the last failure, until a batch is finished: in state
     `starting` the run starts the stream again, in state `failed` it has given the stream up.
     `restartable` is False where another start would fail the same way (lost data, an incompatible
-    checkpoint). `numbers` are the stream's own figures, for people, for the stall rule, and for
-    restarts.
+    checkpoint). `cause` is what it failed by, where others fail by the same. `waiting_since` is
+    since when input waits without a finished batch. `numbers` are the stream's own figures, for
+    people, for the stall rule, and for restarts.
     """
 
     stream: str
@@ -56,8 +58,10 @@ class Heartbeat:
     state: State = "starting"
     batch_id: int | None = None
     last_progress_at: datetime | None = None
+    waiting_since: datetime | None = None
     watermark: datetime | None = None
     error: str | None = None
+    cause: str | None = None
     restartable: bool = True
     numbers: dict[str, int | float] = field(default_factory=dict)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -77,8 +79,9 @@ class Lease:
         self._fd: int | None = None
         self._owner: Owner | None = None
         self.fences = False
-        """Whether the owner before may still live, on another machine, in the middle of a batch:
-        the stream's tables have to be fenced against it (rivermark/lake/fence.py)."""
+        """Whether the owner before is not known, or may still live on another machine, in the
+        middle of a batch: the stream's tables have to be fenced against it
+        (rivermark/lake/fence.py)."""
 
     def acquire(self, run_id: str, jvm_pid: int | None = None) -> Self:
         """Take the lease, ending a dead owner's JVM first.
@@ -106,13 +109,13 @@ class Lease:
             # First the token: where another host takes over meanwhile, the claim fails.
             newest = self._newest_token()
             last = self._last_owner()
-            if last is None and newest:
+            if last is None:
                 self._succeed_unknown()
             else:
                 self._succeed(last)
-            released = newest == 0 if last is None else last.released
-            self.fences = not released and (last is None or last.host != gethostname())
-            token = self._take_token(max(newest, last.token if last else 0) + 1)
+            self.fences = last is None or (not last.released and last.host != gethostname())
+            before = max(newest, last.token if last else 0)
+            token = self._take_token((before or self._base()) + 1)
             self._write(
                 Owner(
                     token=token,
@@ -198,6 +201,18 @@ class Lease:
         except FileNotFoundError:
             return 0
 
+    def _base(self) -> int:
+        """What the first token counts from, one number for all that try at once.
+
+        By the clock: tokens must not start again where their folder was removed.
+        """
+        base = self._tokens / "base"
+        self._tokens.mkdir(exist_ok=True, mode=0o700)
+        with suppress(FileExistsError):
+            # A link, which is there with what it says in one step.
+            base.symlink_to(str(time.time_ns() // 1_000_000))
+        return int(str(base.readlink()))
+
     def _take_token(self, token: int) -> int:
         """Claim the token, which one process alone can, and remove those before it."""
         self._tokens.mkdir(exist_ok=True, mode=0o700)
@@ -220,10 +235,20 @@ class Lease:
             return None
 
     def _succeed_unknown(self) -> None:
-        """Make sure that an owner whose name is lost is gone, by what its heartbeat says."""
+        """Make sure that an owner whose name is lost is gone, by what its heartbeat says.
+
+        Its folder may have been removed under it, so that its lock excludes nobody any more.
+        """
         beat = HeartbeatStore(self._state_root).latest().get(self.stream)
-        if beat is not None and beat.host != gethostname() and beat.state not in ENDED:
+        if beat is None or beat.state in ENDED:
+            return
+        if beat.host != gethostname():
             self._check_silence(beat.at, beat)
+        elif beat.start and beat.pid != os.getpid() and start_of(beat.pid) == beat.start:
+            raise StreamAlreadyRunning(
+                f"{self._held_by(beat)}. Its lease is gone from {self._lock.parent}, which was "
+                "removed or put back from a copy; end that process first"
+            )
 
     def _check_silence(self, alive: datetime, owner: Owner | Heartbeat) -> None:
         """Refuse to succeed an owner on another machine that was alive a moment ago."""

@@ -41,3 +41,11 @@ def live_process(
         return process if same and process.status() != psutil.STATUS_ZOMBIE else None
     except psutil.NoSuchProcess:
         return None
+
+
+def is_zombie(pid: int) -> bool:
+    """Whether a process has ended and only waits to be forgotten, or is not there."""
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True

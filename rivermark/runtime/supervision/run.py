@@ -65,7 +65,6 @@ def run_bounded(
             schedule = schedule.finished(ended)
             for name in ended:
                 reporter.report(name, "final")
-                supervisor.beat()
         if failure := supervisor.failure():
             raise failure
     return supervisor.summaries
@@ -95,7 +94,6 @@ def run_continuous(
         schedule = Schedule.of(topology, streams)
         order = schedule.order
         _start_all(supervisor, schedule, stop)
-        supervisor.beat(force=True)
         due = time.monotonic() + report_every.total_seconds()
         while not stop.is_set() and not all(run.ended for run in supervisor.runs.values()):
             _step(supervisor, STEP_SECONDS)
@@ -104,12 +102,10 @@ def run_continuous(
                 for name in order:
                     if not stop.is_set():
                         reporter.report(name, "progress")
-                        supervisor.beat()
         supervisor.stop_all()
         _wait_for_last_reports(supervisor, order)
         for name in order:
             reporter.report(name, "final")
-            supervisor.beat()
         if failure := supervisor.failure():
             raise failure
     return supervisor.summaries
@@ -141,7 +137,6 @@ def _start_all(supervisor: Supervisor, schedule: Schedule, stop: threading.Event
 def _step(supervisor: Supervisor, pause: float) -> None:
     supervisor.count()
     supervisor.observe()
-    supervisor.beat()
     time.sleep(pause)
 
 

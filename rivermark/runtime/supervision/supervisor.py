@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final, Self
@@ -35,7 +36,7 @@ from rivermark.runtime.supervision.heartbeat import (
     HeartbeatStore,
 )
 from rivermark.runtime.supervision.lease import Lease
-from rivermark.runtime.supervision.live_process import start_of
+from rivermark.runtime.supervision.live_process import is_zombie, start_of
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS, ProgressLog
 from rivermark.runtime.supervision.reset import tables_of
 from rivermark.runtime.supervision.stream_run import StreamRun
@@ -81,8 +82,11 @@ class Supervisor:
         self._leases = {s.name: Lease(settings.state, s.name) for s in self.streams}
         self._heartbeats = HeartbeatStore(settings.state)
         self._progressed: dict[str, datetime] = {}
-        self._last_beat = self._last_flush = 0.0
+        self._waiting_since: dict[str, datetime] = {}
+        self._beating = threading.Lock()
+        self._last_flush = 0.0
         self._jvm = jvm_pid_of(spark)
+        self._jvm_start = start_of(self._jvm) if self._jvm is not None else None
         self._started = start_of(os.getpid())
 
     def __enter__(self) -> Self:
@@ -90,6 +94,7 @@ class Supervisor:
         try:
             for lease in self._leases.values():
                 self._stack.enter_context(lease.acquire(self.run_id, self._jvm))
+            self._stack.enter_context(self._heartbeat_thread())
             self._log = ProgressLog(self.settings.lake())
             self._reports = Reports(self.spark)
             self.spark.streams.addListener(self._reports)
@@ -187,20 +192,37 @@ class Supervisor:
                 self.runs[name].progressed()
                 self._log.add(metrics)
                 self._progressed[name] = datetime.now(UTC)
+                self._waiting_since.pop(name, None)
         if time.monotonic() - self._last_flush > FLUSH_SECONDS:
             self._last_flush = time.monotonic()
             # A disk that is full must not end streams that it does not stop; it is tried again.
             self._quietly(self._log.flush)
             self._quietly(self._join_records)
 
-    def beat(self, *, force: bool = False) -> None:
-        """Write every stream's heartbeat, every few seconds."""
-        if not force and time.monotonic() - self._last_beat < BEAT_SECONDS:
-            return
-        self._last_beat = time.monotonic()
+    def beat(self) -> None:
+        """Write the heartbeat of every stream that has not failed."""
         for name, run in self.runs.items():
             if run.state != "failed":
                 self._beat(name, run)
+
+    @contextmanager
+    def _heartbeat_thread(self) -> Iterator[None]:
+        """Beat every few seconds, whatever the run waits for: a start, a sink that is away."""
+        ended = threading.Event()
+
+        def beat_on() -> None:
+            while True:
+                self._quietly(self.beat)
+                if ended.wait(BEAT_SECONDS):
+                    return
+
+        thread = threading.Thread(target=beat_on, name="heartbeats", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     def _join_records(self) -> None:
         """Keep few files of what each batch adds a file to, which every status reads."""
@@ -215,10 +237,12 @@ class Supervisor:
         name, lease = stream.name, self._leases[stream.name]
         self.runs[name].attempt(datetime.now(UTC))
         lease.check()
+        lake = self.settings.lake()
+        existed = any(lake.exists(table) for table in stream.tables)
         # Inputs too: a stream may run before what writes them ever did.
         for table in (*inputs_of(stream), *stream.tables):
             create_table(self.settings.lake(), table)
-        if lease.fences:
+        if lease.fences and existed:
             for table in (*tables_of(stream), INGEST_FILES):
                 fence(self.settings.lake(), table, name, lease.token)
             lease.fences = False
@@ -296,16 +320,24 @@ class Supervisor:
 
     def _explain(self, name: str, error: BaseException) -> Fault:
         host = self.hosts.get(name)
-        return explain(error, stream=name, checkpoint=host.checkpoint if host else "of the stream")
+        place = host.checkpoint if host else "of the stream"
+        return explain(error, stream=name, checkpoint=place, engine_lives=self._engine_lives())
+
+    def _engine_lives(self) -> bool:
+        """Whether the JVM of the session is there, as far as it is known."""
+        if self._jvm is None or self._jvm_start is None:
+            return True
+        return start_of(self._jvm) == self._jvm_start and not is_zombie(self._jvm)
 
     def _beat(self, name: str, run: StreamRun) -> None:
         """Write a stream's heartbeat, unless another run has taken the stream over."""
-        if self._leases[name].current:
-            self._heartbeats.beat(self._heartbeat(name, run))
+        with self._beating:
+            if self._leases[name].current:
+                self._heartbeats.beat(self._heartbeat(name, run))
 
     def _heartbeat(self, name: str, run: StreamRun) -> Heartbeat:
         summary, host = self.summaries[name], self.hosts.get(name)
-        backlog = host.backlog if host else None
+        waiting = self._waiting(name, host)
         return Heartbeat(
             stream=name,
             group=run.stream.group,
@@ -316,26 +348,41 @@ class Supervisor:
             state=run.state,
             batch_id=summary.batches or None,
             last_progress_at=self._progressed.get(name),
+            waiting_since=self._waiting_since.get(name),
             watermark=summary.watermark,
             error=summary.error,
+            cause=run.fault.cause if run.fault else None,
             restartable=run.fault is None or run.fault.restartable,
             numbers={
                 "rows_in": summary.rows_in,
                 "rows_out": summary.rows_out,
                 "late": summary.late,
                 "quarantined": summary.quarantined,
-                WAITING: backlog.waiting() if backlog else 0,
+                WAITING: waiting,
                 FAILURES: run.failures,
                 **({GIVEN_UP: 1} if run.given_up else {}),
             },
         )
+
+    def _waiting(self, name: str, host: QueryHost | None) -> int:
+        """How much input waits for a batch of the stream to end."""
+        waiting = 0
+        if host is not None and not self.bounded:
+            waiting = host.backlog.waiting() if host.backlog else self._triggers.unread(host)
+            # What a batch under way has taken waits for it to end.
+            waiting = max(waiting, int(host.busy))
+        if waiting:
+            self._waiting_since.setdefault(name, datetime.now(UTC))
+        else:
+            self._waiting_since.pop(name, None)
+        return waiting
 
     def _end(self) -> None:
         """Mark every stream that did not fail as stopped."""
         for run in self.runs.values():
             if run.state != "failed":
                 run.state = "stopped"
-        self.beat(force=True)
+        self.beat()
 
     def _stop_listening(self) -> None:
         self.spark.streams.removeListener(self._reports)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rivermark.runtime.query.base import QueryHost
-from rivermark.runtime.query.trigger_policy import Inputs, TriggerPolicy
+from rivermark.runtime.query.trigger_policy import Inputs, TriggerPolicy, Versions
 
 LOG = logging.getLogger("rivermark")
 TICK: Final = 0.05
@@ -25,6 +25,15 @@ class _Triggered:
     policy: TriggerPolicy
     batches: int = 0
     checked_at: float = 0.0
+    newest: Versions = ()
+    taken: Versions = ()
+    """The versions of the inputs now, and those that were there when its last batch began that has
+    ended."""
+
+    @property
+    def unread(self) -> int:
+        """How many commits of its inputs no finished batch has taken."""
+        return sum(max(now - then, 0) for now, then in zip(self.newest, self.taken, strict=True))
 
 
 class TriggerLoop:
@@ -45,8 +54,9 @@ class TriggerLoop:
         policy = TriggerPolicy(trigger.min_interval, time.monotonic(), newest, share=trigger.share)
         # Commits since the start of the query may be missed by its first trigger.
         policy.had_batch = True
+        versions = inputs.newest()
         with self._lock:
-            self._queries.append(_Triggered(host, inputs, policy))
+            self._queries.append(_Triggered(host, inputs, policy, newest=versions, taken=versions))
         if not self._thread.is_alive():
             self._thread.start()
 
@@ -55,6 +65,10 @@ class TriggerLoop:
         with self._lock:
             for query in [q for q in self._queries if q.host is host]:
                 self._drop(query)
+
+    def unread(self, host: QueryHost) -> int:
+        """How many commits of the inputs of a query wait for a batch of it to end."""
+        return next((query.unread for query in [*self._queries] if query.host is host), 0)
 
     def stop(self) -> None:
         """Wake no query any more. The one that was woken last has started by then."""
@@ -82,20 +96,21 @@ class TriggerLoop:
         if host.batches != query.batches:
             # Also when it was slow to begin, and seemed to have no input.
             policy.triggered = True
+        if now - query.checked_at >= FAR_TICK:
+            query.checked_at, query.newest = now, query.inputs.newest()
         if policy.triggered:
             if now - policy.started < TICK or host.active():
                 return
             had_batch = host.batches != query.batches
             policy.ended(now, had_batch=had_batch)
             policy.had_batch = had_batch and host.trigger.again()
-            query.batches = host.batches
+            query.batches, query.taken = host.batches, policy.versions[:-1]
             self._release(query)
-        if now < policy.idle_until or (
-            not query.inputs.local and now - query.checked_at < FAR_TICK
-        ):
+        if now < policy.idle_until:
             return
-        query.checked_at = now
-        newest = (*query.inputs.newest(), host.trigger.timer())
+        if query.inputs.local:
+            query.newest = query.inputs.newest()
+        newest = (*query.newest, host.trigger.timer())
         if policy.due(now, newest) and self._has_room(query):
             policy.start(now, newest)
             host.wake()

@@ -173,9 +173,18 @@ def test_a_stream_that_should_run_is_given_time_to_start(settings: Settings, rid
             id="nothing to do for hours",
         ),
         pytest.param(
-            {"last_progress_at": NOON - timedelta(hours=5), "numbers": {WAITING: 3}},
+            {"waiting_since": NOON - timedelta(hours=5), "numbers": {WAITING: 3}},
             False,
             id="stands still while files wait",
+        ),
+        pytest.param(
+            {
+                "last_progress_at": NOON - timedelta(hours=5),
+                "waiting_since": NOON - timedelta(seconds=1),
+                "numbers": {WAITING: 3},
+            },
+            True,
+            id="r20 the first files in hours have just come",
         ),
         pytest.param({"state": "failed", "at": NOON - timedelta(minutes=9)}, False, id="failed"),
         pytest.param(

@@ -407,9 +407,10 @@ def test_a_stream_that_its_run_has_given_up_is_not_begun_over_in_another_run() -
 
     after = look(last, runs=ended, history=during.history, now=NOON + ONE_HOUR)
 
-    assert [(a.incident, a.notify) for a in during.alerts] == [("failed:taxi/rides", True)]
+    assert [a.trouble.cause for a in during.alerts] == ["failed:taxi/rides"]
     assert after.requests == ()
-    assert [(a.incident, a.notify) for a in after.alerts] == [("given_up:taxi", False)]
+    assert [a.incident for a in after.alerts] == ["given_up:taxi"]
+    assert after.troubles[0].within == ("failed:taxi/rides",), "known by its first failures"
     assert "failed 6 times in a row in run taxi-run, the last time with: poisoned" in (
         after.alerts[0].message
     )
@@ -428,7 +429,7 @@ def test_a_restart_storm_has_six_starts_longer_and_longer_apart_and_one_notifica
         ]
         plan = look(runs=settled, groups=(group,), history=history, now=now)
         history = plan.history
-        notifications += [a.incident for a in plan.alerts if a.notify]
+        notifications += [a.incident for a in plan.alerts]
         for start in plan.requests:
             starts.append(tick)
             ended = now + 25 * SECOND
@@ -479,7 +480,7 @@ def test_one_failure_that_is_started_again_alerts_nobody() -> None:
 
 
 def test_a_stream_that_beats_without_progress_while_input_waits_is_stalled_not_dead() -> None:
-    stuck = a_beat(last_progress_at=NOON - timedelta(minutes=11), numbers={WAITING: 3})
+    stuck = a_beat(waiting_since=NOON - timedelta(minutes=11), numbers={WAITING: 3})
 
     plan = look(stuck, a_beat("taxi/fares"), runs=[a_run()])
 
@@ -596,7 +597,7 @@ def test_n059_the_run_that_ended_last_counts_and_not_the_one_that_was_launched_l
 
 
 def test_n059_the_trouble_of_a_living_run_is_told_while_another_waits_behind_it() -> None:
-    stalled = a_beat(last_progress_at=NOON - ONE_HOUR, numbers={WAITING: 3})
+    stalled = a_beat(waiting_since=NOON - ONE_HOUR, numbers={WAITING: 3})
     waiting = a_run(run_id="second", status="queued", created_at=NOON - ONE_MINUTE)
 
     plan = look(stalled, runs=[a_run(), waiting])
@@ -663,3 +664,63 @@ def test_a_host_whose_clock_is_ahead_is_told_of_and_not_replaced() -> None:
     assert plan.requests == ()
     assert [alert.incident for alert in plan.alerts] == ["silent:taxi"]
     assert "the clock of far is 3600 s ahead" in plan.alerts[0].message
+
+
+def test_r12_a_lost_session_that_the_next_run_heals_is_no_alert() -> None:
+    """Both streams failed a moment ago, and the record of their run still says that it runs."""
+    gone: dict[str, Any] = {
+        "state": "failed",
+        "error": "the Spark session is gone",
+        "cause": "spark session",
+    }
+    beats = [a_beat(**gone), a_beat("taxi/fares", **gone)]
+
+    during = look(*beats, runs=[a_run()])
+    after = look(*beats, runs=[a_run(status="failure", ended_at=NOON)], now=NOON + ONE_MINUTE)
+
+    assert during.alerts == ()
+    assert during.troubles == ()
+    assert keys(after) == ["taxi:1"]
+    assert after.alerts == ()
+
+
+def test_r12_a_run_that_does_not_end_after_its_session_was_lost_is_told_of() -> None:
+    gone = a_beat(state="failed", error="the Spark session is gone", at=NOON - ONE_HOUR)
+
+    assert [a.incident for a in look(gone, a_beat("taxi/fares"), runs=[a_run()]).alerts] == [
+        "failed:taxi/rides"
+    ]
+
+
+def test_r12_all_that_one_damaged_file_stops_has_one_cause() -> None:
+    broken: dict[str, Any] = {
+        "state": "failed",
+        "restartable": False,
+        "error": "x",
+        "cause": "damaged:/lake/a",
+    }
+    beats = [a_beat(**broken), a_beat("taxi/fares", **broken)]
+
+    during = look(*beats, a_beat("web/clicks"), groups=(TAXI, WEB), runs=[a_run(), a_run("web")])
+    after = look(*beats, runs=[a_run(status="failure", ended_at=NOON)])
+
+    assert {each.cause for each in during.troubles} == {"damaged:/lake/a"}
+    assert [each.within for each in after.troubles] == [("damaged:/lake/a",) * 2]
+
+
+def test_r20_a_stream_that_got_its_first_input_in_hours_a_moment_ago_is_not_stalled() -> None:
+    quiet = a_beat(
+        last_progress_at=NOON - ONE_HOUR, waiting_since=NOON - SECOND, numbers={WAITING: 1}
+    )
+
+    assert look(quiet, a_beat("taxi/fares"), runs=[a_run()]).alerts == ()
+
+
+def test_r15_what_is_over_is_said_of_the_streams_that_it_was_about() -> None:
+    silent = look(a_beat(at=NOON - 2 * ONE_MINUTE), runs=[a_run()])
+    alive = look(a_beat(), runs=[a_run()], history=silent.history)
+
+    assert [a.incident for a in silent.alerts] == ["silent:taxi"]
+    assert silent.over == ()
+    assert alive.over == tuple((s, "alive in run taxi-run") for s in TAXI.strategies)
+    assert look(a_beat(), runs=[a_run()], history=alive.history).over == ()

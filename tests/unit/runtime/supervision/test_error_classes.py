@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from py4j.java_gateway import GatewayParameters, JavaGateway
 from py4j.protocol import Py4JError, Py4JNetworkError
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, ParseException, StreamingQueryException
 from pyspark.sql import DataFrame
 
-from rivermark.model.errors import DeclarationError
+from rivermark.lake.full_disk import is_disk_full
+from rivermark.model.errors import DeclarationError, RivermarkError, ServiceFailed, TableDamaged
 from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.supervision.error_classes import REFUSALS, Fault, explain
 
@@ -106,14 +108,85 @@ def test_a_stack_is_no_sign_and_is_not_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [Py4JNetworkError("Answer from Java side is empty"), Py4JError("gone"),
-              ConnectionRefusedError(111, "Connection refused"), EOFError()],
-)  # fmt: skip
+    "error", [Py4JNetworkError("Answer from Java side is empty"), Py4JError("gone")]
+)
 def test_a_bridge_that_answers_no_more_means_that_the_engine_is_gone(error: Exception) -> None:
     fault = explain(error)
 
     assert "the Spark session is gone: its JVM has ended" in fault.message
     assert fault.restartable
+
+
+def refused_by_the_bridge() -> Exception:
+    """What PySpark raises where its JVM was killed a moment ago: a real connection to nobody."""
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=1, eager_load=False))
+    try:
+        gateway.jvm.java.lang.System.nanoTime()
+    except Exception as error:
+        return error
+    raise AssertionError
+
+
+def test_r12_a_connection_that_is_refused_while_a_build_is_made_is_the_engines_end() -> None:
+    def build() -> DataFrame:
+        try:
+            raise refused_by_the_bridge()
+        except Exception as error:
+            raise ParseException(f"Unable to parse datatype. {error}") from error
+
+    with pytest.raises(Py4JNetworkError) as it:
+        apply_build("test/rides", build)
+    fault = explain(it.value)
+
+    assert "the Spark session is gone: its JVM has ended" in fault.message
+    assert fault.restartable
+
+
+@pytest.mark.parametrize("error", [ConnectionRefusedError(111, "refused"), EOFError("cut")])
+def test_r12_a_connection_to_anything_else_says_nothing_of_the_engine(error: Exception) -> None:
+    fault = explain(error)
+
+    assert fault.restartable
+    assert not fault.session_lost
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ServiceFailed("PostgreSQL cannot write: No space left on device", "db:5432"),
+        RivermarkError("the broker says: No space left on device"),
+        RuntimeError("the web service says: Disk quota exceeded"),
+    ],
+)
+def test_r21_a_full_disk_of_a_service_is_not_ours(error: Exception) -> None:
+    fault = explain(error)
+
+    assert fault.message == str(error)
+    assert fault.restartable
+    assert not is_disk_full(error)
+
+
+def test_r21_a_full_disk_of_a_service_is_not_ours_where_a_worker_says_it() -> None:
+    text = (
+        "[STREAM_FAILED] Query terminated\nTraceback (most recent call last):\n"
+        "rivermark.model.errors.ServiceFailed: db:5432: could not extend file: "
+        "No space left on device\n"
+    )
+
+    fault = explain(StreamingQueryException(text))
+
+    assert fault.message == "db:5432: could not extend file: No space left on device"
+    assert fault.restartable
+
+
+def test_r12_what_several_fail_by_has_one_cause() -> None:
+    damaged = TableDamaged.of("a", "/lake/a/x.parquet", "is cut")
+
+    assert explain(damaged).cause == "damaged:/lake/a/x.parquet"
+    assert explain(ServiceFailed("no", "db:5432")).cause == "service:db:5432"
+    assert explain(OSError(28, "No space left on device", "/")).cause == (
+        explain(OSError(28, "No space left on device", "/etc")).cause
+    )
 
 
 def test_an_error_without_a_message_is_named() -> None:

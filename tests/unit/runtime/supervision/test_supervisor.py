@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import itertools
+import subprocess
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,6 +16,7 @@ from typing import Any, cast
 
 import pytest
 from deltalake import DeltaTable
+from py4j.protocol import Py4JNetworkError
 from pyspark.sql import SparkSession
 
 from rivermark import Topology
@@ -31,12 +34,13 @@ from rivermark.runtime.query.trigger_policy import Trigger
 from rivermark.runtime.supervision import lease as leases
 from rivermark.runtime.supervision import run as runs
 from rivermark.runtime.supervision import supervisor as module
-from rivermark.runtime.supervision.heartbeat import FAILURES, Heartbeat, HeartbeatStore
+from rivermark.runtime.supervision.heartbeat import FAILURES, WAITING, Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.lease import Lease
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.runtime.supervision.report import Report
 from rivermark.runtime.supervision.run import run_bounded, run_continuous
 from rivermark.settings import Settings
+from rivermark.testing import wait_until
 from tests.unit.model.test_topology import BEST, CLEAN, HOURS, RIDES
 
 SOON = FixedDelay(delay=timedelta(0), attempts=2)
@@ -88,6 +92,7 @@ class FakeHost:
         self.query = SimpleNamespace(isActive=False, exception=lambda: None)
         self.error: Exception | None = None
         self.backlog = None
+        self.busy = False
         self.checkpoint = "a folder"
         self.trigger = Trigger(1.0)
         self.watermark = Watermark()
@@ -137,7 +142,9 @@ def queries(monkeypatch: pytest.MonkeyPatch) -> FakeQueries:
     monkeypatch.setattr(module, "Reports", lambda _: fake)
     monkeypatch.setattr(module, "jvm_pid_of", lambda _: None)
     monkeypatch.setattr(runs, "STEP_SECONDS", 0.01)
-    loop = SimpleNamespace(add=lambda _: None, remove=lambda _: None, stop=lambda: None)
+    loop = SimpleNamespace(
+        add=lambda _: None, remove=lambda _: None, stop=lambda: None, unread=lambda _: 0
+    )
     monkeypatch.setattr(module, "TriggerLoop", lambda: loop)
     return fake
 
@@ -353,7 +360,7 @@ def test_a_live_run_ends_when_no_stream_is_left(queries: FakeQueries, settings: 
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (ConnectionRefusedError(111, "Connection refused"), "its JVM has ended"),
+        (Py4JNetworkError("Connection refused"), "its JVM has ended"),
         (RuntimeError("[DELTA_SCHEMA_CHANGED] x"), "taken up by the next start"),
     ],
 )
@@ -421,37 +428,97 @@ def test_a_stop_is_heard_while_first_batches_are_waited_for(
     assert states(settings) == dict.fromkeys(NAMES, "stopped")
 
 
-def test_between_two_reports_the_streams_beat_and_a_stop_is_heard(
+def test_r15_neighbours_beat_while_one_stream_waits_for_its_sink_and_a_stop_is_heard(
     queries: FakeQueries, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A report may take long: of a stream that finished the days of years."""
-    for name in NAMES:
-        queries.script[name] = ["go on"]
-    monkeypatch.setattr(module, "BEAT_SECONDS", 0.0)
-    stop, order = threading.Event(), list[str]()
-    beat = HeartbeatStore.beat
+    """A session that is opened again takes up to a minute, and a report of years of days longer."""
+    queries.script = {name: ["go on"] for name in NAMES}
+    queries.script[CLEAN.name] = [RuntimeError("lost"), "go on"]
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.01)
+    stop, beats = threading.Event(), Counter[str]()
+    beat, opened, seen = HeartbeatStore.beat, queries.open, list[int]()
 
     def noted(store: HeartbeatStore, heartbeat: Heartbeat) -> None:
-        order.append("beat")
+        beats[heartbeat.stream] += 1
         beat(store, heartbeat)
 
-    def listen(report: Report) -> None:
-        order.append(report.kind)
-        stop.set()
+    def waiting(*given: Any) -> FakeHost:
+        if CLEAN.name in queries.starts and given[2].name == CLEAN.name:
+            before = beats[NAMES[0]]
+            wait_until(lambda: beats[NAMES[0]] > before + 2, 5)
+            seen.append(beats[NAMES[0]] - before)
+            stop.set()
+        return opened(*given)
 
     monkeypatch.setattr(HeartbeatStore, "beat", noted)
+    monkeypatch.setattr(module, "host_for", waiting)
     run_continuous(
         SPARK,
         settings,
-        TOPOLOGY,
-        TOPOLOGY.streams,
+        with_strategy(CLEAN.name, SOON),
+        with_strategy(CLEAN.name, SOON).streams,
         run_id="run",
         stop=stop,
-        on_report=listen,
         report_every=timedelta(seconds=0.01),
     )
 
-    assert order.count("progress") == 1, "the others were not reported before the stop"
-    assert order.count("final") == len(NAMES)
-    reports = [n for n, what in enumerate(order) if what != "beat"]
-    assert all(order[n + 1] == "beat" for n in reports)
+    assert seen
+    assert set(states(settings).values()) == {"stopped"}
+
+
+def test_r15_a_run_that_is_starting_beats(
+    queries: FakeQueries, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = queries.open
+
+    def slowly(*given: Any) -> FakeHost:
+        wait_until(lambda: set(states(settings).values()) == {"starting"}, 5)
+        return opened(*given)
+
+    monkeypatch.setattr(module, "host_for", slowly)
+    drain(settings, TOPOLOGY)
+
+
+def test_r12_where_the_jvm_is_gone_no_error_is_taken_for_another(
+    queries: FakeQueries, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left of a killed JVM says all kinds of things that would seem to be ours."""
+    jvm = subprocess.Popen(["sleep", "600"])
+    monkeypatch.setattr(module, "jvm_pid_of", lambda _: jvm.pid)
+    queries.script = {name: ["go on"] for name in NAMES}
+    queries.script[CLEAN.name] = [RuntimeError("Unable to parse datatype"), "go on"]
+
+    def killed(*given: Any) -> FakeHost:
+        jvm.kill()
+        return FakeQueries.open(queries, *given)
+
+    monkeypatch.setattr(module, "host_for", killed)
+    with pytest.raises(StreamFailed, match="the Spark session is gone"):
+        live(settings, TOPOLOGY, lambda: False)
+
+    jvm.wait()
+    beat = HeartbeatStore(settings.state).latest()[CLEAN.name]
+    assert (beat.state, beat.restartable, beat.given_up) == ("failed", True, False)
+    assert beat.cause == "spark session"
+
+
+def test_r20_a_derived_stream_that_hangs_says_how_many_commits_wait_and_since_when(
+    queries: FakeQueries, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queries.script = {name: ["go on"] for name in NAMES}
+    loop = SimpleNamespace(
+        add=lambda _: None,
+        remove=lambda _: None,
+        stop=lambda: None,
+        unread=lambda host: 9 if host.stream.name == CLEAN.name else 0,
+    )
+    monkeypatch.setattr(module, "TriggerLoop", lambda: loop)
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.01)
+    beats = HeartbeatStore(settings.state)
+
+    def waits() -> bool:
+        beat = beats.latest().get(CLEAN.name)
+        return beat is not None and beat.numbers[WAITING] == 9 and beat.waiting_since is not None
+
+    live(settings, TOPOLOGY, waits)
+    assert beats.latest()[NAMES[0]].waiting_since is None

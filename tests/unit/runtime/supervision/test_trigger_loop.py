@@ -33,6 +33,7 @@ class Host:
         self.batches = 0
         self.woken = 0
         self.is_active = False
+        self.busy = False
 
     def wake(self) -> None:
         """Begin a batch."""
@@ -77,7 +78,8 @@ def query(loop: TriggerLoop, host: Host) -> _Triggered:
     """A query at rest whose input never pauses."""
     policy = TriggerPolicy(min_interval=0.0, started=-100.0, versions=(0,))
     policy.ended(-99.0, had_batch=False)
-    found = _Triggered(cast(QueryHost, host), cast(Inputs, Commits()), policy)
+    inputs = cast(Inputs, Commits())
+    found = _Triggered(cast(QueryHost, host), inputs, policy, newest=(0,), taken=(0,))
     loop._queries.append(found)
     return found
 
@@ -158,3 +160,24 @@ def test_a_query_by_the_clock_looks_when_a_timer_is_due_and_rests_otherwise() ->
     clocked.trigger.tick = 1
     look()
     assert clocked.woken == 3
+
+
+def test_r20_what_waits_of_a_query_that_hangs_are_the_commits_since_its_last_batch() -> None:
+    loop, host = TriggerLoop(), Host()
+    found = query(loop, host)
+    step(loop, found)
+    host.end()
+    step(loop, found)
+    step(loop, found)
+    assert host.woken == 2
+    before = loop.unread(cast(QueryHost, host))
+
+    for _ in range(5):
+        found.checked_at = 0.0
+        loop._step(found)
+
+    assert host.woken == 2, "it hangs in its second batch"
+    assert loop.unread(cast(QueryHost, host)) == before + 5
+    host.end()
+    step(loop, found)
+    assert loop.unread(cast(QueryHost, host)) < before + 5
