@@ -36,9 +36,7 @@ def engine(settings: Settings, kind: Kind, slots: int = 0) -> Iterator[SparkSess
     Raises JavaMissing and JarsMissing before anything is started.
     """
     launch = launcher(settings, kind, slots)
-    # What an interrupt or the end of the JVM breaks off is told by who was waiting for it; the
-    # bridge would print each of its stacks beside that.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    silence_bridge()
     from rivermark.runtime.spark.session import open_session
 
     with err().status("Starting Spark"):
@@ -50,6 +48,20 @@ def engine(settings: Settings, kind: Kind, slots: int = 0) -> Iterator[SparkSess
         # A session that is gone cannot be stopped, and must not hide why the command ended.
         with suppress(Exception):
             spark.stop()
+
+
+def silence_bridge() -> None:
+    """Have the bridge to the JVM print nothing.
+
+    What an interrupt or the end of the JVM breaks off is said by the command that waited for it;
+    Py4J prints its stack beside that, partly by the root logger.
+    """
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_of_the_bridge)
+
+
+def _is_not_of_the_bridge(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
 
 
 def launch_ahead(settings: Settings, kind: Kind) -> None:
