@@ -44,6 +44,10 @@ def real_time_rows(spark: SparkSession, ingest: Ingest, settings: Mapping[str, s
         raise DeclarationError(
             f"stream '{ingest.name}': only JSON messages of a KafkaSource are read in real time"
         )
+    if source.key_format != "text":
+        raise DeclarationError(
+            f"stream '{ingest.name}': in real time keys are read as text alone (key_format)"
+        )
     if source.tombstones == "rows":
         raise DeclarationError(
             f"stream '{ingest.name}': in real time tombstones are skipped, and not read as rows"

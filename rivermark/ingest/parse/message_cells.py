@@ -113,7 +113,7 @@ def _content(value: Column, name: str) -> Column:
 def _key(name: str) -> Column:
     """The message's key by one of its two names."""
     text = F.col("key").cast("string")
-    is_text = F.is_valid_utf8(text)
+    is_text = F.is_valid_utf8(text) & ~F.contains(text, F.lit("\0"))
     if name.endswith(BYTES):
         return F.when(~is_text, F.base64("key"))
     return F.when(is_text, text)

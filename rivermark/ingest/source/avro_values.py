@@ -7,6 +7,7 @@ never had, and keep the last of equal keys.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
@@ -14,12 +15,16 @@ from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
+from fastavro._read_py import maybe_promote
 from fastavro.read import LOGICAL_READERS
 
 from rivermark.model.json_text import far_date, far_time
 
 OWN: Final = "rivermark-"
 """Before the names of logical types in a marked schema. Others in this process keep fastavro's."""
+PLAIN: Final = ("int", "long", "string", "bytes", "fixed")
+"""Types whose values a logical type may change."""
+UNIT: Final = re.compile("-(millis|micros|nanos)$")
 ENDLESS: Final = "endless"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 DAY: Final = timedelta(days=1)
@@ -58,19 +63,22 @@ def _kinds_of(schema: Any, around: frozenset[str] = frozenset()) -> Iterator[str
         yield ENDLESS if schema in around else schema
 
 
-def mark(schema: Any) -> Any:
-    """The parsed schema, changed in place, so that what is read by it has these values."""
-    if schema == "float":
-        return {"type": "float", "logicalType": f"{OWN}single"}
+def mark(schema: Any, *, every: bool = False) -> Any:
+    """The parsed schema, changed in place, so that what is read by it has these values.
+
+    With `every`, also what has no logical type is marked: then the reader's schema may give one.
+    """
+    if isinstance(schema, str) and (schema == "float" or (every and schema in PLAIN)):
+        schema = {"type": schema}
     if isinstance(schema, list):
-        schema[:] = map(mark, schema)
+        schema[:] = [mark(each, every=every) for each in schema]
     if not isinstance(schema, dict):
         return schema
     for field in schema.get("fields", ()):
-        field["type"] = mark(field["type"])
+        field["type"] = mark(field["type"], every=every)
     for part in ("items", "values"):
         if part in schema:
-            schema[part] = mark(schema[part])
+            schema[part] = mark(schema[part], every=every)
     kind, own = schema["type"], f"{OWN}{schema.get('logicalType')}"
     if kind == "float":
         schema["logicalType"] = f"{OWN}single"
@@ -81,7 +89,29 @@ def mark(schema: Any) -> Any:
         schema.update(type="array", items=entry, logicalType=f"{OWN}map")
     elif f"{kind}-{own}" in LOGICAL_READERS:
         schema["logicalType"] = own
+    elif every and kind in PLAIN:
+        schema["logicalType"] = f"{OWN}plain"
     return schema
+
+
+def _resolved(value: Any, written: Any = None, wanted: Any = None) -> Any:
+    """A value by the logical type of the schema that it is read as, else by its own.
+
+    Where both are times, or decimals, its own says in which unit or with which scale it came; a
+    float keeps its digits as a double.
+    """
+    schema = wanted if isinstance(wanted, dict) else written
+    if wanted == "double" and written["type"] != "float":
+        schema = {"type": wanted}
+    promoted = maybe_promote(value, written["type"], schema["type"])  # type: ignore[no-untyped-call]
+    if _family(schema) == _family(written):
+        schema = written
+    read = READERS.get(f"{schema['type']}-{schema.get('logicalType')}")
+    return promoted if read is None else read(promoted, schema)
+
+
+def _family(schema: Mapping[str, Any]) -> str:
+    return UNIT.sub("", str(schema.get("logicalType")))
 
 
 def _single(value: float, *_: Any) -> float:
@@ -161,4 +191,5 @@ READERS: Final[dict[str, Read]] = {
     f"fixed-{OWN}uuid": _uuid_of_bytes,
     f"array-{OWN}map": _map,
 }
-LOGICAL_READERS.update(READERS)
+LOGICAL_READERS.update(dict.fromkeys(READERS, _resolved))
+LOGICAL_READERS.update(dict.fromkeys((f"{kind}-{OWN}plain" for kind in PLAIN), _resolved))

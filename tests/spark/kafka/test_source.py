@@ -300,3 +300,35 @@ def test_avro_records_are_typed_and_those_that_cannot_be_read_keep_their_bytes_a
     assert bad[3].endswith(" it does not begin with the header of a schema registry")
     [outcome] = deployment.rows(INGEST_FILES)
     assert (outcome["admitted"], outcome["quarantined"], outcome["skipped"]) == (2, 2, 1)
+
+
+def test_m011_m049_m051_keys_and_values_are_what_their_formats_say(
+    spark: SparkSession, tmp_path: Path, topics: Topics
+) -> None:
+    plain = {"name": "at", "type": "long"}
+    kind = {"type": "long", "logicalType": "timestamp-millis"}
+    fields = [{"name": "id", "type": "long"}]
+    for name, at in (("7", plain), ("read", {"name": "at", "type": kind})):
+        schema = {"type": "record", "name": "Event", "fields": [*fields, at]}
+        (tmp_path / f"{name}.avsc").write_text(json.dumps(schema))
+    written = fastavro.parse_schema(json.loads((tmp_path / "7.avsc").read_text()))
+    value = Avro(registry=str(tmp_path), schema=str(tmp_path / "read.avsc"), id_bytes=8)
+    topic = topics.make()
+    deployment = deploy(spark, tmp_path, topics, topic, format=value, key_format="long")
+    keys = [1, 42, 127, 128, 255, 300, 70_000]
+    for number, key in enumerate(keys):
+        content = io.BytesIO()
+        fastavro.schemaless_writer(content, written, {"id": number, "at": millis(number)})
+        sent = b"\0" + (7).to_bytes(8, "big") + content.getvalue()
+        topics.send(topic, [sent], key=key.to_bytes(8, "big"))
+    topics.send(topic, [sent], key=b"text")
+    deployment.run()
+
+    rows = sorted(deployment.rows(deployment.ingest.admitted), key=lambda row: row["id"])
+    assert [(row["id"], row["at"], row["key"]) for row in rows] == [
+        (number, event(number)["at"], str(key)) for number, key in enumerate(keys)
+    ]
+    [bad] = deployment.rows(deployment.ingest.quarantine)
+    known, end = json.JSONDecoder().raw_decode(bad["payload"])
+    assert base64.b64decode(known["_key_bytes"]) == b"text"
+    assert bad["payload"][end:].startswith(" its key: 4 bytes are no long")

@@ -14,9 +14,9 @@ from fastavro._read_py import schemaless_reader as careful_reader
 
 from rivermark.ingest.source.avro_defaults import resolve_defaults
 from rivermark.ingest.source.avro_values import is_endless, mark
-from rivermark.ingest.source.kafka.formats import Avro, Format, Protobuf
+from rivermark.ingest.source.kafka.formats import Avro, Format, KeyFormat, Protobuf
 from rivermark.ingest.source.kafka.protobuf_values import json_of_protobuf, message_class
-from rivermark.ingest.source.kafka.registry_header import HEADER, UnreadableValue, schema_number
+from rivermark.ingest.source.kafka.registry_header import UnreadableValue, without_header
 from rivermark.model.errors import RivermarkError
 from rivermark.model.json_text import json_text
 
@@ -32,7 +32,7 @@ class _Schema:
     endless: bool
 
 
-def check_format(kind: Format) -> None:
+def check_format(kind: Format | KeyFormat) -> None:
     """Raise RivermarkError where a file that the format names is missing or is not valid."""
     if isinstance(kind, Avro):
         if kind.schema:
@@ -50,14 +50,20 @@ def json_of(value: bytes, kind: Avro | Protobuf) -> str:
         UnreadableValue: it is none of its format.
         RivermarkError: its schema is not in the registry.
     """
-    return _json_of_avro(value, kind) if isinstance(kind, Avro) else json_of_protobuf(value, kind)
+    text = json_value_of(value, kind)
+    if not text.startswith("{"):
+        raise UnreadableValue("no Avro record of this schema: it has no fields")
+    return text
 
 
-def _json_of_avro(value: bytes, kind: Avro) -> str:
-    expected = _avro_schema(Path(kind.schema)) if kind.schema else None
+def json_value_of(value: bytes, kind: Avro | Protobuf) -> str:
+    """The same of a value that may be no record, such as a number; raises as `json_of` does."""
+    if isinstance(kind, Protobuf):
+        return json_of_protobuf(value, kind)
+    expected = _avro_schema(Path(kind.schema), bool(kind.registry)) if kind.schema else None
     if kind.registry:
-        written = _registered(kind.registry, schema_number(value))
-        value = value[HEADER:]
+        number, value = without_header(value, kind.id_bytes)
+        written = _registered(kind, number)
     else:
         assert expected is not None  # noqa: S101
         written = expected
@@ -69,29 +75,31 @@ def _json_of_avro(value: bytes, kind: Avro) -> str:
         text = json_text(record)
     except Exception as error:
         raise UnreadableValue(f"no Avro record: {type(error).__name__} {error}") from error
-    if not isinstance(record, dict) or content.read(1):
-        raise UnreadableValue("no Avro record of this schema: bytes are left over, or no fields")
+    if content.read(1):
+        raise UnreadableValue("no Avro record of this schema: bytes are left over")
     return text.decode()
 
 
-def _registered(folder: str, number: int) -> _Schema:
-    path = Path(folder) / f"{number}.avsc"
+def _registered(kind: Avro, number: int) -> _Schema:
+    path = Path(f"{kind.registry}") / f"{number}.avsc"
     if not path.exists():
         # A schema that comes later than its messages is a mistake of a minute; they would be
         # quarantined for good.
+        longer = "" if number else "; or write id_bytes=8, if their header has so many (Apicurio)"
         raise RivermarkError(
-            f"messages name the Avro schema {number}, which folder {folder} does not hold: put it "
-            f"there as {path.name}"
+            f"messages name the Avro schema {number}, which folder {kind.registry} does not hold: "
+            f"put it there as {path.name}{longer}"
         )
-    return _avro_schema(path)
+    return _avro_schema(path, kind.schema is not None)
 
 
 @cache
-def _avro_schema(path: Path) -> _Schema:
+def _avro_schema(path: Path, is_resolved: bool = False) -> _Schema:
+    """A schema of a file; `is_resolved` where what one wrote is read as another has it."""
     try:
         parsed = fastavro.parse_schema(msgspec.json.decode(path.read_bytes()))
         schema = resolve_defaults(parsed)
     except Exception as error:
         raise RivermarkError(f"the Avro schema {path} cannot be read: {error}") from error
     endless = is_endless(schema)
-    return _Schema(mark(schema), endless)
+    return _Schema(mark(schema, every=is_resolved), endless)

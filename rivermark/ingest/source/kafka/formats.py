@@ -15,9 +15,10 @@ class Avro:
     """Values are Avro records in binary form, without a container file.
 
     `schema` is the file (`.avsc`) of the schema that all of them are written in. With `registry`,
-    each begins with the header of a schema registry, a zero byte and the schema's number in four
-    bytes; `registry` is a folder that holds the schemas as `<number>.avsc`. With both, a record is
-    read as `schema` has it, whichever schema it was written in.
+    each begins with the header of a schema registry, a zero byte and the schema's number in
+    `id_bytes`: four, or eight as Apicurio writes by default; `registry` is a folder that holds the
+    schemas as `<number>.avsc`. With both, a record is read as `schema` has it, whichever schema it
+    was written in.
 
     Paths count from the working folder of the run. Where Spark's workers run on other machines,
     they find the files below the same paths.
@@ -28,6 +29,7 @@ class Avro:
 
     schema: str | None = None
     registry: str | None = None
+    id_bytes: Literal[4, 8] = 4
 
     def __post_init__(self) -> None:
         if not (self.schema or self.registry):
@@ -52,3 +54,4 @@ class Protobuf:
 
 
 Format: TypeAlias = Literal["json", "text", "bytes"] | Avro | Protobuf
+KeyFormat: TypeAlias = Literal["text", "bytes", "int", "long", "uuid"] | Avro | Protobuf

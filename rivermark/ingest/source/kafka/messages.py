@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +15,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
 from rivermark.ingest.source.kafka.decoding import json_of
-from rivermark.ingest.source.kafka.formats import Format
+from rivermark.ingest.source.kafka.formats import Format, KeyFormat
+from rivermark.ingest.source.kafka.message_keys import TEXT, member_of, members_of_key
 from rivermark.ingest.source.kafka.position import Partition, Range
 from rivermark.ingest.source.kafka.registry_header import UnreadableValue
 from rivermark.model.errors import RecordsLost, RivermarkError
@@ -31,8 +31,6 @@ PEEK_SECONDS: Final = 3.0
 NO_TIMESTAMP: Final = -1
 WHITE: Final = " \t\r\n"
 SPACE: Final = f"{WHITE}\ufeff"
-TEXT: Final = json.JSONEncoder(ensure_ascii=False).encode
-"""Writes a text, or None, as JSON."""
 EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - timestamps are written with a Z
 READING: Final = {
     # A consumer that joins no group still has to name one.
@@ -55,6 +53,7 @@ class Reading:
     isolation: str
     format: Format
     tombstones: str
+    key_format: KeyFormat = "text"
 
     def consumer(self) -> Consumer:
         """A consumer that reads what it is told to, and commits nothing."""
@@ -85,7 +84,10 @@ class Reading:
                 messages[first[partition][0]] = own
             waiting = [item for item in waiting if item not in first.values()]
         return [
-            [(_offset(m), payload_of(m, self.format, self.tombstones)) for m in each]
+            [
+                (_offset(m), payload_of(m, self.format, self.tombstones, self.key_format))
+                for m in each
+            ]
             for each in messages
         ]
 
@@ -144,7 +146,9 @@ def _check(error: KafkaError, wanted: Range, offset: int) -> None:
         raise KafkaException(error)
 
 
-def payload_of(message: Message, kind: Format, tombstones: str = "skip") -> str:
+def payload_of(
+    message: Message, kind: Format, tombstones: str = "skip", key_format: KeyFormat = "text"
+) -> str:
     """A message as one JSON object, or as a text that is none where its value is not readable.
 
     Behind its own members comes what the broker says of it, which counts where both have a name:
@@ -157,13 +161,20 @@ def payload_of(message: Message, kind: Format, tombstones: str = "skip") -> str:
     if value is None and tombstones == "skip":
         return ""
     known = _known(message)
+    key: Any = message.key()
+    if key is not None:
+        try:
+            known = f"{known},{members_of_key(key, key_format)}"
+        except UnreadableValue as error:
+            text = (value or b"").decode(errors="replace")
+            return f'{known},"_key_bytes":"{b64encode(key).decode()}"}} its key: {error}: {text}'
     try:
         headers: Any = message.headers()
     except UnicodeDecodeError:
         known = f'{known},"_bytes":"{b64encode(value or b"").decode()}"'
         return f"{known}}} the name of a header is no UTF-8"
     for name, content in headers or ():
-        known = f"{known},{_member(f'_header.{name}', content)}"
+        known = f"{known},{member_of(f'_header.{name}', content)}"
     if value is None:
         return f'{known},"_tombstone":true}}'
     if kind == "json" and value.startswith(b'{"') and value.endswith(b"}"):
@@ -192,17 +203,13 @@ def payload_of(message: Message, kind: Format, tombstones: str = "skip") -> str:
 
 
 def _known(message: Message) -> str:
-    """The beginning of an object: topic, partition, offset, timestamp and key."""
+    """The beginning of an object: topic, partition, offset and timestamp."""
     _, millis = message.timestamp()
     at = f',"_timestamp":"{_time(millis)}"' if millis != NO_TIMESTAMP else ""
-    known = (
+    return (
         f'{{"_topic":"{message.topic()}","_partition":{message.partition()},'
         f'"_offset":{message.offset()}{at}'
     )
-    key: Any = message.key()
-    if key is not None:
-        known = f"{known},{_member('_key', key)}"
-    return known
 
 
 def _time(millis: int) -> str:
@@ -217,15 +224,6 @@ def _time(millis: int) -> str:
 def _second(seconds: int) -> str:
     """A second since 1970 in ISO 8601, without a zone: many messages have the same one."""
     return (EPOCH + timedelta(seconds=seconds)).isoformat()
-
-
-def _member(name: str, value: bytes | None) -> str:
-    """A member with a text, or `<name>_bytes` with base64 where the bytes are none."""
-    try:
-        text = None if value is None else value.decode()
-    except UnicodeDecodeError:
-        name, text = f"{name}_bytes", b64encode(value or b"").decode()
-    return f"{TEXT(name)}:{TEXT(text)}"
 
 
 def _offset(message: Message) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from rivermark.ingest.source.kafka.formats import Format
+from rivermark.ingest.source.kafka.formats import Format, KeyFormat
 from rivermark.model.client_settings import kafka_settings
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
@@ -40,6 +40,7 @@ class KafkaOptions:
     topics: str | tuple[str, ...] = ()
     pattern: str | None = None
     format: Format = "json"
+    key_format: KeyFormat = "text"
     start: Start = field(default="earliest", hash=False)
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
     max_messages: int = 50_000

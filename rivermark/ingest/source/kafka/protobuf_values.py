@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rivermark.ingest.source.kafka.formats import Protobuf
-from rivermark.ingest.source.kafka.registry_header import UnreadableValue, without_number
+from rivermark.ingest.source.kafka.registry_header import UnreadableValue, without_header
 from rivermark.model.errors import RivermarkError
 
 VARINT: Final = 0
@@ -26,7 +26,7 @@ def json_of_protobuf(value: bytes, kind: Protobuf) -> str:
 
     type_of = message_class(kind.descriptor, kind.message)
     if kind.header:
-        path, value = _path(without_number(value))
+        path, value = _path(without_header(value)[1])
         _check_path(path, type_of.DESCRIPTOR)
     try:
         message = type_of.FromString(value)

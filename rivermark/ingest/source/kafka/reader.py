@@ -54,7 +54,9 @@ class KafkaReader(SourceReader):
         self._source = source
         settings = source.client_settings()
         self._cluster = Cluster(settings, source.isolation)
-        self._reading = Reading(settings, source.isolation, source.format, source.tombstones)
+        self._reading = Reading(
+            settings, source.isolation, source.format, source.tombstones, source.key_format
+        )
         self._positions: dict[Partition, Position] = {}
         self._gaps = Gaps()
         self._round = 0

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-HEADER: Final = 5
-"""Bytes of the header: a zero, and the number of the schema."""
+ID_BYTES: Final = 4
+"""Bytes of the number of a schema, behind a zero byte."""
 
 
 class UnreadableValue(ValueError):
     """A value is not what its format says; the text says why."""
 
 
-def schema_number(value: bytes) -> int:
-    """The number of a value's schema; raises UnreadableValue where it has no header."""
-    if len(value) < HEADER or value[0]:
+def without_header(value: bytes, id_bytes: int = ID_BYTES) -> tuple[int, bytes]:
+    """The number of a value's schema, and the value; raises UnreadableValue without a header."""
+    header = 1 + id_bytes
+    if len(value) < header or value[0]:
         raise UnreadableValue("it does not begin with the header of a schema registry")
-    return int.from_bytes(value[1:HEADER], "big")
-
-
-def without_number(value: bytes) -> bytes:
-    """What is behind the header; raises UnreadableValue where there is none."""
-    schema_number(value)
-    return value[HEADER:]
+    return int.from_bytes(value[1:header], "big"), value[header:]

@@ -22,8 +22,13 @@ class KafkaSource(KafkaOptions, MessageSource):
     `format` says what values are: `json` is an object; `text` (UTF-8) comes in a column `text`;
     `bytes` in a column `bytes`, as base64; `Avro(...)` and `Protobuf(...)` are records whose fields
     are columns. Beside its values each message has `_topic`, `_partition`, `_offset`, `_timestamp`
-    (UTC), `_key` as text (`_key_bytes`, base64, where it is none), and each header as
-    `_header.<name>`; fields take them by their `names`. In the raw table `_row` is the offset.
+    (UTC), `_key`, and each header as `_header.<name>`; fields take them by their `names`. In the
+    raw table `_row` is the offset.
+
+    `key_format` says what keys are: `text` is UTF-8 without zero bytes, and other keys come as
+    `_key_bytes`, base64, as all do by `bytes`; `int` and `long` as Java's serializers write them;
+    `uuid` in 16 bytes; `Avro(...)` and `Protobuf(...)`, of whose records each field is
+    `_key.<name>`. A message whose key is not of its format is quarantined.
 
     `start` counts for the first start alone: `earliest`, `latest`, a moment (the first messages
     with that timestamp or a later one), offsets by topic and partition, or those that a
@@ -92,4 +97,5 @@ class KafkaSource(KafkaOptions, MessageSource):
         from rivermark.ingest.source.kafka.reader import KafkaReader
 
         check_format(self.format)
+        check_format(self.key_format)
         return KafkaReader(self.name, self)

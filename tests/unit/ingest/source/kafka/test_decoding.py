@@ -14,6 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import UUID
 
 import fastavro
 import pytest
@@ -458,3 +459,74 @@ def test_what_a_descriptor_does_not_know_is_kept(tmp_path: Path) -> None:
     ):
         with pytest.raises(UnreadableValue, match=r"no shop\.Ride"):
             read(value)
+
+
+MILLIS = {"type": "long", "logicalType": "timestamp-millis"}
+MICROS = {"type": "long", "logicalType": "timestamp-micros"}
+FIXED = {"type": "fixed", "name": "Four", "size": 4}
+RESOLVED: list[tuple[Any, Any, Any, Any]] = [
+    ("long", MILLIS, 1_709_294_400_000, "2024-03-01T12:00:00Z"),
+    (MILLIS, "long", NOON, 1_709_294_400_000),
+    (MILLIS, MICROS, NOON, "2024-03-01T12:00:00Z"),
+    ("int", {"type": "int", "logicalType": "date"}, 19_783, "2024-03-01"),
+    ({"type": "int", "logicalType": "date"}, "long", date(2024, 3, 1), 19_783),
+    ("int", MILLIS, 86_400_000, "1970-01-02T00:00:00Z"),
+    ("bytes", DECIMAL, b"\x04\xe2", "12.50"),
+    (DECIMAL, "bytes", Decimal("12.50"), "BOI="),
+    (DECIMAL, {**DECIMAL, "precision": 12}, Decimal("12.50"), "12.50"),
+    (
+        FIXED,
+        {**FIXED, "logicalType": "decimal", "precision": 9, "scale": 2},
+        b"\0\0\4\xe2",
+        "12.50",
+    ),
+    ("string", {"type": "string", "logicalType": "uuid"}, "a" * 32, str(UUID("a" * 32))),
+    ("long", "double", 5, 5.0),
+    ("int", "float", 5, 5.0),
+    ("string", "bytes", "ü", "w7w="),
+    ("bytes", "string", "ü".encode(), "ü"),
+    ("int", "long", 5, 5),
+    ("string", "string", "x", "x"),
+]
+
+
+@pytest.mark.parametrize(("written", "wanted", "value", "found"), RESOLVED)
+@pytest.mark.parametrize("nullable", [False, True])
+def test_m049_logical_types_are_those_of_the_schema_that_a_record_is_read_as(
+    tmp_path: Path, written: Any, wanted: Any, value: Any, found: Any, nullable: bool
+) -> None:
+    def schema(kind: Any) -> dict[str, Any]:
+        many = {"type": "array", "items": kind}
+        if isinstance(kind, dict) and "name" in kind:
+            many = {"type": "array", "items": kind["name"]}
+        fields = [("v", ["null", kind] if nullable else kind), ("many", many)]
+        named = [{"name": name, "type": each} for name, each in fields]
+        return {"type": "record", "name": "R", "fields": named}
+
+    for number, kind in ((1, written), (2, wanted)):
+        (tmp_path / f"{number}.avsc").write_text(json.dumps(schema(kind)))
+    record = {"v": value, "many": [] if written is FIXED else [value]}
+    sent = header(1) + binary(record, schema(written))
+    read = Avro(registry=str(tmp_path), schema=str(tmp_path / "2.avsc"))
+    text = json_of(sent, read)
+    assert json.loads(text) == {"v": found, "many": [] if written is FIXED else [found]}
+    if nullable:
+        none = header(1) + binary({"v": None, "many": []}, schema(written))
+        assert json.loads(json_of(none, read)) == {"v": None, "many": []}
+    # By its own schema alone a record is what it was written as.
+    own = json.loads(json_of(sent, Avro(registry=str(tmp_path))))
+    alone = json.loads(json_of(sent[5:], Avro(schema=str(tmp_path / "1.avsc"))))
+    assert own == alone
+
+
+def test_m051_ids_of_schemas_have_eight_bytes_where_that_is_declared(folder: Path) -> None:
+    sent = b"\0" + (7).to_bytes(8, "big") + binary(RIDE)
+    assert json.loads(json_of(sent, Avro(registry=str(folder), id_bytes=8))) == AS_JSON
+    newer = Avro(registry=str(folder), schema=str(folder / "8.avsc"), id_bytes=8)
+    assert json.loads(json_of(sent, newer)) == {**AS_JSON, "tip": 3}
+    with pytest.raises(RivermarkError, match=r"the Avro schema 0, .* write id_bytes=8"):
+        json_of(sent, Avro(registry=str(folder)))
+    with pytest.raises(UnreadableValue, match="header"):
+        json_of(b"\0" + binary(RIDE)[:5], Avro(registry=str(folder), id_bytes=8))
+    with pytest.raises(DeclarationError, match="id_bytes"):
+        Avro(registry="schemas", id_bytes=5)  # type: ignore[arg-type]

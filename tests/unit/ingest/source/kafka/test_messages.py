@@ -6,11 +6,15 @@ import json
 from base64 import b64decode
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, cast
+from uuid import UUID
 
 import pytest
 from confluent_kafka import Message
 
+from rivermark import Avro
+from rivermark.ingest.source.kafka.formats import KeyFormat
 from rivermark.ingest.source.kafka.messages import payload_of
 from rivermark.ingest.source.kafka.reader import EPOCH, moment_of
 
@@ -157,3 +161,50 @@ def test_a_header_whose_name_is_no_text_is_quarantined_with_the_value() -> None:
     known, end = json.JSONDecoder().raw_decode(text)
     assert b64decode(known["_bytes"]) == b'{"id":1}'
     assert text[end:] == " the name of a header is no UTF-8"
+
+
+def with_key(key: bytes, kind: KeyFormat) -> Any:
+    return json.loads(payload_of(cast(Message, Sent(b"{}", named=key)), "json", "skip", kind))
+
+
+@pytest.mark.parametrize("number", [0, 1, 42, 127, 128, 255, 300, 70_000, -1, 2**31 - 1])
+def test_m011_keys_of_javas_serializers_are_numbers_of_their_format(number: int) -> None:
+    assert with_key(number.to_bytes(4, "big", signed=True), "int")["_key"] == number
+    key = number.to_bytes(8, "big", signed=True)
+    assert with_key(key, "long")["_key"] == number
+    for kind in ("bytes", "text") if number >= 0 else ("bytes",):
+        record = with_key(key, cast(KeyFormat, kind))
+        assert (b64decode(record["_key_bytes"]), "_key" in record) == (key, False)
+
+
+def test_m011_a_key_is_a_uuid_or_a_record_by_its_format(tmp_path: Path) -> None:
+    own = UUID(int=5)
+    assert with_key(own.bytes, "uuid")["_key"] == str(own)
+    fields = [{"name": "id", "type": "long"}, {"name": "area", "type": "string"}]
+    record = {"type": "record", "name": "Key", "fields": fields}
+    (tmp_path / "1.avsc").write_text(json.dumps(record))
+    (tmp_path / "2.avsc").write_text('"long"')
+    registry = Avro(registry=str(tmp_path))
+    sent = b"\0\0\0\0\1" + b"\x0a" + b"\x06Z\xc3\xbc"
+    found = with_key(sent, registry)
+    assert (found["_key.id"], found["_key.area"], "_key" in found) == (5, "Zü", False)
+    assert with_key(b"\0\0\0\0\2\x0a", registry)["_key"] == 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "why"),
+    [
+        ("long", b"\0\0\0\1", "4 bytes are no long"),
+        ("int", b"", "0 bytes are no int"),
+        ("uuid", b"a" * 36, "36 bytes are no uuid"),
+        (Avro(registry="nowhere"), b"x", "header of a schema registry"),
+    ],
+)
+def test_m011_a_key_that_is_not_of_its_format_costs_its_message(
+    kind: KeyFormat, key: bytes, why: str
+) -> None:
+    text = payload_of(cast(Message, Sent(b'{"id":1}', named=key)), "json", "skip", kind)
+    known, end = json.JSONDecoder().raw_decode(text)
+    assert b64decode(known["_key_bytes"]) == key
+    assert why in text[end:]
+    assert text.endswith('{"id":1}')
