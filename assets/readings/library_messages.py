@@ -5,20 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from rivermark import Contract, Field, Rule, readers
 
-
-def grouped_integer() -> readers.Reader:
-    """Whole numbers whose thousands may be set apart by a no-break space, as in 1 000."""
-    read = readers.integer(decimal_comma=True)
-
-    def without_marks(text: Column) -> Column:
-        return read(F.replace(text, F.lit("\N{NO-BREAK SPACE}"), F.lit("")))
-
-    return without_marks
+GROUPED_INTEGER: Final = readers.sql(
+    "replace(text, '\N{NO-BREAK SPACE}', '')", readers.integer(decimal_comma=True)
+)
+"""Reads whole numbers whose thousands may be set apart by a no-break space, as in 1 000."""
 
 
 def _measured(name: str, description: str) -> Field:
@@ -56,15 +48,15 @@ LIBRARY_MESSAGE: Final = Contract(
             "sequence",
             "int",
             required=True,
-            read=grouped_integer(),
+            read=GROUPED_INTEGER,
             description="The node's count of its messages; all nodes count in step.",
         ),
         _measured("temperature", "Degrees Celsius."),
         _measured("internal_temperature", "Degrees Celsius, of the node itself."),
         _measured("humidity", "Per cent."),
         _measured("voltage", "Volts of the battery."),
-        Field("par", "int", read=grouped_integer(), description="Light, raw."),
-        Field("tsr", "int", read=grouped_integer(), description="Light, raw."),
+        Field("par", "int", read=GROUPED_INTEGER, description="Light, raw."),
+        Field("tsr", "int", read=GROUPED_INTEGER, description="Light, raw."),
     ),
     event_time="event_time",
     # The first node was switched on that year: an earlier time is a clock that was not set.

@@ -30,10 +30,10 @@ from rivermark.ingest.executors import lines_on_executors
 from rivermark.ingest.late_rows import may_exceed
 from rivermark.ingest.lines import LINES, KnownSplits, read_numbered
 from rivermark.ingest.lookup_table import LookupTable
-from rivermark.ingest.parse.driver_parser import DriverParser
+from rivermark.ingest.parse.contract_parser import ContractParser, contract_faults
 from rivermark.ingest.parse.expressions import expression_faults
-from rivermark.ingest.parse.parser import Parser, is_record
-from rivermark.ingest.parse.rules import rule_faults
+from rivermark.ingest.parse.on_executors import parsed_on_executors
+from rivermark.ingest.parse.rules import column_rules_of
 from rivermark.ingest.spark_internals import engine_is_alive
 from rivermark.ingest.split_outcomes import INGEST_FILES, SplitOutcome, write_outcomes
 from rivermark.ingest.split_statistics import SplitStatistics
@@ -45,7 +45,15 @@ from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
 from rivermark.model.errors import DeclarationError, RecordsLost
 from rivermark.model.sink import Origin
-from rivermark.model.source import PIECE_BYTES, Piece, PlannedSplit, Records, SourceReader, placed
+from rivermark.model.source import (
+    PIECE_BYTES,
+    Columns,
+    Piece,
+    PlannedSplit,
+    Records,
+    SourceReader,
+    placed,
+)
 from rivermark.model.stream import Ingest
 
 COLLECTED_BYTES: Final = 48 << 20
@@ -91,12 +99,11 @@ class Admission:
         self._lake = lake
         self._source = source
         try:
-            self._parser = Parser(ingest.contract, ingest.source.delimiter)
+            self._parser = ContractParser(ingest.contract, ingest.source.delimiter)
         except DeclarationError:
-            for fault in rule_faults(ingest.name, ingest.contract):
+            for fault in contract_faults(ingest.name, ingest.contract):
                 raise fault from None
             raise
-        self._driver_parser = DriverParser(spark, self._parser)
         for table in (*ingest.tables, INGEST_FILES):
             create_table(lake, table)
         self._raw = TableWriter(lake, ingest.raw, origin)
@@ -207,7 +214,7 @@ class Admission:
                 return ReadBatch(ready, rows, statistics, unreadable, now)
 
     def _refuse_expressions(self) -> None:
-        """Raise DeclarationError where a rule or reader of the contract is no expression."""
+        """Raise DeclarationError where a rule of the contract is no expression."""
         for fault in expression_faults(self._spark, self.ingest.name, self.ingest.contract):
             raise fault
 
@@ -220,13 +227,10 @@ class Admission:
         names = F.coalesce(F.sum(F.octet_length("_columns")), F.lit(0))
         if self._is_small(ready) and lines.agg(names).collect()[0][0] <= MOST_HELD:
             numbered = lines.withColumn("_head", F.lit(None).cast("string"))
-            parsed = self._driver_parser.parse(numbered.toArrow())
-            rows, statistics = counted(ArrowBatch(parsed, self.ingest))
+            rows, statistics = counted(self._arrow_batch(numbered.toArrow()))
         else:
-            places = {"_record": F.lit(True), "_part": F.lit(0), "_mid": F.col("_row")}
-            rows, statistics = counted(
-                SparkBatch(self._parser.parse(lines.withColumns(places)), self.ingest)
-            )
+            places = {"_head": F.lit(None).cast("string"), "_part": F.lit(0), "_mid": F.col("_row")}
+            rows, statistics = counted(self._spark_batch(lines.withColumns(places)))
         return ReadBatch(ready, rows, statistics, decision.unreadable, decision.at)
 
     def _parse(
@@ -238,13 +242,12 @@ class Admission:
         if not on_spark and sum(piece.weight for piece in pieces) <= self.collected_bytes:
             parsed = self._parsed_in_driver(pieces, known)
             if parsed is not None:
-                return counted(ArrowBatch(parsed, self.ingest))
+                return counted(parsed)
         lines = lines_on_executors(self._spark, pieces, known)
-        places = {"_record": is_record(), "_part": F.lit(0), "_mid": F.col("_row")}
-        rows = self._parser.parse(lines.withColumns(places))
-        return counted(SparkBatch(rows, self.ingest))
+        places = {"_part": F.lit(0), "_mid": F.col("_row")}
+        return counted(self._spark_batch(lines.withColumns(places)))
 
-    def _parsed_in_driver(self, pieces: Sequence[Piece], known: KnownSplits) -> pa.Table | None:
+    def _parsed_in_driver(self, pieces: Sequence[Piece], known: KnownSplits) -> ArrowBatch | None:
         """The lines of pieces that are read in the driver; None where they are too many for it."""
         read: list[Records] = []
         held = 0
@@ -254,7 +257,7 @@ class Admission:
                 return None
             read.append(records)
         lines = pa.concat_tables([LINES.empty_table(), *map(known.lines, read)])
-        return self._driver_parser.parse(lines, placed((r.rows.num_rows, r.columns) for r in read))
+        return self._arrow_batch(lines, placed((r.rows.num_rows, r.columns) for r in read))
 
     def _is_head(self, split: PlannedSplit) -> bool:
         """Whether a CSV header has all required columns.
@@ -263,6 +266,13 @@ class Admission:
         first record of a file that has none.
         """
         return self._parser.can_admit(json.loads(split.columns or "[]"))
+
+    def _arrow_batch(self, lines: pa.Table, known: Sequence[Columns] = ()) -> ArrowBatch:
+        parsed = self._parser.parse(lines, known)
+        return ArrowBatch(column_rules_of(self._spark, parsed, self.ingest.contract), self.ingest)
+
+    def _spark_batch(self, lines: DataFrame) -> SparkBatch:
+        return SparkBatch(parsed_on_executors(self._parser, lines), self.ingest)
 
     def _parse_alone(self, split: PlannedSplit, now: datetime) -> None:
         rows, _ = self._parse([split], now, on_spark=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from rivermark.model.contract import META, landing_time
+from rivermark.model.contract import META
 from rivermark.model.ingest import Ingest
+from rivermark.model.reader import LandingTime
 from rivermark.model.table import Table
 
 Columns = list[tuple[str, str]]
@@ -23,7 +24,7 @@ def ingest_lineage(ingest: Ingest, table: Table) -> dict[str, Columns]:
     raw = ingest.raw.name
     place: dict[str, Columns] = {column.name: [(raw, column.name)] for column in META}
     fields: dict[str, Columns] = {
-        field.name: [(raw, "_landed_at" if field.read is landing_time else "payload")]
+        field.name: [(raw, "_landed_at" if isinstance(field.read, LandingTime) else "payload")]
         for field in ingest.contract.fields
     }
     if table.name == ingest.quarantine.name:

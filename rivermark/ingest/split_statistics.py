@@ -9,7 +9,7 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from rivermark.ingest.parse.rules import PROBLEMS
+from rivermark.ingest.parse.problems import PROBLEMS
 from rivermark.ingest.watermark import utc
 
 

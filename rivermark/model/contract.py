@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     DataType,
@@ -25,8 +24,9 @@ from rivermark.model.columns import TextOr
 from rivermark.model.ddl import data_type
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
-from rivermark.model.field_readers import Reader, has_reader
+from rivermark.model.field_readers import has_reader, reader_for
 from rivermark.model.nearest import did_you_mean
+from rivermark.model.reader import ANY, LandingTime, Reader
 
 FLAGS: Final = "flags"
 RESERVED: Final = ("flags", "payload")
@@ -59,7 +59,8 @@ class Field:
     or empty is quarantined, and so is one with a text that cannot be read as `type`: no value turns
     null in silence. A text field gets what the source wrote: numbers, lists and objects in JSON to
     the character. `read` replaces the reader chosen by type (rivermark.model.field_readers).
-    `nulls` are the words that mean "no value"; by default only the empty text, so 'NA' is text.
+    `nulls` are words that mean "no value", beside the empty text, which always does; 'NA' is a text
+    unless it is named here.
     """
 
     name: str
@@ -67,8 +68,27 @@ class Field:
     names: tuple[str, ...] = ()
     required: bool = False
     read: Reader | None = None
-    nulls: tuple[str, ...] = ("",)
+    nulls: tuple[str, ...] = ()
     description: str = ""
+
+    @property
+    def reader(self) -> Reader:
+        """What reads the field's texts.
+
+        Raises:
+            DeclarationError: the field's type has no reader, or `read` is one of another type.
+        """
+        if self.read is None and not has_reader(self.type):
+            kind = self.type.simpleString()
+            raise DeclarationError(f"field '{self.name}': no reader for {kind}; give `read`")
+        reader = self.read or reader_for(self.type)
+        fitted = reader.fitted(self.type)
+        if fitted is None:
+            reads = "single values" if reader.type == ANY else reader.type.simpleString()
+            raise DeclarationError(
+                f"field '{self.name}' is {self.type.simpleString()}, and its reader reads {reads}"
+            )
+        return fitted
 
 
 @declared("rule")
@@ -90,9 +110,7 @@ class Rule:
     description: str
 
 
-def landing_time(_: Column) -> Column:
-    """A reader that takes no text: the moment at which the row's split was planned."""
-    return F.col("_landed_at")
+LANDING_TIME: Final = LandingTime(TimestampType())
 
 
 @declared("contract")
@@ -123,7 +141,7 @@ class Contract:
 
     def __post_init__(self) -> None:
         if self.event_time == LANDED_AT and all(f.name != LANDED_AT for f in self.fields):
-            landed = Field(LANDED_AT, TimestampType(), required=True, read=landing_time)
+            landed = Field(LANDED_AT, TimestampType(), required=True, read=LANDING_TIME)
             object.__setattr__(self, "fields", (*self.fields, landed))
         names = [f.name for f in self.fields]
         if len({n.lower() for n in names}) != len(names):
@@ -136,10 +154,7 @@ class Contract:
                     f"field '{f.name}': no column of the engine can have that name; give another "
                     "one, and this one in `names`"
                 )
-            if f.read is None and not has_reader(f.type):
-                raise DeclarationError(
-                    f"field '{f.name}': no reader for {f.type.simpleString()}; give `read`"
-                )
+            f.reader  # noqa: B018 - refuses what cannot be read
         if not self.fields:
             raise DeclarationError(
                 "this contract has no `fields`: name at least its event time, as in "
@@ -196,7 +211,9 @@ class Contract:
     @property
     def by_landing(self) -> bool:
         """Whether the records have no time of their own, and that of their landing counts."""
-        return any(f.name == self.event_time and f.read is landing_time for f in self.fields)
+        return any(
+            f.name == self.event_time and isinstance(f.read, LandingTime) for f in self.fields
+        )
 
     def columns(self) -> StructType:
         """The fields as columns, all nullable."""

@@ -1,13 +1,13 @@
-"""How the text of a value becomes a typed one: every reader returns null for what it cannot read.
+"""How the text of a value becomes a typed one: by a reader for each type, or one of a field's own.
 
-Readers expect a Spark session whose time zone is UTC, as rivermark.runtime.spark.session makes it.
-They never raise, although Spark 4 is ANSI by default: a row whose text fails is quarantined.
+No reader raises for a text: a row whose text cannot be read is quarantined.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+from dataclasses import dataclass
+from typing import Final
+
 from pyspark.sql.types import (
     BooleanType,
     DataType,
@@ -21,17 +21,18 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark.model.number_readers import decimal, integer, number
-from rivermark.model.reader import NamedReader, Reader
-from rivermark.model.time_readers import (
-    epoch_millis,
-    local_timestamp,
-    names_instant,
-    utc_timestamp,
+from rivermark.model.number_readers import (
+    DecimalReader,
+    IntegerReader,
+    NumberReader,
+    decimal,
+    integer,
+    number,
 )
+from rivermark.model.reader import ANY, Reader, SqlReader, ValueReader
+from rivermark.model.time_readers import epoch_millis, local_timestamp, utc_timestamp
 
 __all__ = [
-    "NamedReader",
     "Reader",
     "boolean",
     "decimal",
@@ -39,27 +40,49 @@ __all__ = [
     "has_reader",
     "integer",
     "local_timestamp",
-    "names_instant",
     "number",
     "reader_for",
+    "sql",
     "utc_timestamp",
 ]
 
+TRUE: Final = ("true", "t", "yes", "y", "1")
+FALSE: Final = ("false", "f", "no", "n", "0")
 
-def reader_for(kind: DataType) -> Reader:
+
+@dataclass(frozen=True)
+class TextReader(ValueReader):
+    """The text itself."""
+
+    def value(self, text: str) -> str:
+        """The text."""
+        return text
+
+
+@dataclass(frozen=True)
+class BooleanReader(ValueReader):
+    """Words for true and false."""
+
+    def value(self, text: str) -> bool | None:
+        """The truth that a word means."""
+        word = text.strip(" ").lower()
+        return True if word in TRUE else False if word in FALSE else None
+
+
+def reader_for(kind: DataType) -> ValueReader:
     """The reader of a type where a field names none.
 
     Raises:
         TypeError: for a type without a reader.
     """
     if isinstance(kind, StringType):
-        return NamedReader("text", kind, lambda text: text)
+        return TextReader(kind)
     if isinstance(kind, ShortType | IntegerType | LongType):
-        return integer(kind)
+        return IntegerReader(kind)
     if isinstance(kind, DecimalType):
-        return decimal(kind.precision, kind.scale)
+        return DecimalReader(kind)
     if isinstance(kind, DoubleType | FloatType):
-        return number(kind)
+        return NumberReader(kind)
     if isinstance(kind, BooleanType):
         return boolean()
     if isinstance(kind, TimestampType):
@@ -68,7 +91,7 @@ def reader_for(kind: DataType) -> Reader:
 
 
 def has_reader(kind: DataType) -> bool:
-    """Whether `reader_for` knows the type."""
+    """Returns True if `reader_for` knows the type."""
     try:
         reader_for(kind)
     except TypeError:
@@ -76,13 +99,19 @@ def has_reader(kind: DataType) -> bool:
     return True
 
 
-def boolean() -> Reader:
+def boolean() -> BooleanReader:
     """true/false, t/f, yes/no, y/n, 1/0 in any letter case."""
+    return BooleanReader(BooleanType())
 
-    def read(text: Column) -> Column:
-        word = F.lower(F.trim(text))
-        return F.when(word.isin("true", "t", "yes", "y", "1"), F.lit(True)).when(
-            word.isin("false", "f", "no", "n", "0"), F.lit(False)
-        )
 
-    return NamedReader("boolean", BooleanType(), read)
+def sql(expression: str, then: ValueReader | None = None) -> SqlReader:
+    r"""A reader of your own: an expression in SQL over the column `text`, the text of the value.
+
+    Its value is cast to the field's type; with `then` it is a text, which that reader reads. A text
+    for which it is null, or fails, cannot be read. It is evaluated once for each different text.
+
+        Field("paid", "int", read=readers.sql("CASE lower(text) WHEN 'card' THEN 1 END"))
+        Field("id", "long", read=readers.sql(r"regexp_extract(text, 'id=(\d+)', 1)",
+                                             then=readers.integer()))
+    """
+    return SqlReader(ANY, expression, then)

@@ -10,76 +10,142 @@ mean a thousand.
 
 from __future__ import annotations
 
-from typing import Final
+import math
+import re
+from dataclasses import dataclass, replace
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Final, Self
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DecimalType, DoubleType, FloatType, LongType
+import pyarrow as pa
+from pyspark.sql.types import (
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+)
 
-from rivermark.model.reader import NamedReader, Reader
+from rivermark.model.errors import DeclarationError
+from rivermark.model.reader import ValueReader
 
 LONGEST_NUMBER: Final = 400
-"""Characters of a number: a double written out in full has up to 330. A text of two million digits
-took 100 seconds to be turned down: the cost grows with its square."""
-LARGEST: Final[dict[type[DataType], float]] = {
-    DoubleType: 1.7976931348623157e308,
-    FloatType: 3.4028234663852886e38,
-}
+"""Characters of a number: a double written out in full has up to 330."""
+NUMBER: Final = r"[+-]?(?:[0-9]+(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]{{1,3}})?"
+DIGITS: Final = r"[+-]?[0-9]+"
+POINT_AND_ZEROS: Final = r"[+-]?[0-9]*\.0*"
+UP_TO_19_DIGITS: Final = r"[+-]?(?=[0-9.]{1,20}[eE])(?:[0-9]{1,19}\.?[0-9]*|\.[0-9]+)[eE]"
+MOST_DIGITS: Final = 38
+"""Digits before the point of a decimal that is looked at, zeros that an exponent adds included."""
 
-_NUMBER: Final = r"^[+-]?(?:[0-9]+(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]{{1,3}})?\z"
-_DIGITS: Final = r"^[+-]?[0-9]+\z"
-_POINT_AND_ZEROS: Final = r"^[+-]?[0-9]*\.0*\z"
-_UP_TO_19_DIGITS: Final = r"^[+-]?(?=[0-9.]{1,20}[eE])(?:[0-9]{1,19}\.?[0-9]*|\.[0-9]+)[eE]"
-_ZERO: Final = r"^[+-]?[0.]+[eE]"
+_POINT, _COMMA = (re.compile(NUMBER.format(point=point)) for point in (r"\.", ","))
+_DIGITS, _POINT_AND_ZEROS = re.compile(DIGITS), re.compile(POINT_AND_ZEROS)
+_UP_TO_19_DIGITS: Final = re.compile(UP_TO_19_DIGITS)
+_EXACT: Final = Context(prec=2 * LONGEST_NUMBER + 2000)
+_BITS: Final[dict[type[DataType], int]] = {ShortType: 16, IntegerType: 32, LongType: 64}
 
 
-def integer(kind: DataType | None = None, *, decimal_comma: bool = False) -> Reader:
+def number_text(text: str, *, decimal_comma: bool) -> str | None:
+    """The text of a number with its decimal point, without spaces around; None for any other."""
+    plain = text.strip(" ")
+    pattern = _COMMA if decimal_comma else _POINT
+    if len(plain) > LONGEST_NUMBER or pattern.fullmatch(plain) is None:
+        return None
+    return plain.replace(",", ".")
+
+
+@dataclass(frozen=True)
+class IntegerReader(ValueReader):
+    """Whole numbers."""
+
+    decimal_comma: bool = False
+
+    def fitted(self, kind: DataType) -> Self | None:
+        """Returns the reader for a field of whole numbers."""
+        return replace(self, type=kind) if type(kind) in _BITS else None
+
+    def value(self, text: str) -> int | None:
+        """The whole number that a text means."""
+        plain = number_text(text, decimal_comma=self.decimal_comma)
+        whole = None if plain is None else _whole(plain)
+        if whole is None:
+            return None
+        bound = 1 << (_BITS[type(self.type)] - 1)
+        return whole if -bound <= whole < bound else None
+
+
+def _whole(plain: str) -> int | None:
+    if _DIGITS.fullmatch(plain):
+        return int(plain)
+    if not (_POINT_AND_ZEROS.fullmatch(plain) or _UP_TO_19_DIGITS.match(plain)):
+        return None
+    exact = Decimal(plain)
+    # Looked at first: a large exponent makes a number of very many digits.
+    if exact.adjusted() >= MOST_DIGITS:
+        return None
+    return int(exact) if exact == exact.to_integral_value() else None
+
+
+@dataclass(frozen=True)
+class DecimalReader(ValueReader):
+    """Exact decimals."""
+
+    type: DecimalType
+    decimal_comma: bool = False
+
+    def value(self, text: str) -> Decimal | None:
+        """The decimal that a text means, rounded half up."""
+        plain = number_text(text, decimal_comma=self.decimal_comma)
+        if plain is None or (exact := Decimal(plain)).adjusted() >= MOST_DIGITS:
+            return None
+        rounded = exact.quantize(Decimal(1).scaleb(-self.type.scale), ROUND_HALF_UP, _EXACT)
+        if not rounded:
+            return Decimal(0)
+        most = self.type.precision - self.type.scale
+        return rounded if rounded.adjusted() < most else None
+
+
+@dataclass(frozen=True)
+class NumberReader(ValueReader):
+    """Doubles and floats."""
+
+    decimal_comma: bool = False
+
+    def fitted(self, kind: DataType) -> Self | None:
+        """Returns the reader for a field of floating-point numbers."""
+        return replace(self, type=kind) if isinstance(kind, DoubleType | FloatType) else None
+
+    def value(self, text: str) -> float | None:
+        """The number nearest to what a text means."""
+        plain = number_text(text, decimal_comma=self.decimal_comma)
+        if plain is None:
+            return None
+        # Rounded once: the float nearest to a double may be another one.
+        is_single = isinstance(self.type, FloatType)
+        number: float = pa.scalar(plain).cast(pa.float32()).as_py() if is_single else float(plain)
+        return number if math.isfinite(number) else None
+
+
+def integer(kind: DataType | None = None, *, decimal_comma: bool = False) -> IntegerReader:
     """Whole numbers, also when a source wrote them as '2.0' or '2e3'; '2.5' is not one.
 
     Of numbers with an exponent, those of up to 19 digits before it.
     """
-    kind = kind or LongType()
-
-    def read(text: Column) -> Column:
-        plain = number_text(text, decimal_comma=decimal_comma)
-        # Exact: the nonzero digits of a value that is rounded here lie below a tenth.
-        exact = plain.try_cast(DecimalType(38, 19))
-        is_exact = plain.rlike(_POINT_AND_ZEROS) | (
-            plain.rlike(_UP_TO_19_DIGITS) & ((exact != 0) | plain.rlike(_ZERO))
-        )
-        # The remainder, because floor overflows (and raises) next to the largest decimals.
-        return F.when(plain.rlike(_DIGITS), plain.try_cast(kind)).when(
-            is_exact & (exact % 1 == 0), exact.try_cast(kind)
-        )
-
-    return NamedReader("integer", kind, read, decimal_comma)
+    reader = IntegerReader(LongType(), decimal_comma).fitted(kind or LongType())
+    if reader is None:
+        raise DeclarationError(f"readers.integer: {kind} is no type of whole numbers")
+    return reader
 
 
-def decimal(precision: int = 12, scale: int = 2, *, decimal_comma: bool = False) -> Reader:
+def decimal(precision: int = 12, scale: int = 2, *, decimal_comma: bool = False) -> DecimalReader:
     """Exact decimals, rounded half up to `scale`; what needs more digits before it is not read."""
-
-    def read(text: Column) -> Column:
-        plain = number_text(text, decimal_comma=decimal_comma)
-        return plain.try_cast(DecimalType(precision, scale))
-
-    return NamedReader("decimal", DecimalType(precision, scale), read, decimal_comma)
+    return DecimalReader(DecimalType(precision, scale), decimal_comma)
 
 
-def number(kind: DataType | None = None, *, decimal_comma: bool = False) -> Reader:
-    """Doubles (or floats); what is beyond the largest one is not read."""
-    kind = kind or DoubleType()
-    largest = LARGEST[type(kind)]
-
-    def read(text: Column) -> Column:
-        value = number_text(text, decimal_comma=decimal_comma).try_cast(DoubleType())
-        return F.when(F.abs(value) <= largest, value).cast(kind)
-
-    return NamedReader("number", kind, read, decimal_comma)
-
-
-def number_text(text: Column, *, decimal_comma: bool = False) -> Column:
-    """The text of a number with its decimal point, without spaces around; null for any other."""
-    plain = F.trim(text)
-    pattern = _NUMBER.format(point="," if decimal_comma else r"\.")
-    is_number = (F.length(plain) <= LONGEST_NUMBER) & plain.rlike(pattern)
-    return F.when(is_number, F.translate(plain, ",", ".") if decimal_comma else plain)
+def number(kind: DataType | None = None, *, decimal_comma: bool = False) -> NumberReader:
+    """Doubles (or floats), the nearest to the text; what is beyond the largest one is not read."""
+    reader = NumberReader(DoubleType(), decimal_comma).fitted(kind or DoubleType())
+    if reader is None:
+        raise DeclarationError(f"readers.number: {kind} is no type of floating-point numbers")
+    return reader

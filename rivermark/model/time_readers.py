@@ -10,117 +10,124 @@ zones each, and `CET` in July is an hour away from what the clocks there show.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-from pyspark.sql.types import TimestampType
+from pyspark.sql.types import LongType, TimestampType
 
-from rivermark.model.errors import DeclarationError
 from rivermark.model.names import check_zone
-from rivermark.model.number_readers import integer
-from rivermark.model.reader import NamedReader, Reader
+from rivermark.model.number_readers import IntegerReader
+from rivermark.model.reader import Micros, ValueReader
+from rivermark.model.time_formats import TimeFormat, time_format
+from rivermark.model.zones import OFFSET, Offset, instant_of, micros_of, zone_of
 
-_WALL: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?"
-_OFFSET: Final = r"[+-][0-9]{1,2}(?::?[0-9]{2}){0,2}"
-_ZONE: Final = (
-    rf" ?(?:[Zz]|(?:UTC|UT|GMT)?{_OFFSET}|UTC|UT|GMT|EST|MST|HST|[A-Z][A-Za-z]+/[A-Za-z0-9_+/-]+)"
+WALL: Final = (
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
 )
-_SPARK_ZONE: Final = re.compile(
-    rf"Z|UT|(?:UTC|UT|GMT)?{_OFFSET}"
-    "|ACT|AET|AGT|ART|AST|BET|BST|CAT|CNT|CST|CTT|EAT|ECT|IET|IST|JST|MIT|NET|NST|PLT|PNT|PRT|PST"
-    "|SST|VST"
+ZONE: Final = (
+    rf" ?([Zz]|(?:UTC|UT|GMT)?{OFFSET}|UTC|UT|GMT|EST|MST|HST|[A-Z][A-Za-z]+/[A-Za-z0-9_+/-]+)"
 )
-"""Zones that Spark knows and the time zone database does not: java.time.ZoneId.SHORT_IDS, too."""
-_WALL_TIME: Final = _WALL + r"\z"
-_INSTANT: Final = _WALL + _ZONE + r"\z"
-_ZONE_LETTERS: Final = re.compile(r"[VzOXxZ]")
-_LITERALS: Final = re.compile(r"'([^']*)'")
 FIRST_MILLIS, LAST_MILLIS = -62_135_596_800_000, 253_402_300_799_999
-"""The years 1 to 9999 in milliseconds since 1970; far beyond them the conversion itself raises."""
+"""The years 1 to 9999 in milliseconds since 1970."""
 FEWEST_MILLIS: Final = 10_000_000_000
+_ISO: Final = re.compile(f"{WALL}(?:{ZONE})?")
+_WHOLE: Final = IntegerReader(LongType())
 
 
-def utc_timestamp() -> Reader:
+def iso_time(plain: str, zone: Offset | None) -> Micros | None:
+    """The instant of an ISO-8601 text; one without a zone is in `zone`.
+
+    Digits below a microsecond are cut off.
+    """
+    match = _ISO.fullmatch(plain)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second, fraction, named = match.groups()
+    wall = micros_of(
+        int(year), int(month), int(day), int(hour), int(minute), int(second or 0), fraction or ""
+    )
+    of_text = zone if named is None else zone_of(named)
+    return None if wall is None or of_text is None else instant_of(wall, of_text)
+
+
+@dataclass(frozen=True)
+class InstantReader(ValueReader):
+    """ISO-8601 times, in UTC where they have no zone."""
+
+    def value(self, text: str) -> Micros | None:
+        """The instant that a text names."""
+        return iso_time(text.strip(" "), 0)
+
+
+@dataclass(frozen=True)
+class WallReader(ValueReader):
+    """Wall-clock times of a zone."""
+
+    zone: str
+    formats: tuple[TimeFormat, ...] = ()
+
+    def value(self, text: str) -> Micros | None:
+        """The instant at which the clock shows what a text says."""
+        zone = zone_of(self.zone)
+        plain = text.strip(" ")
+        instant = iso_time(plain, zone)
+        if not self.formats:
+            return instant
+        if instant is not None and names_instant(plain):
+            return instant
+        for each in self.formats:
+            if (read := each.read(plain)) is not None:
+                wall, own = read
+                named = zone if own is None else own
+                return None if named is None else instant_of(wall, named)
+        return None
+
+
+@dataclass(frozen=True)
+class MillisReader(ValueReader):
+    """Milliseconds since 1970."""
+
+    def value(self, text: str) -> Micros | None:
+        """The instant of a number of milliseconds."""
+        millis = _WHOLE.value(text)
+        if millis is None or not FIRST_MILLIS <= millis <= LAST_MILLIS:
+            return None
+        return None if -FEWEST_MILLIS < millis < FEWEST_MILLIS else millis * 1000
+
+
+def names_instant(text: str) -> bool:
+    """Returns True if an ISO-8601 time carries a zone, and so names an instant by itself."""
+    match = _ISO.fullmatch(text.strip(" "))
+    return match is not None and match[8] is not None
+
+
+def utc_timestamp() -> InstantReader:
     """ISO-8601 instants; a text without a zone is taken as UTC. Digits below a microsecond go."""
-
-    def read(text: Column) -> Column:
-        plain = F.trim(text)
-        known = plain.rlike(_WALL_TIME) | names_instant(text)
-        return F.when(known, _cast(plain))
-
-    return NamedReader("instant", TimestampType(), read)
+    return InstantReader(TimestampType())
 
 
-def local_timestamp(zone: str, *formats: str) -> Reader:
+def local_timestamp(zone: str, *formats: str) -> WallReader:
     """Wall-clock times of `zone`, as UTC instants.
 
-    `formats` are Spark datetime patterns, tried in turn; without any, ISO-8601 local times. A wall
+    `formats` are datetime patterns such as `dd.MM.yyyy HH:mm`
+    (rivermark.model.time_formats), tried in turn; without any, ISO-8601 local times. A wall
     time that a clock change makes ambiguous is taken as the earlier instant (summer time); one that
     the change skips is moved forward by the length of the gap (java.time.ZonedDateTime.ofLocal). A
     text that carries a zone is read as the instant it names, whether in ISO-8601 or by a format.
 
     Raises:
-        DeclarationError: a zone that is none, or a format whose zone is optional, so that its times
-            are of two kinds.
+        DeclarationError: a zone that is none, a format of other letters, or one whose zone is
+            optional, so that its times are of two kinds.
     """
-    if not _SPARK_ZONE.fullmatch(zone):
+    if zone_of(zone) is None:
         check_zone("local_timestamp", zone)
-    zoned = [_is_zoned(pattern) for pattern in formats]
-
-    def read(text: Column) -> Column:
-        plain = F.trim(text)
-        times = [F.when(names_instant(text), _cast(plain))]
-        for pattern, is_instant in zip(formats, zoned, strict=True):
-            time = F.try_to_timestamp(plain, F.lit(pattern))
-            times.append(time if is_instant else F.to_utc_timestamp(time, zone))
-        if not formats:
-            wall = F.when(plain.rlike(_WALL_TIME), plain.try_cast(TimestampType()))
-            times.append(F.to_utc_timestamp(wall, zone))
-        return F.coalesce(*times)
-
-    return read if formats else NamedReader("wall", TimestampType(), read, zone=zone)
+    return WallReader(TimestampType(), zone, tuple(map(time_format, formats)))
 
 
-def names_instant(text: Column) -> Column:
-    """Whether the text of an ISO-8601 time carries a zone, and so names an instant by itself."""
-    return F.trim(text).rlike(_INSTANT)
-
-
-def _cast(plain: Column) -> Column:
-    """The instant of an ISO-8601 text.
-
-    A small z, which RFC 3339 allows, and a zone behind a minute are nothing to Spark's cast.
-    """
-    capital = F.regexp_replace(plain, "(?<=[0-9 ])z$", "Z")
-    complete = F.regexp_replace(capital, "^(.{16})(?= ?[^ :])", "$1:00")
-    is_rare = plain.endswith("z") | ~plain.substr(17, 1).isin(":", "")
-    return F.when(is_rare, complete).otherwise(plain).try_cast(TimestampType())
-
-
-def _is_zoned(pattern: str) -> bool:
-    """Whether times of a Spark datetime pattern name their zone, by letters or as a literal."""
-    letters = _LITERALS.sub("", pattern)
-    if any(_ZONE_LETTERS.search(part) for part in re.findall(r"\[([^\]]*)", letters)):
-        raise DeclarationError(
-            f"format '{pattern}': a zone in brackets may be missing; give a format with the zone "
-            "and one without"
-        )
-    literals = {literal.strip().upper() for literal in _LITERALS.findall(pattern)}
-    return bool(_ZONE_LETTERS.search(letters) or literals & {"Z", "UTC", "GMT"})
-
-
-def epoch_millis() -> Reader:
+def epoch_millis() -> MillisReader:
     """Milliseconds since 1970-01-01T00:00Z, of the years 1 to 9999; others are not read.
 
     Nor are those within 115 days of 1970, of up to ten digits: they are seconds, of any year from
     1653 to 2286.
     """
-
-    def read(text: Column) -> Column:
-        millis = integer()(text)
-        in_seconds = millis.between(1 - FEWEST_MILLIS, FEWEST_MILLIS - 1)
-        is_moment = millis.between(FIRST_MILLIS, LAST_MILLIS) & ~in_seconds
-        return F.timestamp_millis(F.when(is_moment, millis))
-
-    return NamedReader("millis", TimestampType(), read)
+    return MillisReader(TimestampType())

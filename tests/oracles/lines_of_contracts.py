@@ -8,18 +8,15 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from rivermark import Contract, Field, Rule, readers
 
 WORDS: Final = {"card": 1, "cash": 2}
 
 
-def payment(text: Column) -> Column:
-    """A reader of the contract's own: a word, or nothing."""
-    word = F.lower(F.trim(text))
-    return F.when(word == "card", F.lit(1)).when(word == "cash", F.lit(2))
+PAYMENT: Final = readers.sql(
+    "CASE lower(trim(text, ' ')) WHEN 'card' THEN 1 WHEN 'cash' THEN 2 END"
+)
+"""A reader of the contract's own: a word, or nothing."""
 
 
 SUMMER: Final = (
@@ -37,15 +34,15 @@ EVERYTHING: Final = Contract(
         Field("comma", "decimal(8,2)", read=readers.decimal(8, 2, decimal_comma=True)),
         Field("ratio", "double", required=True),
         Field("single", "float"),
-        Field("flag", "boolean", nulls=("", "-")),
+        Field("flag", "boolean", nulls=("-",)),
         Field("at", "timestamp", required=True),
         Field("wall", "timestamp", read=readers.local_timestamp("America/New_York")),
         Field("berlin", "timestamp", read=readers.local_timestamp("Europe/Berlin")),
         Field("tick", "timestamp", read=readers.epoch_millis()),
         Field("text", "string", required=True),
-        Field("note", "string", nulls=("", "NA", "-1", "n/a")),
-        Field("code", "int", nulls=("", "-1", "0.0")),
-        Field("paid", "int", read=payment),
+        Field("note", "string", nulls=("NA", "-1", "n/a")),
+        Field("code", "int", nulls=("-1", "0.0")),
+        Field("paid", "int", read=PAYMENT),
         Field("narrow", "int", read=readers.integer()),
         Field("text_again", "string", ("text",)),
     ),

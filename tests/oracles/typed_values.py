@@ -1,55 +1,34 @@
-"""What the lane types, held to what Python's own readers make of the cutter's texts."""
+"""Typed lines, held to what Python's own readers make of the cutter's texts."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.types import DecimalType
+from pyspark.sql.types import FloatType
 
-from rivermark import Contract, readers
+from rivermark import Contract
 from rivermark.ingest.parse.cutter import MALFORMED
-from rivermark.ingest.parse.lane.lane import Lane, Typed
-from rivermark.ingest.parse.lane.readers import lane_of, zones_of
-from rivermark.ingest.parse.lane.zones import Change, Zone
-from rivermark.ingest.parse.parser import spelled
+from rivermark.ingest.parse.field_column import field_columns
+from rivermark.ingest.parse.typed_read import Typed, TypedRead
+from rivermark.model.field_readers import BooleanReader, TextReader
+from rivermark.model.number_readers import DecimalReader, IntegerReader, NumberReader
+from rivermark.model.reader import Reader, SqlReader
+from rivermark.model.time_readers import MillisReader, WallReader
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def at(text: str) -> int:
-    return int(datetime.fromisoformat(text).timestamp())
-
-
-ZONES = {
-    "America/New_York": Zone(
-        at("2024-01-01T00:00Z"),
-        at("2025-01-01T00:00Z"),
-        -5 * 3600,
-        [
-            Change(at("2024-03-10T07:00Z"), -5 * 3600, -4 * 3600),
-            Change(at("2024-11-03T06:00Z"), -4 * 3600, -5 * 3600),
-        ],
-    ),
-    "Europe/Berlin": Zone(
-        at("2024-01-01T00:00Z"),
-        at("2025-01-01T00:00Z"),
-        3600,
-        [
-            Change(at("2024-03-31T01:00Z"), 3600, 7200),
-            Change(at("2024-10-27T01:00Z"), 7200, 3600),
-        ],
-    ),
-}
-
-
-def lane(contract: Contract, delimiter: str = ",") -> Lane:
-    assert zones_of(contract) <= ZONES.keys()
-    return lane_of(contract, [spelled(f) for f in contract.fields], delimiter, ZONES)
+def typed_read(contract: Contract, delimiter: str = ",") -> TypedRead:
+    """What types the plain lines of a contract."""
+    return TypedRead(field_columns(contract), delimiter, contract.max_row_bytes)
 
 
 def arrays(
@@ -64,47 +43,41 @@ def arrays(
     )
 
 
-def value_in(read: readers.NamedReader, text: str) -> Any:
+def value_in(read: Reader, text: str) -> Any:
     """What a plain text means, by Python's own readers."""
-    match read.kind:
-        case "text":
+    match read:
+        case TextReader():
             return text
-        case "integer":
+        case IntegerReader():
             number = Decimal(text)
             assert number == number.to_integral_value()
             return int(number)
-        case "decimal":
-            assert isinstance(read.type, DecimalType)
+        case DecimalReader():
             unit = Decimal(1).scaleb(-read.type.scale)
             return Decimal(text.replace(",", ".")).quantize(unit, ROUND_HALF_UP, Context(60))
-        case "number":
-            return float(text)
-        case "boolean":
-            return text.lower() in ("true", "t", "yes", "y", "1")
-        case "millis":
-            return datetime.fromtimestamp(0, UTC) + int(Decimal(text)) * (
-                datetime.fromtimestamp(0.001, UTC) - datetime.fromtimestamp(0, UTC)
-            )
-        case _:
-            moment = datetime.fromisoformat(text)
-            return moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(read.zone))
+        case NumberReader():
+            double = float(text)
+            return float(np.float32(double)) if isinstance(read.type, FloatType) else double
+        case BooleanReader():
+            return text.strip(" ").lower() in ("true", "t", "yes", "y", "1")
+        case MillisReader():
+            return EPOCH + int(Decimal(text)) * timedelta(milliseconds=1)
+        case SqlReader():
+            return {"card": 1, "cash": 2}[text.strip(" ").lower()]
+    in_utc = re.sub(" ?(?:UTC|[zZ])$", "+00:00", text.strip(" "))
+    moment = datetime.fromisoformat(re.sub(r"(?<=\.\d{6})\d+", "", in_utc))
+    zone = ZoneInfo(read.zone) if isinstance(read, WallReader) else UTC
+    # In UTC, because in a gap no time of a zone equals one of another.
+    return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
 
 
 def assert_exact(contract: Contract, typed: Typed, cells: pa.StructArray) -> None:
     """Every typed value is what Python reads in the text that the cutter finds."""
-    assert not cells.field(MALFORMED).filter(pa.array(typed.good)).drop_null()
+    good = pa.array(typed.good)
+    assert not cells.field(MALFORMED).filter(good).drop_null()
     for field in contract.fields:
-        read = field.read or readers.reader_for(field.type)
-        texts = cells.field(field.name).to_pylist()
+        texts = cells.field(field.name).filter(good).to_pylist()
         values = typed.columns[field.name].to_pylist()
-        for text, value, good in zip(texts, values, typed.good, strict=True):
-            if not good:
-                continue
-            if field.name in typed.texts or text is None:
-                assert value == text, field.name
-            else:
-                assert isinstance(read, readers.NamedReader)
-                wanted = value_in(read, text)
-                if field.name == "single":
-                    wanted = float(np.float32(wanted))
-                assert value == wanted, (field.name, text)
+        for text, value in zip(texts, values, strict=True):
+            wanted = None if text is None else value_in(field.reader, text)
+            assert value == wanted, (field.name, text)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from assets.taxi.trips.new_york import ZONE
-from assets.taxi.trips.payment import payment_code
+from assets.taxi.trips.payment import PAYMENT_CODE
 from assets.taxi.trips.rules import RULES
-from assets.taxi.trips.vendor import vendor_code
+from assets.taxi.trips.vendor import VENDOR_CODE
 from rivermark import Contract, Field, readers
 
 MONEY: Final = "decimal(12,2)"
@@ -69,7 +69,7 @@ CODES: Final = (
         "vendor",
         "int",
         ("VendorID", "vendor_id", "vendor_name"),
-        read=vendor_code,
+        read=VENDOR_CODE,
         description="Who sent the record: 1 CMT, 2 VTS, 3 DDS, and TLC's later numbers.",
     ),
     Field("passengers", "int", ("passenger_count",), description="As the driver entered."),
@@ -83,7 +83,7 @@ CODES: Final = (
         "payment_type",
         "int",
         (),
-        read=payment_code,
+        read=PAYMENT_CODE,
         description="0 flex fare, 1 card, 2 cash, 3 no charge, 4 dispute, 5 unknown, 6 voided.",
     ),
     Field("trip_type", "int", (), description="Green only: 1 hailed, 2 dispatched."),

@@ -7,7 +7,8 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from assets.taxi.trips.codes import code_of
+from assets.taxi.trips.codes import code_or_word
+from rivermark import readers
 
 CARD: Final = 1
 """The only payment whose tips are recorded."""
@@ -42,9 +43,8 @@ WORDS: Final = {
 """Spellings of the files of 2009 to 2014."""
 
 
-def payment_code(text: Column) -> Column:
-    """Read a payment written as a code ('1', '1.0') or as a word ('CRD', 'Cash')."""
-    return code_of(text, WORDS)
+PAYMENT_CODE: Final[readers.Reader] = code_or_word(WORDS)
+"""Reads a payment written as a code ('1', '1.0') or as a word ('CRD', 'Cash')."""
 
 
 def payment_name(code: Column) -> Column:

@@ -8,7 +8,7 @@ from typing import Final
 from assets.taxi.trips.contract import MILES, MONEY
 from assets.taxi.trips.ingest import TLC
 from assets.taxi.trips.new_york import ZONE
-from assets.taxi.trips.payment import payment_code
+from assets.taxi.trips.payment import PAYMENT_CODE
 from rivermark import Contract, Field, FileSource, Suite, expect, readers
 
 _LOCAL: Final = readers.local_timestamp(ZONE)
@@ -41,7 +41,7 @@ SEABORN_TRIPS: Final = TLC.ingest(
                 "payment_type",
                 "int",
                 ("payment",),
-                read=payment_code,
+                read=PAYMENT_CODE,
                 description="TLC's code for the word in the file.",
             ),
             *(Field(name, MONEY, description="USD.") for name in ("fare", "tip", "tolls", "total")),

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import Column
-
-from assets.taxi.trips.codes import code_of
+from assets.taxi.trips.codes import code_or_word
+from rivermark import readers
 
 LETTERS: Final = {"cmt": 1, "vts": 2, "dds": 3}
 """Creative Mobile Technologies and VeriFone have these numbers at TLC; Digital Dispatch Systems,
 which left before there were numbers, has 3 here."""
 
-
-def vendor_code(text: Column) -> Column:
-    """Read a vendor written as a number ('1', '1.0') or as letters ('CMT')."""
-    return code_of(text, LETTERS)
+VENDOR_CODE: Final[readers.Reader] = code_or_word(LETTERS)
+"""Reads a vendor written as a number ('1', '1.0') or as letters ('CMT')."""

@@ -23,7 +23,8 @@ from rivermark.backfill.late.hours import bounds
 from rivermark.ingest.batch.arrow_batch import ArrowBatch
 from rivermark.ingest.decision import evaluate_splits
 from rivermark.ingest.late_rows import may_exceed
-from rivermark.ingest.parse.parser import Parser
+from rivermark.ingest.parse.contract_parser import ContractParser
+from rivermark.ingest.parse.on_executors import parsed_on_executors
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.ingest.watermark import Progress
 from rivermark.ingest.watermark_recovery import progress_before
@@ -94,7 +95,7 @@ def replay(context: BackfillContext, ingest: Ingest, first: date, last: date) ->
         delta_table(lake.path(table)).delete()
     raw = read_delta(context.spark(), lake.path(ingest.raw))
     lines = raw.where(F.col("_ingest_batch").between(*batches))
-    parser = Parser(ingest.contract, ingest.source.delimiter)
+    parser = ContractParser(ingest.contract, ingest.source.delimiter)
     rows = 0
     for part in _parts(files):
         lines_of_part = lines.where(F.col("_ingest_batch").between(part[0].batch, part[-1].batch))
@@ -190,9 +191,9 @@ def start_of(lake: Lake, ingest: Ingest, first: int) -> tuple[int, Progress]:
     return first, Progress(newest.astimezone(UTC) if newest else None)
 
 
-def _parsed(parser: Parser, lines: DataFrame) -> pa.Table:
-    records = lines.withColumns({"_record": F.lit(True), "_part": F.lit(0), "_mid": F.col("_row")})
-    return parser.parse(records).toArrow()
+def _parsed(parser: ContractParser, lines: DataFrame) -> pa.Table:
+    places = {"_head": F.lit(None).cast("string"), "_part": F.lit(0), "_mid": F.col("_row")}
+    return parsed_on_executors(parser, lines.withColumns(places)).toArrow()
 
 
 def _decide(

@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rivermark.ingest.batch.base import AHEAD, META_COLUMNS, RAW_COLUMNS, ParsedBatch
-from rivermark.ingest.parse.parser import DETAILS
-from rivermark.ingest.parse.rules import PROBLEMS
+from rivermark.ingest.parse.problems import DETAILS, PROBLEMS
 from rivermark.ingest.split_statistics import SplitStatistics
 from rivermark.ingest.watermark import Bounds
 from rivermark.model.stream import Ingest

@@ -10,8 +10,7 @@ from pyspark.sql import functions as F
 
 from rivermark.ingest.batch.base import AHEAD, META_COLUMNS, RAW_COLUMNS, ParsedBatch
 from rivermark.ingest.late_rows import count_marked, lookup, mark_rows
-from rivermark.ingest.parse.parser import DETAILS
-from rivermark.ingest.parse.rules import PROBLEMS
+from rivermark.ingest.parse.problems import DETAILS, PROBLEMS
 from rivermark.ingest.split_statistics import SplitStatistics, gather, line_numbers
 from rivermark.ingest.watermark import Bounds, utc
 from rivermark.model.stream import Ingest

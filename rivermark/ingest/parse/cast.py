@@ -7,8 +7,7 @@ A value that would be rounded, is out of bounds or of another kind is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -16,128 +15,145 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as t
 
-from rivermark.ingest.parse.cutter import Spelled
+from rivermark.ingest.parse.column_values import INSTANT, WALL, ColumnValues, instants
+from rivermark.ingest.parse.field_column import FieldColumn
+from rivermark.ingest.parse.text_bytes import REPLACED, lengths_of, with_text
+from rivermark.ingest.parse.typed_read import Typed, TypedRead
 from rivermark.lake.json_columns import plain_texts
-from rivermark.model.reader import NamedReader
+from rivermark.model.field_readers import BooleanReader, TextReader
+from rivermark.model.number_readers import DecimalReader, IntegerReader, NumberReader
 from rivermark.model.source import Columns
-from rivermark.model.time_readers import FEWEST_MILLIS, FIRST_MILLIS, LAST_MILLIS
+from rivermark.model.time_readers import (
+    FIRST_MILLIS,
+    LAST_MILLIS,
+    InstantReader,
+    MillisReader,
+    WallReader,
+)
 
-REPLACED: Final = "\ufffd"
 DIGITS: Final = 10**15
 """A decimal of fewer digits is the only such one that its double stands for."""
-UTC: Final = pa.timestamp("us", "UTC")
 FIRST_MICROS, LAST_MICROS = FIRST_MILLIS * 1_000, LAST_MILLIS * 1_000 + 999
 UNITS: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
-Instants = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-"""The microseconds since 1970 of wall-clock times, and which of them are such beyond doubt."""
-Texts = Callable[[pa.StringArray], tuple[pa.Array, np.ndarray]]
-"""The values of texts, and which are plainly such; null is one."""
 
+def read_known(
+    read: TypedRead,
+    payloads: pa.StringArray,
+    formats: pa.StringArray,
+    names: pa.StringArray,
+    known: Sequence[Columns],
+) -> Typed:
+    """Type payloads by the formats and columns of their files, and cast the columns that some were.
 
-@dataclass(frozen=True)
-class Target:
-    """A field to which columns are cast: how it is spelled and read.
-
-    `kind` is its Arrow type, `reader` what reads a text of it (None: its own, and texts are left
-    to it), `texts` the reader of plain texts, `wall` that of wall-clock times of its zone.
+    Those come in the order of the payloads.
     """
-
-    spelled: Spelled
-    required: bool
-    kind: pa.DataType
-    reader: NamedReader | None
-    texts: Texts
-    wall: Instants | None = None
+    parts, at = [], 0
+    for each in [*known, None]:
+        end = each.first if each else len(payloads)
+        if at < end:
+            own = (column.slice(at, end - at) for column in (payloads, formats, names))
+            parts.append(read.read(*own))
+        if each:
+            own_payloads = payloads.slice(each.first, each.rows.num_rows)
+            parts.append(cast_rows(read.fields, own_payloads, each, read.max_bytes))
+            at = each.first + each.rows.num_rows
+    return Typed(
+        {f.name: pa.concat_arrays([part.columns[f.name] for part in parts]) for f in read.fields},
+        np.concatenate([part.good for part in parts]),
+    )
 
 
 def cast_rows(
-    targets: Sequence[Target], payloads: pa.StringArray, columns: Columns, most: int
-) -> tuple[dict[str, pa.Array], np.ndarray]:
+    fields: Sequence[FieldColumn], payloads: pa.StringArray, columns: Columns, most: int
+) -> Typed:
     """The values of rows whose payloads have up to `most` bytes, and which rows are cast."""
-    good = pc.and_not(
-        pc.less_equal(pc.binary_length(payloads), most), pc.match_substring(payloads, REPLACED)
-    ).to_numpy(zero_copy_only=False)
+    good = pa.array(lengths_of(payloads) <= most)
+    if (replaced := with_text(payloads, REPLACED)) is not None:
+        good = pc.and_not(good, replaced)
     rows = columns.rows
     exact = dict(zip(rows.schema.names, rows.columns, strict=True))
     named = {name.lower(): column for name, column in exact.items()} | exact
     values = {}
-    for target in targets:
-        own = {id(named[key]): named[key] for key in target.spelled.keys if key in named}
-        values[target.spelled.name], read = _first(target, [*own.values()], len(payloads))
-        good = good & read
-    return values, good
-
-
-def _first(target: Target, columns: Sequence[pa.Array], count: int) -> tuple[pa.Array, np.ndarray]:
-    """The values of the first of some columns that each row has one in."""
-    kind = pa.string() if target.reader is None else target.kind
-    values, read, missing = (
-        pa.nulls(count, kind),
-        np.ones(count, np.bool_),
-        np.ones(count, np.bool_),
+    for field in fields:
+        own = {id(named[key]): named[key] for key in field.spelled.keys if key in named}
+        values[field.name], fine = _first(field, [*own.values()], len(payloads))
+        good = pc.and_(good, fine)
+    return Typed(
+        {name: column.filter(good) for name, column in values.items()},
+        good.to_numpy(zero_copy_only=False),
     )
+
+
+def _first(
+    field: FieldColumn, columns: Sequence[pa.Array], count: int
+) -> tuple[pa.Array, pa.Array]:
+    """The values of the first of some columns that each row has one in, and which are cast."""
+    values = pa.nulls(count, field.values.type)
+    fine = pa.array(np.ones(count, np.bool_))
+    missing = fine
     for column in columns:
-        if not missing.any():
+        if not pc.any(missing).as_py():
             break
-        more, more_read, valid = _cast(target, column)
-        values = more if missing.all() else pc.if_else(pa.array(missing), more, values)
-        read = np.where(missing, more_read, read)
-        missing = missing & ~valid
-    return values, read & ~missing if target.required else read
+        more, more_fine, valid = _cast(field, column)
+        values = more if missing.true_count == count else pc.if_else(missing, more, values)
+        fine = pc.if_else(missing, more_fine, fine)
+        missing = pc.and_not(missing, valid)
+    return values, pc.and_not(fine, missing) if field.required else fine
 
 
-def _cast(target: Target, column: pa.Array) -> tuple[pa.Array, np.ndarray, np.ndarray]:
+def _cast(field: FieldColumn, column: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
     """The values of a column, which of them are cast, and which there are."""
-    nulls = target.spelled.nulls
-    if t.is_string(column.type) or any(nulls):
-        texts = target.spelled.without_nulls(plain_texts(column))
+    if t.is_string(column.type) or len(field.spelled.nulls) > 1:
+        texts = field.spelled.without_nulls(plain_texts(column))
         if texts.null_count > column.null_count:
             column = pc.if_else(texts.is_valid(), column, None)
-    valid = column.is_valid().to_numpy(zero_copy_only=False)
-    values = (
-        plain_texts(column) if target.reader is None else _values(target, target.reader, column)
-    )
-    if values is not None:
-        return values, np.ones(len(column), np.bool_), valid
-    values, read = target.texts(plain_texts(column))
-    return values, read | ~valid, valid
+    valid = column.is_valid()
+    values = _values(field.values, column)
+    if values is None:
+        values = field.values.read(plain_texts(column))
+    return values, pc.or_(values.is_valid(), column.is_null()), valid
 
 
-def _values(target: Target, reader: NamedReader, column: pa.Array) -> pa.Array | None:
+def _values(values: ColumnValues, column: pa.Array) -> pa.Array | None:
     """The column as the field's type; None where a value has to be read as the text that it is."""
-    kind = column.type
+    kind, target = column.type, values.type
     try:
-        match reader.kind:
-            case "text":
+        match values.reader:
+            case TextReader():
                 return plain_texts(column)
-            case _ if reader.decimal_comma:
-                return None
-            case "integer" if t.is_integer(kind):
-                return column.cast(target.kind)
-            case "integer" if t.is_floating(kind):
+            case IntegerReader(decimal_comma=False) if t.is_integer(kind):
+                return column.cast(target)
+            case IntegerReader(decimal_comma=False) if t.is_floating(kind):
                 # A fraction raises, and so do whole numbers that a double has no digits for.
-                return column.cast(pa.int64()).cast(target.kind)
-            case "decimal" if t.is_integer(kind):
-                return column.cast(pa.decimal128(20, 0)).cast(target.kind)
-            case "decimal" if t.is_float64(kind):
-                return _decimals(column, target.kind)
-            case "decimal" if t.is_decimal(kind):
-                rounded = pc.round(column, target.kind.scale, round_mode="half_towards_infinity")
-                return rounded.cast(target.kind)
-            case "number" if t.is_integer(kind) and t.is_float64(target.kind):
+                return column.cast(pa.int64()).cast(target)
+            case DecimalReader(decimal_comma=False) if t.is_integer(kind):
+                return column.cast(pa.decimal128(20, 0)).cast(target)
+            case DecimalReader(decimal_comma=False) if t.is_float64(kind):
+                return _decimals(column, target)
+            case DecimalReader(decimal_comma=False) if t.is_decimal(kind):
+                rounded = pc.round(column, target.scale, round_mode="half_towards_infinity")
+                return rounded.cast(target)
+            case NumberReader(decimal_comma=False) if t.is_integer(kind) and t.is_float64(target):
                 return column.cast(pa.float64(), safe=False)
-            case "number" if kind == target.kind:
+            case NumberReader(decimal_comma=False) if kind == target:
                 return column if pc.all(pc.is_finite(column), min_count=0).as_py() else None
-            case "boolean" if t.is_boolean(kind):
+            case BooleanReader() if t.is_boolean(kind):
                 return column
-            case "instant" | "wall" if t.is_timestamp(kind):
-                return _instants(column, target.wall if reader.kind == "wall" else None)
-            case "millis" if t.is_integer(kind):
-                return _millis(column)
+            case InstantReader() if t.is_timestamp(kind):
+                return _times(column, None)
+            case WallReader() if t.is_timestamp(kind) and not values.reader.formats:
+                return _times(column, values.reader.zone)
+            case MillisReader() if t.is_integer(kind):
+                return _whole(values.converted(column.cast(pa.int64())), column)
     except pa.ArrowInvalid:
         pass
     return None
+
+
+def _whole(values: pa.Array, column: pa.Array) -> pa.Array | None:
+    """The values, if each of a column has one."""
+    return values if values.null_count == column.null_count else None
 
 
 def _decimals(column: pa.Array, kind: pa.DataType) -> pa.Array | None:
@@ -156,7 +172,7 @@ def _decimals(column: pa.Array, kind: pa.DataType) -> pa.Array | None:
     return pa.Array.from_buffers(kind, len(column), [valid, pa.py_buffer(words)])
 
 
-def _instants(column: pa.Array, wall: Instants | None) -> pa.Array | None:
+def _times(column: pa.Array, zone: str | None) -> pa.Array | None:
     """Times in microseconds, floored; of a wall clock where they have no zone and it is given."""
     ticks = pc.fill_null(column.view(pa.int64()), 0).to_numpy(zero_copy_only=False)
     unit = column.type.unit
@@ -165,21 +181,8 @@ def _instants(column: pa.Array, wall: Instants | None) -> pa.Array | None:
     most = LAST_MICROS // UNITS[unit]
     if ((ticks < FIRST_MICROS // UNITS[unit]) | (ticks > most)).any():
         return None
-    micros = ticks * UNITS[unit]
-    if wall is not None and column.type.tz is None:
-        micros, clear = wall(micros)
-        if not (clear | column.is_null().to_numpy(zero_copy_only=False)).all():
-            return None
-    return _times(micros, column)
-
-
-def _millis(column: pa.Array) -> pa.Array | None:
-    numbers = column.cast(pa.int64())
-    millis = pc.fill_null(numbers, FIRST_MILLIS).to_numpy(zero_copy_only=False)
-    known = (np.abs(millis) >= FEWEST_MILLIS) & (millis >= FIRST_MILLIS) & (millis <= LAST_MILLIS)
-    return _times(millis * 1_000, column) if known.all() else None
-
-
-def _times(micros: np.ndarray, column: pa.Array) -> pa.Array:
     none = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
-    return pa.array(micros, pa.int64(), mask=none).cast(UTC)
+    micros = pa.array(ticks * UNITS[unit], pa.int64(), mask=none)
+    if zone is None or column.type.tz is not None:
+        return micros.cast(INSTANT)
+    return _whole(instants(micros.cast(WALL), zone), column)

@@ -1,7 +1,6 @@
 """From payloads to the texts of fields, before anything is read as a number or a time.
 
-Plain Python over one line at a time, so that no line decides how another is read. The driver calls
-it for batches that it holds, Spark's workers for all others.
+Plain Python over one line at a time, so that no line decides how another is read.
 """
 
 from __future__ import annotations
@@ -10,14 +9,15 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rivermark.ingest.parse import csv_line, json_object
-from rivermark.model.contract import MAX_ROW_BYTES
+from rivermark.ingest.parse.text_bytes import has_blank
+from rivermark.model.contract import MAX_ROW_BYTES, Field
 
 MALFORMED: Final = "_malformed"
 """Why a line is no record: a column beside those of the fields."""
@@ -41,7 +41,13 @@ class Spelled:
 
     name: str
     spellings: tuple[str, ...]
-    nulls: tuple[str, ...]
+    nulls: tuple[str, ...] = ("",)
+
+    @classmethod
+    def of(cls, field: Field) -> Self:
+        """The spellings of a field, each once; the empty text is always a word for 'no value'."""
+        names = tuple(dict.fromkeys((field.name, *field.names)))
+        return cls(field.name, names, tuple(dict.fromkeys(("", *field.nulls))))
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -50,8 +56,10 @@ class Spelled:
 
     def without_nulls(self, texts: pa.StringArray) -> pa.StringArray:
         """The texts without the field's words for 'no value'."""
+        if len(self.nulls) == 1 and not has_blank(texts):
+            return texts
         words = pc.is_in(pc.utf8_trim(texts, " "), pa.array(self.nulls, pa.string()))
-        return pc.if_else(words, None, texts)
+        return pc.if_else(words, None, texts) if pc.any(words).as_py() else texts
 
 
 def _encoded(texts: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
@@ -69,8 +77,7 @@ class Cutter:
     """Cuts payloads into the texts of fields.
 
     A field's text is that of its first spelling that has a value. A spelling is looked up as it is
-    declared, and in any other letter case where the payload has no such name. The cutter is sent to
-    Spark's workers, and holds nothing of Spark.
+    declared, and in any other letter case where the payload has no such name.
     """
 
     def __init__(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Final, NamedTuple
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, DateType, NullType, StructType
 
 from rivermark.model.contract import RAW_SCHEMA, Contract
@@ -42,12 +40,6 @@ def expression_faults(
         what = f"stream '{stream}': rule '{rule.name}'"
         if fault := expression_fault(rows, what, rule.broken, place_of(rule), CONDITION):
             yield fault
-    for field in contract.fields:
-        if field.read is not None:
-            what = f"stream '{stream}': the reader of field '{field.name}'"
-            read = partial(field.read, F.lit("text"))
-            if fault := expression_fault(rows, what, read, place_of(field)):
-                yield fault
 
 
 def expression_fault(

@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from rivermark.ingest.parse.problems import PROBLEMS
 from rivermark.lake.schema import arrow_schema
 from rivermark.model.contract import FLAGS, RAW_SCHEMA, Contract, Rule
 from rivermark.model.declared import place_of
@@ -26,7 +27,6 @@ from rivermark.quality.spark_condition import spark_condition
 
 Masks: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
-PROBLEMS: Final = "_problems"
 WHOLE: Final = "_whole"
 """Whether a row is well-formed; of others no rule is asked."""
 PLACE: Final = "_place"
@@ -67,11 +67,6 @@ class ContractRules:
             field = rows.schema.field(place)
             rows = rows.set_column(place, field, named.cast(field.type))
         return rows
-
-    def of_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same for what a worker of Spark is given."""
-        for batch in batches:
-            yield from self.added(pa.Table.from_batches([batch])).to_batches()
 
 
 def with_column_rules(rows: DataFrame, contract: Contract) -> DataFrame:

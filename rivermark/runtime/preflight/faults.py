@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rivermark.ingest.parse.contract_parser import contract_faults
 from rivermark.ingest.parse.expressions import expression_faults
-from rivermark.ingest.parse.rules import rule_faults
 from rivermark.model.errors import DeclarationError
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.runtime.preflight.builds import EmptyInputs, build_faults
@@ -16,10 +16,10 @@ Faults = Iterator[DeclarationError]
 
 
 def faults_without_spark(stream: AnyStream) -> Faults:
-    """What is wrong with the suites of a stream, with its rules in SQL, and with its margin."""
+    """What is wrong with the suites of a stream, its rules and readers in SQL, and its margin."""
     yield from suite_faults(stream)
     if isinstance(stream, Ingest):
-        yield from rule_faults(stream.name, stream.contract)
+        yield from contract_faults(stream.name, stream.contract)
     else:
         yield from timer_faults(stream)
 

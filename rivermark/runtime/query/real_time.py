@@ -24,7 +24,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from rivermark.ingest.real_time import real_time_rows
+from rivermark.ingest.real_time.rows import real_time_rows
 from rivermark.ingest.source.kafka.source import KafkaSource
 from rivermark.model.client_settings import kafka_settings
 from rivermark.model.errors import RivermarkError

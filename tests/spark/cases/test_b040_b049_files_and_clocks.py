@@ -12,13 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
-from pyspark.sql import Column, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, TimestampType
 
-from rivermark import Field, Ingest, Rule
+from rivermark import Field, Ingest, Rule, readers
 from rivermark.ingest.source.files.file_probe import FileProbe, probe_file
-from rivermark.model.field_readers import Reader, decimal, integer, local_timestamp
+from rivermark.model.field_readers import Reader, decimal, local_timestamp
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.query.ingest import SourceBacklog
 from rivermark.settings import Settings
@@ -178,9 +177,7 @@ def test_b047_dates_of_a_spreadsheet_are_read_as_declared_or_set_aside(
 def test_b093_a_foreign_encoding_is_read_as_declared_or_set_aside(
     encoding: str, spark: SparkSession, settings: Settings, landing: Landing
 ) -> None:
-    def sequence(text: Column) -> Column:
-        return integer()(F.regexp_replace(text, "\u00a0", ""))
-
+    sequence = readers.sql("replace(text, '\u00a0', '')", readers.integer())
     comma = decimal(9, 3, decimal_comma=True)
     fields = (
         *(replace(f, read=comma) if f.name == "temperature" else f for f in READING.fields),

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
-from rivermark.ingest.parse.parser import Parser
-from rivermark.ingest.parse.rules import PROBLEMS
+from rivermark.ingest.parse.contract_parser import ContractParser
+from rivermark.ingest.parse.on_executors import parsed_on_executors
+from rivermark.ingest.parse.problems import PROBLEMS
 from rivermark.model.contract import Contract
 from rivermark.testing.landing.json_lines import Value, json_line
 
@@ -20,9 +21,12 @@ def problems(
 ) -> list[list[str]]:
     """The reasons for which each row would be set aside, in the order of the rows."""
     raw = spark.createDataFrame(
-        [(number, json_line(row), "json", None, LANDED, "file") for number, row in enumerate(rows)],
-        "_row long, payload string, _format string, _columns string, "
+        [
+            (number, json_line(row), "json", None, None, LANDED, "file")
+            for number, row in enumerate(rows)
+        ],
+        "_row long, payload string, _format string, _columns string, _head string, "
         "_landed_at timestamp, _file string",
     )
-    parsed = Parser(contract, ",").parse(raw).orderBy("_row")
+    parsed = parsed_on_executors(ContractParser(contract, ","), raw).orderBy("_row")
     return [list(row[PROBLEMS]) for row in parsed.collect()]

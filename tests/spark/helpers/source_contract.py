@@ -14,11 +14,10 @@ from typing import Any, Final
 import pytest
 from deltalake import DeltaTable
 from pyspark.serializers import CloudPickleSerializer
-from pyspark.sql import Column, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, TimestampType
 
-from rivermark import Contract, Field, Ingest, Rule, Source, Table
+from rivermark import Contract, Field, Ingest, Rule, Source, Table, readers
 from rivermark.ingest.admission import Admission
 from rivermark.ingest.executors import numbered
 from rivermark.ingest.lines import read_numbered
@@ -42,10 +41,11 @@ BROKEN, LATE = 1, 2
 """Of four numbers in a row the second is quarantined, and the third an hour late."""
 
 
-def an_hour_back(text: Column) -> Column:
-    """A time, where its second says so an hour earlier."""
-    at = F.try_to_timestamp(text)
-    return F.when(F.unix_seconds(at) % 4 == LATE, at - F.expr("INTERVAL 1 HOUR")).otherwise(at)
+AT: Final = "CAST(text AS TIMESTAMPTZ)"
+AN_HOUR_BACK: Final = readers.sql(
+    f"CASE epoch({AT})::BIGINT % 4 WHEN {LATE} THEN {AT} - INTERVAL 1 HOUR ELSE {AT} END"
+)
+"""Reads a time, where its second says so an hour earlier."""
 
 
 PICKLE: Final[Any] = CloudPickleSerializer()
@@ -54,7 +54,7 @@ BEFORE_QUARANTINE: Final = 8
 """Behind discover, the plan's commit, planned, pieces, and commits of raw, admitted and late."""
 OF_ALL_KINDS: Final = replace(
     EVENT,
-    fields=(EVENT.fields[0], replace(EVENT.fields[1], read=an_hour_back)),
+    fields=(EVENT.fields[0], replace(EVENT.fields[1], read=AN_HOUR_BACK)),
     rules=(Rule("broken", f"id % 4 = {BROKEN}", "quarantine", "Of every four one."),),
 )
 """The same events; some are late, and some break a rule."""

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from rivermark import Contract, Field, Rule
+from rivermark.ingest.parse.problems import PROBLEMS
 from rivermark.ingest.parse.rules import (
-    PROBLEMS,
     WHOLE,
     ContractRules,
     column_rules_of,

@@ -14,9 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark import Contract, Field, Rule
-from rivermark.ingest.parse.parser import Parser
-from rivermark.ingest.parse.rules import PROBLEMS
-from rivermark.ingest.real_time import sound_rows
+from rivermark.ingest.parse.contract_parser import ContractParser
+from rivermark.ingest.parse.on_executors import parsed_on_executors
+from rivermark.ingest.parse.problems import PROBLEMS
+from rivermark.ingest.real_time.rows import sound_rows
 
 AT: Final = datetime(2026, 1, 1, 10, tzinfo=UTC)
 SENT: Final = datetime(2026, 1, 1, 10, 0, 1, 5000, tzinfo=UTC)
@@ -104,6 +105,10 @@ MESSAGES: Final = {
     "cut in a name": Sent(reading()[:-9]),
     "more behind": Sent(reading() + b" x"),
     "two objects": Sent(reading() + reading()),
+    "R02, a bracket and an object": Sent(reading() + b"] {}"),
+    "R02, a bracket and a word": Sent(reading() + b"] trailing }"),
+    "R02, a second list": Sent(reading() + b"],[" + reading()),
+    "R02, an object and a bracket": Sent(reading() + b"," + reading() + b"]}"),
     "no JSON": Sent(b"id=1"),
     "single quotes": Sent(b"{'id':1,'at':'2026-01-01T10:00:00Z'}"),
     "bare names": Sent(b'{id:1,"at":"2026-01-01T10:00:00Z"}'),
@@ -178,7 +183,7 @@ def admitted(spark: SparkSession) -> dict[str, tuple[Any, ...]]:
         "name string, payload string, _format string, _columns string, _head string, "
         "_landed_at timestamp, _file string",
     )
-    parsed = Parser(CONTRACT, ",").parse(raw)
+    parsed = parsed_on_executors(ContractParser(CONTRACT, ","), raw)
     return rows_of(parsed.where((F.col("payload") != "") & (F.size(PROBLEMS) == 0)), "name")
 
 
@@ -186,7 +191,7 @@ def admitted(spark: SparkSession) -> dict[str, tuple[Any, ...]]:
 def sent_on(spark: SparkSession) -> dict[str, tuple[Any, ...]]:
     """What is left of them in real time, by name."""
     names = [*MESSAGES]
-    rows = rows_of(sound_rows(frame_of(spark, MESSAGES.values()), CONTRACT, ","), "place")
+    rows = rows_of(sound_rows(frame_of(spark, MESSAGES.values()), CONTRACT), "place")
     place = COLUMNS.index("place")
     return {names[number]: (*row[:place], 77, *row[place + 1 :]) for number, row in rows.items()}
 
@@ -217,13 +222,13 @@ def test_a_list_or_an_object_in_a_text_field_makes_a_row_and_is_written_anew(
     texts = ('["a",  "b"]', '{"b" : "\\u00e4", "a":null}')
     sent = frame_of(spark, [Sent(with_text(text)) for text in texts])
 
-    rows = sound_rows(sent, CONTRACT, ",").orderBy("place").collect()
+    rows = sound_rows(sent, CONTRACT).orderBy("place").collect()
 
     assert [row.text for row in rows] == ['["a","b"]', '{"b":"ä","a":null}']
 
 
 def test_each_batch_runs_the_code_that_is_compiled_already(spark: SparkSession) -> None:
-    rows = sound_rows(frame_of(spark, [Sent(reading())]), CONTRACT, ",")
+    rows = sound_rows(frame_of(spark, [Sent(reading())]), CONTRACT)
 
     def code() -> str:
         """The code that is generated when the query is planned again."""

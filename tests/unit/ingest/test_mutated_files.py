@@ -15,8 +15,7 @@ import pytest
 from deltalake import DeltaTable
 
 from rivermark import Contract, Field, FileSource, Ingest
-from rivermark.ingest.parse.cutter import MALFORMED, Cutter
-from rivermark.ingest.parse.parser import spelled
+from rivermark.ingest.parse.cutter import MALFORMED, Cutter, Spelled
 from rivermark.ingest.plan import BatchPlanner, planned_split
 from rivermark.ingest.source.files.pieces import pieces_of
 from rivermark.lake.lake import Lake
@@ -82,7 +81,7 @@ def differences(split: PlannedSplit) -> list[str]:
     pieces = pieces_of(split, FileSource(folder="in", format=None), None, 1 << 20)
     parts = [records.rows["payload"] for piece in pieces for records in piece.read()]
     payloads = pa.chunked_array(parts, pa.string()).combine_chunks()
-    cutter = Cutter([spelled(f) for f in INGEST.contract.fields], ",", MAX_ROW_BYTES)
+    cutter = Cutter([Spelled.of(f) for f in INGEST.contract.fields], ",", MAX_ROW_BYTES)
     kinds, columns = (
         pa.array([v] * len(payloads), pa.string()) for v in (split.format, split.columns)
     )

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rivermark import ConsumerGroup, DeclarationError, KafkaSource
-from rivermark.ingest.parse import message_cells
-from rivermark.ingest.real_time import real_time_rows
+from rivermark.ingest.real_time import cells as message_cells
+from rivermark.ingest.real_time.rows import real_time_rows
 from tests.unit.sinks.test_real_time import RIDES
 
 

@@ -17,7 +17,7 @@ from pyspark.sql.types import (
 
 from rivermark.model.contract import Contract, Field, Rule
 from rivermark.model.errors import DeclarationError
-from rivermark.model.field_readers import epoch_millis
+from rivermark.model.field_readers import epoch_millis, sql
 
 ID = Field("id", LongType(), required=True)
 AT = Field("at", TimestampType(), required=True)
@@ -72,7 +72,14 @@ def test_n024_the_earliest_event_time_has_a_zone() -> None:
 def test_a_type_that_no_reader_reads_is_refused_unless_one_is_given(kind: DataType) -> None:
     with refused("no reader for"):
         contract(ID, AT, Field("day", kind))
-    assert contract(ID, AT, Field("day", kind, read=epoch_millis())).fields[2].type == kind
+    with refused("its reader reads timestamp"):
+        contract(ID, AT, Field("day", kind, read=epoch_millis()))
+    day = Field("day", kind, read=sql("CAST(text AS DATE)"))
+    if isinstance(kind, DateType):
+        assert contract(ID, AT, day).fields[2].type == kind
+    else:
+        with refused("its reader reads single values"):
+            contract(ID, AT, day)
 
 
 def test_a_key_that_may_be_missing_is_refused() -> None:

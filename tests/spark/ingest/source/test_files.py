@@ -11,11 +11,9 @@ from typing import Any
 import fastavro
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, TimestampType
 
-from rivermark import Contract, Field, FileSource, Ingest, Source
-from rivermark.model.field_readers import integer, utc_timestamp
+from rivermark import Contract, Field, FileSource, Ingest, Source, readers
 from tests.spark.helpers.source_contract import EVENT, Deployment, SourceContract, event
 
 pytestmark = pytest.mark.spark
@@ -108,7 +106,6 @@ class TestArchivedFiles(TestFiles):
 def test_lines_of_text_are_read_by_the_fields_that_name_them(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    stamp, whole = utc_timestamp(), integer()
     contract = Contract(
         fields=(
             Field("line", StringType(), ("text",)),
@@ -116,14 +113,14 @@ def test_lines_of_text_are_read_by_the_fields_that_name_them(
                 "id",
                 LongType(),
                 ("TEXT",),
-                read=lambda t: whole(F.regexp_extract(t, r"id=(\d+)", 1)),
+                read=readers.sql(r"regexp_extract(text, 'id=(\d+)', 1)", readers.integer()),
             ),
             Field(
                 "at",
                 TimestampType(),
                 ("text",),
                 required=True,
-                read=lambda text: stamp(F.substring_index(text, " ", 1)),
+                read=readers.sql("split_part(text, ' ', 1)", readers.utc_timestamp()),
             ),
         ),
         event_time="at",

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from rivermark import Contract, Field, Rule
-from rivermark.ingest.parse.rules import PROBLEMS, WHOLE, ContractRules, rule_faults
+from rivermark.ingest.parse.problems import PROBLEMS
+from rivermark.ingest.parse.rules import WHOLE, ContractRules, rule_faults
 from rivermark.model.contract import FLAGS
 
 CONTRACT: Final = Contract(
@@ -47,13 +48,11 @@ def test_names_are_added_in_the_order_of_the_rules(item: str) -> None:
     assert after[PROBLEMS].to_pylist() == [[], ["early"], ["third"], ["malformed"]]
 
 
-def test_a_worker_gets_batches_and_gives_batches() -> None:
-    batches = [batch for n in (2, 0, 2) for batch in rows("element").slice(4 - n).to_batches()]
+def test_parts_of_a_batch_are_named_as_the_whole() -> None:
+    made = [ContractRules(CONTRACT).added(rows("element").slice(4 - n)) for n in (2, 0, 2)]
 
-    made = list(ContractRules(CONTRACT).of_batches(iter(batches)))
-
-    assert {batch.schema for batch in made} == {rows("element").schema}
-    assert [names for batch in made for names in batch[FLAGS].to_pylist()] == [
+    assert {part.schema for part in made} == {rows("element").schema}
+    assert [names for part in made for names in part[FLAGS].to_pylist()] == [
         ["large", "old_file"],
         [],
         ["large", "old_file"],

@@ -75,7 +75,5 @@ def test_it_is_refused_with_a_sentence(declare: Callable[[], object], text: str)
 
 def test_what_may_be_meant_is_taken() -> None:
     assert build(process())
-    # Spark knows these zones, whatever the time zone database does.
-    for zone in ("+02:00", "UTC+2", "Z", "UT", "PST"):
-        assert callable(readers.local_timestamp(zone))
-    assert callable(readers.local_timestamp("America/New_York"))
+    for zone in ("+02:00", "UTC+2", "Z", "UT", "America/New_York"):
+        assert readers.local_timestamp(zone)

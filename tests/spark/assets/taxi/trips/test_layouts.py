@@ -11,8 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from assets.taxi.trips.contract import TRIP_RECORD
-from rivermark.ingest.parse.parser import Parser
-from rivermark.ingest.parse.rules import PROBLEMS
+from rivermark.ingest.parse.contract_parser import ContractParser
+from rivermark.ingest.parse.on_executors import parsed_on_executors
+from rivermark.ingest.parse.problems import PROBLEMS
 
 LANDED = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -76,12 +77,20 @@ def parsed(spark: SparkSession) -> dict[str, dict[str, Any]]:
     """The lines as the contract reads them, all by one query: its plan costs seconds."""
     raw = spark.createDataFrame(
         [
-            (line, "csv", json.dumps(header.split(",")), LANDED, f"yellow_tripdata_{month}.csv")
+            (
+                line,
+                "csv",
+                json.dumps(header.split(",")),
+                None,
+                LANDED,
+                f"yellow_tripdata_{month}.csv",
+            )
             for header, line, month in LINES.values()
         ],
-        "payload string, _format string, _columns string, _landed_at timestamp, _file string",
+        "payload string, _format string, _columns string, _head string, _landed_at timestamp, "
+        "_file string",
     )
-    rows = Parser(TRIP_RECORD, ",").parse(raw).collect()
+    rows = parsed_on_executors(ContractParser(TRIP_RECORD, ","), raw).collect()
     return {name: row.asDict() for name, row in zip(LINES, rows, strict=True)}
 
 

@@ -8,17 +8,18 @@ Spark writes it.
 from __future__ import annotations
 
 from typing import Final
+from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
-from rivermark.ingest.parse.cutter import MALFORMED, TOO_LARGE, UNDECODABLE, UNPARSABLE
-from rivermark.ingest.parse.parser import spelled
+from rivermark.ingest.parse.cutter import MALFORMED, TOO_LARGE, UNDECODABLE, UNPARSABLE, Spelled
 from rivermark.model.contract import Contract
 
 OBJECTS: Final = "_objects"
-"""What a message holds as a list: one object, if it is sound."""
+"""What a message holds as a list: one object, if it is sound, and ours."""
+LAST: Final = f"_last_{uuid4().hex}"
 HEADER: Final = "_header."
 OBJECT: Final = "_json"
 BYTES: Final = "_bytes"
@@ -48,25 +49,28 @@ def _objects(contract: Contract) -> Column:
     """The members by which fields are spelled, as texts, of each object that a message holds.
 
     As a list, because of a message alone Spark reads what comes first, and passes over the rest.
+    The list's last object is ours: Spark has come to it only if no bracket of the message closed
+    the list before (R02). Its key is drawn by each process, so that no message can have it.
     Numbers become texts before they are read: Spark would make them of their doubles.
     """
-    names = {name for field in contract.fields for name in spelled(field).spellings}
-    members = [StructField(name, StringType()) for name in sorted(names)]
+    names = {name for field in contract.fields for name in Spelled.of(field).spellings}
+    members = [StructField(name, StringType()) for name in [*sorted(names), LAST]]
     value = F.ltrim(F.col("value").cast("string"), F.lit(SPACE))
     exact = F.regexp_replace(value, NUMBER, '$1"$2"')
-    whole = F.concat(F.lit("["), exact, F.lit("]"))
+    whole = F.concat(F.lit("["), exact, F.lit(f',{{"{LAST}":1}}]'))
     return F.from_json(whole, ArrayType(StructType(members)), {"allowSingleQuotes": "false"})
 
 
 def cells(contract: Contract) -> Column:
     """What the cutter makes of a message: a text a field, and why it is malformed."""
     texts = []
-    for field in map(spelled, contract.fields):
+    for field in map(Spelled.of, contract.fields):
         text = F.coalesce(*map(_text, field.spellings))
         texts.append(F.when(~F.trim(text).isin(*field.nulls), text).alias(field.name))
     value = F.col("value").cast("string")
     too_large = F.octet_length("value") > contract.max_row_bytes
-    one = (F.size(OBJECTS) == 1) & F.col(OBJECT).isNotNull() & F.is_valid_utf8(value)
+    ended = F.get(OBJECTS, F.lit(1))[LAST].isNotNull()
+    one = (F.size(OBJECTS) == 2) & ended & F.col(OBJECT).isNotNull() & F.is_valid_utf8(value)
     no_json = ~F.coalesce(one & F.endswith(F.rtrim(value, F.lit(SPACE)), F.lit("}")), F.lit(False))
     odd_header = F.exists("headers", lambda header: F.contains(header["key"], F.lit("\ufffd")))
     halves = F.contains(value, F.lit("\\u")) & value.rlike(HALF_A_CHARACTER)

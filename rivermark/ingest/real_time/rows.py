@@ -1,8 +1,8 @@
 """Messages of topics as typed rows, one by one and without batches, read and cut by Spark itself.
 
-Admission cuts messages in Python, which Spark's real-time mode does not run. Here Spark's Kafka
-source reads them and `from_json` cuts them. The readers, bounds and rules of the contract are those
-of admission.
+Admission parses messages in Python, which Spark's real-time mode does not run. Here Spark's Kafka
+source reads them, `from_json` cuts them, and expressions say of a text what the contract's readers
+say of it. Bounds and rules are those of admission.
 """
 
 from __future__ import annotations
@@ -15,16 +15,20 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rivermark.ingest.parse.message_cells import cells, with_objects
-from rivermark.ingest.parse.parser import CELLS, Parser
-from rivermark.ingest.parse.projection import PLACE
-from rivermark.ingest.parse.rules import PROBLEMS, with_rules_in_real_time
+from rivermark.ingest.parse.cutter import MALFORMED
+from rivermark.ingest.parse.problems import IMPOSSIBLE, PROBLEMS
+from rivermark.ingest.parse.rules import WHOLE, with_rules_in_real_time
+from rivermark.ingest.parse.text_bytes import REPLACED
+from rivermark.ingest.real_time.cells import cells, with_objects
+from rivermark.ingest.real_time.readers import value_of
 from rivermark.ingest.source.kafka.options import ConsumerGroup, Start
 from rivermark.ingest.source.kafka.source import KafkaSource
 from rivermark.model.contract import FLAGS, Contract
 from rivermark.model.errors import DeclarationError
 from rivermark.model.ingest import Ingest
 
+CELLS: Final = "_cells"
+"""The text of each field of a message."""
 SOUND: Final = "_sound"
 BARRIER: Final = "_barrier"
 
@@ -65,32 +69,51 @@ def real_time_rows(spark: SparkSession, ingest: Ingest, settings: Mapping[str, s
         **{f"kafka.{name}": value for name, value in settings.items()},
     }
     messages = spark.readStream.format("kafka").options(**options).load()
-    return sound_rows(messages, ingest.contract, source.delimiter)
+    return sound_rows(messages, ingest.contract)
 
 
-def sound_rows(messages: DataFrame, contract: Contract, delimiter: str) -> DataFrame:
+def sound_rows(messages: DataFrame, contract: Contract) -> DataFrame:
     """The contract's fields and `flags` of each message that admission would not quarantine."""
     raw = {
         "payload": F.col("value").cast("string"),
         "_format": F.lit("json"),
         "_columns": F.lit(None).cast("string"),
-        "_head": F.lit(None).cast("string"),
         "_file": F.col("topic"),
         "_row": F.col("offset"),
         "_landed_at": _now(),
-        PLACE: F.col("offset"),
     }
     named = [column.alias(name) for name, column in raw.items()]
     cut = with_objects(messages, contract).select(*named, cells(contract).alias(CELLS))
-    cut_and_typed = Parser(contract, delimiter).parse_cut(cut, [*raw])
-    typed = with_rules_in_real_time(cut_and_typed, contract)
+    values = [value_of(f, F.col(CELLS)[f.name]).alias(f.name) for f in contract.fields]
+    typed = cut.select(*raw, CELLS, *values).select(
+        *raw,
+        *(f.name for f in contract.fields),
+        F.array().cast("array<string>").alias(FLAGS),
+        F.when(_is_sound(contract), F.array().cast("array<string>"))
+        .otherwise(F.array(F.lit("unsound")))
+        .alias(PROBLEMS),
+        F.col(CELLS)[MALFORMED].isNull().alias(WHOLE),
+    )
+    ruled = with_rules_in_real_time(typed, contract)
     fields = [field.name for field in contract.fields]
-    sound = F.col("_record") & (F.size(PROBLEMS) == 0)
+    sound = (F.trim("payload") != "") & (F.size(PROBLEMS) == 0)
     # Spark would move a filter below the parser, with all of its expressions written out where a
     # column stood: planning takes minutes then. It moves none below what is not deterministic.
     barrier = F.spark_partition_id() >= 0
-    kept = typed.select(*fields, FLAGS, sound.alias(SOUND), barrier.alias(BARRIER))
+    kept = ruled.select(*fields, FLAGS, sound.alias(SOUND), barrier.alias(BARRIER))
     return kept.where(F.col(SOUND) & F.col(BARRIER)).select(*fields, FLAGS)
+
+
+def _is_sound(contract: Contract) -> Column:
+    """Whether a message has none of the problems that a row may have but for its rules."""
+    cells, time = F.col(CELLS), F.col(contract.event_time)
+    sound = cells[MALFORMED].isNull() & ~F.contains("payload", F.lit(REPLACED))
+    for field in contract.fields:
+        is_read = F.col(field.name).isNotNull()
+        sound &= is_read if field.required else is_read | cells[field.name].isNull()
+    first = max(contract.earliest, IMPOSSIBLE)
+    in_time = (time >= F.lit(first)) & (time <= F.col("_landed_at") + F.lit(contract.max_ahead))
+    return F.coalesce(sound & in_time, F.lit(False))
 
 
 def _now() -> Column:

@@ -1,1 +1,0 @@
-"""Rows that are plainly well-formed, typed all at once; all others are left to the parser."""
