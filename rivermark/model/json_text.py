@@ -30,8 +30,13 @@ PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 EPOCH: Final = date(1970, 1, 1).toordinal()
 ERA_DAYS: Final = 146_097
 """Days of four hundred years, after which the calendar repeats itself."""
-_DOUBTFUL: Final = re.compile(rb'null|[0-9][+-][0-9]{2}:[0-9]{2}"|[0-9]E[+-][0-9]+"|"-?P[0-9T]')
-"""What msgspec writes of a NaN, an offset from UTC, an exponent of a decimal, or a span of time."""
+_encode: Final = msgspec.json.Encoder(enc_hook=str).encode
+_OFFSET: Final = re.compile(rb':[0-9]{2}"(?<=[+-][0-9]{2}:[0-9]{2}")')
+"""What stands behind a time that is not in UTC."""
+_PLAIN: Final = {str, int, bool, bytes, date, type(None)}
+_SCALARS: Final = {float, Decimal, datetime, timedelta}
+"""Types whose values msgspec has other texts for: some of them."""
+_SPAN: Final = re.compile(rb'"-?P[0-9T]')
 _MOST_DIGITS: Final = 400
 """Beyond so many zeros a decimal keeps its exponent: written out it could fill the memory."""
 
@@ -43,14 +48,35 @@ def json_text(value: Any) -> bytes:
     b'{"kelvin":[1.5,"Infinity"]}'
     """
     try:
-        text = msgspec.json.encode(value, enc_hook=str)
-        return msgspec.json.encode(_plain(value), enc_hook=str) if _DOUBTFUL.search(text) else text
+        text = _encode(value)
+        if _is_exact(value, text):
+            return text
+        return _encode(_plain(value))
     except UnicodeEncodeError:
         # Half a character as its escape, with which no text of a field is read.
         plain = msgspec.to_builtins(_plain(value), enc_hook=_other, str_keys=True)
         return json.dumps(plain, separators=(",", ":")).encode()
     except (TypeError, OverflowError):
-        return msgspec.json.encode(_plain(value), enc_hook=str)
+        return _encode(_plain(value))
+
+
+def _is_exact(value: Any, text: bytes) -> bool:
+    """Returns True if msgspec wrote the value as this module does."""
+    parts = value.values() if type(value) is dict else (value,)
+    odd = {*map(type, parts)} - _PLAIN
+    if not odd <= _SCALARS:
+        odd = _SCALARS  # There may be any within another one.
+    return not (
+        (timedelta in odd and _SPAN.search(text))
+        or (datetime in odd and _OFFSET.search(text))
+        or (Decimal in odd and (b"E+" in text or b"E-" in text))
+        # One may stand for a NaN, or for an infinity.
+        or (
+            float in odd
+            and b"null" in text
+            and text.count(b"null") != sum(part is None for part in parts)
+        )
+    )
 
 
 def far_time(ticks: int, unit: str) -> str:
