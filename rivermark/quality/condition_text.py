@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -46,13 +46,14 @@ PROBE: Final = "x"
 """A text that is no number and no time: a condition that raises for it would end a stream."""
 
 
-def columns_of(text: str, schema: pa.Schema) -> list[str]:
+@lru_cache(maxsize=1024)
+def columns_of(text: str, schema: pa.Schema) -> tuple[str, ...]:
     """The columns of a schema to which a condition refers.
 
     Raises:
         DeclarationError: It may not be evaluated: the reason and the place in the text.
     """
-    used = list(_columns(text, tree_of(text, schema.names), schema.names))
+    used = tuple(_columns(text, tree_of(text, schema.names), schema.names))
     if (kind := _type(f"(\n{text}\n)", text, schema)) not in ("BOOLEAN", '"NULL"'):
         raise DeclarationError(f"it is no condition: it is {kind}, and must be true or false")
     return used
@@ -69,6 +70,7 @@ def columns_of_value(text: str, schema: pa.Schema, value: str) -> list[str]:
     return used
 
 
+@lru_cache(maxsize=1024)
 def pattern_fault(pattern: str) -> str | None:
     """Why a text is no regular expression of RE2; None where it is one."""
     import duckdb as errors
