@@ -14,7 +14,7 @@ import pytest
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from rivermark import Contract
+from rivermark import Contract, Field
 from rivermark.ingest.parse.contract_parser import ContractParser
 from rivermark.ingest.parse.problems import DETAILS, PROBLEMS
 from rivermark.ingest.parse.typed_read import Typed
@@ -133,3 +133,29 @@ def test_what_parsing_adds_is_what_it_says_to_spark() -> None:
     for name in said.names:
         if said.field(name).type != added.schema.field(name).type:
             assert pa.types.is_list(said.field(name).type), name
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_r23_the_empty_text_is_no_value_whatever_words_are_none_beside_it(count: int) -> None:
+    contract = Contract(
+        fields=(
+            Field("sensor", "string", required=True, nulls=("-",)),
+            Field("at", "timestamp", required=True),
+            Field("x", "double", nulls=("NA",)),
+        ),
+        event_time="at",
+    )
+    at = "2024-03-01T00:00:00Z"
+    lines = [
+        f'{{"sensor":"","at":"{at}"}}',
+        f'{{"sensor":"-","at":"{at}"}}',
+        f'{{"sensor":"s","at":"{at}","x":""}}',
+        f'{{"sensor":"s","at":"{at}","x":"NA"}}',
+    ]
+    quoted = [f'"","{at}",""', f'"s","{at}",""', f'"s","{at}"," "', f'"s","{at}","NA"']
+    for kind, columns, texts in (("json", None, lines), ("csv", ("sensor", "at", "x"), quoted)):
+        parsed = ContractParser(contract, ",").parse(lines_of(texts * count, kind, columns))
+        missing = 2 if kind == "json" else 1
+        reasons = [["missing_sensor"]] * missing + [[]] * (4 - missing)
+        assert parsed[PROBLEMS].to_pylist() == reasons * count
+        assert parsed["x"].null_count == 4 * count
