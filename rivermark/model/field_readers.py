@@ -21,6 +21,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from rivermark.model.declared import checked
 from rivermark.model.number_readers import (
     DecimalReader,
     IntegerReader,
@@ -104,6 +105,7 @@ def boolean() -> BooleanReader:
     return BooleanReader(BooleanType())
 
 
+@checked
 def sql(expression: str, then: ValueReader | None = None) -> SqlReader:
     r"""A reader of your own: an expression in SQL over the column `text`, the text of the value.
 

@@ -145,7 +145,7 @@ MILD: Final[dict[str, Sequence[Callable[[random.Random, int], pa.Array]]]] = {
     "flag": (_of([True, False], pa.bool_()), _of(["t", "f", "-"], pa.string())),
     **dict.fromkeys(("text", "note", "paid"), TEXTS),
 }
-"""Columns of which the lane asks for hardly a row."""
+"""Columns of which hardly a row is asked for."""
 
 
 def rows(seed: int, count: int) -> pa.RecordBatch:

@@ -169,7 +169,7 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 def _conditions(reader: SqlReader) -> Conditions:
     kind = pa.string() if reader.then else arrow_type(reader.type)
     return Conditions(
-        {TEXT: reader.expression}, pa.schema({TEXT: pa.string()}), {TEXT: kind}, "reader"
+        {TEXT: reader.expression}, pa.schema({TEXT: pa.string()}), {TEXT: kind}, "its SQL over"
     )
 
 

@@ -287,6 +287,8 @@ def test_m048_a_text_for_which_a_reader_in_sql_fails_is_unreadable() -> None:
         (lambda: readers.local_timestamp(NEW_YORK, "yyyy#MM"), "# has a meaning of its own"),
         (lambda: readers.local_timestamp("PST"), "no time zone is called 'PST'"),
         (lambda: readers.integer(FloatType()), "no type of whole numbers"),
+        (lambda: readers.sql(5), "`expression` is 5"),  # type: ignore[arg-type]
+        (lambda: Field("n", "long", read=len), "expected a Reader"),  # type: ignore[arg-type]
     ],
 )
 def test_a_reader_that_cannot_be_is_refused(field: Callable[[], object], text: str) -> None:

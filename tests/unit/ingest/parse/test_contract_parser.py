@@ -14,8 +14,8 @@ import pytest
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from rivermark import Contract, Field
-from rivermark.ingest.parse.contract_parser import ContractParser
+from rivermark import Contract, DeclarationError, Field, readers
+from rivermark.ingest.parse.contract_parser import ContractParser, contract_faults
 from rivermark.ingest.parse.problems import DETAILS, PROBLEMS
 from rivermark.ingest.parse.typed_read import Typed
 from rivermark.ingest.source.files.parquet import parquet_records
@@ -159,3 +159,15 @@ def test_r23_the_empty_text_is_no_value_whatever_words_are_none_beside_it(count:
         reasons = [["missing_sensor"]] * missing + [[]] * (4 - missing)
         assert parsed[PROBLEMS].to_pylist() == reasons * count
         assert parsed["x"].null_count == 4 * count
+
+
+def test_readers_in_sql_that_cannot_be_are_faults_of_the_contract() -> None:
+    paid = Field("paid", "int", read=readers.sql("CASE txt WHEN 'card' THEN 1 END"))
+    contract = Contract(fields=(Field("at", "timestamp", required=True), paid), event_time="at")
+    (fault,) = contract_faults("shop/orders", contract)
+    assert (
+        "stream 'shop/orders': field 'paid': its SQL over 'text': there is no column 'txt'"
+        in str(fault)
+    )
+    with pytest.raises(DeclarationError, match="no column 'txt'"):
+        ContractParser(contract, ",")
