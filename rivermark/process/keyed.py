@@ -33,6 +33,7 @@ class KeyedProcess(Generic[Event, Out]):
         ...     # Emits a ride of which nothing was heard for ten milliseconds.
         ...     key = "ride_id"
         ...     time = "at"
+        ...     hold = True
         ...     last: ValueState[int]
         ...
         ...     def on_event(self, event, ctx):
@@ -57,10 +58,10 @@ class KeyedProcess(Generic[Event, Out]):
       instead, and the input called `rides` is handled by `on_rides`.
     - `order`: within a batch events are handled in order of `arrival`, or of `event_time` (ties:
       broadcast and control inputs first, then arrival).
-    - `hold`: with `order = "event_time"`, events wait until the watermark reaches their time, and
-      events and timers are then handled in one order of time. Results are then the same however
-      the arrivals were cut into batches. A class that says neither and sets timers in event time
-      holds its events; `hold = False` is for a rule whose results do not depend on the cut, or may.
+    - `hold`: events wait until the watermark reaches their time, and events and timers are then
+      handled in one order of time (`order` is "event_time" then). Results are the same however the
+      arrivals were cut into batches. `hold = False` is for a rule whose results do not depend on
+      the cut, or may. A class that says neither is refused when it sets a timer in event time.
     - `dead_letter`: an event whose handler raises becomes a `DeadLetter` with its error, and its
       effects on state, timers and outputs are rolled back; otherwise the batch fails.
     - `version`, `migrations`, `forgets`: how state stored by an earlier declaration is taken over.

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
+from rivermark.model.errors import DeclarationError
 from rivermark.process.api.side_outputs import Outputs, SideOutput
 from rivermark.process.errors import Misuse
 from rivermark.process.instants import BEGINNING, Millis, moment
-from rivermark.process.timers import Calendar, TimeDomain
+from rivermark.process.timers import Calendar, Keyed, TimeDomain
 
 if TYPE_CHECKING:
     from rivermark.process.api.side_outputs import SideSpec
@@ -43,6 +44,25 @@ class UnhandledTimers(Calendar):
     def register(self, at: Millis | datetime) -> None:
         """Refuse."""
         raise Misuse("a timer was registered, but the process has no method on_timer")
+
+
+class UndecidedTimers(Calendar):
+    """The timers in event time of a process that does not say whether events wait for them."""
+
+    __slots__ = ("_process",)
+
+    def __init__(self, context: Keyed, process: str) -> None:
+        super().__init__(context)
+        self._process = process
+
+    def register(self, at: Millis | datetime) -> None:
+        """Refuse."""
+        raise DeclarationError(
+            f"process '{self._process}' sets a timer in event time and does not say whether events "
+            "wait for it: write hold = True in the class, so that events and timers come in one "
+            "order of time however the input is cut into batches, or hold = False where results "
+            "may depend on that cut"
+        )
 
 
 class Timers:

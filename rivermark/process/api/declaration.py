@@ -88,7 +88,10 @@ class InputSpec:
 
 @dataclass(frozen=True)
 class Declaration:
-    """Everything that the class of a process declares."""
+    """Everything that the class of a process declares.
+
+    `decided`: whether it says if events wait for the watermark, which timers in event time need.
+    """
 
     name: str
     version: int
@@ -100,6 +103,7 @@ class Declaration:
     out: Storable | None
     order: EventOrder
     hold: bool
+    decided: bool
     dead_letter: bool
     has_on_timer: bool
     migrations: dict[str, Migration]

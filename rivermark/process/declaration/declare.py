@@ -8,7 +8,6 @@ from rivermark.model.errors import DeclarationError
 from rivermark.process.api.declaration import Declaration, StateSpec
 from rivermark.process.api.side_outputs import SideOutput, SideSpec
 from rivermark.process.api.state import Collection
-from rivermark.process.declaration.event_order import event_order
 from rivermark.process.declaration.inputs import check_handler, find_inputs
 from rivermark.process.declaration.states import find_states
 from rivermark.process.declaration.type_arguments import arguments_for
@@ -39,7 +38,7 @@ def declare(cls: Any, base: Any) -> Declaration:
         raise DeclarationError(
             f"process '{name}': dead_letter is True or False, not {cls.dead_letter!r}"
         )
-    order, hold = event_order(cls, base, inputs)
+    says_hold, says_order = (_says(cls, base, each) for each in ("hold", "order"))
     declaration = Declaration(
         name=name,
         version=cls.version,
@@ -49,8 +48,9 @@ def declare(cls: Any, base: Any) -> Declaration:
         inputs=inputs,
         sides=_find_sides(cls),
         out=None if out in (None, type(None)) else Storable(out, f"process '{name}': its output"),
-        order=order,
-        hold=hold,
+        order="event_time" if cls.hold is True and not says_order else cls.order,
+        hold=cls.hold,
+        decided=says_hold or (says_order and cls.order == "arrival"),
         dead_letter=cls.dead_letter,
         has_on_timer=cls.on_timer is not base.on_timer,
         migrations=cls.migrations,
@@ -61,6 +61,11 @@ def declare(cls: Any, base: Any) -> Declaration:
     _check_evolution(declaration)
     _install_collections(cls, declaration.states)
     return declaration
+
+
+def _says(cls: type, base: type, attribute: str) -> bool:
+    """Whether a class, or one that it derives from, gives an attribute itself."""
+    return any(attribute in owner.__dict__ for owner in cls.__mro__ if owner is not base)
 
 
 def _find_sides(cls: type) -> dict[str, SideSpec]:

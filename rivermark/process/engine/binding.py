@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from rivermark.process.api.broadcast import BroadcastState
-from rivermark.process.api.context import Context, UnhandledTimers
+from rivermark.process.api.context import Context, UndecidedTimers, UnhandledTimers
 from rivermark.process.api.declaration import StateSpec
 from rivermark.process.api.expiry import ExpiringList, ExpiringMap, ExpiringValue, TtlClock, sweep
 from rivermark.process.api.state import ValueState
@@ -66,7 +66,10 @@ class Binding:
         """Let timers and broadcast state be those of `bucket`."""
         context = self.context
         handled = self.declaration.has_on_timer
-        context.timers.event = bucket.event if handled else UnhandledTimers(context)
+        if handled and not self.declaration.decided:
+            context.timers.event = UndecidedTimers(context, self.declaration.name)
+        else:
+            context.timers.event = bucket.event if handled else UnhandledTimers(context)
         context.timers.processing = bucket.processing if handled else UnhandledTimers(context)
         context.expiry = bucket.expiry
         for table, spec, stored in zip(

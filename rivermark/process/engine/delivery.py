@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
+from rivermark.model.errors import DeclarationError
 from rivermark.process.api.context import NO_RECORD, Context
 from rivermark.process.api.declaration import InputSpec
 from rivermark.process.api.side_outputs import Outputs
@@ -110,6 +111,9 @@ class Delivery:
                 handlers[rank](argument, context)
                 if transaction is not None:
                     transaction.verify()
+            except DeclarationError:
+                # Of the class and not of this event, which no dead letter would help.
+                raise
             except Exception as error:
                 if transaction is not None:
                     transaction.roll_back()

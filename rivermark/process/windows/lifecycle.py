@@ -35,6 +35,9 @@ class Windowed(KeyedProcess[E, Out], Generic[E, C, Out]):
     allowed_lateness: ClassVar[timedelta] = timedelta(0)
     late: ClassVar[SideOutput[Any] | None]
 
+    # They fire by the watermark; corrections and early results depend on the cut, as they must.
+    hold: ClassVar[bool] = False
+
     panes: MapState[Window, Pane[C]]
 
     _trigger: ClassVar[Trigger]

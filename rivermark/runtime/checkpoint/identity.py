@@ -9,7 +9,6 @@ later ones compare.
 from __future__ import annotations
 
 import difflib
-import hashlib
 import logging
 import re
 from collections.abc import Mapping, Sequence
@@ -25,7 +24,7 @@ from rivermark.lake.lake import Lake
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import AnyStream, Stream, inputs_of
 from rivermark.operators.finished import FIXED
-from rivermark.process.evolution.meaning import FIELD, Meaning, meaning_of, meaning_of_function
+from rivermark.process.evolution.meaning import meaning_of, meaning_of_function
 from rivermark.process.spark import ProcessBuild
 from rivermark.runtime.checkpoint import records
 from rivermark.runtime.checkpoint.generation import newest_entry, read_generation
@@ -35,8 +34,9 @@ LOG = logging.getLogger("rivermark")
 
 FILE = "identity.json"
 PLAN = "plan"
-EDITION = 3
-"""Of the facts that are collected: those of another edition cannot be compared."""
+EDITION = 4
+"""Of the facts that are collected: those of another edition cannot be compared. 4: the source of
+the class and of its module (docs/decisions/0033-state-knows-its-class.md)."""
 IDS = re.compile(r"#\d+L?")
 """Expression ids in a plan, which count up within a session."""
 
@@ -52,8 +52,7 @@ class Identity:
 
     `schema` is the fingerprint of a process's state. A plan can be compared only with one that the
     same version of Spark made (`spark`), of the same `columns` of each input; facts only with those
-    that were collected by the same rules (`edition`, 1 where a record has none). `digest` says
-    whether two mean the same: the facts have names of functions, which may change.
+    that were collected by the same rules (`edition`, 1 where a record has none).
     """
 
     facts: dict[str, str]
@@ -61,36 +60,25 @@ class Identity:
     spark: str | None = None
     columns: dict[str, list[str]] | None = None
     edition: int = 1
-    digest: str | None = None
 
 
 def process_identity(build: ProcessBuild) -> Identity:
     """The identity of a process's state: its class, order, inputs and parameters."""
     declared = build.declared
-    meanings = {"": meaning_of(type(build.make()), build.make)}
+    facts = meaning_of(type(build.make()), build.make)
     for name, prepare in build.prepare.items():
-        meanings[f"prepare {name}: "] = meaning_of_function(prepare)
-    facts = {"order": declared.order + (", held" if declared.hold else "")}
+        facts |= _named(f"prepare {name}: ", meaning_of_function(prepare))
+    facts |= {"order": declared.order + (", held" if declared.hold else "")}
     facts["inputs"] = ", ".join(build.inputs)
     for state in (*declared.states, *declared.broadcasts):
         if state.ttl is not None:
             facts[f"life of {state.name}"] = f"{state.ttl.after} of {state.ttl.clock} time"
-    digest = _digest(facts, meanings)
-    return Identity(
-        facts | _named(meanings), declared.schema.fingerprint(), edition=EDITION, digest=digest
-    )
+    return Identity(facts, declared.schema.fingerprint(), edition=EDITION)
 
 
-def _named(meanings: Mapping[str, Meaning]) -> dict[str, str]:
-    """The facts of several meanings, with what stands before each."""
-    return {
-        f"{of}{fact}": text for of, each in meanings.items() for fact, text in each.facts.items()
-    }
-
-
-def _digest(facts: Mapping[str, str], meanings: Mapping[str, Meaning]) -> str:
-    parts = [*facts.items(), *((of, each.digest) for of, each in meanings.items())]
-    return hashlib.sha256(repr(sorted(parts)).encode()).hexdigest()
+def _named(of: str, facts: Mapping[str, str]) -> dict[str, str]:
+    """Facts, with what they are of before each."""
+    return {f"{of}{fact}": text for fact, text in facts.items()}
 
 
 def plan_identity(spark: SparkSession, stream: Stream, recorded: Identity | None) -> Identity:
@@ -118,13 +106,10 @@ def _planned(spark: SparkSession, stream: Stream, columns: dict[str, list[str]])
     with functions_used() as functions:
         plan = canonical_plan(stream.build(*frames))
     # A plan has the names of Python functions, and nothing of what they do.
-    facts, nameless, meanings = {PLAN: plan}, plan, dict[str, Meaning]()
+    facts = {PLAN: plan}
     for i, (name, function) in enumerate(functions, 1):
-        meanings[f"function {i} '{name}': "] = meaning_of_function(function)
-        nameless = re.sub(rf"\b{re.escape(name)}\(", f"function {i}(", nameless)
-    by_number = {str(n): each for n, each in enumerate(meanings.values())}
-    digest = _digest({PLAN: nameless}, by_number)
-    return Identity(facts | _named(meanings), None, spark.version, columns, EDITION, digest)
+        facts |= _named(f"function {i} '{name}': ", meaning_of_function(function))
+    return Identity(facts, None, spark.version, columns, EDITION)
 
 
 def canonical_plan(built: DataFrame) -> str:
@@ -168,8 +153,8 @@ def check_identity(stream: str, checkpoint: str, declared: Identity) -> None:
     """Compare what is declared with what made the checkpoint's state; a first start records it.
 
     So does the first start of a checkpoint that an earlier release made, or recorded by other
-    rules, one whose state schema was evolved (`version`, `migrations`, added states: that is said
-    in the class), and one by another version of Spark.
+    rules, which is logged, one whose state schema was evolved (`version`, `migrations`, added
+    states: that is said in the class), and one by another version of Spark.
 
     Raises:
         CheckpointIncompatible: The state was made by another declaration: with what changed, and
@@ -179,14 +164,16 @@ def check_identity(stream: str, checkpoint: str, declared: Identity) -> None:
     if recorded == declared:
         return
     if recorded is None or not has_state(checkpoint) or not _comparable(recorded, declared):
+        if recorded is not None and recorded.edition != declared.edition:
+            LOG.info(
+                "stream '%s': what made its state was recorded by an earlier release; it is taken "
+                "to be what is declared now, and compared from now on",
+                stream,
+            )
         records.write(f"{checkpoint}/{FILE}", declared)
         return
     changes = changes_between(recorded.facts, declared.facts)
     if not changes:
-        return
-    if recorded.digest is not None and recorded.digest == declared.digest:
-        # Functions have other names: the next refusal should tell what changed since.
-        records.write(f"{checkpoint}/{FILE}", declared)
         return
     raise CheckpointIncompatible(
         f"stream '{stream}': its state in checkpoint {checkpoint} was made by another declaration; "
@@ -238,7 +225,7 @@ def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> list
     changes = []
     for name in sorted(before.keys() | after.keys()):
         was, now = before.get(name), after.get(name)
-        if was == now or (was is None and name.rpartition(": ")[2].startswith(FIELD)):
+        if was == now:
             continue
         if name == PLAN:
             changes.append(_plan_change((was or "").splitlines(), (now or "").splitlines()))

@@ -22,7 +22,7 @@ WAITS: Final = tuple(timedelta(seconds=s) for s in (5, 15, 60, 300, 900, 1800))
 """How long a message that could not be sent waits before its next try; the last one repeats."""
 LOCK_SECONDS: Final = 5.0
 FORGOTTEN: Final = timedelta(days=2)
-"""How long the end of a trouble is tried to be sent: later it helps nobody any more."""
+"""How long the end of a trouble is tried to be sent: later it is no help any more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,13 +86,13 @@ class Outbox:
         with self._locked():
             notices = {notice.cause: notice for notice in self._read()}
             going_on = {cause for cause, each in notices.items() if each.over_at is None}
-            found = _by_cause(troubles, going_on)
-            new = [cause for cause in found if cause not in notices]
+            messages = _by_cause(troubles, going_on)
+            new = [cause for cause in messages if cause not in notices]
             for cause, notice in notices.items():
-                self._revise(owner, notice, found.get(cause), now)
+                self._revise(owner, notice, messages.get(cause), now)
             for cause in new:
                 self._write(
-                    Notice(cause=cause, message=found[cause], at=now, owners=(owner,), due=now)
+                    Notice(cause=cause, message=messages[cause], at=now, owners=(owner,), due=now)
                 )
             return [notice for notice in self._read() if notice.cause in new]
 

@@ -43,6 +43,7 @@ class Order(msgspec.Struct, frozen=True):
 class Forgotten(KeyedProcess[Order, Order]):
     key = "order_id"
     time = "at"
+    hold = True
 
     def on_event(self, event: Order, ctx: Context[Order]) -> None:
         ctx.timers.event.register(event.at + 900_000)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import types
-
 import msgspec
 import pytest
 
@@ -26,10 +24,11 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Waits(KeyedProcess[Part, str]):
-    """Keeps a ride for ten minutes, and says whether its fare came. Says nothing of an order."""
+    """Keeps a ride for ten minutes, and says whether its fare came."""
 
     key = "ride_id"
     time = "at"
+    hold = True
 
     ride: ValueState[Part]
 
@@ -87,67 +86,74 @@ def test_b028_a_rule_may_say_that_it_takes_events_as_they_come() -> None:
 
 
 def remind(ctx: Context[str], at: Millis) -> None:
-    """A helper beside the class."""
+    """A helper, which may be in another module."""
     timers = ctx.timers
     timers.event.register(at + WAIT)
 
 
-def test_b028_timers_are_found_wherever_the_class_sets_them() -> None:
-    class ByHelper(KeyedProcess[Part, str]):
-        key = "ride_id"
-        time = "at"
+class ByHelper(KeyedProcess[Part, str]):
+    """Says nothing of its order."""
 
-        def on_event(self, event: Part, ctx: Context[str]) -> None:
-            remind(ctx, event.at)
+    key = "ride_id"
+    time = "at"
 
-        def on_timer(self, at: int, ctx: Context[str]) -> None:
-            ctx.emit("time")
+    def on_event(self, event: Part, ctx: Context[str]) -> None:
+        remind(ctx, event.at)
 
-    class Inside(ByHelper):
-        def on_event(self, event: Part, ctx: Context[str]) -> None:
-            def remind(after: int) -> None:
-                ctx.timers.event.register(event.at + after)
+    def on_timer(self, at: int, ctx: Context[str]) -> None:
+        ctx.emit("time")
 
-            remind(WAIT)
 
-    class Clock(KeyedProcess[Part, str]):
-        key = "ride_id"
-        time = "at"
+class Held(ByHelper):
+    hold = True
 
-        def on_event(self, event: Part, ctx: Context[str]) -> None:
-            ctx.timers.processing.register(ctx.processing_time + WAIT)
 
-        def on_timer(self, at: int, ctx: Context[str]) -> None:
-            ctx.emit("time")
+class Arrival(ByHelper):
+    order = "arrival"
 
-    class Arrival(Inside):
-        order = "arrival"
 
-    held = {c.__name__: (c.declaration.order, c.declaration.hold) for c in (ByHelper, Inside)}
-    assert held == {"ByHelper": ("event_time", True), "Inside": ("event_time", True)}
-    assert not Clock.declaration.hold
+class Forgiving(ByHelper):
+    dead_letter = True
+
+
+class Clock(ByHelper):
+    """Of an event called as the timers are, which has nothing to do with them."""
+
+    def on_event(self, event: Part, ctx: Context[str]) -> None:
+        ctx.timers.processing.register(ctx.processing_time + WAIT)
+
+
+def test_b028_r16_a_rule_that_does_not_say_whether_it_holds_is_refused_at_its_first_timer() -> None:
+    for process in (ByHelper(), Forgiving()):
+        refused(process)
+
+
+def refused(process: KeyedProcess[Part, str]) -> None:
+    harness = ProcessHarness(process)
+    with pytest.raises(DeclarationError, match=r"write hold = True in the class.*hold = False"):
+        harness.feed(RIDE)
+
+
+def test_b028_r16_what_is_said_counts_wherever_timers_are_set() -> None:
+    assert (Held.declaration.order, Held.declaration.hold) == ("event_time", True)
     assert (Arrival.declaration.order, Arrival.declaration.hold) == ("arrival", False)
+    for process in (Held(), Arrival(), Clock()):
+        ProcessHarness(process).feed(RIDE)
 
 
-def test_b028_a_rule_that_cannot_hold_has_to_say_so() -> None:
-    class Said(KeyedProcess[Part, str]):
-        switches = Broadcast(Part)
-        rides = Input(Part, key="ride_id", time="at")
-        hold = False
+def test_b028_a_rule_that_holds_needs_a_time_for_each_input() -> None:
+    with pytest.raises(DeclarationError, match=r"input 'switches' has none"):
 
-        def on_switches(self, event: Part, ctx: Context[str]) -> None:
-            ctx.emit("switched")
+        class Timeless(KeyedProcess[Part, str]):
+            switches = Broadcast(Part)
+            rides = Input(Part, key="ride_id", time="at")
+            hold = True
 
-        def on_rides(self, event: Part, ctx: Context[str]) -> None:
-            ctx.timers.event.register(event.at + WAIT)
+            def on_switches(self, event: Part, ctx: Context[str]) -> None:
+                ctx.emit("switched")
 
-        def on_timer(self, at: int, ctx: Context[str]) -> None:
-            ctx.emit("time")
-
-    assert not Said.declaration.hold
-    silent = {name: value for name, value in vars(Said).items() if name != "hold"}
-    with pytest.raises(DeclarationError, match=r"input 'switches' has no time .* hold = False"):
-        types.new_class("Silent", (KeyedProcess[Part, str],), {}, lambda body: body.update(silent))
+            def on_rides(self, event: Part, ctx: Context[str]) -> None:
+                ctx.emit("ride")
 
 
 BY_NATURE = {

@@ -31,10 +31,11 @@ class Pair(msgspec.Struct, frozen=True):
 class RidesWithFares(KeyedProcess[Ride | Fare, Pair]):
     """Keeps whichever side came first until the other comes, or ten minutes of event time pass.
 
-    Each side has its own timer, and the one that was waited for takes it back. Events are held, as
-    by default where a rule sets such timers: a partner that comes later than that is one in a live
-    run, in a replay and in a recompute alike.
+    Each side has its own timer, and the one that was waited for takes it back. Events are held: a
+    partner that comes later than that is unmatched in a live run, a replay and a recompute alike.
     """
+
+    hold = True
 
     rides = Input(Ride, key="ride_id", time="at")
     fares = Input(Fare, key="ride_id", time="at")
