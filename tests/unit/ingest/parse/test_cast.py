@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -119,3 +120,27 @@ def test_rows_of_several_files_and_formats_keep_their_order() -> None:
     middle = TypedRecords(pa.array([line]))
     records = joined([first, middle, second])
     assert parsed(ONE, records)["n"].to_pylist() == [1, 2, 9, 3, None, 5]
+
+
+def test_payloads_of_an_older_lake_are_read_as_ever() -> None:
+    """Those that were written before one value had one text (R25)."""
+    contract = replace(
+        ONE, fields=(*ONE.fields, Field("x", "double"), Field("paid", "decimal(12,2)"))
+    )
+    own = typed_records(
+        batch(
+            n=pa.array([5.0, None]),
+            x=pa.array([1e10, 5e-06]),
+            paid=pa.array([Decimal("12.50"), None]),
+            s=pa.array(["x", "y"]),
+        ),
+        None,
+    )
+    before = [
+        '{"at":"2024-05-01T12:00:00.000000Z","n":5.0,"x":1e+10,"paid":12.50,"s":"x"}',
+        '{"at": "2024-05-01T12:00:00+00:00", "n": null, "x": 5e-06, "s": "y"}',
+    ]
+    names = ["at", "n", "x", "paid", "s", "_problems"]
+    was = parsed(contract, TypedRecords(pa.array(before))).select(names)
+    assert parsed(contract, own).select(names).equals(was)
+    assert was["_problems"].to_pylist() == [[], []]
