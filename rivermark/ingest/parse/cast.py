@@ -8,7 +8,7 @@ A value that would be rounded, is out of bounds or of another kind is asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -78,41 +78,55 @@ def cast_rows(
     for field in fields:
         own = {id(named[key]): named[key] for key in field.spelled.keys if key in named}
         values[field.name], fine = _first(field, [*own.values()], len(payloads))
-        good = pc.and_(good, fine)
-    return Typed(
-        {name: column.filter(good) for name, column in values.items()},
-        good.to_numpy(zero_copy_only=False),
-    )
+        if fine is not None:
+            good = pc.and_(good, fine)
+    if good.false_count:
+        values = {name: column.filter(good) for name, column in values.items()}
+    return Typed(values, good.to_numpy(zero_copy_only=False))
 
 
 def _first(
     field: FieldColumn, columns: Sequence[pa.Array], count: int
-) -> tuple[pa.Array, pa.Array]:
-    """The values of the first of some columns that each row has one in, and which are cast."""
-    values = pa.nulls(count, field.values.type)
-    fine = pa.array(np.ones(count, np.bool_))
-    missing = fine
-    for column in columns:
-        if not pc.any(missing).as_py():
+) -> tuple[pa.Array, pa.Array | None]:
+    """The values of the first of some columns that each row has one in, and which are cast.
+
+    None where all are.
+    """
+    if not columns:
+        none = pa.repeat(False, count) if field.required else None
+        return pa.nulls(count, field.values.type), none
+    values, fine, own = _cast(field, columns[0])
+    for column in columns[1:]:
+        if not own.null_count:
             break
-        more, more_fine, valid = _cast(field, column)
-        values = more if missing.true_count == count else pc.if_else(missing, more, values)
-        fine = pc.if_else(missing, more_fine, fine)
-        missing = pc.and_not(missing, valid)
-    return values, pc.and_not(fine, missing) if field.required else fine
+        valid = own.is_valid()
+        more, more_fine, other = _cast(field, column)
+        values = pc.if_else(valid, values, more)
+        if fine is not None or more_fine is not None:
+            fine = pc.if_else(valid, _or_true(fine), _or_true(more_fine))
+        # What a row has by now, whichever column it came from.
+        own = pc.if_else(pc.or_(valid, other.is_valid()), True, pa.scalar(None, pa.bool_()))
+    if field.required and own.null_count:
+        fine = own.is_valid() if fine is None else pc.and_(fine, own.is_valid())
+    return values, fine
 
 
-def _cast(field: FieldColumn, column: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """The values of a column, which of them are cast, and which there are."""
+def _or_true(fine: pa.Array | None) -> Any:
+    return True if fine is None else fine
+
+
+def _cast(field: FieldColumn, column: pa.Array) -> tuple[pa.Array, pa.Array | None, pa.Array]:
+    """The values of a column, which are cast (None: all), and the column without `nulls`."""
     if t.is_string(column.type) or len(field.spelled.nulls) > 1:
         texts = field.spelled.without_nulls(plain_texts(column))
         if texts.null_count > column.null_count:
             column = pc.if_else(texts.is_valid(), column, None)
-    valid = column.is_valid()
     values = _values(field.values, column)
     if values is None:
         values = field.values.read(plain_texts(column))
-    return values, pc.or_(values.is_valid(), column.is_null()), valid
+    if values.null_count == column.null_count:
+        return values, None, column
+    return values, pc.or_(values.is_valid(), column.is_null()), column
 
 
 def _values(values: ColumnValues, column: pa.Array) -> pa.Array | None:
