@@ -84,8 +84,10 @@ def compare(
     names = [*(f.name for f in contract.fields), FLAGS, PROBLEMS, DETAILS]
     payloads = lines["payload"].filter(record).to_pylist()
     assert_same(payloads, got.filter(record), wanted.filter(record), names)
-    sent = (lines[n].combine_chunks() for n in ("payload", "_format", "_columns"))
-    assert parser._type(*sent, known).good.mean() >= least_typed
+    payload, kinds, columns = (
+        lines[n].combine_chunks() for n in ("payload", "_format", "_columns")
+    )
+    assert parser._type(payload, kinds, columns, known).good.mean() >= least_typed
 
 
 ROUNDS = pytest.mark.parametrize(
