@@ -73,7 +73,7 @@ class Field:
 
     @property
     def reader(self) -> Reader:
-        """What reads the field's texts.
+        """The reader of the field's texts.
 
         Raises:
             DeclarationError: the field's type has no reader, or `read` is one of another type.

@@ -1,4 +1,4 @@
-"""How the text of a value becomes a typed one: by a reader for each type, or one of a field's own.
+"""Readers of fields: they turn the text of a value into a typed one.
 
 No reader raises for a text: a row whose text cannot be read is quarantined.
 """

@@ -27,7 +27,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def typed_read(contract: Contract, delimiter: str = ",") -> TypedRead:
-    """What types the plain lines of a contract."""
+    """The reader of the plain lines of a contract."""
     return TypedRead(field_columns(contract), delimiter, contract.max_row_bytes)
 
 
@@ -44,7 +44,7 @@ def arrays(
 
 
 def value_in(read: Reader, text: str) -> Any:
-    """What a plain text means, by Python's own readers."""
+    """The value of a plain text, by Python's own readers."""
     match read:
         case TextReader():
             return text

@@ -48,7 +48,7 @@ from rivermark.model.errors import DeclarationError
 from rivermark.model.source import Columns
 
 RECORD: Final = "_record"
-"""Whether a line is an event, and neither empty nor its file's header line."""
+"""The column that is true of events: lines that are neither empty nor their file's header."""
 
 
 class ContractParser:
@@ -82,7 +82,7 @@ class ContractParser:
         return StructType([*self.contract.columns(), *fields])
 
     def can_admit(self, columns: Sequence[str]) -> bool:
-        """Whether a CSV file of these columns has each required field.
+        """Returns True if a CSV file of these columns has each required field.
 
         Else all of its rows are quarantined, and what seems to be its header may be one of them.
         """
@@ -159,7 +159,7 @@ class ContractParser:
 
 @dataclass(frozen=True)
 class _Careful:
-    """What the careful parser makes of lines: which are records (`whole`), and what is wrong."""
+    """Values of lines by the careful parser, and their faults; `whole` is true of records."""
 
     values: Sequence[pa.Array]
     reasons: Sequence[Reason]
@@ -168,7 +168,7 @@ class _Careful:
 
 
 def contract_faults(stream: str, contract: Contract) -> Iterator[DeclarationError]:
-    """What is wrong with each reader and each rule that is SQL; nothing where they are right."""
+    """Faults of each reader and each rule that is SQL; nothing where they are right."""
     for field in contract.fields:
         try:
             ColumnValues(field.reader)
@@ -200,7 +200,7 @@ def _spread(own: Mask, rest: Places, count: int, *, others: bool = False) -> Mas
 
 
 def _records(lines: pa.Table, payloads: pa.Array, rest: Places) -> Mask:
-    """Which lines are events; of those that were asked for some are blank, or begin with a mark."""
+    """Mask of the lines that are events. Some of the others are blank, or begin with a mark."""
     head = _whole(lines["_head"])
     record: Mask = np.ones(len(payloads), np.bool_)
     if head.null_count < len(head):

@@ -32,7 +32,7 @@ Texts = Sequence[str | None]
 
 _WORDS: Final = {True: "true", False: "false"}
 _HALF_A_CHARACTER: Final = re.compile(r"[\ud800-\udfff]")
-"""What an escape such as \\ud800 stands for alone: nothing that UTF-8 can hold."""
+"""Characters that an escape such as \\ud800 stands for alone, and UTF-8 cannot hold."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Spelled:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What to look up, in turn: each spelling as it is declared, then in lower case."""
+        """Keys to look up, in turn: each spelling as it is declared, then in lower case."""
         return tuple(dict.fromkeys(key for s in self.spellings for key in (s, s.lower())))
 
     def without_nulls(self, texts: pa.StringArray) -> pa.StringArray:
@@ -68,7 +68,7 @@ def _encoded(texts: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def places_of(names: Sequence[str]) -> dict[str, int]:
-    """Where the column of a name stands: as it is spelled, else in lower case; the first of two."""
+    """Places of columns by name: as it is spelled, else in lower case; the first of two."""
     backwards = [*enumerate(names)][::-1]
     return {name.lower(): n for n, name in backwards} | {name: n for n, name in backwards}
 
@@ -140,7 +140,7 @@ class Cutter:
         return [*(line if "text" in keys else None for keys in self._keys), None]
 
     def _csv_cutter(self, names: Sequence[str]) -> Callable[[str], Texts]:
-        """What takes a line's values by the columns of its file's header."""
+        """The function that takes a line's values by the columns of its file's header."""
         place_of = places_of(names)
         places = [[place_of[key] for key in keys if key in place_of] for keys in self._keys]
         if not any(places):

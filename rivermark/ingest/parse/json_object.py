@@ -13,8 +13,8 @@ import re
 from typing import Any, Final
 
 MOST_LEVELS: Final = 500
-"""How deep a line may be nested. A bound of our own: where Python raises depends on its version and
-on how deep the caller stands, and a verdict must not."""
+"""Levels that a line may be nested. A bound of our own: where Python raises depends on its version
+and on how deep the caller stands, and a verdict must not."""
 
 _DECODER: Final = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
 _BRACKETS: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]')
@@ -61,7 +61,7 @@ def _behind(line: str, at: int) -> int:
 
 
 def _levels(line: str) -> int:
-    """How deep a well-formed line is nested."""
+    """Levels of nesting of a well-formed line."""
     depth = deepest = 0
     for mark in _BRACKETS.findall(line):
         if mark in "[{":

@@ -1,4 +1,4 @@
-"""What is wrong with rows: the reasons for which they are quarantined, and their details."""
+"""Reasons for which rows are quarantined, and their details."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ LINES: Final = tuple(
         ),
     )
 )
-"""What lines that are no object look like, and what to do then. Their cost grows with a line's
+"""Looks of lines that are no object, each with what to do then. Their cost grows with a line's
 length and not with its square: of a million spaces it would be hours."""
 
 

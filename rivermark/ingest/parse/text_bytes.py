@@ -1,4 +1,4 @@
-"""What the bytes of many texts hold, looked at together: Arrow's kernels look at text by text."""
+"""Bytes of many texts, searched together: Arrow's kernels search text by text."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def holds(data: Bytes, wanted: bytes) -> bool:
 
 
 def with_text(texts: pa.StringArray, wanted: str) -> pa.BooleanArray | None:
-    """Which texts hold another one; None where none does."""
+    """Mask of the texts that hold another one; None where none does."""
     if not holds(bytes_of(texts), wanted.encode()):
         return None
     return pc.match_substring(texts, wanted)

@@ -22,7 +22,7 @@ MOST_COLUMNS: Final = 1_000
 MOST_WIDTHS: Final = 3
 """Numbers of values a line that are tried: of some years' files, most lines end in empty ones."""
 ENDINGS: Final = ("\n", "\r", "\0")
-"""What Arrow takes for the end of a line, or of a text."""
+"""Characters that Arrow takes for the end of a line, or of a text."""
 
 
 def read(
@@ -49,7 +49,7 @@ def read(
 
 
 def _well_formed(lines: pa.StringArray, delimiter: str) -> Mask:
-    """Which lines have quotes around whole values alone, and none within them."""
+    """Mask of the lines with quotes around whole values alone, and none within them."""
     good = pc.invert(pc.starts_with(lines, "\ufeff"))
     good = pc.and_(good, pa.array(lengths_of(lines) > 0))
     for ending in ENDINGS:

@@ -43,7 +43,7 @@ DIGITS: Final = {16: 4, 32: 9, 64: 18}
 ANY: Final = f"{TEXT}|{NUMBER}|true|false|null"
 PAIR: Final = re.compile(rf'("([^"\\]*)"[ \t]*:[ \t]*)(?:{ANY})(?=[ \t]*[,}}])')
 NO_NUMBER: Final = r"[0-9.][eE][+-]?[0-9]{4}|NaN|Inf"
-"""What Arrow reads as a number, and the parser does not."""
+"""Spellings that Arrow reads as numbers, and the parser does not."""
 TYPE_OF: Final = {
     "text": pa.string(),
     "number": pa.float64(),
@@ -231,7 +231,7 @@ def _by_shape(
 
 
 def _pattern(line: str, types: Mapping[str, pa.DataType | None]) -> str:
-    """What matches the lines with the keys of this one, in its order and its spelling.
+    """Pattern of the lines with the keys of this one, in its order and its spelling.
 
     The values of `types` are spelled so that Arrow reads them, or anyhow for None.
     """

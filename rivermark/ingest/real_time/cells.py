@@ -1,4 +1,4 @@
-"""What the cutter makes of a message, by Spark's own expressions: a text a field.
+"""Texts of the fields of a message, by Spark's own expressions, as the cutter makes them.
 
 The columns of Spark's Kafka source go in. What comes out is what the cutter gives for the payload
 that a `KafkaSource` makes of the message; only a list or an object in a text field is written as
@@ -18,12 +18,12 @@ from rivermark.ingest.parse.cutter import MALFORMED, TOO_LARGE, UNDECODABLE, UNP
 from rivermark.model.contract import Contract
 
 OBJECTS: Final = "_objects"
-"""What a message holds as a list: one object, if it is sound, and ours."""
+"""The message as a list: one object, if it is sound, and ours."""
 LAST: Final = f"_last_{uuid4().hex}"
 HEADER: Final = "_header."
 OBJECT: Final = "_json"
 BYTES: Final = "_bytes"
-"""What is behind the name of a key or a header whose bytes are no text."""
+"""Suffix of the name of a key or a header whose bytes are no text."""
 HALF_A_CHARACTER: Final = (
     # Behind an even number of backslashes; a low half after a high one is a whole character.
     r"(?<!\\)(?:\\\\)*+\\u(?:[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
@@ -62,7 +62,7 @@ def _objects(contract: Contract) -> Column:
 
 
 def cells(contract: Contract) -> Column:
-    """What the cutter makes of a message: a text a field, and why it is malformed."""
+    """The cutter's texts of a message, one a field, and why it is malformed."""
     texts = []
     for field in map(Spelled.of, contract.fields):
         text = F.coalesce(*map(_text, field.spellings))
@@ -97,7 +97,7 @@ def _text(name: str) -> Column:
 
 
 def _named(header: Column, name: str) -> Column:
-    """Whether a header goes by that name: one whose value is no text has another one."""
+    """Returns True if a header goes by that name: one whose value is no text has another one."""
     key, value = header["key"], header["value"]
     is_text = F.coalesce(F.is_valid_utf8(value.cast("string")), F.lit(True))
     plain = (key == name.removeprefix(HEADER)) & is_text
@@ -131,4 +131,4 @@ KNOWN: Final = {
     "_key": lambda: _key("_key"),
     "_key_bytes": lambda: _key("_key_bytes"),
 }
-"""What the broker says of a message, by the names that a `KafkaSource` gives it."""
+"""Columns that the broker adds to a message, by the names that a `KafkaSource` gives it."""

@@ -105,7 +105,7 @@ def sound_rows(messages: DataFrame, contract: Contract) -> DataFrame:
 
 
 def _is_sound(contract: Contract) -> Column:
-    """Whether a message has none of the problems that a row may have but for its rules."""
+    """Returns True if a message has none of the problems that a row may have but for its rules."""
     cells, time = F.col(CELLS), F.col(contract.event_time)
     sound = cells[MALFORMED].isNull() & ~F.contains("payload", F.lit(REPLACED))
     for field in contract.fields:

@@ -1,4 +1,4 @@
-"""What is typed is what stands in the line; everything doubtful is left to the careful parser."""
+"""Typed values are those that stand in the line; what is doubtful is left to the careful parser."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ AROUND = 30
 def typed(
     *lines: str, kind: str = "json", columns: Sequence[str] | None = None
 ) -> tuple[list[bool], dict[str, list[object]]]:
-    """Which of some lines are typed among plain ones, and the columns of those that are."""
+    """Mask of the lines that are typed among plain ones, and the columns of those that are."""
     usual = ",".join(map(str, GOOD.values())) if kind == "csv" else LINE
     read = typed_read(ONE).read(*arrays([usual] * AROUND + [*lines], kind, columns))
     assert read.good[:AROUND].all()
