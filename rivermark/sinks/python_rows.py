@@ -18,6 +18,11 @@ def python_rows(
 
     Such texts have a sign before a year beyond 9999: `+10000-01-01T00:00:00Z`, `-0043-03-15`.
     """
+    for n, field in enumerate(rows.schema):
+        if types.is_float32(field.type):
+            # The double with the digits of the float: 0.1, and not 0.10000000149011612.
+            digits = rows.column(n).cast(pa.string()).cast(pa.float64())
+            rows = rows.set_column(n, field.name, digits)
     try:
         objects: list[dict[str, Any]] = rows.to_pylist()
     except (OverflowError, ValueError):

@@ -93,3 +93,11 @@ def test_numbers_that_json_lacks_are_texts_however_deep(kind: pa.DataType) -> No
         for n, text in enumerate(texts)
     ]
     assert python_rows(rows.slice(0, 0)) == []
+
+
+def test_r25_a_float_has_its_own_digits() -> None:
+    floats = pa.array([0.1, 1e10, math.nan, None, 3.4028235e38, -0.0], pa.float32())
+    for rows in (pa.table({"v": floats}), pa.record_batch({"v": floats})):
+        texts = [json_text(row).decode() for row in python_rows(rows)]
+        wanted = ["0.1", "10000000000.0", '"NaN"', "null", "3.4028235e38", "-0.0"]
+        assert texts == [f'{{"v":{text}}}' for text in wanted]

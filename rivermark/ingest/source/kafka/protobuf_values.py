@@ -11,6 +11,7 @@ from typing import Any, Final
 from rivermark.ingest.source.kafka.formats import Protobuf
 from rivermark.ingest.source.kafka.registry_header import UnreadableValue, without_header
 from rivermark.model.errors import RivermarkError
+from rivermark.model.json_text import json_text
 
 VARINT: Final = 0
 """The wire type of integers and enumerations."""
@@ -30,13 +31,13 @@ def json_of_protobuf(value: bytes, kind: Protobuf) -> str:
         _check_path(path, type_of.DESCRIPTOR)
     try:
         message = type_of.FromString(value)
-        text: str = json_format.MessageToJson(
+        members = json_format.MessageToDict(
             message,
             preserving_proto_field_name=True,
             always_print_fields_with_no_presence=True,
-            indent=None,
             descriptor_pool=message.DESCRIPTOR.file.pool,
         )
+        text = json_text(members).decode()
         # One without a field that it must have has no size.
         size = message.ByteSize()
     except (Error, json_format.Error, TypeError, ValueError, RecursionError) as error:

@@ -530,3 +530,17 @@ def test_m051_ids_of_schemas_have_eight_bytes_where_that_is_declared(folder: Pat
         json_of(b"\0" + binary(RIDE)[:5], Avro(registry=str(folder), id_bytes=8))
     with pytest.raises(DeclarationError, match="id_bytes"):
         Avro(registry="schemas", id_bytes=5)  # type: ignore[arg-type]
+
+
+def test_r25_a_double_of_protobuf_has_the_text_that_others_have(tmp_path: Path) -> None:
+    files = descriptor_pb2.FileDescriptorSet()
+    field = descriptor_pb2.FieldDescriptorProto
+    file = files.file.add(name="level.proto", package="shop", syntax="proto3")
+    message = file.message_type.add(name="Level")
+    for number, (name, kind) in enumerate((("high", field.TYPE_DOUBLE), ("low", field.TYPE_FLOAT))):
+        message.field.add(name=name, number=number + 1, type=kind, label=field.LABEL_OPTIONAL)
+    path = tmp_path / "level.desc"
+    path.write_bytes(files.SerializeToString())
+    value = b"\x09" + struct.pack("<d", 1e16) + b"\x15" + struct.pack("<f", 0.1)
+    kind = Protobuf(descriptor=str(path), message="shop.Level")
+    assert json_of(value, kind) == '{"high":1e16,"low":0.1}'
