@@ -17,7 +17,7 @@ from pyspark.sql.types import VariantType
 
 from rivermark.ingest.source.payload import TypedRecords, held, joined, numbered
 from rivermark.ingest.source.typed_rows import typed_records
-from rivermark.lake.delta import dataset_of, delta_table, read_batches, read_delta
+from rivermark.lake.delta import damage_named, dataset_of, delta_table, read_batches, read_delta
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.integrity.log_check import check_log
 from rivermark.lake.integrity.log_entry import read_entry
@@ -278,7 +278,8 @@ class _DeltaReader(SourceReader):
                 more=self._snapshot_change(split),
                 wanted=self._wanted,
             )
-            first += files.count_rows()
+            with damage_named(files):
+                first += files.count_rows()
 
     def _changes(self, split: PlannedSplit) -> TypedRecords:
         version = version_of(split.name)

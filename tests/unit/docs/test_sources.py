@@ -48,7 +48,7 @@ def test_the_source_of_ones_own_plans_capped_ranges_and_reads_them(tmp_path: Pat
         (20_000, 20_001),
     ]
     assert [split.size for split in splits] == [640_000, 640_000, 64]
-    last = '{"id": 20001, "at": "2024-03-01T10:00:00Z", "total": 10000.5}'
+    last = '{"id":20001,"at":"2024-03-01T10:00:00Z","total":10000.5}'
     assert reader.payloads(20_000, 20_001) == [last]
     reader.planned(splits)
     assert reader.discover().ready == []

@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from py4j.protocol import Py4JError
 
 from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.filesystem import write_file
@@ -23,7 +24,7 @@ from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from tests.small_disk import small_disk
 
 FULL = OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28] No space left")
-JAVA = RuntimeError("org.apache.spark.SparkException: Job aborted\nNo space left on device")
+JAVA = Py4JError("org.apache.spark.SparkException: Job aborted\nNo space left on device")
 RUST = OSError(
     "Generic LocalFileSystem error: Unable to open file /lake/a/b.parquet: (os error 28)"
 )
