@@ -91,9 +91,12 @@ class Filled:
 
     def add(self, day: int, rows: int, most: int | None = None, **metadata: object) -> None:
         """Commit the day's rows, or the first ones of them."""
-        rows_of_day = self.rows_of(day, rows).slice(0, most)
+        self.commit(self.rows_of(day, rows).slice(0, most), **metadata)
+
+    def commit(self, rows: pa.Table, **metadata: object) -> None:
+        """Commit rows."""
         properties = commit_properties(metadata)
-        write_deltalake(self._table, rows_of_day, mode="append", commit_properties=properties)
+        write_deltalake(self._table, rows, mode="append", commit_properties=properties)
 
 
 def land_year(settings: Settings, days: int, rows: int, files: int = 1) -> None:
@@ -151,6 +154,19 @@ def _land(settings: Settings, ingest: Ingest, days: int, rows: int) -> None:
     write_deltalake(path, pa.Table.from_pylist(outcomes, schema), mode="append")
 
 
+def of_batches(rows: pa.Table, first: int, size: int) -> pa.Table:
+    """The rows as those of batches of so many, each of a file."""
+    batches = [first + n // size for n in range(len(rows))]
+    for name, values in (
+        ("_ingest_batch", batches),
+        ("_file", [f"{batch:07}.json" for batch in batches]),
+    ):
+        place = rows.schema.get_field_index(name)
+        field = rows.schema.field(place)
+        rows = rows.set_column(place, field, pa.array(values).cast(field.type))
+    return rows
+
+
 def land_files(settings: Settings, ingest: Ingest, days: int, rows: int, files: int) -> None:
     """As a live ingest leaves them: a file of the admitted table a batch, and upkeep elsewhere."""
     raw = Filled(settings, ingest.raw, range(rows))
@@ -162,16 +178,12 @@ def land_files(settings: Settings, ingest: Ingest, days: int, rows: int, files: 
     for day in range(days):
         moment = datetime.combine(FIRST_DAY + timedelta(days=day + 1), datetime.min.time(), UTC)
         clock = {"clock": {"newest": moment.isoformat()}, "batch": day * files}
-        raw.add(day, rows, None, **clock)
-        behind.add(day, rows)
         size, adds = -(-rows // files), []
-        of_day = admitted.rows_of(day, rows)
+        raw.commit(of_batches(raw.rows_of(day, rows), day * files, size), **clock)
+        behind.add(day, rows)
+        of_day = of_batches(admitted.rows_of(day, rows), day * files, size)
         for n in range(files):
             part, batch = of_day.slice(n * size, size), day * files + n
-            for name, value in (("_ingest_batch", batch), ("_file", f"{batch:07}.json")):
-                place = part.schema.get_field_index(name)
-                field = part.schema.field(place)
-                part = part.set_column(place, field, pa.repeat(value, len(part)).cast(field.type))
             adds.append(write_data_file(path, part, [(name,) for name in part.schema.names[:12]]))
             outcomes.append(
                 {

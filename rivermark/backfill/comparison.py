@@ -1,10 +1,18 @@
-"""Two sets of a table's rows compared by the table's key. DuckDB reads the files; no JVM."""
+"""Two sets of a table's rows compared by the table's key, by DuckDB or by Spark.
+
+First both are read through once, and the rows of each day and bucket of keys come to a count, sums
+and a digest: that takes no more memory for a day of a hundred million rows than for one of a
+thousand. Only rows of buckets that differ are paired. The SQL is one; what it is called by either
+engine is in `DuckDb` (no JVM) and `OnSpark` (rivermark/backfill/spark_comparison.py).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import pyarrow as pa
 from pyspark.sql.types import DecimalType, DoubleType, FloatType, IntegralType
 
 from rivermark.backfill.difference import HIDDEN, DaySums, Difference, Sample
@@ -16,12 +24,19 @@ if TYPE_CHECKING:
     import duckdb
     from pyarrow import dataset
 
+    from rivermark.backfill.spark_comparison import OnSpark
+
+    Engine: TypeAlias = "DuckDb | OnSpark"
+    """Where the rows lie as `published` and `computed`, and what dialects differ in."""
+
 SAMPLES: Final = 5
 """Rows of each kind that a report shows."""
-
-COUNTS: Final = 'SELECT "_kind", count(*) FROM paired GROUP BY 1'
-DAYS: Final = """
-SELECT "_day", "_kind", count(*) FROM paired GROUP BY 1, 2 ORDER BY 1, 2
+BUCKETS: Final = 16_384
+"""Buckets of keys over all days: of a hundred million rows one has six thousand."""
+FEWEST: Final = 64
+KINDS: Final = """
+CASE WHEN b._n IS NULL THEN 'added' WHEN a._n IS NULL THEN 'removed'
+     WHEN {differ} THEN 'changed' ELSE 'unchanged' END
 """
 
 
@@ -30,17 +45,74 @@ def compare(
 ) -> Difference:
     """How the rows of the days differ. Values of personal columns are hidden in the samples."""
     with spilling_connection({"published": before, "computed": after}) as connection:
-        _pair(connection, table, first, last)
-        count: dict[str, int] = dict(connection.sql(COUNTS).fetchall())
-        differs = count.keys() != {"unchanged"}
-        return Difference(
-            **count,
-            columns=_columns(connection, table) if "changed" in count else {},
-            days=_days(connection),
-            hours=_hours(connection, table) if differs and table.event_time else frozenset(),
-            sums=tuple(_sums(connection, table)),
-            samples=tuple(_samples(connection, table)) if differs else (),
+        return compare_by(DuckDb(connection, table), table, first, last)
+
+
+def compare_by(engine: Engine, table: Table, first: date, last: date) -> Difference:
+    """As `compare`, by an engine that has the rows."""
+    days = days_between(first, last)
+    buckets = max(FEWEST, BUCKETS // len(days))
+    published, computed = (
+        _digested(engine, table, days, buckets, source) for source in ("published", "computed")
+    )
+    differing = [
+        place
+        for place in published.keys() | computed.keys()
+        if published.get(place, EMPTY)[:2] != computed.get(place, EMPTY)[:2]
+    ]
+    numbers: dict[date, dict[str, int]] = {}
+    for place in published.keys() - {*differing}:
+        _add(numbers, place[0], "unchanged", published[place][0])
+    shown: dict[str, Any] = {"sums": tuple(_sums(table, published, computed))}
+    if differing:
+        engine.only(
+            pa.table(
+                {
+                    "_day": pa.array([day for day, _ in differing], pa.date32()),
+                    "_bucket": pa.array([bucket for _, bucket in differing], pa.int64()),
+                }
+            )
         )
+        _pair(engine, table, days, buckets)
+        sql = "SELECT _day, _kind, count(*) AS n FROM paired GROUP BY 1, 2"
+        for day, kind, count in engine.rows(sql):
+            _add(numbers, day, kind, count)
+        shown |= {
+            "columns": _columns(engine, table),
+            "hours": _hours(engine, table) if table.event_time else frozenset(),
+            "samples": tuple(_samples(engine, table)),
+        }
+    of_kind: dict[str, Any] = {
+        kind: sum(counts[kind] for counts in numbers.values())
+        for kind in ("added", "removed", "changed", "unchanged")
+    }
+    return Difference(**of_kind, days={day: numbers[day] for day in sorted(numbers)}, **shown)
+
+
+Place = tuple[date, int]
+Digest = tuple[int, tuple[Any, ...], tuple[Any, ...]]
+"""Rows of a day and bucket: how many, their digests, and the sums of columns."""
+EMPTY: Final[Digest] = (0, (), ())
+
+
+def _digested(
+    engine: Engine, table: Table, days: Sequence[date], buckets: int, source: str
+) -> dict[Place, Digest]:
+    digests = engine.digests(f.name for f in table.schema.fields)
+    sums = [engine.total(name) for name in summed_columns(table)]
+    values = ", ".join(f"sum({value}) AS v{n}" for n, value in enumerate([*digests, *sums]))
+    rows = engine.rows(
+        # Names are declared in code, and days are ours.
+        f"SELECT {engine.day()} AS _day, {engine.bucket(keys_of(table), buckets)} AS _bucket, "  # noqa: S608
+        f"count(*) AS n, {values} FROM {source} WHERE {engine.on_days(days)} GROUP BY 1, 2"
+    )
+    cut = 3 + len(digests)
+    return {(row[0], row[1]): (row[2], row[3:cut], row[cut:]) for row in rows}
+
+
+def _add(numbers: dict[date, dict[str, int]], day: date, kind: str, count: int) -> None:
+    of_day = numbers.setdefault(day, dict.fromkeys(("added", "removed", "changed", "unchanged"), 0))
+    of_day[kind] += count
 
 
 def keys_of(table: Table) -> list[str]:
@@ -48,66 +120,67 @@ def keys_of(table: Table) -> list[str]:
     return list(table.keys) or [f.name for f in table.schema.fields]
 
 
-def _pair(connection: duckdb.DuckDBPyConnection, table: Table, first: date, last: date) -> None:
-    """Make `paired`: each row with its partner as structs `b` and `a`, its kind and its day.
+def _pair(engine: Engine, table: Table, days: Sequence[date], buckets: int) -> None:
+    """Make `paired`: each row of the differing buckets with its partner, its kind and its day.
 
-    Partners are of one day: a row that moved to another is removed from its own and added there.
+    The rows are structs `b` and `a`. Partners are of one day: a row that moved to another is
+    removed from its own and added there.
     """
     names = [f.name for f in table.schema.fields]
     keys = keys_of(table)
     others = [name for name in names if name not in keys]
-    where = on_days(table, days_between(first, last))
-    columns = ", ".join(quoted(n) for n in names)
-    by = ", ".join(quoted(k) for k in keys)
-    day = local_day(table)
-    order = f"ORDER BY {', '.join(quoted(n) for n in others)}" if others else ""
-    for name, source in (("old_rows", "published"), ("new_rows", "computed")):
-        # Names are declared in code, and days are ours.
-        connection.execute(
-            f'CREATE TEMP TABLE {name} AS SELECT {columns}, {day} AS "_day", '  # noqa: S608
-            f'row_number() OVER (PARTITION BY {by}, {day} {order}) AS "_n" '
-            f"FROM {source} WHERE {where}"
+    columns = ", ".join(engine.name(n) for n in names)
+    by = ", ".join(engine.comparable("", key) for key in keys)
+    day, bucket = engine.day(), engine.bucket(keys, buckets)
+    order = ", ".join(engine.comparable("", n) for n in others) or "1"
+    for made, source in (("old_rows", "published"), ("new_rows", "computed")):
+        engine.keep(
+            made,
+            f"SELECT {columns}, _day, "  # noqa: S608 - as above
+            f"row_number() OVER (PARTITION BY {by}, _day ORDER BY {order}) AS _n FROM ("
+            f"SELECT {columns}, {day} AS _day, {bucket} AS _bucket FROM {source} "
+            f"WHERE {engine.on_days(days)}) SEMI JOIN differing USING (_day, _bucket)",
         )
-    same_key = " AND ".join(f"b.{quoted(k)} IS NOT DISTINCT FROM a.{quoted(k)}" for k in keys)
-    differ = " OR ".join(f"b.{quoted(n)} IS DISTINCT FROM a.{quoted(n)}" for n in others)
-    connection.execute(
-        'CREATE TEMP TABLE paired AS SELECT b, a, coalesce(a."_day", b."_day") AS "_day", CASE '  # noqa: S608
-        "WHEN b.\"_n\" IS NULL THEN 'added' WHEN a.\"_n\" IS NULL THEN 'removed' "
-        f"WHEN {differ or 'false'} THEN 'changed' ELSE 'unchanged' END AS \"_kind\" "
-        f'FROM old_rows b FULL JOIN new_rows a ON {same_key} AND b."_day" = a."_day" '
-        'AND b."_n" = a."_n"'
+    same_key = " AND ".join(
+        f"{engine.comparable('b.', k)} IS NOT DISTINCT FROM {engine.comparable('a.', k)}"
+        for k in keys
+    )
+    differ = " OR ".join(_differs(engine, n) for n in others) or "false"
+    engine.keep(
+        "paired",
+        f"SELECT {engine.row('b')} AS b, {engine.row('a')} AS a, "  # noqa: S608
+        f"coalesce(a._day, b._day) AS _day, {KINDS.format(differ=differ)} AS _kind "
+        f"FROM old_rows b FULL JOIN new_rows a ON {same_key} AND b._day = a._day AND b._n = a._n",
     )
 
 
-def _columns(connection: duckdb.DuckDBPyConnection, table: Table) -> dict[str, int]:
+def _differs(engine: Engine, column: str) -> str:
+    before, after = (engine.comparable(side, column) for side in ("b.", "a."))
+    return f"{before} IS DISTINCT FROM {after}"
+
+
+def _columns(engine: Engine, table: Table) -> dict[str, int]:
     """In how many changed rows each column differs, the most first."""
     keys = keys_of(table)
     names = [f.name for f in table.schema.fields if f.name not in keys]
+    if not names:
+        return {}
     counts = ", ".join(
-        f"count(*) FILTER (b.{quoted(n)} IS DISTINCT FROM a.{quoted(n)})" for n in names
+        f"count(*) FILTER (WHERE {_differs(engine, n)}) AS c{i}" for i, n in enumerate(names)
     )
-    sql = f"SELECT {counts} FROM paired WHERE \"_kind\" = 'changed'"  # noqa: S608
-    (row,) = connection.sql(sql).fetchall()
+    (row,) = engine.rows(f"SELECT {counts} FROM paired WHERE _kind = 'changed'")  # noqa: S608
     differing = dict(zip(names, row, strict=True))
     return {name: n for name, n in sorted(differing.items(), key=lambda e: -e[1]) if n}
 
 
-def _days(connection: duckdb.DuckDBPyConnection) -> dict[date, dict[str, int]]:
-    days: dict[date, dict[str, int]] = {}
-    for day, kind, n in connection.sql(DAYS).fetchall():
-        numbers = days.setdefault(day, {"added": 0, "removed": 0, "changed": 0, "unchanged": 0})
-        numbers[kind] = n
-    return days
-
-
-def _hours(connection: duckdb.DuckDBPyConnection, table: Table) -> frozenset[datetime]:
+def _hours(engine: Engine, table: Table) -> frozenset[datetime]:
     """The hours of event time that hold a row which differs: where it was, and where it is now."""
-    time = quoted(table.event_time or "")
+    time = engine.name(table.event_time or "")
     both = " UNION ".join(
-        f"SELECT date_trunc('hour', {side}.{time}) FROM paired WHERE \"_kind\" <> 'unchanged'"  # noqa: S608
+        f"SELECT date_trunc('hour', {side}.{time}) AS hour FROM paired WHERE _kind <> 'unchanged'"  # noqa: S608
         for side in ("a", "b")
     )
-    return frozenset(at.astimezone(UTC) for (at,) in connection.sql(both).fetchall() if at)
+    return frozenset(at.astimezone(UTC) for (at,) in engine.rows(both) if at)
 
 
 def summed_columns(table: Table) -> list[str]:
@@ -121,27 +194,38 @@ def summed_columns(table: Table) -> list[str]:
     ]
 
 
-def _sums(connection: duckdb.DuckDBPyConnection, table: Table) -> list[DaySums]:
+def _sums(
+    table: Table, published: dict[Place, Digest], computed: dict[Place, Digest]
+) -> list[DaySums]:
     names = summed_columns(table)
-    if not names:
-        return []
-    sums = ", ".join(f"sum(b.{quoted(n)}), sum(a.{quoted(n)})" for n in names)
-    rows = connection.sql(f'SELECT "_day", {sums} FROM paired GROUP BY 1 ORDER BY 1').fetchall()  # noqa: S608
+    days = sorted({day for day, _ in (*published, *computed)})
+
+    def total(digests: dict[Place, Digest], day: date, column: int) -> Any:
+        # Bucket by bucket in one order, or a sum of floats would be another one each time.
+        values = (digests[place][2][column] for place in sorted(digests) if place[0] == day)
+        known = [value for value in values if value is not None]
+        return sum(known[1:], known[0]) if known else None
+
     return [
-        DaySums(row[0], name, row[1 + 2 * n], row[2 + 2 * n])
-        for row in rows
+        DaySums(day, name, total(published, day, n), total(computed, day, n))
+        for day in days
         for n, name in enumerate(names)
     ]
 
 
-def _samples(connection: duckdb.DuckDBPyConnection, table: Table) -> list[Sample]:
+def _samples(engine: Engine, table: Table) -> list[Sample]:
     keys = list(table.keys)
-    order = ", ".join(f"coalesce(a.{quoted(k)}, b.{quoted(k)}) NULLS FIRST" for k in keys_of(table))
-    rows = connection.sql(
-        f'SELECT "_kind", b, a FROM paired WHERE "_kind" <> \'unchanged\' '  # noqa: S608
-        f'QUALIFY row_number() OVER (PARTITION BY "_kind" ORDER BY {order}) <= {SAMPLES} '
-        f'ORDER BY "_kind", {order}'
-    ).fetchall()
+    names = [*keys_of(table), *(f.name for f in table.schema.fields if f.name not in table.keys)]
+    order = ", ".join(
+        f"coalesce({engine.comparable('a.', n)}, {engine.comparable('b.', n)}) NULLS FIRST"
+        for n in dict.fromkeys(names)
+    )
+    rows = []
+    for kind in ("added", "changed", "removed"):
+        rows += engine.rows(
+            f"SELECT _kind, b, a FROM paired WHERE _kind = '{kind}' "  # noqa: S608
+            f"ORDER BY {order} LIMIT {SAMPLES}"
+        )
     return [_sample(table, keys, kind, before, after) for kind, before, after in rows]
 
 
@@ -170,3 +254,55 @@ def _sample(
 def _equal(one: Any, other: Any) -> bool:
     """Whether two values are equal; NaN equals itself."""
     return bool(one == other) or (one != one and other != other)
+
+
+class DuckDb:
+    """DuckDB over the files of both sides."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+        self._connection, self._table = connection, table
+
+    def name(self, column: str) -> str:
+        """A column's name, quoted."""
+        return quoted(column)
+
+    def comparable(self, side: str, column: str) -> str:
+        """A column as it can be compared and ordered."""
+        return f"{side}{quoted(column)}"
+
+    def day(self) -> str:
+        """The day to which a row belongs."""
+        return local_day(self._table)
+
+    def on_days(self, days: Sequence[date]) -> str:
+        """The rows of those days."""
+        return f"({on_days(self._table, days)})"
+
+    def bucket(self, columns: Iterable[str], buckets: int) -> str:
+        """A number below so many, by the values of the columns."""
+        return f"(hash({', '.join(map(quoted, columns))}) % {buckets})::BIGINT"
+
+    def digests(self, columns: Iterable[str]) -> list[str]:
+        """Numbers that tell rows of other values apart; sums of them do not overflow."""
+        names = ", ".join(map(quoted, columns))
+        return [f"hash({names})::HUGEINT", f"hash({names}, 1)::HUGEINT"]
+
+    def total(self, column: str) -> str:
+        """What is summed of a column."""
+        return quoted(column)
+
+    def row(self, side: str) -> str:
+        """A side's row as a struct."""
+        return side
+
+    def keep(self, name: str, sql: str) -> None:
+        """Make a temporary table of a query's rows."""
+        self._connection.execute(f"CREATE TEMP TABLE {name} AS {sql}")
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+        return self._connection.execute(sql).fetchall()
+
+    def only(self, places: pa.Table) -> None:
+        """Name the days and buckets whose rows are paired `differing`."""
+        self._connection.register("differing", places)

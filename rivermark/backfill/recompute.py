@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
@@ -21,9 +21,10 @@ from rivermark.backfill.publish import (
 )
 from rivermark.backfill.registry import Kind, account, new_id, register
 from rivermark.backfill.result import Reprocessing, TableOutcome
+from rivermark.backfill.spark_comparison import compare_on_spark
 from rivermark.backfill.staging import Staged, keep_rehearsed, rehearsal_path, remove_old, staged
 from rivermark.lake.day_predicates import condition, in_days
-from rivermark.lake.delta import dataset_of, delta_table
+from rivermark.lake.delta import dataset_of, delta_table, read_delta
 from rivermark.lake.locks import days_lock
 from rivermark.lake.rows_in_files import StagedRows
 from rivermark.lake.schema import create_table
@@ -38,9 +39,6 @@ from rivermark.settings import Settings
 if TYPE_CHECKING:
     from rivermark.model.rows import Rows
     from rivermark.quality.duckdb_evaluator import Rows as AuditedRows
-
-MANY_ROWS: Final = 5_000_000
-"""Above this, Spark writes the rows; below, they pass through this process's memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +95,7 @@ def rehearse(
         for table in order.stream.tables:
             order.on_step(f"keeping the rows of {table.name} beside")
             outcome = done.tables[table.name]
-            if outcome.difference.rows_after > MANY_ROWS:
+            if not rows.small:
                 outcome.side = rehearsal_path(lake, done.id, table)
                 rows.frame(spark, table).write.format("delta").save(outcome.side)
             else:
@@ -134,7 +132,7 @@ def replace(spark: SparkSession, settings: Settings, order: Order) -> Reprocessi
         audit(lake, order.stream, _audited(done, rows, chosen), instead_of=order.days)
         for table in chosen:
             order.on_step(f"replacing the days in {table.name}")
-            new = _rows_of(spark, done, rows, table, days[table])
+            new = _rows_of(spark, rows, table, days[table])
             publish_days(lake, order.stream, outputs[table], new, days[table], done)
     register(lake, (r for r in done.records() if r.version_after is not None))
     return done
@@ -173,9 +171,11 @@ def computed(
         for output in stream.outputs:
             table, before = output.table, published[output.table.name]
             order.on_step(f"comparing with {table.name} version {before.version()}")
-            difference = compare(
-                dataset_of(before), rows.rows(table), table, order.first, order.last
-            )
+            if rows.small:
+                difference = compare(dataset_of(before), rows.rows(table), table, *days)
+            else:
+                old = read_delta(spark, lake.path(table), before.version())
+                difference = compare_on_spark(old, rows.frame(spark, table), table, *days)
             done.tables[table.name] = TableOutcome(
                 table.name, before.version(), difference, sinks=effects_on_sinks(output)
             )
@@ -188,15 +188,12 @@ def _audited(
 ) -> list[tuple[Table, AuditedRows]]:
     """The rows of each table as the audit reads them."""
     days = days_between(done.first, done.last)
-    many = {t.name: done.tables[t.name].difference.rows_after > MANY_ROWS for t in tables}
-    return [(t, rows.rows(t) if many[t.name] else rows.ordered(t, days)) for t in tables]
+    return [(t, rows.ordered(t, days) if rows.small else rows.rows(t)) for t in tables]
 
 
-def _rows_of(
-    spark: SparkSession, done: Reprocessing, rows: Staged, table: Table, days: list[date]
-) -> Rows:
+def _rows_of(spark: SparkSession, rows: Staged, table: Table, days: list[date]) -> Rows:
     """The computed rows of some days of a table, in pieces and by Spark where they are many."""
-    if done.tables[table.name].difference.rows_after > MANY_ROWS:
-        framed = rows.frame(spark, table).where(condition(table, days))
-        return StagedRows(rows.rows(table).filter(in_days(table, days)), framed)
-    return rows.ordered(table, days)
+    if rows.small:
+        return rows.ordered(table, days)
+    framed = rows.frame(spark, table).where(condition(table, days))
+    return StagedRows(rows.rows(table).filter(in_days(table, days)), framed)

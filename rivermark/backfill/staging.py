@@ -29,6 +29,7 @@ from rivermark.model.table import Table, days_between
 from rivermark.operators.finished import cut
 from rivermark.quality.duckdb_sql import on_days
 from rivermark.runtime.query.recompute import build_range, check_final
+from rivermark.runtime.spark.input_size import DRIVER_BYTES
 
 if TYPE_CHECKING:
     from pyarrow import dataset
@@ -54,6 +55,13 @@ class Staged:
         store, path = filesystem(self.folder)
         rows = dataset.dataset(path, filesystem=store, format="parquet")
         return rows.filter(compute.field(self._column(table)))
+
+    @property
+    def small(self) -> bool:
+        """Whether the rows are few enough for this process; else Spark handles them."""
+        store, path = filesystem(self.folder)
+        files = store.get_file_info(fs.FileSelector(path, recursive=True))
+        return sum(file.size or 0 for file in files) <= DRIVER_BYTES
 
     def ordered(self, table: Table, days: Collection[date]) -> pa.Table:
         """The rows of one of the tables for the days, always in the same order."""

@@ -104,7 +104,8 @@ def _replace(
         same = rows.sparkSession.createDataFrame(rewritten.rows)
         inside = inside.unionByName(same.to(rows.schema))
         where = f"({where}) OR {rewritten.predicate}"
-    writer = inside.coalesce(1).write.format("delta").mode("overwrite")
+    # As many files as there are tasks: streams skip the commit, so its order is none of theirs.
+    writer = inside.write.format("delta").mode("overwrite")
     writer = writer.option("replaceWhere", where)
     writer.option("userMetadata", user_metadata(metadata)).save(path)
     newest = CommitLog(path).latest()

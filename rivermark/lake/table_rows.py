@@ -8,6 +8,7 @@ made. delta-rs's `to_pyarrow_dataset` makes one of each bound of each file: 57 s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -120,6 +121,30 @@ class TableRows(ds.FileSystemDataset):  # type: ignore[misc]  # Arrow has no typ
         """The rows of those of the files alone, in this order. Raises TableDamaged."""
         places = {name: index for index, name in enumerate(self.files)}
         return self._opened(places[name] for name in names if name in places)
+
+    def newest(self, column: str) -> ds.FileSystemDataset:
+        """The rows of the files of which one has the largest value of a column."""
+        return self._opened(pc.indices_nonzero(self._reaches(column, None)).to_pylist())
+
+    def files_since(self, column: str, moment: datetime) -> int:
+        """How many files may hold a moment or a date at or after one."""
+        return int(pc.sum(self._reaches(column, moment)).as_py() or 0)
+
+    def _reaches(self, column: str, at_least: datetime | None) -> pa.ChunkedArray:
+        """By file, whether a value may reach so far; without a moment, so far as any does."""
+        field = self.schema.field(column)
+        high = self._of("max", field)
+        nulls = self._of("null_count", pa.field(column, pa.int64()))
+        empty = pc.fill_null(pc.equal(nulls, self._added["num_records"]), False)
+        if pa.types.is_timestamp(field.type):
+            high = pc.add(high, MILLISECOND)
+        least = pc.max(high)
+        if at_least is not None:
+            least = pa.scalar(at_least, pa.timestamp("us", "UTC")).cast(field.type)
+        elif pa.types.is_timestamp(field.type) and least.is_valid:
+            least = pc.subtract(least, MILLISECOND)
+        known = pc.greater_equal(high, least)
+        return pc.and_(pc.fill_null(known, True), pc.invert(empty))
 
     def _opened(self, indexes: Iterable[int]) -> ds.FileSystemDataset:
         fragments = []

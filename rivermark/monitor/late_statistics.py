@@ -8,12 +8,15 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow.compute as pc
+
 from rivermark.backfill.late.hours import day_of
 from rivermark.backfill.late.merged import PLACE, unmerged_by_hour
 from rivermark.lake.delta import read_rows
 from rivermark.lake.snapshot import once_per_snapshot, open_table
 from rivermark.lake.sql import connection, query, quoted
 from rivermark.model.stream import Ingest
+from rivermark.monitor.recent_batches import batch_before
 from rivermark.monitor.time_span import span
 from rivermark.settings import Settings
 
@@ -29,7 +32,7 @@ SELECT a._file, count(*) FILTER (l._row IS NULL) AS valid, count(l._row) AS merg
        sum({money}) FILTER (l._row IS NULL) AS money
 FROM admitted_rows a
 LEFT JOIN late_rows l ON a._ingest_batch = l._ingest_batch AND a._file = l._file AND a._row = l._row
-GROUP BY 1
+WHERE a._ingest_batch > {after} GROUP BY 1
 """
 TOTAL: Final = """
 SELECT count(*), coalesce(quantile_disc(_late_by_ms, 0.50), 0)::BIGINT,
@@ -99,7 +102,10 @@ class Lateness:
 
 
 def lateness_of_rows(settings: Settings, ingest: Ingest) -> Lateness:
-    """The late rows of an ingest in figures; the sources with the most late rows first."""
+    """The late rows of an ingest's newest batches in figures.
+
+    The sources with the most late rows come first.
+    """
     return once_per_snapshot(
         ("lateness", settings.lake_root, ingest.name), lambda: _lateness(settings, ingest)
     )
@@ -114,9 +120,13 @@ def _lateness(settings: Settings, ingest: Ingest) -> Lateness:
     money = quoted(ingest.money) if ingest.money else "NULL::DECIMAL(38, 9)"
     columns = [*PLACE, "_late_by_ms", *([ingest.money] if ingest.money else [])]
     # Late rows are few, and queried several times; of the admitted table each file is read once.
-    late = ds.dataset(read_rows(tables["late_rows"], columns=columns))
+    after = batch_before(settings, ingest)
+    after = -1 if after is None else after
+    recent = pc.field("_ingest_batch") > after
+    late = ds.dataset(read_rows(tables["late_rows"], columns=columns, filter=recent))
     with connection({"late_rows": late, "admitted_rows": tables["admitted_rows"]}) as duck:
-        duck.execute(BY_FILE.format(money=f"a.{money}" if ingest.money else money))
+        of_row = f"a.{money}" if ingest.money else money
+        duck.execute(BY_FILE.format(money=of_row, after=after))
         names = ("late", "p50_ms", "p95_ms", "p99_ms", "max_ms", "concerned")
         total = dict(zip(names, duck.execute(TOTAL.format(money=money)).fetchall()[0], strict=True))
         whole, merged, paid = duck.execute(

@@ -12,6 +12,7 @@ from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query, quoted
 from rivermark.model.ingest import MILLI, Ingest
 from rivermark.model.watermark import WATERMARK_AFTER
+from rivermark.monitor.recent_batches import batch_before
 from rivermark.monitor.time_span import span
 from rivermark.settings import Settings
 
@@ -30,7 +31,7 @@ LATE_AT_MOST: Final = 0.001
 DELAYS: Final = """
 WITH newest AS (
     SELECT _ingest_batch AS batch, _file AS file, max({reached}) AS newest FROM {admitted}
-    GROUP BY 1, 2
+    WHERE _ingest_batch > $after GROUP BY 1, 2
 ),
 files AS (
     SELECT DISTINCT ingest_batch AS batch, file, modified_at, path FROM outcomes
@@ -45,9 +46,9 @@ before AS (
 delays AS (
     SELECT greatest(0, date_diff('millisecond', {time}, before.newest)) AS ms
     FROM {admitted} JOIN before ON batch = _ingest_batch AND file = _file
-    WHERE before.newest IS NOT NULL
+    WHERE before.newest IS NOT NULL AND _ingest_batch > $after
     UNION ALL
-    SELECT _late_by_ms + $lateness_ms AS ms FROM late_rows
+    SELECT _late_by_ms + $lateness_ms AS ms FROM late_rows WHERE _ingest_batch > $after
 )
 SELECT count(*) AS n, {counts} FROM delays
 """
@@ -96,7 +97,7 @@ class Proposal:
 
 
 def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
-    """The proposal for an ingest that has a lateness."""
+    """The proposal for an ingest that has a lateness, by its newest batches."""
     assert ingest.lateness is not None  # noqa: S101 - dumps have no proposal
     lake = settings.lake()
     empty = Proposal(stream=ingest.name, lateness=ingest.lateness, rows=0)
@@ -108,6 +109,9 @@ def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
     )
     time = quoted(ingest.contract.event_time)
     delay = f"INTERVAL {ingest.lateness // MILLI} MILLISECOND"
+    after = batch_before(settings, ingest)
+    if after is None:
+        return empty
     admitted = open_table(lake, ingest.admitted)
     # The next run adds the column where the ingest has turned to producers since the last one.
     carried = WATERMARK_AFTER.name in admitted.schema.names
@@ -125,7 +129,7 @@ def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
             "late_rows": open_table(lake, ingest.late),
             "outcomes": open_table(lake, INGEST_FILES),
         },
-        {"lateness_ms": ingest.lateness // MILLI, "stream": ingest.name},
+        {"lateness_ms": ingest.lateness // MILLI, "stream": ingest.name, "after": after},
     )
     rows = int(counted["n"])
     if not rows:

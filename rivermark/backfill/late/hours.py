@@ -88,7 +88,7 @@ def newest_moment(settings: Settings, table: Table, column: str) -> datetime | N
     sql = f"SELECT max({quoted(column)}) AS newest FROM rows"  # noqa: S608
     newest = once_per_snapshot(
         ("newest", lake.path(table), column),
-        lambda: query(sql, {"rows": open_table(lake, table)})[0]["newest"],
+        lambda: query(sql, {"rows": open_table(lake, table).newest(column)})[0]["newest"],
     )
     return newest.astimezone(UTC) if isinstance(newest, datetime) else None
 

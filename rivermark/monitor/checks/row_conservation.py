@@ -7,7 +7,7 @@ that is merged twice does not add up.
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, date
+from datetime import UTC, date, datetime
 from typing import Any, Final
 
 from rivermark.backfill.late.hours import day_of
@@ -18,12 +18,11 @@ from rivermark.model.check import CheckResult
 from rivermark.model.contract import REPLACED
 from rivermark.model.stream import Ingest
 from rivermark.model.table import days_between
+from rivermark.monitor.recent_batches import NEWEST_BATCHES, batch_before
 from rivermark.settings import Settings
 
 ACCOUNTED_FOR: Final = "every_row_is_accounted_for"
 EXAMPLES: Final = 10
-NEWEST_BATCHES: Final = 500
-"""Ingest batches that a scheduled evaluation counts, so that it costs the same after a year."""
 UNKNOWN_DAY: Final = date.min
 """The day of a file of which no row is in any table."""
 
@@ -111,12 +110,12 @@ def unaccounted_by_day(settings: Settings, ingest: Ingest) -> dict[date, int]:
     without one is sure. Repeated rows count as well.
     """
     unaccounted: Counter[date] = Counter()
-    for file in counted_files(settings, ingest) or ():
-        if not file["wrong"]:
-            continue
+    wrong = [file for file in counted_files(settings, ingest) or () if file["wrong"]]
+    days = _days_of_files(settings, ingest, wrong) if wrong else {}
+    for file in wrong:
         landed, *decided = (int(file[place]) for place in PLACES)
         rows = max(abs(landed - sum(decided)), abs(int(file["recorded"] or 0) - landed), 1)
-        for day in _days_of_file(settings, ingest, file["file"]) or {UNKNOWN_DAY}:
+        for day in days.get(file["file"], {UNKNOWN_DAY}):
             unaccounted[day] += rows
     return dict(unaccounted)
 
@@ -133,14 +132,9 @@ def counted_files(
         return None
     # First the outcomes, then the tables, which therefore hold at least the batches of these.
     outcomes = open_table(lake, INGEST_FILES)
-    newest = query(
-        "SELECT max(ingest_batch) AS newest FROM outcomes WHERE stream = ?",
-        {"outcomes": outcomes},
-        [ingest.name],
-    )[0]["newest"]
-    if newest is None:
+    after = batch_before(settings, ingest, newest_batches)
+    if after is None:
         return None
-    after = -1 if newest_batches is None else max(-1, int(newest) - newest_batches)
     tables = {
         "outcomes": outcomes,
         "raw_rows": open_table(lake, ingest.raw),
@@ -156,22 +150,28 @@ def counted_files(
     )
 
 
-def _days_of_file(settings: Settings, ingest: Ingest, file: str) -> set[date]:
-    """The days from the oldest to the newest row of a file."""
-    lake, moments = settings.lake(), []
+def _days_of_files(
+    settings: Settings, ingest: Ingest, files: list[dict[str, Any]]
+) -> dict[str, list[date]]:
+    """The days from the oldest to the newest row of each file that has any."""
+    lake, moments = settings.lake(), dict[str, list[datetime]]()
+    names = [file["file"] for file in files]
     for table, column in (
         (ingest.versions, ingest.contract.event_time),
         (ingest.late, ingest.contract.event_time),
         (ingest.quarantine, "event_time"),
     ):
-        [ends] = query(
-            f"SELECT min({quoted(column)}) AS oldest, max({quoted(column)}) AS newest"  # noqa: S608
-            " FROM rows_of_files WHERE _file = ?",
+        for row in query(
+            f"SELECT _file, min({quoted(column)}) AS oldest, max({quoted(column)}) AS newest"  # noqa: S608
+            " FROM rows_of_files WHERE _ingest_batch >= ? AND _file IN (SELECT unnest(?))"
+            " GROUP BY 1",
             {"rows_of_files": open_table(lake, table)},
-            [file],
-        )
-        moments += [m.astimezone(UTC) for m in ends.values() if m is not None]
-    if not moments:
-        return set()
-    first, last = day_of(min(moments), ingest.days), day_of(max(moments), ingest.days)
-    return set(days_between(first, last))
+            [min(file["ingest_batch"] for file in files), names],
+        ):
+            ends = (row[end] for end in ("oldest", "newest") if row[end] is not None)
+            moments.setdefault(row["_file"], []).extend(m.astimezone(UTC) for m in ends)
+    return {
+        name: days_between(day_of(min(ends), ingest.days), day_of(max(ends), ingest.days))
+        for name, ends in moments.items()
+        if ends
+    }

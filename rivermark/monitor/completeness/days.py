@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
+from typing import Final
 
+from rivermark.backfill.late.hours import bounds
+from rivermark.lake.snapshot import open_table
 from rivermark.model.calendar import shifted
 from rivermark.model.stream import Ingest, Stream
 from rivermark.model.table import days_between
@@ -14,6 +17,9 @@ from rivermark.monitor.completeness.ingest_day import Day, days_of_ingest, newes
 from rivermark.monitor.watermarks import sources_of, watermarks_of
 from rivermark.settings import Settings
 
+FEWEST_DAYS: Final = 7
+MOST_FILES: Final = 2_000
+
 
 def newest_ingest_days(
     settings: Settings,
@@ -22,11 +28,21 @@ def newest_ingest_days(
     reached: Mapping[str, datetime],
     days: int,
 ) -> list[Day]:
-    """The newest days of an ingest, at most so many; none where it has no row."""
+    """The newest days of an ingest, at most so many; none where it has no row.
+
+    Fewer where they lie in very many files, so that a page or check opens MOST_FILES of them.
+    """
     newest = newest_day(settings, ingest)
     if newest is None:
         return []
-    first = shifted(newest, -timedelta(days=days - 1))
+    rows = open_table(settings.lake(), ingest.admitted)
+    time = ingest.contract.event_time
+    while True:
+        first = shifted(newest, -timedelta(days=days - 1))
+        start, _ = bounds(first, newest, ingest.days)
+        if days <= FEWEST_DAYS or rows.files_since(time, start) <= MOST_FILES:
+            break
+        days = max(FEWEST_DAYS, days // 2)
     return days_of_ingest(settings, topology, ingest, first, newest, reached)
 
 
