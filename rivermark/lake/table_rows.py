@@ -8,7 +8,7 @@ made. delta-rs's `to_pyarrow_dataset` makes one of each bound of each file: 57 s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -125,6 +125,29 @@ class TableRows(ds.FileSystemDataset):  # type: ignore[misc]  # Arrow has no typ
     def newest(self, column: str) -> ds.FileSystemDataset:
         """The rows of the files of which one has the largest value of a column."""
         return self._opened(pc.indices_nonzero(self._reaches(column, None)).to_pylist())
+
+    def by_hour(
+        self, column: str, start: datetime, end: datetime
+    ) -> tuple[dict[datetime, int], ds.FileSystemDataset]:
+        """Rows of [start, end) by the hour of a moment: of files of one hour, by the log alone.
+
+        With the rows of the other files that may hold some.
+        """
+        field, rows = self.schema.field(column), self._added["num_records"]
+        low = pc.subtract(self._of("min", field), MILLISECOND)
+        high = pc.add(self._of("max", field), MILLISECOND)
+        nulls = self._of("null_count", pa.field(column, pa.int64()))
+        first, after = (pa.scalar(moment, field.type) for moment in (start, end))
+        hour = pc.floor_temporal(low, unit="hour")
+        one = pc.and_(pc.equal(hour, pc.floor_temporal(high, unit="hour")), pc.equal(nulls, 0))
+        one = pc.and_(one, pc.and_(pc.greater_equal(low, first), pc.less(high, after)))
+        one = pc.fill_null(pc.and_(one, pc.is_valid(rows)), False)
+        near = pc.and_(pc.greater_equal(high, first), pc.less(low, after))
+        others = pc.and_not(pc.fill_null(near, True), one)
+        counted = pa.table({"hour": hour, "n": rows}).filter(one).group_by("hour")
+        counts = counted.aggregate([("n", "sum")]).to_pylist()
+        rest = self._opened(pc.indices_nonzero(others).to_pylist())
+        return {each["hour"].astimezone(UTC): each["n_sum"] for each in counts}, rest
 
     def files_since(self, column: str, moment: datetime) -> int:
         """How many files may hold a moment or a date at or after one."""

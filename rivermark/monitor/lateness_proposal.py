@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from rivermark.backfill.late.merged import ADMITTED_ON_TIME
+import pyarrow.compute as pc
+
+from rivermark.backfill.late.merged import ADMITTED_ON_TIME, PLACE
 from rivermark.ingest.split_outcomes import INGEST_FILES
+from rivermark.lake.delta import read_rows
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query, quoted
 from rivermark.model.ingest import MILLI, Ingest
@@ -98,6 +101,8 @@ class Proposal:
 
 def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
     """The proposal for an ingest that has a lateness, by its newest batches."""
+    from pyarrow import dataset as ds  # It imports pandas, which takes a second.
+
     assert ingest.lateness is not None  # noqa: S101 - dumps have no proposal
     lake = settings.lake()
     empty = Proposal(stream=ingest.name, lateness=ingest.lateness, rows=0)
@@ -126,7 +131,14 @@ def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
         ),
         {
             "admitted_rows": admitted,
-            "late_rows": open_table(lake, ingest.late),
+            # In memory: a filter on one side of the join is not one on the other.
+            "late_rows": ds.dataset(
+                read_rows(
+                    open_table(lake, ingest.late),
+                    columns=[*PLACE, "_late_by_ms"],
+                    filter=pc.field("_ingest_batch") > after,
+                )
+            ),
             "outcomes": open_table(lake, INGEST_FILES),
         },
         {"lateness_ms": ingest.lateness // MILLI, "stream": ingest.name, "after": after},

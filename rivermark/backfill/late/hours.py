@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql.types import DateType
+from pyspark.sql.types import DateType, TimestampType
 
 from rivermark.backfill.late.merged import merged_by_hour
 from rivermark.lake.snapshot import once_per_snapshot, open_table
@@ -16,6 +16,9 @@ from rivermark.model.calendar import shifted
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Daily, Table
 from rivermark.settings import Settings
+
+if TYPE_CHECKING:
+    from pyarrow import dataset
 
 HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
@@ -44,9 +47,17 @@ class HourOfRows:
 
 
 def hours_of(
-    settings: Settings, ingest: Ingest, start: datetime, end: datetime
+    settings: Settings,
+    ingest: Ingest,
+    start: datetime,
+    end: datetime,
+    repeats_from: datetime | None = None,
 ) -> list[HourOfRows]:
-    """The hours from `start` to before `end` that have rows, in order."""
+    """The hours from `start` to before `end` that have rows, in order.
+
+    With `repeats_from` repeated keys are looked for from there on alone: hours before are counted
+    by the log, where a file is of one hour.
+    """
     time = ingest.contract.event_time
     keys = ingest.contract.keys
     counts: dict[datetime, dict[str, int]] = {}
@@ -56,9 +67,12 @@ def hours_of(
         ("quarantined", ingest.quarantine, "event_time", ()),
     )
     for place, table, column, repeated_by in places:
-        for row in _count(settings, table, column, start, end, repeated_by):
+        counted = _count(settings, table, column, repeats_from or start, end, repeated_by)
+        if repeats_from is not None:
+            counted += _count(settings, table, column, start, repeats_from, ())
+        for row in counted:
             hour = counts.setdefault(row["hour"].astimezone(UTC), {})
-            hour[place] = row["n"]
+            hour[place] = hour.get(place, 0) + row["n"]
             hour["repeats"] = hour.get("repeats", 0) + row["repeats"]
     for at, merged in merged_by_hour(settings, ingest, start, end).items():
         hour = counts.setdefault(at, {})
@@ -126,20 +140,27 @@ def _count(
     lake = settings.lake()
     if not lake.exists(table):
         return []
+    rows: dataset.Dataset = open_table(lake, table)
+    counts = dict[datetime, int]()
+    if not keys and isinstance(table.schema[column].dataType, TimestampType):
+        counts, rows = open_table(lake, table).by_hour(column, start, end)
     by = ", ".join(quoted(key) for key in keys)
     repeats = (
         f"count(*) - count(DISTINCT ({by},))"
         if len(keys) == 1
         else (f"count(*) - count(DISTINCT ({by}))" if keys else "0")
     )
-    return query(
+    found = query(
         # Names are declared in code, and quoted all the same.
         f"SELECT date_trunc('hour', {quoted(column)}) AS hour, count(*) AS n,"  # noqa: S608
         f" {repeats} AS repeats FROM rows"
         f" WHERE {quoted(column)} >= $start AND {quoted(column)} < $end GROUP BY 1",
-        {"rows": open_table(lake, table)},
+        {"rows": rows},
         {"start": start, "end": end},
     )
+    for row in found:
+        row["n"] += counts.pop(row["hour"].astimezone(UTC), 0)
+    return [*found, *({"hour": hour, "n": n, "repeats": 0} for hour, n in counts.items())]
 
 
 def _rows_by_date(

@@ -1,23 +1,26 @@
 """Which late rows have been merged into the admitted table, and which have not.
 
 A row's place (batch, file, line) is the same in both tables, and no two rows share one. So a late
-row is merged when the admitted table holds its place: no other record is needed.
+row is merged when the admitted table holds its place. The record of merges, which is written before
+the first row moves, only says into which hours any were merged, so that no others are looked at.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rivermark.backfill.pending import hours_merged
 from rivermark.lake.day_predicates import moments_between
 from rivermark.lake.delta import read_rows
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query, quoted
+from rivermark.model.calendar import FIRST
 from rivermark.model.stream import Ingest
 from rivermark.settings import Settings
 
@@ -115,11 +118,15 @@ def _by_hour(
 
 @dataclass(frozen=True)
 class _Late:
-    """Late rows by their places, and the admitted table beside them."""
+    """Late rows by their places, and the admitted table beside them.
+
+    `merged` is the span of all hours into which any were merged; None where none ever were.
+    """
 
     rows: pa.Table
     admitted: dataset.Dataset
     time: str
+    merged: tuple[datetime, datetime] | None
 
     @classmethod
     def read(
@@ -144,7 +151,9 @@ class _Late:
         if not rows.num_rows:
             return None
         admitted = open_table(lake, ingest.admitted)
-        return cls(rows, admitted, time)
+        hours = hours_merged(lake, ingest.name, FIRST)
+        span = (min(hours), max(hours) + timedelta(hours=1)) if hours else None
+        return cls(rows, admitted, time, span)
 
     @property
     def newest_batch(self) -> int:
@@ -158,9 +167,17 @@ class _Late:
         from pyarrow import dataset as ds  # It imports pandas, which takes a second.
 
         span = pc.min_max(self.rows[self.time]).as_py()
+        if self.merged is None:
+            admitted = ds.dataset(self.admitted.schema.empty_table())
+        else:
+            admitted = self.admitted
+            span = {
+                "min": max(span["min"], self.merged[0]),
+                "max": min(span["max"], self.merged[1]),
+            }
         rows = MERGED.format(time=quoted(self.time), kind=kind, of_late=OF_LATE)
         return query(
             f"{rows} SELECT {what} FROM wanted {more}",  # noqa: S608 - declared columns, quoted
-            {"late_rows": ds.dataset(self.rows), "admitted_rows": self.admitted},
+            {"late_rows": ds.dataset(self.rows), "admitted_rows": admitted},
             {"oldest": span["min"], "newest": span["max"]},
         )

@@ -18,7 +18,7 @@ from rivermark.monitor.watermarks import sources_of, watermarks_of
 from rivermark.settings import Settings
 
 FEWEST_DAYS: Final = 7
-MOST_FILES: Final = 2_000
+MOST_FILES: Final = 1_000
 
 
 def newest_ingest_days(

@@ -145,7 +145,7 @@ def days_of_ingest(
     is left out.
     """
     start, end = bounds(first, last, ingest.days)
-    by_hour = {h.hour: h for h in hours_of(settings, ingest, shifted(start, -HISTORY), end)}
+    by_hour = {h.hour: h for h in hours_of(settings, ingest, shifted(start, -HISTORY), end, start)}
     if not by_hour:
         return []
     seen = {hour: rows.seen for hour, rows in by_hour.items()}
