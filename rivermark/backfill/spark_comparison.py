@@ -87,7 +87,10 @@ class OnSpark:
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a query."""
-        return [tuple(row.values()) for row in self._sql(sql).toArrow().to_pylist()]
+        return [
+            tuple(row.values())
+            for row in self._sql(sql).toArrow().to_pylist(maps_as_pydicts="strict")
+        ]
 
     def only(self, places: pa.Table) -> None:
         """Name the days and buckets whose rows are paired `differing`."""
