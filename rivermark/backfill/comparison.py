@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql.types import DecimalType, DoubleType, FloatType, IntegralType
 
 from rivermark.backfill.difference import HIDDEN, DaySums, Difference, Sample
+from rivermark.backfill.spark_comparison import OnSpark
 from rivermark.lake.sql import quoted, spilling_connection
 from rivermark.model.table import Table, days_between
 from rivermark.quality.duckdb_sql import local_day, on_days
@@ -23,8 +24,7 @@ from rivermark.quality.duckdb_sql import local_day, on_days
 if TYPE_CHECKING:
     import duckdb
     from pyarrow import dataset
-
-    from rivermark.backfill.spark_comparison import OnSpark
+    from pyspark.sql import DataFrame
 
     Engine: TypeAlias = "DuckDb | OnSpark"
     """Where the rows lie as `published` and `computed`, and what dialects differ in."""
@@ -46,6 +46,17 @@ def compare(
     """How the rows of the days differ. Values of personal columns are hidden in the samples."""
     with spilling_connection({"published": before, "computed": after}) as connection:
         return compare_by(DuckDb(connection, table), table, first, last)
+
+
+def compare_on_spark(
+    before: DataFrame, after: DataFrame, table: Table, first: date, last: date
+) -> Difference:
+    """As `compare`, of frames. What is paired lies on the executors' disks meanwhile."""
+    engine = OnSpark(before, after, table)
+    try:
+        return compare_by(engine, table, first, last)
+    finally:
+        engine.close()
 
 
 def compare_by(engine: Engine, table: Table, first: date, last: date) -> Difference:

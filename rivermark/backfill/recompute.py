@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 
 from rivermark.backfill.as_of import check_range
-from rivermark.backfill.comparison import compare
+from rivermark.backfill.comparison import compare, compare_on_spark
 from rivermark.backfill.publish import (
     check_replaceable,
     commit_metadata,
@@ -21,7 +21,6 @@ from rivermark.backfill.publish import (
 )
 from rivermark.backfill.registry import Kind, account, new_id, register
 from rivermark.backfill.result import Reprocessing, TableOutcome
-from rivermark.backfill.spark_comparison import compare_on_spark
 from rivermark.backfill.staging import Staged, keep_rehearsed, rehearsal_path, remove_old, staged
 from rivermark.lake.day_predicates import condition, in_days
 from rivermark.lake.delta import dataset_of, delta_table, read_delta

@@ -1,4 +1,4 @@
-"""Days of a table that are too large for one process compared by Spark."""
+"""What the SQL of a comparison is called by Spark, for days that are too large for one process."""
 
 from __future__ import annotations
 
@@ -12,22 +12,9 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, IntegralType, MapType, StructType
 
-from rivermark.backfill.comparison import compare_by
-from rivermark.backfill.difference import Difference
 from rivermark.lake.day_predicates import days_of, is_date, spark_day, spark_predicate
 from rivermark.lake.sql import spark_quoted
 from rivermark.model.table import Table
-
-
-def compare_on_spark(
-    before: DataFrame, after: DataFrame, table: Table, first: date, last: date
-) -> Difference:
-    """As `compare`, of frames. What is paired lies on the executors' disks meanwhile."""
-    engine = OnSpark(before, after, table)
-    try:
-        return compare_by(engine, table, first, last)
-    finally:
-        engine.close()
 
 
 class OnSpark:

@@ -13,9 +13,8 @@ from pyarrow import dataset
 from pyspark.sql import SparkSession
 
 from rivermark import Daily, Table
-from rivermark.backfill.comparison import compare
+from rivermark.backfill.comparison import compare, compare_on_spark
 from rivermark.backfill.difference import Difference
-from rivermark.backfill.spark_comparison import compare_on_spark
 from rivermark.lake.schema import arrow_schema
 from tests.seeds import seeds
 
