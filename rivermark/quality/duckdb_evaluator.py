@@ -131,9 +131,18 @@ class DuckDbEvaluator:
         )
 
     def failing_rows(
-        self, rule: SuiteRule, *, limit: int = 50, day: date | None = None, personal: bool = False
+        self,
+        rule: SuiteRule,
+        *,
+        limit: int = 50,
+        day: date | None = None,
+        personal: bool = False,
+        in_order: bool = True,
     ) -> FailingRows:
-        """Rows that break the rule, at most `limit`; with `personal` also values marked so."""
+        """Rows that break the rule, at most `limit`; with `personal` also values marked so.
+
+        They are the first by the columns of the rule, or, not `in_order`, as they lie.
+        """
         search = self._search(rule)
         if search is None:
             return FailingRows(rule.name, 0, (), ())
@@ -141,7 +150,7 @@ class DuckDbEvaluator:
         where = self._on(day, columns)
         shown = [c for c in columns if personal or self._is_open(c, of_table=search.of_table)]
         first = [c for c in shown if c in columns_of(rule.question)]
-        order = f" ORDER BY {', '.join(map(quoted, first))}" if first else ""
+        order = f" ORDER BY {', '.join(map(quoted, first))}" if first and in_order else ""
         source = f"FROM ({search.sql}) AS failing WHERE {where}"
         rows = self._sample(
             shown, lambda select: f"SELECT {select} {source}{order} LIMIT {limit:d}", search, rule
@@ -158,7 +167,9 @@ class DuckDbEvaluator:
         if result.passed or result.error or not (shown and is_open):
             return ()
         try:
-            failing = self.failing_rows(rule, limit=EXAMPLES)
+            # Repeated rows are shown beside each other.
+            repeated = isinstance(rule.question, Unique)
+            failing = self.failing_rows(rule, limit=EXAMPLES, in_order=repeated)
         except Exception as error:
             # Whether the rule holds is known already. The message may quote a value.
             logger.warning("no examples of '%s': %s", rule.name, type(error).__name__)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import great_expectations.expectations as gxe
@@ -74,7 +75,7 @@ def stored(
         meta={
             "great_expectations_version": __version__,
             "batch_spec": {"data_asset_name": name, "batch_data": "SparkDataFrame"},
-            "batch_markers": {},
+            "batch_markers": {"ge_load_time": f"{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"},
             "active_batch_definition": {
                 "datasource_name": "lake",
                 "data_connector_name": "fluent",
@@ -161,7 +162,7 @@ def _numbers(rule: SuiteRule, check: CheckResult, rows: int, schema: pa.Schema) 
             return _columns(names, schema.names)
     unexpected, evaluated = check.unexpected_count or 0, check.evaluated_count or 0
     missing = {} if isinstance(rule.question, NotNull) else {"missing_count": rows - evaluated}
-    share = 100 * unexpected / evaluated if evaluated else None
+    share = unexpected / evaluated * 100 if evaluated else None
     numbers: dict[str, Any] = {
         "element_count": rows,
         "unexpected_count": unexpected,
@@ -170,8 +171,8 @@ def _numbers(rule: SuiteRule, check: CheckResult, rows: int, schema: pa.Schema) 
     }
     if missing:
         numbers |= missing | {
-            "missing_percent": 100 * (rows - evaluated) / rows,
-            "unexpected_percent_total": 100 * unexpected / rows,
+            "missing_percent": (rows - evaluated) / rows * 100,
+            "unexpected_percent_total": unexpected / rows * 100,
             "unexpected_percent_nonmissing": share,
         }
     return numbers
@@ -184,4 +185,4 @@ def _columns(declared: Sequence[str], actual: Sequence[str]) -> dict[str, Any]:
     }
     wrong = {side: names for side, names in sides.items() if names}
     details = {"details": {"mismatched": wrong}} if wrong else {}
-    return {"observed_value": list(actual), **details}
+    return {"observed_value": sorted(actual), **details}
