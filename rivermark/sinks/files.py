@@ -9,30 +9,24 @@ leaves either nothing or what the next start completes, and no reader ever opens
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import date
 from functools import cached_property
-from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.parquet
 from pyarrow import fs
 from pyspark.sql.types import ArrayType, MapType, StructType
 
 from rivermark.lake.archive import is_folder, move_folder
-from rivermark.lake.day_predicates import days_of, in_days, is_date
+from rivermark.lake.day_predicates import days_of
 from rivermark.lake.durable import sync_in
 from rivermark.lake.filesystem import filesystem, put_file
 from rivermark.lake.locks import commit_lock
-from rivermark.lake.schema import arrow_schema
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
-from rivermark.model.json_text import json_text
 from rivermark.model.rows import Rows, as_rows
 from rivermark.model.sink import (
     BatchIdentity,
@@ -42,19 +36,14 @@ from rivermark.model.sink import (
     SinkContext,
     SinkWriter,
 )
-from rivermark.sinks.python_rows import python_rows
+from rivermark.sinks.file_drafts import Drafts, Format
 
 if TYPE_CHECKING:
-    from pyarrow import dataset
-
     from rivermark.model.table import Table
-
-Format = Literal["parquet", "csv", "jsonl"]
 
 STAGED: Final = "_staged"
 JOURNAL: Final = "_staged/journal.json"
 LAST: Final = "_last.json"
-NO_DAY: Final = "__HIVE_DEFAULT_PARTITION__"
 
 
 @declared("sink")
@@ -126,10 +115,10 @@ class Journal:
 class _Writer(SinkWriter):
     def __init__(self, kind: Format, folder: str, context: SinkContext) -> None:
         self._kind = kind
+        self._drafts = Drafts(f"{folder}/{STAGED}", kind, context.table)
         self._folder = folder
         self._table = context.table
         self._origin = context.origin
-        self._schema = arrow_schema(context.table.schema)
         self._store, self._path = filesystem(folder)
         self._store.create_dir(self._path, recursive=True)
         with commit_lock(folder):
@@ -178,42 +167,12 @@ class _Writer(SinkWriter):
         return count
 
     def _stage(self, rows: Rows, name: str) -> tuple[int, tuple[tuple[str, str], ...]]:
-        """Write the files of these rows below the staging folder, one for each day."""
+        """Write the files of these rows below the staging folder, one for each day and task."""
         self._remove(STAGED)
         self._store.create_dir(f"{self._path}/{STAGED}", recursive=True)
-        source = self._dataset(rows)
-        count, staged = 0, []
-        for folder, chosen in self._by_day(source):
-            draft, target = f"{STAGED}/{folder}{name}", f"{folder}{name}"
-            self._store.create_dir(f"{self._path}/{draft}".rsplit("/", 1)[0], recursive=True)
-            with self._store.open_output_stream(f"{self._path}/{draft}") as file:
-                written = write_rows(file, self._kind, self._schema, batches(chosen, self._schema))
-            if written:
-                staged.append((draft, target))
-                count += written
-        return count, tuple(staged)
-
-    def _dataset(self, rows: Rows) -> dataset.Dataset:
-        """The rows as a dataset; those in files are not read into memory at once."""
-        from pyarrow import dataset
-
-        readable = as_rows(rows).readable()
-        if isinstance(readable, pa.Table):
-            return dataset.dataset(readable.select(self._schema.names).cast(self._schema))
-        return readable
-
-    def _by_day(self, source: dataset.Dataset) -> Iterator[tuple[str, dataset.Dataset]]:
-        if self._table.days is None:
-            yield "", source
-            return
-        column, zone = self._table.days.column, self._table.days.zone
-        values = source.to_table(columns=[column])[column]
-        if not is_date(self._table):
-            values = pc.local_timestamp(values.cast(pa.timestamp("us", zone))).cast(pa.date32())
-        for day in sorted(d for d in values.unique().to_pylist() if d is not None):
-            yield f"day={day}/", source.filter(in_days(self._table, [day]))
-        if values.null_count:
-            yield f"day={NO_DAY}/", source.filter(pc.field(column).is_null())
+        drafts = self._drafts.of(as_rows(rows), name)
+        renamed = tuple((f"{STAGED}/{each.name}", each.name) for each in drafts)
+        return sum(each.rows for each in drafts), renamed
 
     def _commit(self, journal: Journal) -> None:
         self._origin.check()
@@ -257,31 +216,3 @@ class _Writer(SinkWriter):
     def _remove(self, folder: str) -> None:
         with suppress(FileNotFoundError):
             self._store.delete_dir(f"{self._path}/{folder}")
-
-
-def batches(source: dataset.Dataset, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows in their order, with the declared types."""
-    for batch in source.scanner(use_threads=False).to_batches():
-        yield from pa.Table.from_batches([batch]).select(schema.names).cast(schema).to_batches()
-
-
-def write_rows(
-    file: IO[bytes], kind: Format, schema: pa.Schema, rows: Iterator[pa.RecordBatch]
-) -> int:
-    """Write the rows in the format, and return how many they are."""
-    count = 0
-    if kind == "jsonl":
-        for batch in rows:
-            file.writelines(json_text(row) + b"\n" for row in python_rows(batch))
-            count += batch.num_rows
-        return count
-    writer = (
-        pa.parquet.ParquetWriter(file, schema)
-        if kind == "parquet"
-        else pa.csv.CSVWriter(file, schema)
-    )
-    with writer:
-        for batch in rows:
-            writer.write_batch(batch)
-            count += batch.num_rows
-    return count

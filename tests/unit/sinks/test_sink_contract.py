@@ -17,7 +17,8 @@ from rivermark.lake.schema import arrow_schema
 from rivermark.model.sink import Sink, SinkContext
 from rivermark.sinks.delta_append import DeltaAppend
 from rivermark.sinks.delta_upsert import DeltaUpsert
-from rivermark.sinks.files import FileSink, Format
+from rivermark.sinks.file_drafts import Format
+from rivermark.sinks.files import FileSink
 from rivermark.sinks.postgres.declaration import PostgresAppend, PostgresUpsert
 from tests.kills import Killer
 from tests.sink_contract import NewTarget, SinkContract, Target, is_folder
@@ -87,7 +88,7 @@ MERGE = (
     "rivermark.sinks.delta_upsert.commit_properties",
     "rivermark.sinks.delta_upsert.write_checksum",
 )
-FILES = ("rivermark.sinks.files.filesystem",)
+FILES = ("rivermark.sinks.files.filesystem", "rivermark.sinks.file_drafts.filesystem")
 IN_POSTGRES = Case(
     PostgresAppend(table="fares", database="$TEST_DATABASE"),
     of_postgres,
