@@ -16,6 +16,8 @@ from rivermark.runtime.spark.input_size import fits_driver
 
 DRIVER_ROWS: Final = 200_000
 """Up to so many rows that were counted are collected by the driver."""
+MOST_PARTITIONS: Final = 1 << 20
+"""More than any batch has: to coalesce to so many joins none."""
 TOO_LARGE: Final = "spark.driver.maxResultSize"
 """Named by the error with which Spark gives up to collect (rivermark/runtime/spark/session.py)."""
 
@@ -37,7 +39,9 @@ def computed(
             yield rows
             return
         again()
-    kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
+    # Spark 4.2 cannot keep a plan that is ordered by a column which it no longer has, as that of a
+    # stream whose event time carries a watermark; one that is coalesced has no order.
+    kept = frame.coalesce(MOST_PARTITIONS).persist(StorageLevel.MEMORY_AND_DISK)
     try:
         if grows and _count(kept) <= DRIVER_ROWS:
             yield kept.toArrow()
