@@ -11,6 +11,7 @@ from rivermark.cli.arguments import DryRun, Groups, Home, Json, Personal, Stream
 from rivermark.cli.console import coloured, grid, moment, number, out, plain, print_json
 from rivermark.cli.deployment import selected, settings_for, suited, topology
 from rivermark.cli.group import add_command
+from rivermark.cli.session import new_run_id
 from rivermark.model.errors import RivermarkError, WrongUse
 from rivermark.model.printable import printable
 from rivermark.model.stream import AnyStream, inputs_of
@@ -193,6 +194,45 @@ def replay_letters(
             out().print(plain(f"if it is not running: rivermark run {name}"))
 
 
+def send_rows(
+    streams: Streams = None,
+    group: Groups = None,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Send rows again that a web service or a database did not take, in their order.
+
+    They lie in the tables `_undelivered`, and leave them as they are delivered. Starts no Spark.
+    Without names those of all streams.
+
+    JSON:
+        dry_run, targets (stream, table, target, waiting, delivered, reason)
+
+    Examples:
+        rivermark dead-letters send shop/alerts
+        rivermark dead-letters send --group shop --dry-run
+    """
+    from rivermark.runtime.checkpoint.undelivered import send_again
+
+    lake, run = settings_for(home).lake(), new_run_id()
+    sent = [
+        {"stream": stream.name, **each._asdict()}
+        for stream in selected(topology(), streams or (), group or ())
+        for each in send_again(lake, stream, run, dry_run=dry_run)
+    ]
+    if as_json:
+        print_json({"dry_run": dry_run, "targets": sent})
+        return
+    for each in sent:
+        done = "all would be sent" if dry_run else f"{number(each['delivered'])} were delivered"
+        why = f"; {printable(each['reason'])}" if each["reason"] else ""
+        waiting = number(each["waiting"])
+        out().print(plain(f"{each['table']} to {each['target']}: of {waiting} rows {done}{why}"))
+    if not sent:
+        out().print(plain("no row waits to be delivered"))
+
+
 def keepers(name: str | None, groups: list[str] | None) -> list[AnyStream]:
     """The stream of that name, or those of the groups that keep dead letters."""
     from rivermark.runtime.checkpoint.dead_letters import dead_table
@@ -229,3 +269,4 @@ def _sum(letters: list[Letter], name: str) -> int:
 add_command(dead_letters, list_letters, "list")
 add_command(dead_letters, show_letters, "show")
 add_command(dead_letters, replay_letters, "replay")
+add_command(dead_letters, send_rows, "send")

@@ -26,7 +26,7 @@ LOG = logging.getLogger("rivermark")
 LENGTH: Final = 64
 
 
-def note_written(lake: Lake, table: Table, origin: Origin, batch: int) -> None:
+def note_written(lake: Lake, table: Table | str, origin: Origin, batch: int) -> None:
     """Note a committed batch. Origins beside a stream's own have no checkpoint to lie by."""
     if ":" in origin.stream:
         return
@@ -55,7 +55,7 @@ def _overwrite(path: Path, content: str) -> None:
         os.close(handle)
 
 
-def noted(lake: Lake, table: Table, origin: Origin) -> int | None:
+def noted(lake: Lake, table: Table | str, origin: Origin) -> int | None:
     """The newest batch that was noted; None without a note that can be read."""
     path = note_path(lake, table, origin)
     store, place = filesystem(path)
@@ -100,7 +100,8 @@ def check_not_behind(
     )
 
 
-def note_path(lake: Lake, table: Table, origin: Origin) -> str:
-    """Where the note of a table lies."""
+def note_path(lake: Lake, table: Table | str, origin: Origin) -> str:
+    """Where the note of a table, or of another target by its name, lies."""
     folder = lake.checkpoint(origin.stream, origin.generation)
-    return f"{folder}/written/{table.name.replace('/', '.')}.json"
+    name = table if isinstance(table, str) else table.name
+    return f"{folder}/written/{name.replace('/', '.')}.json"

@@ -31,9 +31,19 @@ DEFAULTS: Final = {
     # A server whose machine is gone says nothing.
     "keepalives_idle": "20",
     "tcp_user_timeout": "60000",
-    # A lock on the table is waited for as long.
-    "options": f"-c lock_timeout={int(PATIENCE_SECONDS)}s -c TimeZone=UTC",
 }
+READING: Final = "SET LOCAL TimeZone = 'UTC'"
+"""Set in each transaction: behind a pool the next one has another session of the server."""
+WRITING: Final = (
+    "SELECT set_config('TimeZone', 'UTC', true), "
+    # A lock on the table is waited for as long as a server.
+    "CASE WHEN current_setting('lock_timeout') = '0' "
+    f"THEN set_config('lock_timeout', '{int(PATIENCE_SECONDS)}s', true) END, "
+    # Committed is on disk, also where the server's default is not to wait for that.
+    "CASE WHEN current_setting('synchronous_commit') = 'off' "
+    "THEN set_config('synchronous_commit', 'on', true) END"
+)
+"""The same where something is written."""
 PASSING: Final = (
     *("57P01", "57P02", "57P03"),  # The server stops, has crashed, or is starting.
     "57P05",  # The connection rested for longer than the server allows.
@@ -91,9 +101,7 @@ class Database:
             raise refusal from None
         if _is_misread(address):
             raise refusal
-        own = {**address, **named}
-        options = f"{DEFAULTS['options']} {own.pop('options', '')}".rstrip()
-        return {**DEFAULTS, "application_name": application, **own, "options": options}
+        return {**DEFAULTS, "application_name": application, **address, **named}
 
 
 def _is_misread(address: Mapping[str, Any]) -> bool:
@@ -117,6 +125,16 @@ def columns_of(connection: Connection, table: Composable) -> dict[str, tuple[str
     return {name: (kind, is_required) for name, kind, is_required in rows}
 
 
+def unwritable_columns(connection: Connection, table: Composable) -> dict[str, str]:
+    """Columns of a table whose values the database makes itself, and how it does."""
+    query = (
+        "SELECT attname, CASE WHEN attgenerated <> '' THEN 'generated' ELSE 'identity' END "
+        "FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped "
+        "AND (attgenerated <> '' OR attidentity = 'a')"
+    )
+    return dict(connection.execute(query, [table.as_string(connection)]).fetchall())
+
+
 def is_refused(error: Error, settings: Mapping[str, Any]) -> bool:
     """Whether a server that accepts connections did not take one, for a reason that may not pass.
 
@@ -138,7 +156,8 @@ class Session:
     Used by one thread at a time. `application` is how the server lists it.
     """
 
-    def __init__(self, database: Database, application: str) -> None:
+    def __init__(self, database: Database, application: str, *, reads: bool = False) -> None:
+        self._settled = (READING if reads else WRITING).encode()
         self._database = database
         self._settings = database.connection_settings(application)
         self._connection: Connection | None = None
@@ -160,6 +179,7 @@ class Session:
             try:
                 connection = self._open()
                 with connection.transaction():
+                    connection.execute(self._settled)
                     return action(connection)
             except psycopg.Error as error:
                 if self._connection is None and is_refused(error, self._settings):
@@ -187,11 +207,8 @@ class Session:
         import psycopg
 
         if self._connection is None:
-            connection = psycopg.connect(**self._settings, autocommit=True)
-            # Committed is on disk, also where the server's default is not to wait for that.
-            connection.execute(
-                "SELECT set_config('synchronous_commit', 'on', false) "
-                "WHERE current_setting('synchronous_commit') = 'off'"
+            # Without prepared statements: behind a pool the next server does not have them.
+            self._connection = psycopg.connect(
+                **self._settings, autocommit=True, prepare_threshold=None
             )
-            self._connection = connection
         return self._connection

@@ -8,7 +8,7 @@ add one is to write one file: a frozen dataclass derived from `Sink`, and the `S
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -130,6 +130,13 @@ class SinkWriter(ABC):
         """
         raise NotImplementedError(f"{type(self).__qualname__} replaces no days")
 
+    def resend(self, waiting: Sequence[Mapping[str, Any]]) -> list[str | None]:
+        """Send rows of the table of undelivered rows again; returns why each was not, or None.
+
+        Those that were delivered are taken out of the table.
+        """
+        raise NotImplementedError(f"{type(self).__qualname__} sends nothing again")
+
     def close(self) -> None:  # noqa: B027 - few sinks hold anything open
         """Release connections when the run ends; may be called again, but nothing is written then.
 
@@ -145,6 +152,8 @@ class Sink(ABC):
     """Whether it writes the output's own table in the lake, of which there is one such sink."""
     updates_rows: ClassVar[bool] = False
     """Whether it changes rows that were written before, so that no stream can follow the table."""
+    keeps_last: ClassVar[bool] = False
+    """Whether the target keeps for good which batch it holds: one that says less went back."""
     real_time: ClassVar[bool] = False
     """Whether a query of the stream's host sends the rows, message by message, and not batches."""
 

@@ -31,7 +31,8 @@ from rivermark.lake.sql import connection, quoted
 from rivermark.lake.unbounded import writer_options
 from rivermark.lake.written import note_written
 from rivermark.model.declared import declared
-from rivermark.model.errors import DeclarationError, RivermarkError
+from rivermark.model.errors import DeclarationError
+from rivermark.model.json_text import json_text
 from rivermark.model.nearest import did_you_mean
 from rivermark.model.rows import BatchRows, Rows, as_rows
 from rivermark.model.sink import (
@@ -43,6 +44,8 @@ from rivermark.model.sink import (
     SinkWriter,
 )
 from rivermark.model.table import Table
+from rivermark.sinks.python_rows import python_rows
+from rivermark.sinks.undelivered import Refused, Undelivered, keyed
 
 if TYPE_CHECKING:
     from pyarrow import dataset
@@ -107,12 +110,6 @@ def check_versioned(table: Table, version: str, keys: tuple[str, ...] = ()) -> N
             )
 
 
-def check_keys(rows: pa.Table, table: Table, keys: tuple[str, ...]) -> None:
-    """Refuse rows that lack a value of their key; raises RivermarkError."""
-    if any(rows[key].null_count for key in keys):
-        raise RivermarkError(f"table '{table.name}': rows without a key cannot be merged")
-
-
 def is_deletion(deleted: str | None) -> str:
     """Whether a row deletes its key, in SQL; unknown is no."""
     return f"coalesce(({deleted}), false)" if deleted else "false"
@@ -142,6 +139,7 @@ class _Writer(SinkWriter):
         self._lake = _lake(context)
         self._path = self._lake.path(context.table)
         self._tombstones: str | None = None
+        self._undelivered = Undelivered(context, sink.target)
         for tombstones in sink.tables(context.table):
             create_table(self._lake, tombstones)
             self._tombstones = self._lake.path(tombstones)
@@ -198,11 +196,29 @@ class _Writer(SinkWriter):
         without = {name: value for name, value in metadata.items() if name != "batch"}
         for part in range(parts):
             new = self._part(given, part, parts)
-            check_keys(new, self._table, self._table.keys)
+            new = self._with_keys(new, metadata)
             if new.num_rows:
                 described = metadata if part == parts - 1 else without
                 self._merge_part(new, described, overrule=overrule)
         return count
+
+    def _with_keys(self, rows: pa.Table, metadata: Mapping[str, Any]) -> pa.Table:
+        """The rows that have a key; the others are put aside, as no other can replace them."""
+        lacking = reduce(pc.or_, (pc.is_null(rows[key]) for key in self._table.keys))
+        if not pc.any(lacking).as_py():
+            return rows
+        keyless = rows.filter(lacking)
+        # Each key once, whichever batch or replacement brings it.
+        of = BatchIdentity(self._origin.stream, self._origin.generation, 0)
+        nulls = [key for key in self._table.keys if keyless[key].null_count]
+        reason = (
+            f"table {self._table.name}: column '{nulls[0]}' is a key and null: give it a value in "
+            "the build"
+        )
+        bodies = keyed(of, (json_text(row) for row in python_rows(keyless)))
+        refused = [Refused(body, key, reason) for body, key in bodies]
+        self._undelivered.add(refused, {"stream": self._origin.stream, "without": "key"})
+        return rows.filter(pc.invert(lacking))
 
     def _part(self, rows: BatchRows, part: int, parts: int) -> pa.Table:
         """The rows of a share of the keys."""

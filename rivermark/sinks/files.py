@@ -62,6 +62,7 @@ class FileSink(Sink):
         "exactly once", "by the batch in the files' names: staged, then renamed"
     )
     on_replace: ClassVar[OnReplace] = "replaces days"
+    keeps_last: ClassVar[bool] = True
 
     @property
     def target(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from datetime import UTC, date, datetime
+from hashlib import sha256
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -12,8 +13,10 @@ from pyspark.sql import DataFrame
 from rivermark.lake.append.by_executors import write_files
 from rivermark.lake.lake import Lake
 from rivermark.lake.rows_in_files import InFiles, stage
+from rivermark.lake.written import note_written, noted
+from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.rows import BatchRows, Rows, as_rows
-from rivermark.model.sink import Origin, Sink, SinkContext, SinkWriter, no_conflict
+from rivermark.model.sink import BatchIdentity, Origin, Sink, SinkContext, SinkWriter, no_conflict
 from rivermark.model.stream import AnyStream, Ingest, Output, Stream
 from rivermark.model.table import Table
 from rivermark.sinks.delta_append import AppendWriter, DeltaAppend
@@ -55,8 +58,9 @@ class OutputWriter:
         self._sinks: list[tuple[Sink, SinkWriter]] = [
             (sink, sink.open(context)) for sink in sinks_of(output)
         ]
-        for _, writer in self._sinks:
-            writer.last()  # What cannot be known stops the start, not the first batch.
+        for sink, writer in self._sinks:
+            # What cannot be known stops the start, not the first batch.
+            self._check_not_behind(sink, writer.last())
 
     @property
     def writes_once(self) -> bool:
@@ -122,7 +126,28 @@ class OutputWriter:
             if not (repeated and sink.delivery.guarantee == "at most once"):
                 self._origin.check()
                 writer.write(given, identity, metadata)
+                if sink.keeps_last:
+                    note_written(self._lake, self._name_of(sink), self._origin, batch)
         return given.count()
+
+    def _name_of(self, sink: Sink) -> str:
+        """What notes of a target are called."""
+        return f"{self.table.name}-{sha256(sink.target.encode()).hexdigest()[:12]}"
+
+    def _check_not_behind(self, sink: Sink, last: BatchIdentity | None) -> None:
+        """Refuse a target that lacks the batch which was noted as written there."""
+        if not sink.keeps_last:
+            return
+        batch = noted(self._lake, self._name_of(sink), self._origin)
+        if batch is None or (last is not None and last.batch >= batch):
+            return
+        held = "no batch" if last is None or last.batch < 0 else f"batch {last.batch}"
+        raise CheckpointIncompatible(
+            f"stream '{self._origin.stream}': {sink.target} says that it holds {held}, and batch "
+            f"{batch} was written there: it was restored from a backup, or lost its record of "
+            "batches. Put it back as it was, or start over on purpose, which writes every row "
+            f"again: rivermark reset {self._origin.stream}"
+        )
 
     def close(self) -> None:
         """Close every sink's writer, also where another one's fails to."""

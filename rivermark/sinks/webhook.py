@@ -7,20 +7,14 @@ to a table of the lake, and the stream goes on.
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import islice
 from typing import Any, ClassVar, Final
 
-from rivermark.lake.lake import Lake
-from rivermark.lake.schema import create_table
-from rivermark.lake.system_tables import rows_of
 from rivermark.model.client_settings import resolved_settings
-from rivermark.model.ddl import struct_type
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 from rivermark.model.http_client import (
@@ -43,14 +37,15 @@ from rivermark.model.sink import (
     SinkWriter,
 )
 from rivermark.model.table import Table
-from rivermark.sinks.delta_append import DeltaAppend
 from rivermark.sinks.python_rows import python_rows
+from rivermark.sinks.undelivered import Refused, Undelivered, keyed, undelivered_of
 
 AT_ONCE: Final = 10_000
 """Rows that are Python objects at a time."""
-UNDELIVERED: Final = struct_type(
-    "undelivered_at timestamp, idempotency_key string, body string, reason string, attempts int"
-)
+FINAL: Final = frozenset(range(300, 600)) - PASSING
+"""Statuses that the same request will have again."""
+RESENT_AT_ONCE: Final = 1_000
+"""Requests of earlier batches that a batch sends again at most, once the service is well."""
 
 
 @declared("sink", lambda values: values.get("url"))
@@ -61,8 +56,10 @@ class WebhookSink(Sink):
     Every request has an `Idempotency-Key` header, the same when a batch comes again. An answer of
     2xx is a delivery; no answer within `timeout`, 429 and errors of the server are tried again, up
     to `attempts` times, after growing pauses or what `Retry-After` says; any other answer, a
-    redirect among them, is final. What is not delivered goes to the table `<table>_undelivered`. A
-    `url` or a header's value `$NAME` is that of the environment variable.
+    redirect among them, is final. What is not delivered goes to the table `<table>_undelivered`,
+    with the rest of a batch of which a request had no answer, and is sent again after the next
+    batch that is delivered. A `url` or a header's value `$NAME` is that of the environment
+    variable.
     """
 
     url: str
@@ -104,14 +101,9 @@ class WebhookSink(Sink):
         return (undelivered_of(table),)
 
 
-def undelivered_of(table: Table) -> Table:
-    """The table of requests of an output that were not delivered."""
-    return Table(
-        name=f"{table.name}_undelivered",
-        schema=UNDELIVERED,
-        description=f"Requests with rows of `{table.name}` that a web service did not take.",
-        personal=("body",) if table.personal else (),
-    )
+def may_pass(reason: str) -> bool:
+    """Whether a request that was not delivered may be some other time, without a person."""
+    return not any(reason == f"answered {status}" for status in FINAL)
 
 
 class _Writer(SinkWriter):
@@ -125,10 +117,11 @@ class _Writer(SinkWriter):
         self._headers = {"Content-Type": "application/json", **headers}
         self._sink = sink
         self._columns = context.table.schema.fieldNames()
-        self._undelivered = undelivered_of(context.table)
-        create_table(Lake(context.root, context.retention), self._undelivered)
-        self._dead_letters = DeltaAppend().open(replace(context, table=self._undelivered))
+        self._undelivered = Undelivered(context, sink.target)
+        self._undelivered.create()
         self._is_down = False
+        self._may_wait = True
+        """Whether there may be requests of before that wait."""
 
     def last(self) -> BatchIdentity | None:
         return None
@@ -137,45 +130,56 @@ class _Writer(SinkWriter):
         self, rows: Rows, identity: BatchIdentity, metadata: Mapping[str, Any] | None = None
     ) -> int:
         given = as_rows(rows)
-        failed = []
-        for body, key in self._requests(given, identity):
-            reason, attempts = self._deliver(body, key)
+        failed, silent = [], ""
+        for body, key in keyed(identity, self._bodies(given)):
+            if silent:
+                # Each would be waited for as long, and the stream with it.
+                failed.append(Refused(body, key, silent, 0))
+                continue
+            reason, attempts, answered = self._deliver(body, key)
             if reason is not None:
-                failed.append(
-                    {
-                        "undelivered_at": datetime.now(UTC),
-                        "idempotency_key": key,
-                        "body": body.decode(),
-                        "reason": reason,
-                        "attempts": attempts,
-                    }
-                )
-        if failed:
-            # Of a batch that comes again those of the first time count: the others were delivered.
-            self._dead_letters.write(rows_of(self._undelivered, failed), identity)
+                failed.append(Refused(body, key, reason, attempts))
+                silent = "" if answered else reason
+        # Of a batch that comes again those of the first time count: the others were delivered.
+        self._undelivered.write(failed, identity)
+        self._may_wait = self._may_wait or bool(failed)
+        if given.count() and not failed and self._may_wait:
+            waiting = [row for row in self._undelivered.waiting() if may_pass(row["reason"])]
+            self._send_again(waiting[:RESENT_AT_ONCE])
+            self._may_wait = len(waiting) > RESENT_AT_ONCE
         return given.count()
 
-    def _requests(self, rows: BatchRows, identity: BatchIdentity) -> Iterator[tuple[bytes, str]]:
-        """The bodies, each with a key that follows from the batch and from what is in it."""
-        seen: Counter[str] = Counter()
+    def resend(self, waiting: Sequence[Mapping[str, Any]]) -> list[str | None]:
+        reasons = self._send_again(waiting)
+        return [*reasons, *[reasons[-1]] * (len(waiting) - len(reasons))]
+
+    def _send_again(self, waiting: Sequence[Mapping[str, Any]]) -> list[str | None]:
+        """Why each was not delivered, up to the first that had no answer."""
+        reasons: list[str | None] = []
+        for row in waiting:
+            reason, _, answered = self._deliver(row["body"].encode(), row["idempotency_key"])
+            reasons.append(reason)
+            if not answered:
+                break
+        pairs = zip(waiting, reasons, strict=False)
+        self._undelivered.settle([row["idempotency_key"] for row, why in pairs if why is None])
+        return reasons
+
+    def _bodies(self, rows: BatchRows) -> Iterator[bytes]:
         at_once = self._sink.rows_at_once
         every = self._objects(rows)
         while objects := list(islice(every, at_once)):
-            body = json_text(objects if at_once > 1 else objects[0])
-            named = f"{identity.stream}\n{identity.generation}\n{identity.batch}\n".encode()
-            digest = hashlib.sha256(named + body).hexdigest()[:32]
-            seen[digest] += 1
-            yield body, digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+            yield json_text(objects if at_once > 1 else objects[0])
 
     def _objects(self, rows: BatchRows) -> Iterator[Mapping[str, Any]]:
         for piece in rows.pieces(self._columns):
             for start in range(0, piece.num_rows, AT_ONCE):
                 yield from python_rows(piece.slice(start, AT_ONCE))
 
-    def _deliver(self, body: bytes, key: str) -> tuple[str | None, int]:
-        """Send a request; returns why it was not delivered, if so, and after how many attempts.
+    def _deliver(self, body: bytes, key: str) -> tuple[str | None, int, bool]:
+        """Send a request; returns why it was not delivered, if so, after how many attempts.
 
-        While the service is down, a request that comes behind another one has one attempt.
+        And whether it was answered. While the service is down a request has one attempt.
         """
         most = 1 if self._is_down else self._sink.attempts
         for attempt in range(1, most + 1):
@@ -185,21 +189,21 @@ class _Writer(SinkWriter):
                     "POST", self._client.path, {**self._headers, "Idempotency-Key": key}, body
                 )
             except HttpFailed as error:
-                reason, passes = str(error), True
+                reason, passes, answered = str(error), True, False
             else:
                 if 200 <= reply.status < 300:
                     self._is_down = False
-                    return None, attempt
+                    return None, attempt, True
                 reason, passes = f"answered {reply.status}", reply.status in PASSING
-                requested = reply.retry_after
+                requested, answered = reply.retry_after, True
             if not passes:
-                return reason, attempt
+                return reason, attempt, True
             if attempt < most:
                 time.sleep(pause_before(attempt + 1, requested))
         self._is_down = True
-        return reason, most
+        return reason, most, answered
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
-        self._dead_letters.close()
+        self._undelivered.close()

@@ -104,7 +104,7 @@ class _Reader(SourceReader):
     def __init__(self, source: PostgresSource) -> None:
         self._source = source
         database = Database(source.database, source.settings)
-        self._session = Session(database, f"rivermark source {source.name}")
+        self._session = Session(database, f"rivermark source {source.name}", reads=True)
         self._last: _Read | None = None
         self._next = 0
         self._ready: list[Split] = []

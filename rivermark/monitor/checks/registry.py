@@ -9,6 +9,7 @@ from rivermark.monitor.changed_files import UNCHANGED, files_unchanged
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.monitor.checks.liveness import ALIVE, alive
 from rivermark.monitor.checks.row_checks import (
+    DELIVERED,
     FEW_LATE,
     FEW_QUARANTINED,
     HAVE_DAYS,
@@ -17,6 +18,7 @@ from rivermark.monitor.checks.row_checks import (
     UNIQUE,
     late_share,
     quarantine_share,
+    rows_delivered,
     rows_dropped,
     rows_have_days,
     rows_unique,
@@ -50,6 +52,17 @@ def checks_of_stream(stream: AnyStream) -> tuple[StreamCheck, ...]:
             evaluate=lambda settings, _: static_rows_unique(settings, stream),
         )
         unique.append(joined_once)
+    sinks = [(sink, output.table) for output in stream.outputs for sink in output.sinks]
+    if any(sink.tables(table) or sink.needed(table) for sink, table in sinks):
+        delivered = StreamCheck(
+            name=DELIVERED,
+            table=stream.tables[0],
+            stream=stream.name,
+            description="No row waits because a target outside the lake did not take it.",
+            severity="warning",
+            evaluate=lambda settings, _: rows_delivered(settings, stream),
+        )
+        unique.append(delivered)
     if stream.kind != "append":
         have_days = StreamCheck(
             name=HAVE_DAYS,

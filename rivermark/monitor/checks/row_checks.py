@@ -17,8 +17,10 @@ from rivermark.model.table import Table
 from rivermark.monitor.checks.known_unique import KnownUnique
 from rivermark.monitor.process_metrics import metrics_of_streams
 from rivermark.runtime.batch_metrics import WITHOUT_A_DAY
+from rivermark.runtime.checkpoint.undelivered import undelivered_tables
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
+from rivermark.sinks.undelivered import waiting_in
 
 FEW_LATE: Final = "few_rows_are_late"
 FEW_QUARANTINED: Final = "few_rows_are_set_aside"
@@ -26,7 +28,29 @@ UNIQUE: Final = "rows_are_unique"
 STATIC_UNIQUE: Final = "joined_tables_have_one_row_a_key"
 NONE_DROPPED: Final = "no_row_is_late_downstream"
 HAVE_DAYS: Final = "every_row_has_a_day"
+DELIVERED: Final = "every_row_is_delivered"
 EXAMPLES: Final = 10
+
+
+def rows_delivered(settings: Settings, stream: Stream) -> CheckResult:
+    """Whether no row of the stream waits because a target outside the lake did not take it."""
+    waiting = {
+        table.name: rows
+        for table in undelivered_tables(stream)
+        if (rows := waiting_in(settings.lake(), table))
+    }
+    if not waiting:
+        return CheckResult(name=DELIVERED, severity="warning", passed=True, observed="no row waits")
+    counts = ", ".join(f"{len(rows)} in {name}" for name, rows in waiting.items())
+    last = max((rows[-1] for rows in waiting.values()), key=lambda row: row["undelivered_at"])
+    shown = "" if any(t.personal for t in stream.tables) else f"; the last: {last['reason']}"
+    return CheckResult(
+        name=DELIVERED,
+        severity="warning",
+        passed=False,
+        observed=f"{counts} were not delivered{shown}. When they can be: rivermark dead-letters "
+        f"send {stream.name}",
+    )
 
 
 def late_share(settings: Settings, ingest: Ingest) -> CheckResult:

@@ -103,6 +103,10 @@ class PostgresLookup(Lookup):
         return _Client(self, self._database, on, timeout)
 
 
+OWN: Final[dict[str, Any]] = {"autocommit": True, "prepare_threshold": None}
+"""Behind a pool the next server has no statement that was prepared on another one."""
+
+
 class _Client(LookupClient):
     def __init__(
         self, lookup: PostgresLookup, database: Database, on: Sequence[str], timeout: timedelta
@@ -173,13 +177,13 @@ class _Client(LookupClient):
         import psycopg
 
         try:
-            return psycopg.connect(**self._settings, autocommit=True)
+            return psycopg.connect(**self._settings, **OWN)
         except psycopg.OperationalError as error:
             if not is_refused(error, self._settings):
                 raise
         try:
             # It may have started since.
-            return psycopg.connect(**self._settings, autocommit=True)
+            return psycopg.connect(**self._settings, **OWN)
         except psycopg.OperationalError as error:
             passes = not is_refused(error, self._settings)
             raise LookupFailed(str(error).strip(), passes=passes) from None

@@ -48,8 +48,8 @@ class Bound:
 def bound_of(column: str) -> Bound | None:
     """The bound of a column of numbers, by its DDL; None where Python's own types say it."""
     kind = column.strip().lower()
-    if found := DECIMAL.fullmatch(kind):
-        precision, scale = int(found[1]), int(found[2] or 0)
+    if parsed := DECIMAL.fullmatch(kind):
+        precision, scale = int(parsed[1]), int(parsed[2] or 0)
         return Bound(kind, Decimal(10) ** (precision - scale), scale)
     bits = BITS.get(kind)
     return None if bits is None else Bound(kind, Decimal(2 ** (bits - 1)), 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from pyspark.sql.types import (
@@ -40,12 +41,18 @@ TYPES: Final[dict[type[DataType], str]] = {
     TimestampType: "timestamp with time zone",
 }
 WIDER: Final = {
-    "smallint": ("integer", "bigint"),
-    "integer": ("bigint",),
+    "smallint": ("integer", "bigint", "real", "double precision"),
+    "integer": ("bigint", "double precision"),
     "real": ("double precision",),
     "text": ("character varying",),
 }
 """Types of a table that exists which hold every value of another."""
+
+
+NUMERIC: Final = re.compile(r"numeric\((\d+),(-?\d+)\)")
+DIGITS: Final = {"smallint": 5, "integer": 10, "bigint": 19}
+LIMITED: Final = re.compile(r"character varying\(\d+\)")
+"""Holds most texts; one that is too long is a row that was not delivered."""
 
 
 def column_type(kind: DataType) -> str | None:
@@ -56,11 +63,28 @@ def column_type(kind: DataType) -> str | None:
 
 
 def holds(existing: str, kind: DataType) -> bool:
-    """Whether a column of a table that exists holds every value of the type."""
+    """Whether a column of a table that exists holds every value of the type, or text of it."""
     own = column_type(kind)
-    if own is not None and own.startswith("numeric"):
-        return existing in (own, "numeric")
-    return own is not None and existing in (own, *WIDER.get(own, ()))
+    if own is None:
+        return False
+    if existing in (own, *WIDER.get(own, ())):
+        return True
+    if own == "text":
+        return LIMITED.fullmatch(existing) is not None
+    digits = _digits(own)
+    if digits is None:
+        return False
+    room = (999, 999) if existing == "numeric" else _digits(existing)
+    is_numeric = existing.startswith("numeric")
+    return is_numeric and room is not None and digits[0] <= room[0] and digits[1] <= room[1]
+
+
+def _digits(kind: str) -> tuple[int, int] | None:
+    """How many digits numbers of a type have before the point and behind it."""
+    if kind in DIGITS:
+        return DIGITS[kind], 0
+    parsed = NUMERIC.fullmatch(kind)
+    return None if parsed is None else (int(parsed[1]) - int(parsed[2]), int(parsed[2]))
 
 
 def is_nested(kind: DataType) -> bool:

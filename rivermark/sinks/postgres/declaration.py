@@ -13,11 +13,14 @@ from rivermark.model.postgres import Database, Session
 from rivermark.model.sink import Delivery, OnReplace, Sink, SinkContext, SinkWriter
 from rivermark.sinks.delta_upsert import check_versioned
 from rivermark.sinks.postgres.column_types import column_type
+from rivermark.sinks.undelivered import undelivered_of
 
 if TYPE_CHECKING:
     from rivermark.model.table import Table
     from rivermark.sinks.postgres.target import Target
 
+LONGEST_COLUMN: Final = 63
+"""Bytes of a name that PostgreSQL keeps."""
 LONGEST_NAME: Final = 38
 """Bytes of a table's name: with `_removed_` and a time it has the 63 that PostgreSQL keeps."""
 
@@ -37,13 +40,15 @@ class _PostgresSink(Sink):
         "exactly once", "by a transaction that holds rows and batch"
     )
 
+    keeps_last: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         self._database.check(f"sink '{self.table}'")
         schema, _, name = self.table.rpartition(".")
-        if not name or "." in schema or len(name.encode()) > LONGEST_NAME:
+        if not name or "." in schema or "%" in self.table or len(name.encode()) > LONGEST_NAME:
             raise DeclarationError(
-                f"sink '{self.table}': `table` is the name of a table or schema.table, of at most "
-                f"{LONGEST_NAME} bytes without the schema"
+                f"sink '{self.table}': `table` is the name of a table or schema.table without %, "
+                f"of at most {LONGEST_NAME} bytes without the schema"
             )
 
     @property
@@ -56,8 +61,14 @@ class _PostgresSink(Sink):
         return f"table {self.table} of {self._database}"
 
     def check(self, table: Table) -> None:
-        """Refuse columns of a type that PostgreSQL does not have."""
+        """Refuse columns of a type, or with a name, that PostgreSQL does not have."""
         for column in table.schema.fields:
+            if len(column.name.encode()) > LONGEST_COLUMN:
+                raise DeclarationError(
+                    f"table '{table.name}': the name of column '{column.name}' has "
+                    f"{len(column.name.encode())} bytes, and PostgreSQL keeps {LONGEST_COLUMN} of "
+                    "them: rename it, as in .withColumnRenamed(...)"
+                )
             if column_type(column.dataType) is None:
                 raise DeclarationError(
                     f"table '{table.name}': column '{column.name}' is of type "
@@ -74,6 +85,10 @@ class _PostgresSink(Sink):
     def _latest(self, table: Table) -> tuple[Any, ...]:
         """The keys of which the latest row is kept, the version and what deletes, where it is."""
         return ()
+
+    def tables(self, table: Table) -> tuple[Table, ...]:
+        """The table of rows that the database did not take."""
+        return (undelivered_of(table),)
 
     def archive(self, context: SinkContext, stamp: str) -> list[str]:
         """Copy the rows to `<table>_removed_<stamp>`, and empty the table."""
@@ -107,7 +122,7 @@ class PostgresAppend(_PostgresSink):
         target = self._target(context.table)
         from rivermark.sinks.postgres.writer import Appender
 
-        return Appender(target, self._database, context)
+        return Appender(target, self._database, context, self.target)
 
 
 @declared("sink", name_of_sink)
@@ -150,4 +165,4 @@ class PostgresUpsert(_PostgresSink):
         target = self._target(context.table)
         from rivermark.sinks.postgres.writer import Upserter
 
-        return Upserter(target, self._database, context)
+        return Upserter(target, self._database, context, self.target)

@@ -14,12 +14,16 @@ from psycopg import Connection
 from psycopg.sql import SQL, Composed, Identifier
 
 from rivermark.model.errors import RivermarkError, TableSchemaMismatch
-from rivermark.model.postgres import columns_of
+from rivermark.model.postgres import columns_of, unwritable_columns
 from rivermark.model.sink import Origin
 from rivermark.model.table import Table
 from rivermark.sinks.postgres.column_types import column_type, holds
 
 LEDGER: Final = "rivermark_batches"
+RESENT: Final = "rivermark_resent"
+"""Keys of rows that were refused at first, and put later by hand."""
+KINDS: Final = {"v": "view", "m": "materialized view", "f": "foreign table"}
+"""What stands where a table is named, and is none."""
 ONE_AT_A_TIME: Final = 0x72697665
 """The advisory lock under which tables are created."""
 
@@ -55,6 +59,9 @@ class Target:
         self._schema = [schema] if schema else []
         self.table = self._identifier(self._short)
         self.ledger = self._identifier(LEDGER)
+        self.resent = self._identifier(RESENT)
+        self.is_staged = False
+        """Whether rows go by way of a temporary table, as COPY cannot write this one."""
         self.tombstones = None if deleted is None else self._identifier(f"{self._short}_tombstones")
 
     def _identifier(self, name: str) -> Identifier:
@@ -67,6 +74,7 @@ class Target:
             if not exists(connection, identifier):
                 # Only then: it needs rights on the schema even where nothing is to be done.
                 connection.execute(SQL("CREATE TABLE {} ({})").format(identifier, content))
+        self.is_staged = self._is_secured(connection)
         if wrong := self._misfits(connection):
             raise TableSchemaMismatch(
                 f"table {self.name} in PostgreSQL cannot hold '{self.output.name}': "
@@ -103,8 +111,19 @@ class Target:
 
     def _misfits(self, connection: Connection) -> list[str]:
         """What of the table that exists does not fit, a phrase each."""
+        row = connection.execute(
+            "SELECT relkind FROM pg_class WHERE oid = to_regclass(%s)",
+            [self.table.as_string(connection)],
+        ).fetchone()
+        if row is not None and (kind := KINDS.get(_text(row[0]))):
+            return [f"it is a {kind}, and rows are written to tables: name the table behind it"]
         existing = columns_of(connection, self.table)
-        wrong = []
+        wrong = [
+            f"its column '{name}' is {how} there, so that it takes no value: leave it out of the "
+            "output, or make it a plain column"
+            for name, how in unwritable_columns(connection, self.table).items()
+            if name in self.columns and (how == "generated" or self.keys or self.is_staged)
+        ]
         for column in self.output.schema.fields:
             kind, _ = existing.get(column.name, (None, False))
             if kind is None:
@@ -120,6 +139,13 @@ class Target:
         if self.keys and not self._is_unique(connection):
             wrong.append(f"it has no unique index on exactly ({', '.join(self.keys)})")
         return wrong
+
+    def _is_secured(self, connection: Connection) -> bool:
+        """Whether the table has policies of row security that count for this account."""
+        row = connection.execute(
+            "SELECT row_security_active(to_regclass(%s))", [self.table.as_string(connection)]
+        ).fetchone()
+        return row is not None and bool(row[0])
 
     def _is_unique(self, connection: Connection) -> bool:
         indexed = connection.execute(
@@ -152,6 +178,12 @@ class Target:
             )
         return held
 
+    def is_empty(self, connection: Connection) -> bool:
+        """Whether the table holds no row at all."""
+        query = SQL("SELECT EXISTS (SELECT FROM {})").format(self.table)
+        row = connection.execute(query).fetchone()
+        return row is not None and not row[0]
+
     def lock(self, connection: Connection, origin: Origin) -> Held | None:
         """Lock the table's row of the ledger, which is made where there is none, and return it."""
         connection.execute(
@@ -173,6 +205,26 @@ class Target:
             [origin.generation, origin.since, batch, self._short],
         )
 
+    def note_resent(self, connection: Connection, key: str) -> bool:
+        """Note that a row which was refused is put again; False where it was before."""
+        connection.execute(
+            SQL(
+                "CREATE TABLE IF NOT EXISTS {} (target text, key text, PRIMARY KEY (target, key))"
+            ).format(self.resent)
+        )
+        noted = connection.execute(
+            SQL("INSERT INTO {} VALUES (%s, %s) ON CONFLICT DO NOTHING").format(self.resent),
+            [self._short, key],
+        )
+        return noted.rowcount > 0
+
+    def forget_resent(self, connection: Connection, key: str) -> None:
+        """Take the note back: the row was refused again."""
+        connection.execute(
+            SQL("DELETE FROM {} WHERE target = %s AND key = %s").format(self.resent),
+            [self._short, key],
+        )
+
     def archive(self, connection: Connection, stamp: str) -> list[str]:
         """Copy the rows to a table of their own, and forget them, deletions and batches."""
         if not exists(connection, self.table):
@@ -189,6 +241,10 @@ class Target:
                 SQL("DELETE FROM {} WHERE target = %s").format(self.ledger), [self._short]
             )
         return [".".join((*self._schema, removed))]
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
 
 
 def exists(connection: Connection, table: Identifier) -> bool:

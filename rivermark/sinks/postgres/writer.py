@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from base64 import b64decode
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cached_property
+from io import BytesIO
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from psycopg import Connection
-from psycopg.sql import SQL, Composable, Composed, Identifier
+from psycopg import Connection, DataError, IntegrityError
+from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
+from pyarrow.json import ParseOptions, read_json
 from pyspark.sql.types import StringType
 
 from rivermark.lake.day_predicates import days_of, is_date, ranges
 from rivermark.lake.schema import arrow_schema
 from rivermark.lake.sql import connection as duckdb_connection
-from rivermark.model.errors import RivermarkError
+from rivermark.model.errors import CheckpointIncompatible, RivermarkError
 from rivermark.model.json_text import json_text
 from rivermark.model.postgres import Database, Session
 from rivermark.model.rows import BatchRows, Rows, as_rows
 from rivermark.model.sink import BatchIdentity, SinkContext, SinkWriter
-from rivermark.sinks.delta_upsert import check_keys, in_memory, is_deletion
+from rivermark.sinks.delta_upsert import in_memory, is_deletion
 from rivermark.sinks.postgres.column_types import is_nested, spelled
 from rivermark.sinks.postgres.target import Held, Target, names_of
 from rivermark.sinks.python_rows import python_rows
+from rivermark.sinks.undelivered import Refused, Undelivered, keyed
 
 NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 """The escape in JSON; behind another backslash it is a text that reads like it."""
@@ -36,11 +40,47 @@ STAGED: Final = Identifier("pg_temp", "rivermark_staged")
 LATEST: Final = Identifier("pg_temp", "rivermark_latest")
 
 
+Refusal = tuple[bytes, str]
+"""A row as JSON, and why it was not taken."""
+
+
+class _KeptAway(Exception):
+    """A row that was written without an error is not there."""
+
+
+def body_of(row: pa.Table) -> bytes:
+    """A single row as a JSON object."""
+    return json_text(python_rows(row)[0])
+
+
+def rows_of_body(body: bytes, schema: pa.Schema) -> pa.Table:
+    """The row of a JSON object; raises ArrowException where a value has no such form."""
+    # Arrow reads dates in JSON as numbers, and bytes as they stand there.
+    as_text = [f.with_type(pa.string()) if pa.types.is_date(f.type) else f for f in schema]
+    options = ParseOptions(explicit_schema=pa.schema(as_text), unexpected_field_behavior="ignore")
+    row = read_json(BytesIO(body), parse_options=options)
+    for place, field in enumerate(schema):
+        if pa.types.is_binary(field.type):
+            texts = row[field.name].to_pylist()
+            values = [None if text is None else b64decode(text) for text in texts]
+            row = row.set_column(place, field, pa.array(values, field.type))
+    return row.select(schema.names).cast(schema)
+
+
+def _with_nul(nested: pa.Table) -> list[int]:
+    """The rows of a nested column of which a text holds a NUL."""
+    texts = (json_text([*row.values()]).decode() for row in python_rows(nested))
+    return [place for place, text in enumerate(texts) if NUL.search(text)]
+
+
 class Writer(SinkWriter):
     """Writes what `_put` makes of a batch's rows."""
 
-    def __init__(self, target: Target, database: Database, context: SinkContext) -> None:
+    def __init__(
+        self, target: Target, database: Database, context: SinkContext, described: str
+    ) -> None:
         self._target = target
+        self._undelivered = Undelivered(context, described)
         self._origin = context.origin
         self._schema = arrow_schema(context.table.schema)
         self._session = Session(database, f"rivermark {context.origin.stream}")
@@ -51,7 +91,7 @@ class Writer(SinkWriter):
         return f"stream '{self._origin.stream}' cannot"
 
     @abstractmethod
-    def _put(self, connection: Connection, rows: BatchRows, *, overrule: bool) -> None:
+    def _put(self, connection: Connection, rows: pa.Table, *, overrule: bool) -> None:
         """Put rows into the table; with `overrule` they count before others of their version."""
 
     def last(self) -> BatchIdentity | None:
@@ -60,10 +100,19 @@ class Writer(SinkWriter):
 
     @cached_property
     def _last(self) -> BatchIdentity | None:
-        return self._session.run(
-            f"{self._subject} read its ledger",
-            lambda connection: self._newest(self._target.held(connection, self._origin)),
-        )
+        def read(connection: Connection) -> tuple[BatchIdentity | None, bool]:
+            newest = self._newest(self._target.held(connection, self._origin))
+            return newest, self._target.is_empty(connection)
+
+        newest, is_empty = self._session.run(f"{self._subject} read its ledger", read)
+        if newest is not None and newest.batch >= 0 and is_empty and not self._target.keys:
+            raise CheckpointIncompatible(
+                f"stream '{self._origin.stream}': table {self._target.name} in PostgreSQL is "
+                f"empty, and batch {newest.batch} was written to it: it was truncated, or made "
+                "again. Put its rows back, or start over on purpose, which writes every row again: "
+                f"rivermark reset {self._origin.stream}"
+            )
+        return newest
 
     def _newest(self, held: Held | None) -> BatchIdentity | None:
         if held is None or held.generation < self._origin.generation:
@@ -94,38 +143,96 @@ class Writer(SinkWriter):
         self._last = identity
         return given.count()
 
-    def _write(self, connection: Connection, rows: BatchRows, identity: BatchIdentity) -> None:
+    def _write(self, connection: Connection, rows: BatchRows, batch: BatchIdentity) -> None:
         newest = self._newest(self._target.lock(connection, self._origin))
-        if newest is not None and newest.batch >= identity.batch:
+        if newest is not None and newest.batch >= batch.batch:
             return  # Committed, and the answer was lost; or by a run that took the stream over.
-        self._put(connection, rows, overrule=False)
-        self._target.note(connection, self._origin, identity.batch)
+        refused = self._put_all(connection, rows, overrule=False)
+        self._target.note(connection, self._origin, batch.batch)
         self._origin.check()
+        # Before the transaction ends: behind it the batch would not come again.
+        self._undelivered.write(self._kept(refused, batch), batch)
 
-    def _pieces(self, rows: BatchRows) -> Iterator[pa.Table]:
-        """The rows with their declared types; raises RivermarkError where a text holds a NUL."""
+    def _put_all(self, connection: Connection, rows: BatchRows, *, overrule: bool) -> list[Refusal]:
+        """Put the rows piece by piece; returns those that the database does not take."""
+        refused = []
         for piece in rows.pieces(self._schema.names):
-            yield self._checked(piece.cast(self._schema))
+            table, known = self._taken(piece.cast(self._schema))
+            refused += [*known, *self._put_each(connection, table, overrule=overrule)]
+        return refused
 
-    def _checked(self, table: pa.Table) -> pa.Table:
-        for field in self._schema:
-            if not pa.types.is_string(field.type):
-                continue
-            broken = pc.match_substring(table[field.name], "\0")
-            if pc.any(broken).as_py():
-                raise RivermarkError(
-                    f"{self._subject} write to table {self._target.name}: column '{field.name}' "
-                    f"holds a NUL character in {pc.sum(broken).as_py()} rows, which no text of "
-                    "PostgreSQL can. Remove it in the stream's build: "
-                    f"F.translate('{field.name}', '\\0', '')"
+    def _kept(self, refused: Sequence[Refusal], batch: BatchIdentity) -> list[Refused]:
+        bodies = keyed(batch, (body for body, _ in refused))
+        pairs = zip(bodies, refused, strict=True)
+        return [Refused(body, key, reason) for (body, key), (_, reason) in pairs]
+
+    def _put_each(self, connection: Connection, rows: pa.Table, *, overrule: bool) -> list[Refusal]:
+        """Put the rows, but those that the database refuses, which are found by halving them."""
+        try:
+            if rows.num_rows:
+                with connection.transaction():
+                    self._put(connection, rows, overrule=overrule)
+        except (DataError, IntegrityError, _KeptAway) as error:
+            if rows.num_rows == 1:
+                return [(body_of(rows), self._reason(error))]
+            half = rows.num_rows // 2
+            parts = (rows.slice(0, half), rows.slice(half))
+            return [
+                refusal
+                for part in parts
+                for refusal in self._put_each(connection, part, overrule=overrule)
+            ]
+        return []
+
+    def _reason(self, error: Exception) -> str:
+        if not isinstance(error, DataError | IntegrityError):
+            return f"table {self._target.name}: {error}"
+        said = error.diag.message_primary or str(error).strip()
+        named = re.search(r", column ([^:]+):", error.diag.context or "")
+        column = error.diag.column_name or (named[1] if named else None)
+        where = f", column '{column}'" if column else ""
+        return f"table {self._target.name}{where}: {said}"
+
+    def _taken(self, table: pa.Table) -> tuple[pa.Table, list[Refusal]]:
+        """The rows without those that no table can take, and these with their reasons."""
+        reasons: dict[int, str] = {}
+        for name in self._target.keys:
+            for place in pc.indices_nonzero(pc.is_null(table[name])).to_pylist():
+                reasons.setdefault(
+                    place, f"column '{name}' is a key and null: give it a value in the build"
                 )
-        return table
+        schema = self._target.output.schema
+        for field in self._schema:
+            if pa.types.is_string(field.type):
+                broken = pc.indices_nonzero(pc.match_substring(table[field.name], "\0")).to_pylist()
+            elif is_nested(schema[field.name].dataType):
+                broken = _with_nul(table.select([field.name]))
+            else:
+                continue
+            for place in broken:
+                reasons.setdefault(
+                    place,
+                    f"column '{field.name}' holds a NUL character, which no text of PostgreSQL "
+                    f"can: remove it in the build, F.translate('{field.name}', '\\0', '')",
+                )
+        if not reasons:
+            return table, []
+        places = pa.array(range(table.num_rows))
+        kept = table.filter(pc.invert(pc.is_in(places, pa.array(sorted(reasons), pa.int64()))))
+        refused = [
+            (body_of(table.slice(place, 1)), f"table {self._target.name}: {reason}")
+            for place, reason in sorted(reasons.items())
+        ]
+        return kept, refused
 
-    def _copy(self, connection: Connection, into: Identifier, rows: pa.Table) -> None:
+    def _copy(self, connection: Connection, into: Identifier, rows: pa.Table) -> int:
+        """Copy the rows into a table; returns how many of them it took."""
         command = SQL("COPY {} ({}) FROM STDIN").format(into, names_of(rows.column_names))
-        with connection.cursor() as cursor, cursor.copy(command) as copy:
-            for row in self._values(rows):
-                copy.write_row(row)
+        with connection.cursor() as cursor:
+            with cursor.copy(command) as copy:
+                for row in self._values(rows):
+                    copy.write_row(row)
+            return cursor.rowcount
 
     def _values(self, rows: pa.Table) -> Iterator[list[Any]]:
         schema = self._target.output.schema
@@ -135,19 +242,8 @@ class Writer(SinkWriter):
             within = python_rows(part.select(nested))
             for row, texts in zip(python_rows(part.drop(nested), spelled), within, strict=True):
                 for name, value in texts.items():
-                    row[name] = None if value is None else self._json(name, value)
+                    row[name] = None if value is None else json_text(value).decode()
                 yield [row[name] for name in rows.column_names]
-
-    def _json(self, name: str, value: Any) -> str:
-        """A nested value as JSON; raises RivermarkError where a text in it holds a NUL."""
-        text = json_text(value).decode()
-        if NUL.search(text):
-            raise RivermarkError(
-                f"{self._subject} write to table {self._target.name}: a text within column "
-                f"'{name}' holds a NUL character, which no text of PostgreSQL can. Remove it in "
-                "the stream's build"
-            )
-        return text
 
     def replace(
         self,
@@ -158,16 +254,39 @@ class Writer(SinkWriter):
     ) -> int:
         """Replace days in one transaction."""
         given = as_rows(rows)
-        self._session.run(
-            f"{self._subject} replace days",
-            lambda connection: self._replace(connection, given, days),
-        )
+        named = BatchIdentity(f"{self._origin.stream} {replacement}", self._origin.generation, 0)
+
+        def act(connection: Connection) -> None:
+            self._target.held(connection, self._origin)
+            self._remove(connection, days)
+            refused = self._put_all(connection, given, overrule=True)
+            self._undelivered.add(self._kept(refused, named), {"replacement": replacement})
+
+        self._session.run(f"{self._subject} replace days", act)
         return given.count()
 
-    def _replace(self, connection: Connection, rows: BatchRows, days: Collection[date]) -> None:
-        self._target.held(connection, self._origin)
-        self._remove(connection, days)
-        self._put(connection, rows, overrule=True)
+    def resend(self, waiting: Sequence[Mapping[str, Any]]) -> list[str | None]:
+        """Put rows that were refused again, each in a transaction that notes its key."""
+        reasons = [
+            self._session.run(f"{self._subject} send again", self._again(w)) for w in waiting
+        ]
+        pairs = zip(waiting, reasons, strict=True)
+        self._undelivered.settle([row["idempotency_key"] for row, why in pairs if why is None])
+        return reasons
+
+    def _again(self, waiting: Mapping[str, Any]) -> Callable[[Connection], str | None]:
+        def act(connection: Connection) -> str | None:
+            try:
+                rows, refused = self._taken(rows_of_body(waiting["body"].encode(), self._schema))
+            except pa.ArrowException as error:
+                return f"its JSON cannot be read again: {error}"
+            if not refused and self._target.note_resent(connection, waiting["idempotency_key"]):
+                refused = self._put_each(connection, rows, overrule=False)
+                if refused:
+                    self._target.forget_resent(connection, waiting["idempotency_key"])
+            return refused[0][1] if refused else None
+
+        return act
 
     @abstractmethod
     def _remove(self, connection: Connection, days: Collection[date]) -> None:
@@ -176,25 +295,43 @@ class Writer(SinkWriter):
     def close(self) -> None:
         """Close the connection."""
         self._session.close()
+        self._undelivered.close()
 
 
 class Appender(Writer):
     """Appends the rows; those of a recompute come in place of their days' rows."""
 
-    def _put(self, connection: Connection, rows: BatchRows, *, overrule: bool) -> None:
-        for piece in self._pieces(rows):
-            self._copy(connection, self._target.table, piece)
+    def _put(self, connection: Connection, rows: pa.Table, *, overrule: bool) -> None:
+        table = self._target.table
+        if self._target.is_staged:
+            columns = names_of(rows.column_names)
+            stage = "CREATE TEMP TABLE rivermark_staged ON COMMIT DROP AS SELECT {} FROM {} LIMIT 0"
+            connection.execute(SQL(stage).format(columns, table))
+            self._copy(connection, STAGED, rows)
+            put = SQL("INSERT INTO {} ({}) SELECT {} FROM {}")
+            taken = connection.execute(put.format(table, columns, columns, STAGED)).rowcount
+            connection.execute(SQL("DROP TABLE {}").format(STAGED))
+        else:
+            taken = self._copy(connection, table, rows)
+        if taken < rows.num_rows:
+            raise _KeptAway("a trigger or rule of the table kept the row away")
 
     def _remove(self, connection: Connection, days: Collection[date]) -> None:
         daily = days_of(self._target.output)
         is_day = is_date(self._target.output)
-        delete = SQL("DELETE FROM {table} WHERE {day} >= %s AND {day} {before} %s").format(
-            table=self._target.table,
-            day=Identifier(daily.column),
-            before=SQL("<=" if is_day else "<"),
-        )
         for first, last in ranges(days):
-            connection.execute(delete, (first, last) if is_day else daily.bounds(first, last))
+            begin, end = (first, last) if is_day else daily.bounds(first, last)
+            delete = SQL("DELETE FROM {table} WHERE {day} >= {begin} AND {day} {before} {end}")
+            # As literals: with parameters a % in the column's name would be one too.
+            connection.execute(
+                delete.format(
+                    table=self._target.table,
+                    day=Identifier(daily.column),
+                    before=SQL("<=" if is_day else "<"),
+                    begin=Literal(begin),
+                    end=Literal(end),
+                )
+            )
 
 
 class Upserter(Writer):
@@ -204,17 +341,17 @@ class Upserter(Writer):
     before a row of the same version, then the one with the greater values, compared as texts.
     """
 
-    def _put(self, connection: Connection, rows: BatchRows, *, overrule: bool) -> None:
-        if not rows.count():
+    def _put(self, connection: Connection, rows: pa.Table, *, overrule: bool) -> None:
+        marked = self._marked(rows)
+        if not marked.num_rows:
             return
-        columns = names_of([*self._schema.names, "_deleted"])
+        columns = names_of(marked.column_names)
         self._run(
             connection,
             "CREATE TEMP TABLE rivermark_staged ON COMMIT DROP AS "
             "SELECT *, false AS _deleted FROM {table} WITH NO DATA",
         )
-        for piece in self._pieces(rows):
-            self._copy(connection, STAGED, self._marked(piece))
+        self._copy(connection, STAGED, marked)
         connection.execute(
             SQL(
                 "CREATE TEMP TABLE rivermark_latest ON COMMIT DROP AS "
@@ -231,10 +368,11 @@ class Upserter(Writer):
         if self._target.tombstones is not None:
             self._delete(connection)
         self._insert(connection, overrule=overrule)
+        for table in (STAGED, LATEST):
+            connection.execute(SQL("DROP TABLE {}").format(table))
 
     def _marked(self, rows: pa.Table) -> pa.Table:
         """The rows with a mark on those that delete their key."""
-        check_keys(rows, self._target.output, self._target.keys)
         # The condition is part of the declaration.
         sql = f"SELECT {is_deletion(self._target.deleted)} AS _deleted FROM new"  # noqa: S608
         with duckdb_connection({"new": in_memory(rows)}) as duckdb:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -19,11 +20,12 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
-from rivermark.model.errors import DeclarationError, RivermarkError
+from rivermark.model.errors import DeclarationError
 from rivermark.model.sink import SinkWriter
 from rivermark.model.stream import Output
 from rivermark.model.table import Table
 from rivermark.sinks.delta_upsert import DeltaUpsert
+from rivermark.sinks.undelivered import undelivered_of, waiting_in
 from tests.unit.sinks.conftest import DAY, FARES, NOON, context
 
 METERS = Table(
@@ -183,12 +185,17 @@ def test_a_commit_names_its_batch_and_what_was_given_with_it(meters: Meters) -> 
     }
 
 
-def test_b089_rows_without_a_key_are_refused_and_nothing_is_written(meters: Meters) -> None:
+def test_b089_r08_rows_without_a_key_are_set_aside_and_the_others_are_merged(
+    meters: Meters,
+) -> None:
     meters.write((1, 0, 1.0))
-    with pytest.raises(RivermarkError, match="rows without a key"):
-        meters.write((2, 0, 2.0), (None, 0, 3.0))
+    for _ in range(2):
+        meters.write((2, 0, 2.0), (None, 0, 3.0), (None, 1, 4.0))
 
-    assert meters.fares() == {1: 1.0}
+    assert meters.fares() == {1: 1.0, 2: 2.0}
+    kept = waiting_in(meters.lake, undelivered_of(meters.table))
+    assert [json.loads(row["body"])["fare"] for row in kept] == [3.0, 4.0]
+    assert "column 'ride' is a key and null" in kept[0]["reason"]
 
 
 def test_a_key_of_several_columns_is_one_key(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from deltalake import DeltaTable
 from rivermark import DeclarationError, RivermarkError, WebhookSink
 from rivermark.lake.lake import Lake
 from rivermark.model.sink import SinkContext
-from rivermark.sinks.webhook import undelivered_of
+from rivermark.sinks.undelivered import undelivered_of
 from tests.unit.sinks.conftest import FARES, context, fares
 from tests.web_service import Reply, Request, serving
 

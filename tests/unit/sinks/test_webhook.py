@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import socket
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -21,7 +22,7 @@ from rivermark.lake.lake import Lake
 from rivermark.model import http_client
 from rivermark.model.http_client import pause_before, retry_after
 from rivermark.model.sink import SinkContext
-from rivermark.sinks.webhook import undelivered_of
+from rivermark.sinks.undelivered import undelivered_of
 from tests.kills import Killer
 from tests.sink_contract import NewTarget, SinkContract, Target
 from tests.unit.sinks.conftest import FARES, context, fares, of_json, two_days
@@ -209,12 +210,51 @@ def test_a_service_that_is_down_or_hangs_holds_up_one_request_of_a_batch(
         writer = replace(sink, timeout=timedelta(seconds=60)).open(where)
         writer.write(fares((4, 4.0)), where.origin.batch(1))
         writer.close()
-    reasons = [(r["reason"], r["attempts"]) for r in undelivered(where)]
-    assert reasons == [("no answer within 0.1 seconds", n) for n in (2, 1, 1)]
+    # The batch after it was delivered, and then those that waited.
+    assert undelivered(where) == []
     assert len(pauses) == 1
-    writer = sink.open(where)
-    writer.write(fares((5, 5.0)), where.origin.batch(2))
-    assert len(undelivered(where)) == 4
+
+
+def test_r11_a_service_that_hangs_costs_a_batch_one_time_out_and_not_one_a_row(
+    where: SinkContext, pauses: list[float]
+) -> None:
+    hang, is_well = Event(), [False]
+
+    def hangs(_: Request) -> Reply:
+        if not is_well[0]:
+            hang.wait(20)
+        return 200, b""
+
+    with serving(hangs) as service:
+        sink = WebhookSink(url=service.url, attempts=2, timeout=timedelta(milliseconds=200))
+        with closing(sink.open(where)) as writer:
+            began = time.monotonic()
+            writer.write(fares(*((n, 1.0) for n in range(40))), where.origin.batch(0))
+            writer.write(fares((40, 1.0), (41, 1.0)), where.origin.batch(1))
+            assert time.monotonic() - began < 3
+            assert len(service.requests) == 3
+            aside = undelivered(where)
+            assert {r["reason"] for r in aside} == {"no answer within 0.2 seconds"}
+            assert Counter(r["attempts"] for r in aside) == {2: 1, 1: 1, 0: 40}
+            assert sorted(json.loads(str(r["body"]))["ride"] for r in aside) == [*range(42)]
+            assert {r["target"] for r in aside} == {sink.target}
+            is_well[0] = True
+            hang.set()
+            writer.write(fares((42, 1.0)), where.origin.batch(2))
+    assert undelivered(where) == []
+    assert {*rides(service.requests)} == {*range(43)}
+
+
+def test_m032_two_services_of_one_output_keep_what_each_did_not_take(where: SinkContext) -> None:
+    with serving(lambda _: (400, b"")) as one, serving(lambda _: (422, b"")) as other:
+        for service in (one, other):
+            with closing(WebhookSink(url=service.url).open(where)) as writer:
+                writer.write(fares((1, 1.0)), where.origin.batch(0))
+            # A final answer is not asked for again by itself.
+            with closing(WebhookSink(url=service.url).open(where)) as writer:
+                writer.write(fares(), where.origin.batch(1))
+            assert len(service.requests) == 1
+    assert sorted(str(r["reason"]) for r in undelivered(where)) == ["answered 400", "answered 422"]
 
 
 def test_what_retry_after_says_is_waited_for(where: SinkContext, pauses: list[float]) -> None:
