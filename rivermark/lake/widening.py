@@ -1,4 +1,4 @@
-"""Columns that a declaration makes wider: the rows that are there are written anew, once.
+"""Columns that a declaration makes wider: the rows that are there are written again, once.
 
 A sum that has no room is given some that way. Delta's own type widening would leave the files as
 they are, and only Spark could read them then.

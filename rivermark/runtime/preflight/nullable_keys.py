@@ -17,11 +17,11 @@ def nullable_keys(stream: Stream, output: Output, built: DataFrame) -> Iterator[
     if not sinks:
         return
     plan = Plan(built)
-    columns = {str(each.fields.get("name")): each for each in plan.output() or ()}
+    made_by = {str(each.fields.get("name")): each for each in plan.output() or ()}
     optional, filled, outer = _optional(stream), _filled(plan), _outer(plan)
     for sink in sinks:
         for name in sink.needed(output.table):
-            made = plan.behind(columns[name]) if name in columns else None
+            made = plan.behind(made_by[name]) if name in made_by else None
             if made is None or made.kind != "AttributeReference" or made.number in filled:
                 continue
             if made.number in outer:
@@ -49,27 +49,27 @@ def _optional(stream: Stream) -> set[str]:
 
 def _filled(plan: Plan) -> set[int | None]:
     """Attributes that a filter, or an inner join by them, leaves without nulls."""
-    found: set[int | None] = set()
+    columns: set[int | None] = set()
     for operator in plan.top.walk():
         is_inner = operator.kind == "Join" and "Inner" in str(operator.fields["joinType"])
         for top in operator.expressions if operator.kind == "Filter" or is_inner else ():
             for each in top.walk():
                 if each.kind in ("IsNotNull", "EqualTo", "GreaterThan", "LessThan"):
-                    found |= {plan.behind(part).number for part in each.parts}
-    return found
+                    columns |= {plan.behind(part).number for part in each.parts}
+    return columns
 
 
 def _outer(plan: Plan) -> set[int | None]:
     """Attributes of the sides of outer joins that a row may lack."""
-    found: set[int | None] = set()
+    columns: set[int | None] = set()
     for operator in plan.top.walk():
         if operator.kind != "Join":
             continue
         kind, (left, right) = str(operator.fields["joinType"]), operator.below
         lacking = [right] if "LeftOuter" in kind else [left] if "RightOuter" in kind else []
         for side in operator.below if "FullOuter" in kind else lacking:
-            found |= {each.number for each in _expressions(side)}
-    return found - {None}
+            columns |= {each.number for each in _expressions(side)}
+    return columns - {None}
 
 
 def _expressions(operator: Operator) -> Iterator[Expression]:

@@ -1,7 +1,7 @@
 """What is legal Spark and wrong in a build: one value that stops it, values of chance.
 
 Spark's ANSI mode lets an expression raise for a value that it cannot take, and a batch that raises
-is repeated with the same value for ever. A build that gives other rows each time agrees with no
+is repeated with the same value each time. A build that gives other rows each time agrees with no
 recompute, and not with itself after a kill. Both are seen in the analyzed plan.
 """
 
@@ -92,8 +92,8 @@ PASSED: Final = (
 def pitfalls(built: DataFrame) -> Iterator[str]:
     """What of a build may stop its stream or change its rows, a sentence each."""
     plan = Plan(built)
-    found = (*_changing(plan), *_sums(plan), *_raising(plan))
-    yield from dict.fromkeys(found)
+    sentences = (*_changing(plan), *_sums(plan), *_raising(plan))
+    yield from dict.fromkeys(sentences)
 
 
 def _changing(plan: Plan) -> Iterator[str]:
@@ -103,8 +103,8 @@ def _changing(plan: Plan) -> Iterator[str]:
         if operator.kind == "Deduplicate" and not _is_whole(plan, operator):
             keys = ", ".join(str(each.fields.get("name")) for each in operator.expressions)
             yield (
-                f"drop_duplicates({keys}) keeps whichever row comes first, and keeps its key for "
-                "ever: a recompute may keep another row. Write operators.first_of_each"
+                f"drop_duplicates({keys}) keeps whichever row comes first, and its key for "
+                "good: a recompute may keep another row. Write operators.first_of_each"
             )
     in_order = {
         within.address
@@ -262,12 +262,12 @@ def _is_strict_array(plan: Plan, access: Expression) -> bool:
 
 def _is_strict(plan: Plan, expression: Expression) -> bool:
     """Whether an expression raises for a value that it cannot take."""
-    found = plan.of_jvm(expression)
-    if found is None:
+    own = plan.of_jvm(expression)
+    if own is None:
         return False
     for name in ("failOnError", "evalMode"):
         try:
-            said = str(getattr(found, name)())
+            said = str(getattr(own, name)())
         except Exception:  # noqa: S112 - py4j has no way to ask whether it has the method
             continue
         return said in ("True", "true", "ANSI")
@@ -288,10 +288,10 @@ def _without_casts(expression: Expression) -> Expression:
 
 def _type(plan: Plan, expression: Expression) -> DataType | None:
     """The type of an expression, where the plan says it."""
-    found = type_of(expression.type)
-    if found is None and expression.parts and (value := plan.of_jvm(expression)) is not None:
+    named = type_of(expression.type)
+    if named is None and expression.parts and (value := plan.of_jvm(expression)) is not None:
         return type_of(value.dataType().json())
-    return found
+    return named
 
 
 def type_of(kind: Any) -> DataType | None:

@@ -90,14 +90,14 @@ class Plan:
         return expression
 
     def of_jvm(self, expression: Expression) -> Any:
-        """Spark's own object, for what the JSON does not say; None where it is not found."""
+        """Spark's own object, for what the JSON does not say; None where it is not own."""
         operator, place, within = expression.address
         try:
-            found = self._plan.apply(operator).expressions().apply(place).apply(within)
-            is_it = str(found.getClass().getName()).rpartition(".")[2] == expression.kind
+            own = self._plan.apply(operator).expressions().apply(place).apply(within)
+            is_it = str(own.getClass().getName()).rpartition(".")[2] == expression.kind
         except Py4JError:
             return None
-        return found if is_it else None
+        return own if is_it else None
 
     def output(self, operator: Operator | None = None) -> list[Expression] | None:
         """The columns that an operator gives, the topmost by default, where they are told."""
