@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -29,6 +30,10 @@ PASSING: Final = (
     "ImportError",
 )
 """Errors that say nothing about the file: the batch is tried again, and no file is quarantined."""
+
+IN_PYTHON: Final = "An exception was thrown from the Python worker"
+RAISED: Final = re.compile(r"(?:\w+\.)*(\w+): (.+)")
+"""The last line of a traceback."""
 
 # A failed job comes as an error of the bridge, unless PySpark has a class of its own for it.
 SPARK_ERRORS: Final = (PySparkException, Py4JJavaError, OSError, ValueError)
@@ -107,5 +112,9 @@ def message_lines(message: str) -> list[str]:
 
 def first_cause(message: Sequence[str]) -> str:
     """The line that names the cause, short enough for a table."""
+    if message and IN_PYTHON in message[0]:
+        raised = [match for line in message[1:] if (match := RAISED.fullmatch(line))]
+        if raised:
+            return f"{raised[-1][1]}: {raised[-1][2]}"[:200]
     causes = [line for line in message if line.startswith("Caused by")]
     return (causes[-1:] or [*message, "unreadable"])[0].removeprefix("Caused by: ")[:200]

@@ -41,3 +41,12 @@ def test_a_fault_of_the_environment_is_no_fault_of_the_file(last: str, blamed: b
     damaged: dict[str, str] = {}
     blame(damaged, FILE, "file_unparsable", PythonException(TRACEBACK.format(last=last)))
     assert ("a.json" in damaged) is blamed
+
+
+def test_m048_what_is_raised_in_a_worker_is_named_and_not_the_worker() -> None:
+    damaged: dict[str, str] = {}
+    last = "rivermark.quality.conditions.ConditionFailed: rule 'hot' cannot be computed of a row"
+    blame(damaged, FILE, "file_unparsable", PythonException(TRACEBACK.format(last=last)))
+    assert damaged == {
+        "a.json": "file_unparsable: ConditionFailed: rule 'hot' cannot be computed of a row"
+    }
