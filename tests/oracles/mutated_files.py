@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 from zoneinfo import ZoneInfo
 
 import fastavro
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -444,11 +445,13 @@ def binary_rows(
 
 
 def instant_text(ticks: int, unit: str, per_second: int) -> str:
-    """A time in ISO-8601, floored to the microsecond; one that Python lacks as its number."""
+    """A time in ISO-8601, floored to the microsecond; one that Python lacks as NumPy has it."""
     try:
         return (EPOCH + timedelta(microseconds=ticks * 10**6 // per_second)).isoformat()
     except OverflowError:
-        return f"{ticks} {unit}"
+        whole, _, part = str(np.datetime64(ticks, cast(Any, unit))).partition(".")
+        micros = f".{part.ljust(6, '0')}" if part.strip("0") else ""
+        return f"{'+' if ticks > 0 else ''}{whole}{micros}"
 
 
 def parquet_text(value: Any) -> str:
@@ -458,7 +461,7 @@ def parquet_text(value: Any) -> str:
         per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
         return instant_text(value.value, kind.unit, per_second)
     if pa.types.is_nested(kind):
-        return AsWritten(json.dumps(nested_value(value)))
+        return AsWritten(json.dumps(nested_value(value), separators=(",", ":")))
     if pa.types.is_binary(kind):
         found: str = value.as_py().decode(errors="replace")
         return found
@@ -482,9 +485,7 @@ def nested_value(value: Any) -> Any:
     if not pa.types.is_timestamp(value.type):
         return value.as_py()
     text = parquet_text(value)
-    if " " in text:
-        return text
-    return datetime.fromisoformat(text).replace(tzinfo=None).isoformat(timespec="microseconds")
+    return text.removesuffix("+00:00")
 
 
 BINARY: Final = {"parquet": parquet_records, "avro": avro_records}
