@@ -57,7 +57,8 @@ class Settings(BaseSettings):
     committed has reached the disk; without it a power failure may take the commits of the last half
     minute, and leave empty files in their place, which stop their streams. `pages_port` is that of
     the dashboard, failing rows and Data Docs beside the UI, on 127.0.0.1, and `pages_url` how links
-    in Dagster reach it, where it is not that. `query_threads` and `query_memory` are what
+    in Dagster reach it, where it is not that. `ui_hosts`: names under which `make ui` is reached
+    beside this machine's own, as behind a proxy. `query_threads` and `query_memory` are what
     queries without Spark take in each process (checks, comparisons, pages), and `query_folder` has
     what exceeds that, by default `<state root>/queries`. `master` is Spark's. On a cluster
     (`spark://host:7077`, `yarn`, `k8s://...`) `executor_memory` is that of each executor,
@@ -92,6 +93,7 @@ class Settings(BaseSettings):
     durable: bool = True
     pages_port: int = Field(default=3001, ge=1, le=65535)
     pages_url: str = ""
+    ui_hosts: tuple[str, ...] = ()
 
     def model_post_init(self, _context: object) -> None:
         """Derive what was not given from `home`; relative paths count from the working folder.

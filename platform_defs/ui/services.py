@@ -47,7 +47,7 @@ def services_of(folder: Path, host: str, port: int) -> tuple[Service, ...]:
     return (
         Service(CODE_SERVER, "dagster", (*code, "--socket", str(path), *folder_of_code)),
         Service("daemon", "dagster._daemon", ("run", *reached)),
-        Service(PAGE, "dagster_webserver", (*reached, "--host", host, "--port", str(port))),
+        Service(PAGE, "platform_defs.ui.guard", (*reached, "--host", host, "--port", str(port))),
         Service(DOCUMENTS, "platform_defs.ui.documents", ()),
     )
 
