@@ -13,6 +13,7 @@ from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.result import Reprocessing
 from rivermark.model.errors import RivermarkError
 from rivermark.model.topology import Topology
+from rivermark.runtime.query.backlog import kind_of_backfill
 
 
 def backfill_context(
@@ -23,6 +24,10 @@ def backfill_context(
     on_done: Callable[[Reprocessing], None] = lambda _: None,
 ) -> BackfillContext:
     """The context of a run: its steps go to the run's log, Spark starts when it is needed."""
+
+    def expect(size: int) -> None:
+        spark.for_run(kind_of_backfill(size))
+
     return BackfillContext(
         settings=platform.settings(),
         topology=topology,
@@ -30,6 +35,7 @@ def backfill_context(
         run_id=context.run.run_id,
         on_step=context.log.info,
         on_done=on_done,
+        expect=expect,
     )
 
 

@@ -44,7 +44,7 @@ def replace_changed(
             on_step=context.on_step,
             where_different=True,
         )
-        done = replace(context.spark(), context.settings, order)
+        done = replace(context.engine_for(stream, first, last), context.settings, order)
         for outcome in done.tables.values():
             table, difference = tables[outcome.table], outcome.difference
             table.changed |= Changed.where_different(difference)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from functools import partial
 from typing import Final, Literal
 
 from rivermark.backfill import recompute
@@ -131,16 +132,17 @@ def reprocess(context: BackfillContext, request: Request) -> Outcome:
     if request.way == "what_if":
         altered(request.stream, request.parameters)
     wait_until_closed(context, request.stream, order.last, at_most=request.wait)
+    spark = partial(context.engine_for, request.stream, order.first, order.last)
     if request.way == "what_if":
-        done = what_if(context.spark(), context.settings, order, request.parameters)
+        done = what_if(spark(), context.settings, order, request.parameters)
     elif request.way == "rehearse":
-        done = recompute.rehearse(context.spark(), context.settings, order)
+        done = recompute.rehearse(spark(), context.settings, order)
     elif request.follow_ups:
         with pending_downstream(context, request.stream, order.days):
-            done = recompute.replace(context.spark(), context.settings, order)
+            done = recompute.replace(spark(), context.settings, order)
             return _followed(context, request, done)
     else:
-        done = recompute.replace(context.spark(), context.settings, order)
+        done = recompute.replace(spark(), context.settings, order)
     return _followed(context, request, done)
 
 

@@ -18,23 +18,37 @@ from rivermark.settings import Settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from rivermark.runtime.spark.jvm import Kind
+
 
 @contextmanager
 def backfill(settings: Settings, topology: Topology, what: str) -> Iterator[BackfillContext]:
     """A context whose steps go to where progress goes, with the seconds since the start."""
     started, console = time.monotonic(), err()
     with ExitStack() as stack, console.status(what) as status:
+        kind: Kind = "short"
+
+        def expect(size: int) -> None:
+            from rivermark.runtime.query.backlog import kind_of_backfill
+
+            nonlocal kind
+            kind = kind_of_backfill(size)
 
         @cache
         def spark() -> SparkSession:
-            return stack.enter_context(engine(settings, "short"))
+            return stack.enter_context(engine(settings, kind))
 
         def step(text: str) -> None:
             status.update(plain(text))
             console.print(plain(f"{time.monotonic() - started:6.1f} s  {text}"), soft_wrap=True)
 
         yield BackfillContext(
-            settings=settings, topology=topology, spark=spark, run_id=new_run_id(), on_step=step
+            settings=settings,
+            topology=topology,
+            spark=spark,
+            run_id=new_run_id(),
+            on_step=step,
+            expect=expect,
         )
 
 

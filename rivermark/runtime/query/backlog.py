@@ -40,6 +40,11 @@ def kind_of_run(settings: Settings, streams: Iterable[AnyStream]) -> Kind:
     return "short"
 
 
+def kind_of_backfill(size: int) -> Kind:
+    """The session for days whose inputs have so many bytes as text."""
+    return "batch" if size > LARGE else "short"
+
+
 def waiting_bytes(settings: Settings, stream: AnyStream) -> int:
     """Bytes as text, approximately, that the stream has not read: of its source, or of tables."""
     lake = settings.lake()

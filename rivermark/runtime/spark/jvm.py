@@ -12,8 +12,9 @@ from typing import Final, Literal
 
 from rivermark.model.errors import RivermarkError
 
-Kind = Literal["short", "long", "large"]
-"""A run of minutes; streams that live for days; a bounded run with much to read."""
+Kind = Literal["short", "long", "large", "batch"]
+"""A run of minutes; streams that live for days; a bounded run with much to read; a recompute of
+much, which has no stream."""
 
 _HEAP_SIZE: Final = re.compile(r"[1-9]\d*[mg]")
 
@@ -44,6 +45,7 @@ _FOR_KIND: Final[dict[Kind, tuple[str, ...]]] = {
     ),
     "long": _MANY_RUNS,
     "large": _MANY_RUNS,
+    "batch": _MANY_RUNS,
 }
 
 
@@ -63,7 +65,7 @@ def driver_options(
         raise ValueError(f"a heap is a number with m or g, such as 2g, not {heap!r}")
     delta = jar_set("delta")
     flags = [*_FOR_ALL, *_FOR_KIND[kind]]
-    if kind == "large":
+    if kind in ("large", "batch"):
         # It will need most of its heap. Growing there step by step, each with a collection of all
         # of it, took a fifth of a run's CPU (docs/decisions/0007-what-a-start-costs.md).
         flags.append(f"-Xms{_megabytes(heap) * 3 // 4}m")

@@ -37,11 +37,15 @@ CONTEXT_LOGGERS: Final = ("DataFrameQueryContextLogger", "SQLQueryContextLogger"
 
 WORKER_PYTHON: Final = Path(__file__).with_name("worker_python")
 
+BATCH_PARTS: Final = 64
+"""Parts of shuffled rows of a recompute of much, before Spark joins small ones."""
+
 
 def spark_conf(settings: Settings, kind: Kind = "short", slots: int = 0) -> dict[str, str]:
-    """Spark settings of a run: `short` for minutes (CI, backfills), `long` for streams.
+    """Spark settings of a run of a kind.
 
-    The session zone is UTC, always: readers, windows and days depend on it. With `slots`, those of
+    `short` is for minutes (CI, backfills), `long` for streams, `large` for much that waits for
+    them, `batch` for backfills that read much. The session zone is UTC, always: readers, windows and days depend on it. With `slots`, those of
     tasks that queries in real time occupy, it has Spark's connector for Kafka, and on this machine
     so many slots more: such tasks mostly wait.
     """
@@ -94,6 +98,11 @@ def spark_conf(settings: Settings, kind: Kind = "short", slots: int = 0) -> dict
     if kind == "short":
         # Generating code for whole stages, and compiling it, costs more than it saves there.
         conf["spark.sql.codegen.wholeStage"] = "false"
+    if kind == "batch":
+        # No stream's state depends on how many parts rows are shuffled into: as many as there are
+        # bytes for, by Spark's own plan.
+        conf["spark.sql.adaptive.enabled"] = "true"
+        conf["spark.sql.shuffle.partitions"] = str(max(settings.shuffle_partitions, BATCH_PARTS))
     if is_local(settings.lake_root):
         # The default asks for each file that it writes whether it is a link, by starting `readlink`
         # eight times: two thirds of 2,700 processes of a short run. This one checks and renames as
