@@ -45,9 +45,9 @@ def spark_conf(settings: Settings, kind: Kind = "short", slots: int = 0) -> dict
     """Spark settings of a run of a kind.
 
     `short` is for minutes (CI, backfills), `long` for streams, `large` for much that waits for
-    them, `batch` for backfills that read much. The session zone is UTC, always: readers, windows and days depend on it. With `slots`, those of
-    tasks that queries in real time occupy, it has Spark's connector for Kafka, and on this machine
-    so many slots more: such tasks mostly wait.
+    them, `batch` for backfills that read much. The session zone is UTC, always: readers, windows
+    and days depend on it. With `slots`, those of tasks that queries in real time occupy, it has
+    Spark's connector for Kafka, and on this machine so many slots more: such tasks mostly wait.
     """
     conf = {
         "spark.app.name": "rivermark",
