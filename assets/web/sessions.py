@@ -29,10 +29,13 @@ class Visit(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Seen(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """State of an open session: the numbers of its events, once each, and of its purchases."""
+    """State of an open session: the numbers of its events, once each, and of its purchases.
 
-    numbers: tuple[int, ...]
-    purchases: tuple[int, ...]
+    Events are added in place: a bot has many of them, and a copy for each would cost their square.
+    """
+
+    numbers: set[int]
+    purchases: set[int]
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -66,15 +69,18 @@ class UserSessions(WindowAggregate[Visit, Seen, Session]):
 
     def update(self, value: Seen | None, event: Visit) -> Seen:
         """Add an event."""
-        bought = (event.number,) if event.action == "purchase" else ()
-        return self.combine(value or Seen((), ()), Seen((event.number,), bought))
+        seen = value or Seen(set(), set())
+        seen.numbers.add(event.number)
+        if event.action == "purchase":
+            seen.purchases.add(event.number)
+        return seen
 
     def combine(self, one: Seen, other: Seen) -> Seen:
         """Merge the events of two sessions."""
-        return Seen(
-            tuple(dict.fromkeys(one.numbers + other.numbers)),
-            tuple(dict.fromkeys(one.purchases + other.purchases)),
-        )
+        more, less = (one, other) if len(one.numbers) >= len(other.numbers) else (other, one)
+        more.numbers.update(less.numbers)
+        more.purchases.update(less.purchases)
+        return more
 
     def on_window(self, value: Seen, ctx: WindowContext[Session]) -> None:
         """Emit the session."""

@@ -41,6 +41,8 @@ from rivermark.sinks.file_drafts import Drafts, Format
 if TYPE_CHECKING:
     from rivermark.model.table import Table
 
+DAY: Final = "day"
+"""The column that the names of folders make."""
 STAGED: Final = "_staged"
 JOURNAL: Final = "_staged/journal.json"
 LAST: Final = "_last.json"
@@ -70,7 +72,13 @@ class FileSink(Sink):
         return f"{self.format} files in {self.folder}"
 
     def check(self, table: Table) -> None:
-        """Refuse nested columns in CSV."""
+        """Refuse nested columns in CSV, and a column that readers would take from the folders."""
+        if table.days is not None and DAY in {name.lower() for name in table.schema.fieldNames()}:
+            raise DeclarationError(
+                f"table '{table.name}': its files lie in folders {DAY}=YYYY-MM-DD, which readers "
+                f"take for a column, and it has a column '{DAY}' of its own: rename that one, "
+                f'.withColumnRenamed("{DAY}", ...)'
+            )
         nested = [
             field.name
             for field in table.schema.fields

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from rivermark.model.kafka_settings import OF_WRITERS, check_settings
 from rivermark.model.names import check_topic
 
 DEDUPLICATION_KEY: Final = "deduplication_key"
@@ -26,3 +27,4 @@ class KafkaSinkOptions:
 
     def __post_init__(self) -> None:
         check_topic("sink", self.topic)
+        check_settings(f"the Kafka sink to {self.topic}", self.settings, OF_WRITERS)

@@ -55,6 +55,8 @@ FORMS: Final[dict[type[DataType], Any]] = {
 }
 """What a value of JSON is read as."""
 PLACE: Final = re.compile(r"\{(\w+)\}")
+MOST_DIGITS: Final = 20
+"""Of whole numbers in a column."""
 ELSEWHERE: Final = ("", ".", "..")
 """Values that make another path of a URL than one for a key."""
 
@@ -97,6 +99,27 @@ class HttpLookup(Lookup):
         return _Client(self, on, timeout)
 
 
+class NumberText(str):
+    """The digits of a number with a point or an exponent, as a reply has them."""
+
+    __slots__ = ()
+
+
+EXACT: Final = msgspec.json.Decoder(dict[str, Any], float_hook=NumberText)
+"""Reads numbers as the digits that they are: as doubles they would be others."""
+
+
+def fitted(value: Any, form: Any) -> Any:
+    """A value of a reply as its column has it; raises MsgspecError where it does not fit."""
+    if form == str | None and isinstance(value, NumberText | int) and not isinstance(value, bool):
+        return str(value)
+    if form == int | None and isinstance(value, NumberText):
+        number = Decimal(value)
+        # Not by way of a double, which has 53 bits.
+        value = int(number) if number.adjusted() < MOST_DIGITS and number % 1 == 0 else value
+    return msgspec.convert(value, form, strict=False)
+
+
 class _Client(LookupClient):
     def __init__(self, lookup: HttpLookup, on: Sequence[str], timeout: timedelta) -> None:
         self._on = on
@@ -127,15 +150,10 @@ class _Client(LookupClient):
         if reply.status != 200:
             raise LookupFailed(f"replied {reply.status}", passes=reply.status in PASSING)
         try:
-            value = msgspec.json.decode(reply.body, type=dict[str, Any])
-            return {
-                key: [
-                    msgspec.convert(value.get(name), form, strict=False)
-                    for name, form in self._fields
-                ]
-            }
+            value = EXACT.decode(reply.body)
+            return {key: [fitted(value.get(name), form) for name, form in self._fields]}
         # Of msgspec, of text that is no UTF-8, and of lists in lists without end.
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        except (msgspec.MsgspecError, ArithmeticError, UnicodeDecodeError, RecursionError) as error:
             raise LookupFailed(f"its reply does not fit: {error}", passes=False) from None
 
     def abort(self) -> None:

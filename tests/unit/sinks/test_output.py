@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
 from rivermark import (
     ConsoleSink,
+    Daily,
     DeclarationError,
     DeltaAppend,
     DeltaUpsert,
@@ -276,3 +277,15 @@ def test_csv_refuses_nested_columns() -> None:
     )
     with pytest.raises(DeclarationError, match="CSV cannot hold the nested column 'rides'"):
         Output(nested, sinks=(FileSink(format="csv"),))
+
+
+def test_m035_files_refuse_a_column_of_the_name_that_their_folders_have() -> None:
+    odd = Table(
+        name="test/odd",
+        schema="day string, at timestamp, n long",
+        description="o",
+        days=Daily("at", DAY),
+    )
+    with pytest.raises(DeclarationError, match=r"folders day=YYYY-MM-DD, .* a column 'day' of its"):
+        Output(odd, sinks=(FileSink(),))
+    Output(replace(odd, days=None), sinks=(FileSink(),))

@@ -12,6 +12,7 @@ from rivermark.ingest.source.kafka.formats import Format, KeyFormat
 from rivermark.model.client_settings import kafka_settings
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
+from rivermark.model.kafka_settings import OF_READERS, check_settings
 from rivermark.model.names import check_topic
 
 
@@ -54,6 +55,8 @@ class KafkaOptions:
             )
         for topic in self.names:
             check_topic("source", topic)
+        place = ", ".join(self.names) or str(self.pattern)
+        check_settings(f"the Kafka source of {place}", self.settings, OF_READERS)
         try:
             re.compile(self.pattern or "")
         except re.error as error:

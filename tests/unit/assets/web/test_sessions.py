@@ -129,3 +129,14 @@ def test_the_world_has_sessions_of_both_kinds_and_is_the_same_each_time() -> Non
     sessions = oracle.sessions(plain([as_visit(each) for each in views]))
     assert any(purchases for *_, purchases in sessions)
     assert len({visitor for visitor, *_ in sessions}) < len(sessions) < len(views)
+
+
+def test_m031_an_event_costs_the_same_however_many_its_session_has() -> None:
+    process = UserSessions()
+    seen = process.update(None, Visit("bot", 0, 0, "click", "desktop"))
+    for number in range(1, 1000):
+        # In place: a copy for each event would cost the square of them.
+        assert process.update(seen, Visit("bot", number % 500, number, "purchase", "d")) is seen
+    assert (len(seen.numbers), len(seen.purchases)) == (500, 500)
+    other = process.update(None, Visit("bot", 7, 0, "click", "desktop"))
+    assert process.combine(other, seen) is seen
