@@ -42,6 +42,8 @@ ELSEWHERE: Final = re.compile(
 )
 """Functions that ask the clock, the session or the machine, beside those that DuckDB calls
 volatile."""
+ZONES: Final = {("timezone", 2): 0, ("make_timestamptz", 7): 6}
+"""Where the time zone stands among so many arguments of a function."""
 PROBE: Final = "x"
 """A text that is no number and no time: a condition that raises for it would end a stream."""
 
@@ -54,19 +56,20 @@ def columns_of(text: str, schema: pa.Schema) -> tuple[str, ...]:
         DeclarationError: It may not be evaluated: the reason and the place in the text.
     """
     used = tuple(_columns(text, tree_of(text, schema.names), schema.names))
-    if (kind := _type(f"(\n{text}\n)", text, schema)) not in ("BOOLEAN", '"NULL"'):
+    bare = f"(\n{text}\n)"
+    if (kind := _type(text, schema, bare, bare)) not in ("BOOLEAN", '"NULL"'):
         raise DeclarationError(f"it is no condition: it is {kind}, and must be true or false")
     return used
 
 
-def columns_of_value(text: str, schema: pa.Schema, value: str) -> list[str]:
-    """The same of an expression; `value` is the SQL that makes a value of it.
+def columns_of_value(text: str, schema: pa.Schema, bare: str, value: str) -> list[str]:
+    """The same of an expression; `value` is the SQL of its value, `bare` the same without a TRY.
 
     Raises:
         DeclarationError: It may not be evaluated: the reason and the place in the text.
     """
     used = list(_columns(text, tree_of(text, schema.names), schema.names))
-    _type(value, text, schema)
+    _type(text, schema, bare, value)
     return used
 
 
@@ -137,8 +140,8 @@ def _columns(text: str, tree: Node, names: list[str]) -> Iterator[str]:
                 raise DeclarationError(f"'{name}' looks at several rows, a condition at one{place}")
             if name in volatile or _is_elsewhere(name, node):
                 raise _not_repeatable(name, place)
-            if name == "timezone" and len(node["arguments"]) > 1:
-                _check_zone(node["arguments"][0]["expression"], place)
+            if (zone := ZONES.get((name, len(node["arguments"])))) is not None:
+                _check_zone(node["arguments"][zone]["expression"], place)
         elif kind == "COLUMN_REF":
             name, *_ = node["column_names"]
             if name in known:
@@ -169,17 +172,18 @@ def _check_zone(zone: Node, place: str) -> None:
         raise DeclarationError(f"a time zone is a text in quotes, such as 'Europe/Berlin'{place}")
 
 
-def _type(value: str, text: str, schema: pa.Schema) -> str:
+def _type(text: str, schema: pa.Schema, bare: str, value: str) -> str:
     """The type of a value, which is tried on a row without values and on one with texts."""
     import duckdb as errors
 
     nothing = pa.table([pa.nulls(1, field.type) for field in schema], schema=schema)
     texts = [pa.array([PROBE if pa.types.is_string(f.type) else None], f.type) for f in schema]
     kind, advice = "", ""
-    for rows in (nothing, pa.table(texts, schema=schema)):
+    # Of a row without values only types and constants are at fault, which a TRY would hide.
+    for sql, rows in ((bare, nothing), (value, pa.table(texts, schema=schema))):
         try:
             with registered(rows) as duck:
-                tried = duck.execute(f"SELECT {value} FROM rows")  # noqa: S608 - parsed before
+                tried = duck.execute(f"SELECT {sql} FROM rows")  # noqa: S608 - parsed before
                 [(_, of_type, *_)] = tried.description or []
                 kind = str(of_type)
                 tried.fetchall()

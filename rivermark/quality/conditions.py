@@ -53,8 +53,9 @@ class Conditions:
                 if self.types is None:
                     used.update(columns_of(text, self.schema))
                 else:
-                    value = _tried(text, self.types[name])
-                    used.update(columns_of_value(text, self.schema, value))
+                    kind = self.types[name]
+                    bare, value = _cast(text, kind), _tried(text, kind)
+                    used.update(columns_of_value(text, self.schema, bare, value))
             except DeclarationError as error:
                 raise DeclarationError(f"{self.what} '{name}': {error}") from None
         object.__setattr__(self, "columns", tuple(n for n in self.schema.names if n in used))
@@ -131,8 +132,12 @@ def _inner(text: str) -> str:
     return f"(\n{text}\n)"
 
 
+def _cast(text: str, kind: pa.DataType) -> str:
+    return f"CAST({_inner(text)} AS {sql_type(kind)})"
+
+
 def _tried(text: str, kind: pa.DataType) -> str:
-    value = f"CAST({_inner(text)} AS {sql_type(kind)})"
+    value = _cast(text, kind)
     if pa.types.is_temporal(kind):
         # Infinite ones, too, which Arrow would take for finite.
         value = f"CASE WHEN year({value}) BETWEEN 1 AND 9999 THEN {value} END"

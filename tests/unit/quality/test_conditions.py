@@ -199,9 +199,25 @@ def test_a_value_that_cannot_be_made_is_missing_in_its_row_alone(
     assert read(text, kind, *texts) == values
 
 
-def test_a_reader_that_can_never_work_is_refused() -> None:
-    with pytest.raises(DeclarationError, match="reader of field 'f': there is no column 'txt'"):
-        Conditions({"f": "txt::INT"}, TEXT, {"f": pa.int32()}, "reader of field")
+@pytest.mark.parametrize(
+    ("text", "kind", "reason"),
+    [
+        ("txt::INT", pa.int32(), "there is no column 'txt'"),
+        ("regexp_replace(text, '(', '')", pa.string(), "missing )"),
+        ("timezone('Nowhere/x', text::TIMESTAMP)", INSTANT, "Unknown TimeZone 'Nowhere/x'"),
+        (
+            "CASE WHEN len(text) > 1 THEN make_timestamptz(2020, 1, 1, 0, 0, 0, text) END",
+            INSTANT,
+            "a time zone is a text in quotes",
+        ),
+        ("[text]", pa.int32(), "Unimplemented type for cast"),
+    ],
+)
+def test_a_reader_that_can_never_work_is_refused(text: str, kind: pa.DataType, reason: str) -> None:
+    with pytest.raises(DeclarationError) as error:
+        Conditions({"f": text}, TEXT, {"f": kind}, "reader of field")
+    assert str(error.value).startswith("reader of field 'f': ")
+    assert reason in str(error.value)
 
 
 def test_conditions_see_no_files_and_change_no_setting() -> None:
