@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.types as t
 
 from rivermark.ingest.source.payload import TypedRecords
-from rivermark.lake.json_columns import json_objects, odd_text, plain_texts, utf8_texts
+from rivermark.lake.json_columns import json_objects, plain_texts
+from rivermark.lake.value_texts import odd_text, utf8_texts
 from rivermark.model.json_text import json_text
 from rivermark.model.source import Columns
 

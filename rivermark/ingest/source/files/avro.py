@@ -15,7 +15,7 @@ from rivermark.ingest.source.files.stored_file import open_stored
 from rivermark.ingest.source.payload import TypedRecords
 from rivermark.ingest.source.typed_rows import in_base64, record_columns
 from rivermark.lake.filesystem import filesystem
-from rivermark.lake.json_columns import decoded, odd_text
+from rivermark.lake.value_texts import decoded, odd_text
 from rivermark.model.json_text import json_text
 
 MARKER: Final = 16
