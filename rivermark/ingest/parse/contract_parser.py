@@ -102,7 +102,8 @@ class ContractParser:
         payloads, formats, columns, landed = (
             _whole(lines[name]) for name in ("payload", "_format", "_columns", "_landed_at")
         )
-        payloads = pc.fill_null(payloads, "")
+        # Bytes are looked at by 32-bit offsets.
+        payloads = pc.fill_null(payloads, "").cast(pa.string())
         typed = self._type(payloads, formats, columns, known)
         rest = np.flatnonzero(~typed.good)
         careful = self._careful(

@@ -173,3 +173,16 @@ def test_readers_in_sql_that_cannot_be_are_faults_of_the_contract() -> None:
     )
     with pytest.raises(DeclarationError, match="no column 'txt'"):
         ContractParser(contract, ",")
+
+
+def test_payloads_with_offsets_of_64_bits_and_in_chunks_are_read_as_others() -> None:
+    parser = ContractParser(EVERYTHING, ",")
+    lines = lines_of([*json_lines(3, 200)])
+    wanted = parser.parse(lines)
+    place = lines.schema.get_field_index("payload")
+    large = lines.set_column(place, "payload", lines["payload"].cast(pa.large_string()))
+    chunks = pa.concat_tables([lines.slice(0, 7), lines.slice(7, 100), lines.slice(107)])
+    for given_as in (large, chunks):
+        got = parser.parse(given_as)
+        for name in wanted.column_names[lines.num_columns :]:
+            assert exact(got[name]) == exact(wanted[name]), name
