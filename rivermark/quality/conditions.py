@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
 
 from rivermark.model.errors import DeclarationError, RivermarkError
@@ -18,6 +19,10 @@ from rivermark.quality.sql_type import sql_type
 
 if TYPE_CHECKING:
     import duckdb
+
+
+PLACE: Final = "__place"
+"""Where a row stood among those that were sent."""
 
 
 class ConditionFailed(RivermarkError):
@@ -90,9 +95,10 @@ class Conditions:
         if not expressions:
             return pa.table({})
         # Where no column is read, there is still a row for each.
-        sent = rows.select(list(self.columns) or rows.column_names[:1])
+        sent = rows.select(list(self.columns))
+        sent = sent.append_column(PLACE, pa.array(np.arange(rows.num_rows)))
         try:
-            made = select(sent, list(expressions.values()))
+            made = select(sent, [*expressions.values(), PLACE])
         except duckdb.OutOfMemoryException:
             raise
         except duckdb.Error:
@@ -102,7 +108,7 @@ class Conditions:
                 except duckdb.Error as error:
                     raise ConditionFailed(self._failure(name, error)) from None
             raise
-        return made.rename_columns(list(expressions))
+        return _in_order(made).rename_columns(list(expressions))
 
     def _failure(self, name: str, error: duckdb.Error) -> str:
         # What DuckDB says may quote a value of the row.
@@ -111,6 +117,16 @@ class Conditions:
             f"{self.what} '{name}' cannot be computed of a row ({kind} error): {self.texts[name]}. "
             "Write TRY(...) around what may fail: then it is unknown there"
         )
+
+
+def _in_order(made: pa.Table) -> pa.Table:
+    """What was made of rows in their order, without their places, which stand last."""
+    *names, last = made.column_names
+    places = made[last].to_numpy()
+    if (places[1:] < places[:-1]).any():
+        # IN over many values is a join, which hands on small batches of Arrow last.
+        made = made.take(pa.array(np.argsort(places)))
+    return made.select(names)
 
 
 def _masks(rows: pa.Table, expressions: Sequence[str]) -> pa.Table:

@@ -243,3 +243,20 @@ def test_they_are_evaluated_in_other_threads_and_processes() -> None:
 def _of_batch(sent: tuple[Conditions, pa.Table]) -> list[bool]:
     conditions, batch = sent
     return [bool(each) for each in conditions.masks(batch)["big"].to_pylist()]
+
+
+def test_rows_in_several_batches_keep_their_order() -> None:
+    # IN over many values is a join to DuckDB, which hands on small batches after large ones.
+    texts = {"many": f"n IN {tuple(range(0, 300, 4))}", "small": "n < 5", "x": "contains(s, '1')"}
+    numbers = pa.array(range(300), pa.int64())
+    rows = pa.table({"n": numbers, "s": numbers.cast(pa.string())})
+    parts = pa.concat_tables([rows.slice(0, 7), rows.slice(7, 100), rows.slice(107)])
+    assert parts["n"].num_chunks == 3
+
+    masks = Conditions(texts, rows.schema).masks(parts)
+    assert masks["many"].to_pylist() == [n % 4 == 0 for n in range(300)]
+    assert masks["small"].to_pylist() == [n < 5 for n in range(300)]
+    values = Conditions(
+        {"v": f"CASE WHEN {texts['many']} THEN n END"}, rows.schema, {"v": pa.int64()}
+    )
+    assert values.values(parts)["v"].to_pylist() == [n if n % 4 == 0 else None for n in range(300)]
