@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ from rivermark.ingest.source.typed_rows import typed_records
 from rivermark.lake.delta import damage_named, dataset_of, delta_table, read_batches, read_delta
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.integrity.log_check import check_log
-from rivermark.lake.integrity.log_entry import read_entry
+from rivermark.lake.integrity.log_entry import entry_path, read_entry
 from rivermark.lake.log import CommitLog
 from rivermark.lake.statistics import file_sizes
 from rivermark.model.declared import declared
@@ -46,6 +47,7 @@ CHANGE: Final = ("_change_type", "_commit_version", "_commit_timestamp")
 """The columns that the change data feed adds to a table's own."""
 ELSEWHERE: Final = re.compile(r"[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
 """How the name of a data file begins that does not lie in the table's own folder."""
+MARK: Final = re.compile(r"[0-9a-f]{8}")
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -151,6 +153,8 @@ class _DeltaReader(SourceReader):
         self._log = CommitLog(source.table)
         self._next: int | None = source.from_version
         """The version to be planned next; None before the snapshot."""
+        self._mark: str | None = None
+        """Of the log entry of the version before it; None where that was not kept."""
 
     def expect(self, columns: Collection[str]) -> None:
         """Take these columns for those that matter: what is no text in another one is kept."""
@@ -158,13 +162,13 @@ class _DeltaReader(SourceReader):
 
     def restore(self, plan: PlanRows) -> None:
         """Continue behind the newest version of the plan."""
-        versions = [version_of(name) for (name,) in plan("name")]
-        if versions:
-            self._next = max(versions) + 1
+        newest = max(plan("name", "path"), key=lambda row: version_of(row[0]), default=None)
+        if newest is not None:
+            self._next, self._mark = version_of(newest[0]) + 1, mark_of(newest[1])
 
     def planned(self, splits: Sequence[Split]) -> None:
         """Continue behind the last one."""
-        self._next = version_of(splits[-1].name) + 1
+        self._next, self._mark = version_of(splits[-1].name) + 1, mark_of(splits[-1].path)
 
     def discover(self, *, full: bool = True) -> Discovery:
         """The snapshot, where nothing is planned yet, and every commit since."""
@@ -180,6 +184,10 @@ class _DeltaReader(SourceReader):
                 following = versions[-1] + 1
             elif versions[0] > following:
                 raise self._gone(following, versions[0])
+            else:
+                self._check_same(following - 1, versions[-1])
+        elif self._log.holds(following):
+            self._check_same(following - 1, following)
         for split in self._commits(following):
             # Rows are read in the order of versions, whatever the writers' clocks said.
             at = max([split.modified_at, *(s.modified_at for s in ready[-1:])])
@@ -208,10 +216,30 @@ class _DeltaReader(SourceReader):
         return Split(
             name=f"{kind}-{version:020d}",
             # Begins with the version: rows of one moment are in the order of their versions.
-            path=f"{version:020d}/{kind}/{self._table}",
+            path=f"{version:020d}/{kind}/{self._table}#{self._mark_at(version)}",
             size=max(size, 1),
             modified_at=at,
             format="delta",
+        )
+
+    def _mark_at(self, version: int) -> str:
+        """By what the log's entry of a version is known again."""
+        store, folder = filesystem(f"{self._table}/_delta_log")
+        with store.open_input_stream(entry_path(folder, version)) as file:
+            return f"{zlib.crc32(file.read()):08x}"
+
+    def _check_same(self, read: int, newest: int) -> None:
+        """Refuse a table whose last version that was read is not what it was then.
+
+        Raises RivermarkError.
+        """
+        is_kept = self._log.holds(read)
+        if newest >= read and (not is_kept or self._mark in (None, self._mark_at(read))):
+            return
+        raise RivermarkError(
+            f"the Delta table {self._table} was deleted and made again, or set back: version "
+            f"{read}, up to which it was read, is {'another one' if is_kept else 'not there'}. "
+            "Put the table back; to begin again with it as it is, reset the stream with its tables"
         )
 
     def _require_feed(self) -> None:
@@ -346,6 +374,12 @@ def _cut(
 def version_of(name: str) -> int:
     """The version that a split's name ends with."""
     return int(name.rsplit("-", 1)[-1])
+
+
+def mark_of(path: str) -> str | None:
+    """The mark in a split's path; None in those of earlier releases."""
+    _, has_one, mark = path.rpartition("#")
+    return mark if has_one and MARK.fullmatch(mark) else None
 
 
 def is_snapshot(name: str) -> bool:

@@ -13,6 +13,7 @@ from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
+from rivermark.lake.set_back import check_not_set_back
 from rivermark.lake.written import check_not_behind
 from rivermark.model.errors import CheckpointIncompatible, TableDamaged
 from rivermark.model.sink import Origin, owned
@@ -186,6 +187,8 @@ def check_batches(lake: Lake, stream: AnyStream, origin: Origin, held: Mapping[s
                 f"is an older copy. {reset}"
             )
         check_not_behind(lake, table, origin, last, by)
+        if lake.exists(table):
+            check_not_set_back(lake, table, origin, by)
 
 
 def newest_batch(lake: Lake, stream: AnyStream, origin: Origin) -> int | None:
