@@ -75,6 +75,9 @@ def replace_days(
     raise AssertionError("the last try ends it")
 
 
+APPEND_ONLY: Final = "delta.appendOnly"
+
+
 def is_conflict(error: BaseException) -> bool:
     """Whether a commit failed because another writer's came between, by delta-rs or Delta's JVM."""
     return isinstance(error, CommitFailedError) or "DELTA_CONCURRENT" in str(error)
@@ -89,6 +92,11 @@ def _replace(
 ) -> int:
     path = lake.path(table)
     delta = delta_table(path)
+    if delta.metadata().configuration.get(APPEND_ONLY, "false").lower() == "true":
+        raise RivermarkError(
+            f"table '{table.name}' is set to take appends only ({APPEND_ONLY}=true), so that no "
+            f"day of it can be replaced. Set {APPEND_ONLY} to false, then do it again"
+        )
     rewritten = rows_to_rewrite(delta, table, days)
     if isinstance(rows, pa.Table):
         where, written = predicate(table, days), rows

@@ -29,6 +29,9 @@ PROPERTIES: Final = {
 old versions are kept follows from the retention (rivermark/lake/retention.py)."""
 
 
+REMOVED: Final = "no longer declared, or added by another tool"
+
+
 def arrow_schema(schema: StructType) -> pa.Schema:
     """The Arrow schema of rows with these columns, as a Delta table keeps them.
 
@@ -98,8 +101,9 @@ def new_columns(table: Table, schema: StructType) -> list[str]:
     if removed or retyped:
         raise TableSchemaMismatch(
             f"table '{table.name}' on disk differs from its declaration: "
-            f"{'; '.join([*(f'{n}: no longer declared' for n in removed), *retyped])}. "
-            "Undo the change, or give the new shape a new table name and rebuild it."
+            f"{'; '.join([*(f'{n}: {REMOVED}' for n in removed), *retyped])}. "
+            "Undo the change, declare a column that another tool added, or give the new shape a "
+            "new table name and rebuild it."
         )
     return [name for name in declared if name not in on_disk]
 

@@ -98,3 +98,11 @@ def test_after_too_many_conflicts_nothing_is_replaced(
 
     assert {1, 2, 3, 4} <= {*ids(two_days)}
     assert 10 not in ids(two_days)
+
+
+def test_m015_a_table_that_takes_appends_only_is_named_as_one(two_days: Lake) -> None:
+    table = DeltaTable(two_days.path(RIDES))
+    table.alter.set_table_properties({"delta.appendOnly": "true"})
+
+    with pytest.raises(RivermarkError, match=r"takes? appends only \(delta.appendOnly=true\)"):
+        replace_days(two_days, RIDES, rides(10), [FIRST], {})

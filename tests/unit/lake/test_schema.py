@@ -112,3 +112,12 @@ def test_an_arrow_schema_follows_from_the_declared_columns() -> None:
             ("flags", pa.list_(pa.string())),
         ]
     )
+
+
+def test_m015_a_column_of_another_tool_is_named_as_one(lake: Lake) -> None:
+    create_table(lake, table(("fare", MONEY)))
+    added = pa.table({"fare": pa.array([], pa.decimal128(12, 2)), "remark": pa.array([], "string")})
+    write_deltalake(lake.path("test/fares"), added, mode="append", schema_mode="merge")
+
+    with pytest.raises(TableSchemaMismatch, match=r"remark: .*added by another tool"):
+        create_table(lake, table(("fare", MONEY)))
