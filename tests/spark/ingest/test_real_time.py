@@ -117,6 +117,7 @@ MESSAGES: Final = {
     "value is no UTF-8": Sent(with_text('"a?"').replace(b"?", b"\xff")),
     "key is no UTF-8": Sent(reading(), b"\xff\x00k"),
     "empty key": Sent(reading(), b""),
+    "M011: key is a number in binary": Sent(reading(), b"\0\0\0\x2a"),
     "member is called as the key": Sent(reading(_key="own"), b"\xffk"),
     "header is no UTF-8": Sent(reading(), None, (("h", b"\xff"),)),
     "headers of one name": Sent(reading(), None, (("h", b"1"), ("h", b"\xff"), ("h", b"2"))),
