@@ -31,7 +31,7 @@ _HELD: Final[ContextVar[dict[tuple[object, ...], Any] | None]] = ContextVar("hel
 
 def open_table(lake: Lake, table: Table) -> TableRows:
     """The rows of a table at its newest version; within a snapshot at that of the snapshot."""
-    return once_per_snapshot(("table", lake.path(table)), lambda: dataset_of(_newest(lake, table)))
+    return once_per_snapshot(("table", lake.path(table)), lambda: dataset_of(opened(lake, table)))
 
 
 def open_whole(
@@ -42,13 +42,14 @@ def open_whole(
     A small one is read at once, with `columns` at least these of its columns: Arrow's datasets
     import pandas, which takes longer than that.
     """
-    newest = _newest(lake, table)
+    newest = opened(lake, table)
     if recorded_rows(newest) > READ_AT_ONCE:
         return open_table(lake, table)
     return once_per_snapshot(("rows", lake.path(table), columns), lambda: read_all(newest, columns))
 
 
-def _newest(lake: Lake, table: Table) -> DeltaTable:
+def opened(lake: Lake, table: Table) -> DeltaTable:
+    """A table at its newest version; within a snapshot at that of the snapshot."""
     path = lake.path(table)
     return once_per_snapshot(("newest", path), lambda: delta_table(path))
 

@@ -22,12 +22,13 @@ from rivermark.backfill.late.days import LateDay
 from rivermark.backfill.late.hours import bounds
 from rivermark.backfill.late.merged import PLACE
 from rivermark.lake.day_predicates import moments_between
-from rivermark.lake.delta import damage_named, dataset_of, delta_table, read_batches, read_rows
+from rivermark.lake.delta import damage_named, dataset_of, delta_table, read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.replace import replace_span
 from rivermark.lake.sql import query, quoted
 from rivermark.lake.stream_safe_replace import HOUR, whole_hour
+from rivermark.model.calendar import shifted
 from rivermark.model.stream import Ingest
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE: Final = 500_000
 """About so many rows one commit holds in memory and writes again, while the ingest waits."""
+NEIGHBOURS: Final = (timedelta(days=1), timedelta(days=30), timedelta(days=3_652_000))
 TRIES: Final = 5
 
 NEW: Final = "SELECT l.* FROM late_rows l ANTI JOIN held USING (_ingest_batch, _file, _row)"
@@ -153,19 +155,30 @@ def _spans(
 def _widened(
     rows: dataset.Dataset, time: str, start: datetime, end: datetime
 ) -> tuple[datetime, datetime]:
-    """The span, widened by whole hours until it holds a row, or streams would take it as new."""
-    before = after = None
-    for batch in read_batches(rows, columns=[time]):
-        values = batch.column(0)
-        older = pc.max(values.filter(pc.less(values, pa.scalar(start, values.type)))).as_py()
-        newer = pc.min(values.filter(pc.greater_equal(values, pa.scalar(end, values.type)))).as_py()
-        before = max((m for m in (before, older) if m is not None), default=None)
-        after = min((m for m in (after, newer) if m is not None), default=None)
-    near = before is not None and (after is None or start - before <= after - end)
-    if near and before is not None:
-        return whole_hour(before), end
-    if after is not None:
-        return start, whole_hour(after) + timedelta(hours=1)
+    """The span, widened by whole hours until it holds a row, or streams would take it as new.
+
+    The nearest row is looked for ever farther away, so that few files are opened.
+    """
+    column = quoted(time)
+    for reach in NEIGHBOURS:
+        [found] = query(
+            f"SELECT max({column}) FILTER (WHERE {column} < $start) AS before,"  # noqa: S608
+            f" min({column}) FILTER (WHERE {column} >= $end) AS after FROM rows"
+            f" WHERE ({column} >= $first AND {column} < $start)"
+            f" OR ({column} >= $end AND {column} <= $last)",
+            {"rows": rows},
+            {
+                "start": start,
+                "end": end,
+                "first": shifted(start, -reach),
+                "last": shifted(end, reach),
+            },
+        )
+        before, after = found["before"], found["after"]
+        if before is not None and (after is None or start - before <= after - end):
+            return whole_hour(before), end
+        if after is not None:
+            return start, whole_hour(after) + timedelta(hours=1)
     return start, end  # An empty table: no stream has read rows of it.
 
 

@@ -15,8 +15,8 @@ from urllib.parse import quote
 
 from rivermark.backfill.registry import newest_records
 from rivermark.html.chart import Chart, Ranking
-from rivermark.lake.delta import delta_table
 from rivermark.lake.log import CommitLog
+from rivermark.lake.snapshot import opened
 from rivermark.lake.statistics import file_sizes, recorded_rows
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.table import Table
@@ -171,7 +171,7 @@ def gather(settings: Settings, topology: Topology, now: datetime, *, days: int =
 def size_of(settings: Settings, table: Table) -> TableSize:
     """Rows, files and bytes of a table, from its log."""
     path = settings.lake().path(table)
-    newest = delta_table(path)
+    newest = opened(settings.lake(), table)
     sizes = file_sizes(newest)
     versions = CommitLog(path).versions()
     return TableSize(
