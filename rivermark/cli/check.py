@@ -14,6 +14,7 @@ from rivermark.cli.deployment import selected, settings_for, topology
 from rivermark.cli.exit_codes import ExitCode
 from rivermark.cli.session import engine, launch_ahead
 from rivermark.model.declared import collected_errors
+from rivermark.model.dependents import fails_by_faulty
 from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import AnyStream
 from rivermark.settings import Settings
@@ -61,8 +62,10 @@ def declared_streams(
         try:
             declared = topology()
         except RivermarkError as error:
-            # What was kept although it is not right may lead to errors of any kind; one that has
+            # What was kept although it is not right leads to errors of any kind; one that has
             # nothing to do with it must be told as well.
+            if faults and fails_by_faulty(error):
+                return [], [*faults]
             if faults:
                 error = RivermarkError(f"{error}; it may follow from the faults before it")
             return [], [*faults, error]

@@ -17,6 +17,7 @@ from inspect import Parameter, signature
 from types import GenericAlias
 from typing import Any, Final, ParamSpec, TypeVar, get_type_hints
 
+from rivermark.model.dependents import FAULTY, is_faulty, made_of_faulty
 from rivermark.model.errors import DeclarationError
 from rivermark.model.nearest import did_you_mean
 from rivermark.model.place import Place, caller
@@ -28,7 +29,6 @@ R = TypeVar("R")
 Named = Callable[[Mapping[str, Any]], object]
 
 PLACE: Final = "_declared_at"
-FAULTY: Final = "_faulty"
 
 _collected: list[DeclarationError] | None = None
 
@@ -54,7 +54,7 @@ def declared(word: str, name: Named = own_name) -> Callable[[Class], Class]:
             place = caller()
             object.__setattr__(self, PLACE, place)
             values, faults = form.read(args, named)
-            if _collected is not None and any(map(_is_faulty, values.values())):
+            if _collected and (any(map(is_faulty, values.values())) or made_of_faulty()):
                 _keep(self, values)
                 return
             try:
@@ -120,7 +120,8 @@ def collected_errors() -> Iterator[list[DeclarationError]]:
     """Collect the errors of all declarations made in this block, instead of raising the first.
 
     Those in error, and those made of them unchecked, are kept so that the code goes on: good for
-    reporting what is wrong, and for nothing else.
+    reporting what is wrong, and for nothing else. One fault is one error: what is made of a
+    faulty declaration is not checked.
     """
     global _collected
     errors: list[DeclarationError] = []
@@ -129,12 +130,6 @@ def collected_errors() -> Iterator[list[DeclarationError]]:
         yield errors
     finally:
         _collected = before
-
-
-def _is_faulty(value: object) -> bool:
-    if isinstance(value, tuple):
-        return any(map(_is_faulty, value))
-    return getattr(value, FAULTY, False) is True
 
 
 def _keep(declaration: object, values: Mapping[str, Any]) -> None:

@@ -138,3 +138,74 @@ def test_what_spark_finds_is_reported_once_and_ends_with_one(
     )
     result = rivermark("check", "shop/orders")
     assert (result.exit_code, result.stdout) == (0, "no fault in 1 stream\n")
+
+
+PARTS = """
+from datetime import date, timedelta
+from rivermark import Domain, Field, FileSource, Ingest, Stream, Table, Topology
+from tests.oracles.cafe import contract, orders, sales, sales_table
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "fault"),
+    [
+        ("Topology([orders(lateness=300), orders(lateness=300)])", "`lateness` is 300"),
+        (
+            "O = orders(lateness=300)\nTopology([O, sales(reads=(O.admitted,))])",
+            "`lateness` is 300",
+        ),
+        ("O = orders(lateness=300)\nT = [O]\nTopology(T + [O.missing])", "`lateness` is 300"),
+        ("O = orders(lateness=300)\nN = O.contract.fields[99].type\nTopology([])", "`lateness`"),
+        ("C = contract(rules=5)\nO = orders(contract=C)\nTopology([O, O])", "`rules` is 5"),
+        ("C = contract(rules=5)\nX = {}[C]\nTopology([])", "`rules` is 5"),
+        (
+            "O = orders(lateness=300)\nT = Table(name=O.name, schema=3, description=O.name)\n"
+            "Topology([O, T])",
+            "`lateness` is 300",
+        ),
+        (
+            "D = Domain(group=3, first_day=date(2024, 1, 1))\n"
+            "O = D.ingest(FileSource('a'), contract())\nTopology([O])",
+            "`group` is 3",
+        ),
+    ],
+)
+def test_r18_one_fault_is_one_sentence(
+    rivermark: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str, fault: str
+) -> None:
+    """What is made of a faulty declaration, or fails by it, is left out."""
+    file = tmp_path / "declares.py"
+    file.write_text(f"{PARTS}\n{code.replace('Topology(', 'found = Topology(')}\n")
+
+    class Importing(Entry):
+        def load(self) -> object:
+            scope: dict[str, Any] = {"__name__": "declares"}
+            exec(compile(file.read_text(), str(file), "exec"), scope)  # noqa: S102 - a test's own
+            return scope["found"]
+
+    monkeypatch.setattr(deployment, "entry_points", lambda **_: [Importing("default", None)])
+
+    result = rivermark("check")
+
+    assert result.exit_code == 1
+    sentences = result.stdout.splitlines()
+    assert len({sentence.partition(" (")[0] for sentence in sentences}) == 1, sentences
+    assert fault in sentences[0]
+
+
+def test_r18_a_second_fault_that_does_not_depend_on_the_first_is_told(
+    rivermark: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Both(Entry):
+        def load(self) -> object:
+            first = orders(lateness=300)
+            other = sales(owners=3)
+            return Topology([first, other])
+
+    monkeypatch.setattr(deployment, "entry_points", lambda **_: [Both("default", None)])
+
+    sentences = rivermark("check").stdout.splitlines()
+    assert len(sentences) == 2
+    assert "`lateness`" in sentences[0]
+    assert "`owners`" in sentences[1]
