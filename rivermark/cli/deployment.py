@@ -33,8 +33,13 @@ UNKNOWN_NAME: Final = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<
 S = TypeVar("S")
 T = TypeVar("T")
 
-EXPECTED: Final = {"driver_memory": "write a size such as 2g or 512m"}
-"""What is said of settings whose rule is a pattern."""
+EXPECTED: Final = {
+    "driver_memory": "write a size such as 2g or 512m",
+    "bool_parsing": "write true or false",
+    "int_parsing": "write a whole number",
+    "float_parsing": "write a number",
+}
+"""What is said of settings whose rule is a pattern, and of values of the wrong type."""
 NO_SESSION: Final = "SESSION_OR_CONTEXT_NOT_EXISTS"
 """Spark's error class where a column is made before it runs."""
 
@@ -114,7 +119,7 @@ def settings_for(home: Path | None) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        expected = EXPECTED.get(name, first["msg"])
+        expected = EXPECTED.get(name) or EXPECTED.get(first["type"], first["msg"])
         raise RivermarkError(
             f"setting {name} (RIVERMARK_{name.upper()}): {expected}, not {first['input']!r}"
         ) from error

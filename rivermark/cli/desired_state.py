@@ -12,6 +12,7 @@ from rivermark.cli.arguments import DryRun, GroupNames, Groups, Home, Json
 from rivermark.cli.console import out, plain, print_json
 from rivermark.cli.deployment import settings_for, topology
 from rivermark.model.errors import WrongUse
+from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.desired_state import Desired, DesiredState, DesiredStore
 
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Recorded for colleagues.")]
@@ -95,7 +96,7 @@ def set_desired(
         raise WrongUse("which group? `rivermark status` lists them")
     declared = topology()
     for name in groups:
-        declared.group(name)
+        _check_group(declared, name)
     store, by = DesiredStore(settings_for(home).state), getpass.getuser()
     changed = []
     for name in groups:
@@ -112,3 +113,13 @@ def set_desired(
             out().print(plain(would if dry_run else does))
     if as_json:
         print_json({"groups": changed})
+
+
+def _check_group(declared: Topology, name: str) -> None:
+    """Refuse the name of a stream: whole groups are paused, since they share a run."""
+    stream = next((each for each in declared.streams if each.name == name), None)
+    if stream is not None:
+        raise WrongUse(
+            f"'{name}' is a stream; a whole group is paused and resumed: its is '{stream.group}'"
+        )
+    declared.group(name)

@@ -13,6 +13,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any, ClassVar, Final
 
 import typer
@@ -28,6 +29,10 @@ COMMANDS: Final = "rivermark.commands"
 UNWRITABLE: Final = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
 UNWRITABLE_ADVICE: Final = (
     "Choose a home that this user can write (RIVERMARK_HOME, --home), or change who owns it"
+)
+STORE_ADVICE: Final = (
+    "Look at its address (RIVERMARK_LAKE_ROOT, RIVERMARK_LANDING_ROOT), its credentials, and "
+    "whether this machine reaches it"
 )
 
 OBJECTS_BETWEEN_COLLECTIONS: Final = 50_000
@@ -134,11 +139,23 @@ def sentence_of(error: Exception) -> str | None:
     """What a person is told of an error; None of one that is a fault of the program."""
     if isinstance(error, RivermarkError):
         return str(error)
+    if isinstance(error, FileNotFoundError) and _made_no_folder(error):
+        return f"the folder {error.filename} cannot be made. {UNWRITABLE_ADVICE}"
+    if isinstance(error, OSError) and error.errno is None:
+        # Arrow's and delta-rs's, of a store: Python's own have a number.
+        said = " ".join(str(error).split())
+        return f"the store cannot be used: {said[:300]}. {STORE_ADVICE}"
     if isinstance(error, OSError) and error.errno in UNWRITABLE:
         # Arrow's errors have no name beside their text.
         file = f"{error.filename}: " if error.filename else ""
         return f"{file}{error.strerror}. {UNWRITABLE_ADVICE}"
     return None
+
+
+def _made_no_folder(error: FileNotFoundError) -> bool:
+    """Whether a folder could not be made, as below /proc, and not a file that is missing."""
+    frames = [frame.f_code.co_name for frame, _ in walk_tb(error.__traceback__)]
+    return bool(frames) and frames[-1] in ("mkdir", "makedirs")
 
 
 def _exit(sentence: str, code: ExitCode) -> typer.Exit:

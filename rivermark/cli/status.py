@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from rivermark.cli.arguments import Groups, Home, Json, Streams
-from rivermark.cli.console import ago, coloured, grid, moment, number, out, plain, print_json
+from rivermark.cli.console import ago, coloured, err, grid, moment, number, out, plain, print_json
 from rivermark.cli.deployment import selected, settings_for, topology
+from rivermark.lake.filesystem import is_local
 from rivermark.lake.snapshot import snapshot
 from rivermark.model.printable import printable
 from rivermark.model.stream import AnyStream, Stream
@@ -57,6 +59,13 @@ def status(
         print_json(document)
         return
     out().print(plain(f"lake {settings.lake_root}"))
+    if is_local(settings.lake_root) and not Path(settings.lake_root).exists():
+        err().print(
+            plain(
+                "there is no lake there yet: nothing has run with this home; it is counted from "
+                "the working folder, unless RIVERMARK_HOME or --home says which"
+            )
+        )
     for name, desired in groups.items():
         by = f"{desired.by}{', ' + moment(desired.at) if desired.at else ''}"
         title = f"{name}: desired {desired.state}; {desired.reason} ({by})"
