@@ -39,6 +39,6 @@ def expectations(table: TableName, as_json: Json = False, home: Home = None) -> 
     rules = grid(None, ("rule", "limit", "severity", "evaluated"))
     for rule in suites[table].rules:
         only_spark = isinstance(rule.question, OfGreatExpectations)
-        where = "on Spark" if only_spark else "on Spark and without"
+        where = "by Great Expectations" if only_spark else "by DuckDB"
         rules.add_row(rule.name, rule.bound, rule.severity, where)
     out().print(rules)
